@@ -11,7 +11,7 @@ from typing import Final
 
 from scheduler.cycle.dumper import Line
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.informers.comparer import Comparer, Comparison, Difference
+from scheduler.kube.informers.comparer import CacheComparison, Comparer, Difference
 from scheduler.process.tasks import Tasks
 from scheduler.process.time_slice import TimeSlice
 
@@ -71,7 +71,7 @@ class Debugger:
             return
         self._log(comparison, time.perf_counter() - started)
 
-    def _log(self, found: Comparison, seconds: float) -> None:
+    def _log(self, found: CacheComparison, seconds: float) -> None:
         for kind, difference in (("Nodes", found.nodes), ("Pods", found.pods)):
             if difference:
                 log.info("Cache mismatch", extra=_fields(kind, difference))

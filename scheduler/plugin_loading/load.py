@@ -28,7 +28,7 @@ Begun = Callable[[str], None]
 """Is called with the name of the next module."""
 
 
-class Found(NamedTuple):
+class FoundPlugin(NamedTuple):
     """A plugin, and where it was found."""
 
     plugin: type[Plugin]
@@ -60,7 +60,7 @@ def load(sources: PluginSources, in_tree: Registry, given: Registry, begun: Begu
     """
     problems: list[str] = []
     packages = [FilesPackage(directory) for directory in sources.directories]
-    found = [Found(plugin, IN_TREE) for plugin in in_tree.values()]
+    found = [FoundPlugin(plugin, IN_TREE) for plugin in in_tree.values()]
     found += _given(given, problems)
     for directory, package in zip(sources.directories, packages, strict=True):
         found += _of_files(directory, package, problems, begun)
@@ -79,7 +79,7 @@ def load(sources: PluginSources, in_tree: Registry, given: Registry, begun: Begu
     return LoadedPlugins(registry, {name: each.origin for name, each in by_name.items()}, sources, packages)
 
 
-def _given(given: Mapping[str, Any], problems: list[str]) -> Iterator[Found]:
+def _given(given: Mapping[str, Any], problems: list[str]) -> Iterator[FoundPlugin]:
     for name, plugin in given.items():
         if not (inspect.isclass(plugin) and issubclass(plugin, Plugin)):
             problems.append(f"plugin {name!r} of the program is no class that inherits scheduler.framework.Plugin")
@@ -92,7 +92,7 @@ def _given(given: Mapping[str, Any], problems: list[str]) -> Iterator[Found]:
                 problems.append(f"plugin {name!r} is registered under another name than its own, {plugin.name!r}")
 
 
-def _of_files(directory: Directory, package: FilesPackage, problems: list[str], begun: Begun) -> Iterator[Found]:
+def _of_files(directory: Directory, package: FilesPackage, problems: list[str], begun: Begun) -> Iterator[FoundPlugin]:
     for name, file in package.plugin_files():
         begun(file.path)
         try:
@@ -108,7 +108,7 @@ def _of_files(directory: Directory, package: FilesPackage, problems: list[str], 
             yield from _checked(cls, lines, lines.of(cls.__name__), problems)
 
 
-def _of_module(path: str, problems: list[str]) -> Iterator[Found]:
+def _of_module(path: str, problems: list[str]) -> Iterator[FoundPlugin]:
     """`package.module` with all of its plugins, or one of them: `package.module:Class`."""
     name, _, attribute = path.partition(":")
     place = f"module {name}"
@@ -127,7 +127,7 @@ def _of_module(path: str, problems: list[str]) -> Iterator[Found]:
         yield from _checked(cls, _lines_of_class(cls), place, problems)
 
 
-def _of_entry_point(entry_point: EntryPoint, problems: list[str]) -> Iterator[Found]:
+def _of_entry_point(entry_point: EntryPoint, problems: list[str]) -> Iterator[FoundPlugin]:
     name, _, attribute = entry_point.value.partition(":")
     place = f"entry point {entry_point.name} of {entry_point.package}"
     try:
@@ -145,7 +145,7 @@ def _of_entry_point(entry_point: EntryPoint, problems: list[str]) -> Iterator[Fo
         yield found
 
 
-def _named(module: ModuleType, attribute: str, place: str, problems: list[str]) -> Iterator[Found]:
+def _named(module: ModuleType, attribute: str, place: str, problems: list[str]) -> Iterator[FoundPlugin]:
     cls: Any = module
     for part in attribute.split("."):
         cls = getattr(cls, part, None)
@@ -162,15 +162,15 @@ def _lines_of_class(cls: type[Plugin]) -> Lines:
     return lines_of(inspect.getmodule(cls) or ModuleType(cls.__module__))
 
 
-def _checked(cls: type[Plugin], lines: Lines, origin: str, problems: list[str]) -> Iterator[Found]:
+def _checked(cls: type[Plugin], lines: Lines, origin: str, problems: list[str]) -> Iterator[FoundPlugin]:
     wrong = placed(cls, class_problems(cls), lines)
     problems += wrong
     if not wrong:
-        yield Found(cls, origin)
+        yield FoundPlugin(cls, origin)
 
 
-def _by_name(found: Iterable[Found], problems: list[str]) -> dict[str, Found]:
-    by_name: dict[str, Found] = {}
+def _by_name(found: Iterable[FoundPlugin], problems: list[str]) -> dict[str, FoundPlugin]:
+    by_name: dict[str, FoundPlugin] = {}
     for each in found:
         name = each.plugin.name
         first = by_name.setdefault(name, each)

@@ -23,7 +23,7 @@ PRE_ENQUEUE: Final = "PreEnqueue"
 SAMPLE_EVERY: Final = 100 // PLUGIN_METRICS_SAMPLE_PERCENT
 
 
-class Refusal(NamedTuple):
+class GateRefusal(NamedTuple):
     """A plugin keeps a pod out: on purpose (`gates`) or because it failed."""
 
     plugin: str
@@ -46,7 +46,7 @@ class Gates:
         """(plugin to ask first, profile) → plugins in the order in which to ask them."""
         self._observers: dict[tuple[str, Code], Histogram] = {}
 
-    def refusal(self, queued: QueuedPod) -> Refusal | None:
+    def refusal(self, queued: QueuedPod) -> GateRefusal | None:
         """Ask the plugins, first the one that gates the pod so far; None if all let it in."""
         profile = queued.pod.spec.scheduler_name
         plugins = self._plugins.get(profile)
@@ -60,7 +60,7 @@ class Gates:
         for plugin in plugins:
             code = self._ask(plugin, queued)
             if code is not Code.SUCCESS:
-                refusal = Refusal(plugin.name, gates=code is not Code.ERROR)
+                refusal = GateRefusal(plugin.name, gates=code is not Code.ERROR)
                 break
         self._observe(profile, code, self._now() - started)
         return refusal

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
-from scheduler.cycle.with_extenders.algorithm import Attempt, Decided, ExtendedAlgorithm
+from scheduler.cycle.with_extenders.algorithm import AttemptWithExtenders, DecisionWithExtenders, ExtendedAlgorithm
 from scheduler.extenders.chain import FilterVerdict
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.extenders import ExtenderError, Overtaken, Victims
@@ -46,7 +46,7 @@ class ReplayedAttempt:
         """As it was when it searched last; None before that."""
         self.start = 0
         """Where that search began, if it looked at a part of the nodes."""
-        self.outcome: Decided | Exception = OtherWay("it asks its extenders what they were not asked")
+        self.outcome: DecisionWithExtenders | Exception = OtherWay("it asks its extenders what they were not asked")
         self._engine = engine
         self._searches: asyncio.Queue[tuple[Pod, int]] = asyncio.Queue()
         self._answers: asyncio.Queue[WrittenAnswer] = asyncio.Queue()
@@ -72,7 +72,9 @@ class ReplayedAttempt:
         algorithm = ExtendedAlgorithm(self._engine.algorithm, table, self._ready, metrics)
         conversation = partial(_Conversation, self._answers, table)
         try:
-            self.outcome = await algorithm.schedule(Attempt(self.framework, conversation, self._newest, self._state))
+            self.outcome = await algorithm.schedule(
+                AttemptWithExtenders(self.framework, conversation, self._newest, self._state)
+            )
         except Exception as error:  # noqa: BLE001  whatever a plugin raises is the outcome of the attempt
             self.outcome = error
 

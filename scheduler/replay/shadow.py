@@ -104,11 +104,11 @@ class Shadow:
 
     def placed(self, pod: Pod, node_name: str) -> None:
         """The other scheduler has bound a pod, which is not counted yet; `pod`: as it was before."""
-        self._judge(pod, lambda: self._compare_placement(pod, node_name))
+        self._record(pod, lambda: self._compare_placement(pod, node_name))
 
     def refused(self, pod: Pod, message: str) -> None:
         """The other scheduler has found no node for a pod."""
-        self._judge(pod, lambda: self._compare_refusal(pod, message))
+        self._record(pod, lambda: self._compare_refusal(pod, message))
 
     def left_out(self) -> None:
         """The other scheduler has decided in a state that is not known here."""
@@ -118,7 +118,7 @@ class Shadow:
         self.verdicts[verdict] += 1
         self._decisions.labels(verdict).inc()
 
-    def _judge(self, pod: Pod, compare: Callable[[], Document]) -> None:
+    def _record(self, pod: Pod, compare: Callable[[], Document]) -> None:
         start = self._engine.algorithm.next_start
         try:
             found = compare()

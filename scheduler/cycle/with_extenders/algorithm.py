@@ -49,7 +49,7 @@ MAX_ROUNDS: Final = 3
 _logger = logging.getLogger(__name__)
 
 
-class Attempt(NamedTuple):
+class AttemptWithExtenders(NamedTuple):
     """One attempt for one pod."""
 
     framework: Framework
@@ -61,7 +61,7 @@ class Attempt(NamedTuple):
     """Makes a new state: each search has one of its own."""
 
 
-class Decided(NamedTuple):
+class DecisionWithExtenders(NamedTuple):
     """A decision, valid until the next await."""
 
     state: CycleState
@@ -86,7 +86,7 @@ class ExtendedAlgorithm:
         self._ready = ready
         self._overtaken = metrics.extender_answers_overtaken
 
-    async def schedule(self, attempt: Attempt) -> Decided:
+    async def schedule(self, attempt: AttemptWithExtenders) -> DecisionWithExtenders:
         """Choose a node, or say why there is none. Raises SchedulerError."""
         for _ in range(MAX_ROUNDS):
             try:
@@ -96,10 +96,10 @@ class ExtendedAlgorithm:
                 reason = str(error)
         raise SchedulerError(f"extenders were asked {MAX_ROUNDS} times, and each time {reason}")
 
-    async def _round(self, attempt: Attempt) -> Decided:
+    async def _round(self, attempt: AttemptWithExtenders) -> DecisionWithExtenders:
         state, pod, search = await self._search(attempt)
         if search is None:
-            return Decided(state, pod, Unplaced(NO_NODES))
+            return DecisionWithExtenders(state, pod, Unplaced(NO_NODES))
         question = attempt.conversation(pod)
         refusals: dict[str, Status] = {}
         if search.is_by_nomination:
@@ -118,7 +118,9 @@ class ExtendedAlgorithm:
         refusals |= verdict.refusals
         return await self._refuse(attempt, question, verdict, refusals)
 
-    async def _search(self, attempt: Attempt, *, nominated_first: bool = True) -> tuple[CycleState, Pod, Search | None]:
+    async def _search(
+        self, attempt: AttemptWithExtenders, *, nominated_first: bool = True
+    ) -> tuple[CycleState, Pod, Search | None]:
         """Search on the live tables once decisions may be made; None if there are no nodes."""
         await self._ready()
         pod, state = attempt.newest(), attempt.state()
@@ -136,7 +138,9 @@ class ExtendedAlgorithm:
             _logger.error("Evaluation failed on nominated node", extra=fields)
             return None
 
-    async def _choose(self, attempt: Attempt, question: Conversation, verdict: FilterVerdict) -> Decided:
+    async def _choose(
+        self, attempt: AttemptWithExtenders, question: Conversation, verdict: FilterVerdict
+    ) -> DecisionWithExtenders:
         """Take the best of the nodes that the extenders have left. Raises Overtaken if none of them is left."""
         scores: Mapping[str, int] = await question.prioritize(verdict.passed) if len(verdict.passed) > 1 else {}
         await self._ready()
@@ -154,7 +158,7 @@ class ExtendedAlgorithm:
             row = self._algorithm.select(best, pod, state.attempt)
         else:
             row = int(feasible[0])
-        return Decided(state, pod, Placed(table.names()[row], table.count, len(verdict.passed)))
+        return DecisionWithExtenders(state, pod, Placed(table.names()[row], table.count, len(verdict.passed)))
 
     def _best(
         self, framework: Framework, state: CycleState, pod: Pod, feasible: Rows, scores: Mapping[str, int]
@@ -169,8 +173,8 @@ class ExtendedAlgorithm:
         return best
 
     async def _refuse(
-        self, attempt: Attempt, question: Conversation, verdict: FilterVerdict, refusals: dict[str, Status]
-    ) -> Decided:
+        self, attempt: AttemptWithExtenders, question: Conversation, verdict: FilterVerdict, refusals: dict[str, Status]
+    ) -> DecisionWithExtenders:
         """Diagnose why no node is left: the current reasons of plugins, and those of extenders."""
         state, pod, search = await self._search(attempt, nominated_first=False)
         if search is None or search.outcome is None:
@@ -184,13 +188,13 @@ class ExtendedAlgorithm:
 
     async def _unplaced(
         self, framework: Framework, state: CycleState, pod: Pod, search: Search | None, question: Conversation
-    ) -> Decided:
+    ) -> DecisionWithExtenders:
         if search is None:
-            return Decided(state, pod, Unplaced(NO_NODES))
+            return DecisionWithExtenders(state, pod, Unplaced(NO_NODES))
         nominated: str | None = ""
         if may_make_room(framework, search.diagnosis):
             nominated = await self._make_room(framework, state, pod, search.diagnosis, question)
-        return Decided(state, pod, unplaced_by(search.diagnosis, nominated))
+        return DecisionWithExtenders(state, pod, unplaced_by(search.diagnosis, nominated))
 
     async def _make_room(
         self, framework: Framework, state: CycleState, pod: Pod, diagnosis: Diagnosis, question: Conversation

@@ -29,7 +29,7 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.cycle_events import AttemptGivenUp, DecidedWithExtenders, ExtendedAttemptStarted, SearchStarted
 from scheduler.cycle.failure import FailureHandler, as_scheduler_error
-from scheduler.cycle.with_extenders.algorithm import Attempt, ExtendedAlgorithm
+from scheduler.cycle.with_extenders.algorithm import AttemptWithExtenders, ExtendedAlgorithm
 from scheduler.extenders.chain import Extenders
 from scheduler.extenders.conversation import Conversation, Conversations
 from scheduler.extenders.extender import Extender
@@ -157,7 +157,7 @@ class ExtendedAttempts:
     async def _run(self, asking: _Asking) -> None:
         queued, framework = asking.queued, asking.framework
         conversation, newest = partial(self._conversation, asking.extenders), partial(self._newest, queued)
-        attempt = Attempt(framework, conversation, newest, partial(self._state, queued))
+        attempt = AttemptWithExtenders(framework, conversation, newest, partial(self._state, queued))
         if ExtendedAttemptStarted in self._stream.listeners:
             self._stream.publish(ExtendedAttemptStarted(framework.name, queued))
         try:

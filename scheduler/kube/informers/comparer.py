@@ -49,7 +49,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CacheComparison:
     """The differences, and how much was compared."""
 
     nodes: Difference
@@ -84,19 +84,21 @@ class Comparer:
         limit = CallLimit(1)
         self._operations = {name: Operation("GET", name, limit, LIST_TIMEOUT) for name in (NODES, PODS)}
 
-    async def compare(self) -> Comparison:
+    async def compare(self) -> CacheComparison:
         """Return what differs and still does after the settling time. Raises ClusterError."""
         first = await self._once()
         if not first:
             return first
         await asyncio.sleep(self._settle)
         again = await self._once()
-        return Comparison(first.nodes & again.nodes, first.pods & again.pods, again.listed_nodes, again.listed_pods)
+        return CacheComparison(
+            first.nodes & again.nodes, first.pods & again.pods, again.listed_nodes, again.listed_pods
+        )
 
-    async def _once(self) -> Comparison:
+    async def _once(self) -> CacheComparison:
         nodes, listed_nodes = await self._nodes()
         pods, listed_pods = await self._pods()
-        return Comparison(nodes, pods, listed_nodes, listed_pods)
+        return CacheComparison(nodes, pods, listed_nodes, listed_pods)
 
     async def _nodes(self) -> tuple[Difference, int]:
         listed: set[str] = set()

@@ -105,9 +105,9 @@ class Binding:
             pod = _pod_decoder.decode(outcome.body)
         except Unreadable:
             return self._reads.later(Read, outcome)
-        return self._judge(pod)
+        return self._conclude(pod)
 
-    def _judge(self, pod: "_Pod") -> Step:
+    def _conclude(self, pod: "_Pod") -> Step:
         node_name = pod.spec.node_name
         if pod.metadata.uid != self._uid:
             self.found = "recreated"

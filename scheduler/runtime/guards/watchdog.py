@@ -39,7 +39,7 @@ class Hang(Exception):
     """Never raised: it carries the stack of the event loop into the log."""
 
 
-class Found(Enum):
+class Finding(Enum):
     """What a look of the thread finds."""
 
     NOTHING_NEW = auto()
@@ -54,14 +54,14 @@ class Looks:
         self._seen = 0
         self._without = 0
 
-    def look(self, beats: int) -> Found:
+    def look(self, beats: int) -> Finding:
         """`beats`: how many there were."""
         if beats != self._seen:
             hung = self._without >= HANG_LOOKS
             self._seen, self._without = beats, 0
-            return Found.GOES_ON if hung else Found.NOTHING_NEW
+            return Finding.GOES_ON if hung else Finding.NOTHING_NEW
         self._without += 1
-        return Found.HANGS if self._without == HANG_LOOKS else Found.NOTHING_NEW
+        return Finding.HANGS if self._without == HANG_LOOKS else Finding.NOTHING_NEW
 
 
 class Watchdog:
@@ -98,9 +98,9 @@ class Watchdog:
         looks = Looks()
         while not self._ended.wait(self._beat_seconds):
             found = looks.look(self._beats)
-            if found is Found.HANGS:
+            if found is Finding.HANGS:
                 tell_of_hang(sys._current_frames().get(watched), HANG_LOOKS * self._beat_seconds)
-            elif found is Found.GOES_ON:
+            elif found is Finding.GOES_ON:
                 _logger.warning("The event loop goes on")
 
 

@@ -6,7 +6,7 @@ from scheduler.api.pod import Pod
 from scheduler.process.metrics import Metrics
 from scheduler.process.process_metrics import BuildInfo, ProcessMetrics, StartTime
 from scheduler.serve.endpoints.exposition import Exposition
-from scheduler.serve.endpoints.pod_resources import PodResources
+from scheduler.serve.endpoints.pod_resources import PodResourceMetrics
 from scheduler.serve.port.answers import EMPTY, Answer
 from scheduler.serve.port.http import Page
 
@@ -20,7 +20,7 @@ def metric_pages(metrics: Metrics, pods: Mapping[str, Pod], leads: Callable[[], 
     metrics.registry.register(ProcessMetrics())
     metrics.registry.register(BuildInfo())
     metrics.slis.register(StartTime())
-    resources = Exposition(PodResources(pods))
+    resources = Exposition(PodResourceMetrics(pods))
 
     async def of_leader(accept: str) -> Answer:
         return await resources.streamed(accept) if leads() else EMPTY

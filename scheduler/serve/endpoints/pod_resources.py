@@ -23,7 +23,7 @@ _TOLD: Final = (
 _UNITS: Final[Mapping[str, str]] = {CPU: "cores", MEMORY: "bytes", "storage": "bytes", EPHEMERAL_STORAGE: "bytes"}
 
 
-class PodResources:
+class PodResourceMetrics:
     """Makes the two families, of the pods that there are when they are asked for."""
 
     def __init__(self, pods: Mapping[str, Pod]) -> None:

@@ -12,23 +12,23 @@ from scheduler.cycle.dumper import Line
 from scheduler.framework.errors import ClusterError
 from scheduler.kube import debugger as module
 from scheduler.kube.debugger import MAX_NAMES, Debugger
-from scheduler.kube.informers.comparer import Comparer, Comparison, Difference
+from scheduler.kube.informers.comparer import CacheComparison, Comparer, Difference
 from scheduler.process.logs import TextFormatter
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from tests.fakes import run, settle
 
-AGREED = Comparison(Difference(), Difference(), 3, 5)
+AGREED = CacheComparison(Difference(), Difference(), 3, 5)
 
 
 class FakeComparer:
-    def __init__(self, found: Comparison | Exception = AGREED) -> None:
+    def __init__(self, found: CacheComparison | Exception = AGREED) -> None:
         self.found = found
         self.asked = 0
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def compare(self) -> Comparison:
+    async def compare(self) -> CacheComparison:
         self.asked += 1
         await self.gate.wait()
         if isinstance(self.found, Exception):
@@ -72,7 +72,7 @@ async def test_a_mismatch_is_told_in_kube_schedulers_words(logged: Callable[[], 
     nodes = Difference(missed={"b": "b"}, redundant={})
     pods = Difference(missed={}, redundant={"uid-1": "default/web"})
 
-    await a_debugger(FakeComparer(Comparison(nodes, pods, 3, 5))).run()
+    await a_debugger(FakeComparer(CacheComparison(nodes, pods, 3, 5))).run()
 
     assert logged()[2:] == [
         'INFO Cache mismatch missedNodes=["b"] redundantNodes=[] missed=1 redundant=0',
@@ -84,7 +84,7 @@ async def test_a_mismatch_is_told_in_kube_schedulers_words(logged: Callable[[], 
 async def test_a_great_mismatch_is_counted_and_named_in_part(logged: Callable[[], list[str]]) -> None:
     nodes = Difference(missed={str(number): str(number) for number in range(5 * MAX_NAMES)})
 
-    await a_debugger(FakeComparer(Comparison(nodes, Difference(), 3, 5))).run()
+    await a_debugger(FakeComparer(CacheComparison(nodes, Difference(), 3, 5))).run()
 
     (line,) = [line for line in logged() if "mismatch " in line]
 

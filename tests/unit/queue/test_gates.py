@@ -7,7 +7,7 @@ from scheduler.framework.plugin import PreEnqueuePlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.process.metrics import Metrics
-from scheduler.queue.gates import Gates, Refusal
+from scheduler.queue.gates import GateRefusal, Gates
 from tests.fakes import FakeClock, sample
 from tests.unit.queue.fakes import PROFILE, a_waiting_pod
 
@@ -48,13 +48,15 @@ def asked() -> list[str]:
     ("answers", "refusal", "expected"),
     [
         pytest.param([passes, passes], None, ["0", "1"], id="all let it in"),
-        pytest.param([passes, refuses, passes], Refusal("1", gates=True), ["0", "1"], id="the first refusal ends it"),
-        pytest.param([raises, passes], Refusal("0", gates=False), ["0"], id="a plugin that raises gates nothing"),
-        pytest.param([errs, passes], Refusal("0", gates=False), ["0"], id="nor does one that answers Error"),
+        pytest.param(
+            [passes, refuses, passes], GateRefusal("1", gates=True), ["0", "1"], id="the first refusal ends it"
+        ),
+        pytest.param([raises, passes], GateRefusal("0", gates=False), ["0"], id="a plugin that raises gates nothing"),
+        pytest.param([errs, passes], GateRefusal("0", gates=False), ["0"], id="nor does one that answers Error"),
     ],
 )
 def test_plugins_are_asked_in_their_order(
-    asked: list[str], answers: list[Callable[[], Status | None]], refusal: Refusal | None, expected: list[str]
+    asked: list[str], answers: list[Callable[[], Status | None]], refusal: GateRefusal | None, expected: list[str]
 ) -> None:
     plugins = [Answering(str(number), answer, asked) for number, answer in enumerate(answers)]
     gates = Gates({PROFILE: plugins}, Metrics(), FakeClock())

@@ -13,7 +13,7 @@ from scheduler import framework as fw
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.runtime.guards import watchdog
-from scheduler.runtime.guards.watchdog import HANG_LOOKS, Found, Looks, Watchdog, tell_of_hang
+from scheduler.runtime.guards.watchdog import HANG_LOOKS, Finding, Looks, Watchdog, tell_of_hang
 from scheduler.testing import a_pod
 from tests.fakes import a_framework, plugin
 
@@ -96,8 +96,8 @@ def test_a_hang_is_found_once_and_so_is_its_end() -> None:
 
     found = [looks.look(beats) for beats in (1, *[1] * (HANG_LOOKS + 3), 2, 3)]
 
-    assert [each for each in found if each is not Found.NOTHING_NEW] == [Found.HANGS, Found.GOES_ON]
-    assert found.index(Found.HANGS) == HANG_LOOKS
+    assert [each for each in found if each is not Finding.NOTHING_NEW] == [Finding.HANGS, Finding.GOES_ON]
+    assert found.index(Finding.HANGS) == HANG_LOOKS
 
 
 def test_an_event_loop_that_beats_now_and_then_does_not_hang() -> None:
@@ -105,7 +105,7 @@ def test_an_event_loop_that_beats_now_and_then_does_not_hang() -> None:
 
     found = {looks.look(1 + look // HANG_LOOKS) for look in range(100)}
 
-    assert found == {Found.NOTHING_NEW}
+    assert found == {Finding.NOTHING_NEW}
 
 
 async def test_it_looks_for_calls_that_are_awaited_for_too_long_with_each_beat(told: threading.Event) -> None:

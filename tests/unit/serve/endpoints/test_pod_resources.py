@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.api.reviews import User
 from scheduler.serve.endpoints.exposition import Exposition
-from scheduler.serve.endpoints.pod_resources import PodResources
+from scheduler.serve.endpoints.pod_resources import PodResourceMetrics
 from tests.unit.serve.serving import HEALTH, FakeReviews, a_server
 
 Shown = dict[tuple[str, str, str], float]
@@ -25,7 +25,7 @@ def a_pod(*containers: dict[str, Any], name: str = "web", node: str = "n1", **sp
 
 
 async def text_of(*pods: Pod) -> str:
-    answer = await Exposition(PodResources({pod.uid: pod for pod in pods})).whole("")
+    answer = await Exposition(PodResourceMetrics({pod.uid: pod for pod in pods})).whole("")
     assert isinstance(answer.body, bytes)
     return answer.body.decode()
 
@@ -119,7 +119,7 @@ async def test_hostile_names_stay_within_their_quotes() -> None:
 async def test_twenty_thousand_pods_do_not_hold_the_event_loop() -> None:
     resources = {"requests": {"cpu": "100m", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "2Gi"}}
     pods = {str(number): a_pod(resources, name=f"web-{number}") for number in range(20_000)}
-    streamed = (await Exposition(PodResources(pods)).streamed("")).body
+    streamed = (await Exposition(PodResourceMetrics(pods)).streamed("")).body
     assert not isinstance(streamed, bytes)
     lines = largest = 0
     longest = 0.0
