@@ -4,7 +4,8 @@ import gzip
 import json
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,17 +44,36 @@ def replayed(
     return code, document
 
 
-def record(path: Path, *, before: int = 80, pods: int = 200, **settings: Any) -> Path:
-    """Recorded from the middle of a busy hour."""
+Play = Callable[[Stage], Awaitable[None]]
 
+
+def record_play(path: Path, play: Play, *, before: Play | None = None, nodes: int = 12, **settings: Any) -> Path:
     async def recorded() -> None:
-        stage = with_nodes(Stage(**settings))
-        await a_busy_hour(stage, 7, before)
-        await stage.recorded(path, lambda: a_busy_hour(stage, 8, pods))
+        stage = with_nodes(Stage(**settings), nodes)
+        if before is not None:
+            await before(stage)
+        await stage.recorded(path, lambda: play(stage))
         stage.close()
 
     fakes.run(recorded())
     return path
+
+
+async def plain_pods(stage: Stage, count: int = 40) -> None:
+    """Pods that all find a node, and stay."""
+    for number in range(count):
+        stage.pod(f"pod-{number}", {"container": {"resources": {"requests": {"cpu": "500m", "memory": "256Mi"}}}})
+        await stage.schedule()
+
+
+def record_plain(path: Path, count: int = 40) -> Path:
+    return record_play(path, partial(plain_pods, count=count))
+
+
+def record(path: Path, *, before: int = 80, pods: int = 200, **settings: Any) -> Path:
+    """Recorded from the middle of a busy hour."""
+    early, late = (partial(a_busy_hour, seed=seed, pods=count) for seed, count in ((7, before), (8, pods)))
+    return record_play(path, late, before=early, **settings)
 
 
 def test_a_busy_hour_is_decided_again(tmp_path: Path, capsys: CaptureFixture) -> None:
@@ -116,81 +136,68 @@ def test_other_configurations_are_recorded_and_replayed(
     assert document["decisions"] > 80
 
 
+async def other_pods(stage: Stage) -> None:
+    for number in range(30):
+        stage.pod(f"other-{number}")
+        await stage.schedule()
+
+
 def test_a_search_of_a_part_of_the_nodes_goes_on_where_the_last_one_ended(
     tmp_path: Path, capsys: CaptureFixture
 ) -> None:
-    async def recorded() -> None:
-        stage = with_nodes(Stage(percentageOfNodesToScore=1), 200)
-        for number in range(30):
-            stage.pod(f"before-{number}")
-        await stage.schedule()
+    path = record_play(tmp_path / "a.trace", other_pods, before=plain_pods, nodes=200, percentageOfNodesToScore=1)
 
-        async def play() -> None:
-            for number in range(30):
-                stage.pod(f"pod-{number}")
-                await stage.schedule()
+    code, document = replayed(capsys, path)
 
-        await stage.recorded(tmp_path / "a.trace", play)
-        stage.close()
-
-    fakes.run(recorded())
-
-    code, document = replayed(capsys, tmp_path / "a.trace")
     assert (code, document["different"], document["decisions"]) == (0, 0, 30)
-    assert {line[5] for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == "decide"} != {0}
+    assert {line[5] for line in lines_of(path)[1:] if line[0] == "decide"} != {0}
 
 
 def test_rows_of_nodes_that_went_are_where_they_were(tmp_path: Path, capsys: CaptureFixture) -> None:
-    async def recorded() -> None:
-        stage = with_nodes(Stage())
+    async def nodes_go(stage: Stage) -> None:
         for name in ("node-4", "node-2", "node-7"):
             node = stage.engine.cache.table.node(name)
             assert node is not None
             stage.engine.handlers.node_deleted(node)
 
-        async def play() -> None:
-            for number in range(40):  # the nodes come into rows that are free, the last that went first
-                stage.node(f"new-{number}")
-                stage.pod(f"pod-{number}")
-                await stage.schedule()
+    async def nodes_come(stage: Stage) -> None:
+        for number in range(40):  # the nodes come into rows that are free, the last that went first
+            stage.node(f"new-{number}")
+            stage.pod(f"pod-{number}")
+            await stage.schedule()
 
-        await stage.recorded(tmp_path / "a.trace", play)
-        stage.close()
-
-    fakes.run(recorded())
-    [layout] = [line for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == "layout"]
+    path = record_play(tmp_path / "a.trace", nodes_come, before=nodes_go)
+    [layout] = [line for line in lines_of(path)[1:] if line[0] == "layout"]
     assert layout[3] == [4, 2, 7]
     assert [row for row, name in enumerate(layout[2]) if not name] == [2, 4, 7]
 
-    code, document = replayed(capsys, tmp_path / "a.trace")
+    code, document = replayed(capsys, path)
+
     assert (code, document["different"], document["decisions"]) == (0, 0, 40)
 
 
 def test_nodes_that_are_left_alone_are_left_alone_again(tmp_path: Path, capsys: CaptureFixture) -> None:
-    async def recorded() -> None:
-        stage = with_nodes(Stage(), 3)
+    async def one_node_is_left_alone(stage: Stage) -> None:
         stage.engine.cache.rest("node-0")
 
-        async def play() -> None:
-            for number in range(12):
-                if number == 4:
-                    stage.engine.cache.rest("node-1")
-                if number == 8:
-                    stage.engine.cache.end_rest("node-0")
-                    stage.engine.cache.end_rest("node-1")
-                stage.pod(f"pod-{number}")
-                await stage.schedule()
+    async def others_come_and_go(stage: Stage) -> None:
+        for number in range(12):
+            if number == 4:
+                stage.engine.cache.rest("node-1")
+            if number == 8:
+                stage.engine.cache.end_rest("node-0")
+                stage.engine.cache.end_rest("node-1")
+            stage.pod(f"pod-{number}")
+            await stage.schedule()
 
-        await stage.recorded(tmp_path / "a.trace", play)
-        stage.close()
-
-    fakes.run(recorded())
-    nodes = [line[6][0] for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == "decide"]
+    path = record_play(tmp_path / "a.trace", others_come_and_go, before=one_node_is_left_alone, nodes=3)
+    nodes = [line[6][0] for line in lines_of(path)[1:] if line[0] == "decide"]
     assert set(nodes[:4]) == {"node-1", "node-2"}
     assert set(nodes[4:8]) == {"node-2"}
     assert {"node-0", "node-1"} & set(nodes[8:])
 
-    code, document = replayed(capsys, tmp_path / "a.trace")
+    code, document = replayed(capsys, path)
+
     assert (code, document["different"], document["decisions"]) == (0, 0, 12)
 
 
@@ -350,27 +357,23 @@ def test_a_configuration_that_reads_raw_pods_needs_a_trace_that_has_them(
 
 
 def test_pods_that_are_assumed_at_the_start_are_counted(tmp_path: Path, capsys: CaptureFixture) -> None:
-    async def recorded() -> None:
-        stage = with_nodes(Stage(), 2)
+    async def assumed(stage: Stage) -> None:
         pod = stage.pod("assumed", {"container": {"resources": {"requests": {"cpu": "3"}}}})
-        queued = stage.engine.queue.pop_nowait()
-        assert queued is not None
+        assert stage.engine.queue.pop_nowait() is not None
         stage.engine.cache.assume(pod.bound_to("node-0"))
 
-        async def play() -> None:
-            stage.pod("next", {"container": {"resources": {"requests": {"cpu": "2"}}}})
-            await stage.schedule()
+    async def another(stage: Stage) -> None:
+        stage.pod("next", {"container": {"resources": {"requests": {"cpu": "2"}}}})
+        await stage.schedule()
 
-        await stage.recorded(tmp_path / "a.trace", play)
-        stage.close()
-
-    fakes.run(recorded())
-    found = lines_of(tmp_path / "a.trace")[1:]
+    path = record_play(tmp_path / "a.trace", another, before=assumed, nodes=2)
+    found = lines_of(path)[1:]
     [count] = [line for line in found[: found.index(["begin", 0])] if line[0] == "count"]
     assert count[2:4] == ["assumed", True]
     assert [line[3] for line in found if line[0] == "assume"] == ["node-1"]
 
-    code, document = replayed(capsys, tmp_path / "a.trace")
+    code, document = replayed(capsys, path)
+
     assert (code, document["different"], document["decisions"]) == (0, 0, 1)
 
 
@@ -410,17 +413,12 @@ def test_another_configuration_is_compared_and_says_why(tmp_path: Path, capsys: 
 def test_what_another_configuration_tries_leaves_nothing_behind(tmp_path: Path, capsys: CaptureFixture) -> None:
     """Few nodes, and much preemption: which of two equal nodes is chosen depends on the order of their pods."""
 
-    async def recorded() -> None:
-        stage = with_nodes(Stage(), 5)
-        await a_busy_hour(stage, 106, 60)
-        await stage.recorded(tmp_path / "a.trace", lambda: a_busy_hour(stage, 107, 120))
-        stage.close()
-
-    fakes.run(recorded())
+    early, late = (partial(a_busy_hour, seed=seed, pods=count) for seed, count in ((106, 60), (107, 120)))
+    path = record_play(tmp_path / "a.trace", late, before=early, nodes=5)
     config = tmp_path / "new.yaml"
     config.write_text(MOST_ALLOCATED.format(profile="default-scheduler"))
 
-    code, document = replayed(capsys, tmp_path / "a.trace", f"--config={config}")
+    code, document = replayed(capsys, path, f"--config={config}")
 
     assert code == 0
     assert document["decisions"] > 500
@@ -469,23 +467,6 @@ def test_differences_are_told_as_text(tmp_path: Path, capsys: CaptureFixture) ->
     assert " differ: " in text
     assert "  then: placed on " in text
     assert "    NodeResourcesFit: " in text
-
-
-async def plain_pods(stage: Stage, count: int = 40) -> None:
-    """Pods that all find a node, and stay."""
-    for number in range(count):
-        stage.pod(f"pod-{number}", {"container": {"resources": {"requests": {"cpu": "500m", "memory": "256Mi"}}}})
-        await stage.schedule()
-
-
-def record_plain(path: Path, count: int = 40) -> Path:
-    async def recorded() -> None:
-        stage = with_nodes(Stage())
-        await stage.recorded(path, lambda: plain_pods(stage, count))
-        stage.close()
-
-    fakes.run(recorded())
-    return path
 
 
 SAME = """\
@@ -539,32 +520,21 @@ profiles:
 def test_a_pod_that_waits_here_makes_room_wherever_it_went_then(tmp_path: Path, capsys: CaptureFixture) -> None:
     large = {"resources": {"requests": {"cpu": "3"}}}
 
-    async def recorded() -> None:
-        stage = with_nodes(Stage(), 2)
+    async def three_pods(stage: Stage) -> None:
+        there = {"nodeSelector": {"kubernetes.io/hostname": "node-1"}}
+        before = stage.pod("before", {"container": large, "priority": 100, **there})
+        await stage.schedule()
+        stage.pod("high", {"container": large, "priority": 100})
+        await stage.schedule()
+        stage.engine.handlers.pod_deleted(stage.engine.pods[before.uid])
+        stage.pod("low", {"container": large})
+        await stage.schedule()
 
-        async def play() -> None:
-            there = {"nodeSelector": {"kubernetes.io/hostname": "node-1"}}
-            before = stage.pod("before", {"container": large, "priority": 100, **there})
-            await stage.schedule()
-            stage.pod("high", {"container": large, "priority": 100})
-            await stage.schedule()
-            stage.engine.handlers.pod_deleted(stage.engine.pods[before.uid])
-            stage.pod("low", {"container": large})
-            await stage.schedule()
-
-        await stage.recorded(tmp_path / "a.trace", play)
-        stage.close()
-
-    fakes.run(recorded())
-    assert [line[6][0] for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == "decide"] == [
-        "node-1",
-        "node-0",
-        "node-1",
-    ]
-    config = tmp_path / "new.yaml"
+    path, config = record_play(tmp_path / "a.trace", three_pods, nodes=2), tmp_path / "new.yaml"
+    assert [line[6][0] for line in lines_of(path)[1:] if line[0] == "decide"] == ["node-1", "node-0", "node-1"]
     config.write_text(ONLY_NODE_1)
 
-    _, document = replayed(capsys, tmp_path / "a.trace", f"--config={config}")
+    _, document = replayed(capsys, path, f"--config={config}")
 
     found = document["carriedOn"]
     assert found["evicted"] == 1, "low makes room for high, which waited on no node"
