@@ -10,11 +10,13 @@ from typing import Any, Final
 
 import msgspec
 
+from scheduler.cycle.algorithm import Algorithm
+from scheduler.cycle.evaluation import Evaluation
+from scheduler.framework.errors import SchedulerError
 from scheduler.process.progress import SILENT, Progress
 from scheduler.replay.player import Attempt, Player
 from scheduler.replay.replayed_calls import TRYING
 from scheduler.replay.trace.lines import Decision
-from scheduler.replay.why import why
 from scheduler.runtime.framework import Framework
 
 MAX_DIFFERENCES: Final = 1_000
@@ -98,8 +100,36 @@ class Comparison:
             "kind": kind,
             "then": as_document(attempt.recorded),
             "now": as_document(now),
-            "why": why(self._player.engine.algorithm, framework, attempt, now),
+            "why": _why(self._player.engine.algorithm, framework, attempt, now),
         }
+
+
+def _why(algorithm: Algorithm, framework: Framework, attempt: Attempt, now: Decision) -> Document:
+    """Return {"refused"?: {node: {"plugin", "message"}}, "scores"?: {node: {plugin: score}}, "tie"?, "error"?}.
+
+    Scores are weighted. `tie`: both nodes are the best, and the choice among these is another one.
+    """
+    nodes = [name for name in dict.fromkeys((attempt.recorded.node, now.node)) if name]
+    if not nodes:
+        return {}
+    algorithm.next_start = attempt.start
+    found: Document = {}
+    try:
+        evaluation = Evaluation(algorithm, framework, attempt.pod, attempt.number)
+        refused = {name: status for name in nodes if (status := evaluation.node_to_status.get(name)) is not None}
+        feasible = [name for name in nodes if name in evaluation.feasible_names]
+        scores = {name: evaluation.scores_of(name) for name in feasible} if len(feasible) > 1 else {}
+    except SchedulerError as error:
+        return {"error": str(error)}
+    if refused:
+        found["refused"] = {
+            name: {"plugin": status.plugin, "message": status.message} for name, status in refused.items()
+        }
+    if scores:
+        found["scores"] = scores
+        if len({sum(of.values()) for of in scores.values()}) == 1:
+            found["tie"] = True
+    return found
 
 
 def as_document(decision: Decision) -> Document:
