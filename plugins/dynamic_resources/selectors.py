@@ -1,7 +1,9 @@
 """CEL expressions over devices: `device.attributes["gpu.example.com"].model == "A100"`.
 
-The evaluator is Google's (cel-expr-python, the C++ implementation); this file defines what it sees of a device. Rule:
-k8s.io/dynamic-resource-allocation cel/compile.go at v0.36.3. What differs is in docs/differences.md.
+The evaluator is Google's (cel-expr-python, the C++ implementation); this file defines what it sees of a device. It
+takes 11 MB of memory, so it is loaded with the first device or expression that is looked at.
+
+Rule: k8s.io/dynamic-resource-allocation cel/compile.go at v0.36.3. What differs is in docs/differences.md.
 """
 
 import re
@@ -11,13 +13,6 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, Final, NamedTuple
 
-from cel_expr_python import cel
-from cel_expr_python.ext import ext_strings
-
-from plugins.dynamic_resources.cel_lists import LIST_FUNCTIONS, RENAMED
-from plugins.dynamic_resources.cel_network import NETWORK_FUNCTIONS
-from plugins.dynamic_resources.cel_urls import URL_FUNCTIONS
-from plugins.dynamic_resources.cel_values import VALUE_FUNCTIONS, quantity, version
 from scheduler.api.devices import Attribute, Device
 from scheduler.api.recent_caches import RecentCache
 
@@ -43,15 +38,6 @@ _TOKENS: Final = re.compile(
     r"""|(?P<renamed>(?:(?<=\.)\s*(?P<member>indexOf|lastIndexOf|split)|\blists\s*\.\s*(?P<function>range))(?=\s*\())"""
     r"""|(?P<other>.)""",
     re.DOTALL,
-)
-
-_LIBRARIES: Final = ("bindings", "lists", "optional", "sets", "two-var-comprehensions")
-
-_ENVIRONMENT: Final = cel.NewEnv(
-    config=cel.NewEnvConfigFromYaml("name: device\nextensions:\n" + "".join(f"- name: {n}\n" for n in _LIBRARIES)),
-    variables={"device": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)},
-    extensions=[ext_strings.ExtStrings()],
-    functions=[*VALUE_FUNCTIONS, *NETWORK_FUNCTIONS, *URL_FUNCTIONS, *LIST_FUNCTIONS],
 )
 
 
@@ -80,10 +66,12 @@ class Expression:
         self._slow = 0.0
         self.number = next(_numbers)
         """No other expression has it, not even one of the same text that is compiled later."""
+        from plugins.dynamic_resources.cel_environment import ENVIRONMENT
+
         written, self._domains = _with_defaults(text)
         self._problem = ""
         try:
-            self._program = _ENVIRONMENT.compile(written)
+            self._program = ENVIRONMENT.compile(written)
         except (RuntimeError, ValueError) as error:
             self._problem = f"CEL compile error: {error}"
 
@@ -148,6 +136,8 @@ _compiled: RecentCache[str, Expression] = RecentCache("device selectors", _CACHE
 
 def view_of(driver: str, device: Device) -> DeviceView:
     """Return what expressions see of a device. Raises SelectorError for a value that has no supported kind."""
+    from plugins.dynamic_resources.cel_values import quantity
+
     attributes: dict[str, dict[str, Any]] = {}
     for name, attribute in (device.attributes or {}).items():
         domain, _, identifier = name.rpartition("/")
@@ -166,6 +156,8 @@ def _value_of(name: str, attribute: Attribute) -> Any:
             return value
     if attribute.version_value is None:
         raise SelectorError(f"CEL runtime error: attribute {name}: unsupported attribute value")
+    from plugins.dynamic_resources.cel_values import version
+
     try:
         return version(attribute.version_value)
     except ValueError as error:
@@ -177,6 +169,8 @@ def _with_defaults(text: str) -> tuple[str, frozenset[str]]:
 
     In kube-scheduler a look-up of any domain succeeds, while `in` and iteration show only those that are there.
     """
+    from plugins.dynamic_resources.cel_lists import RENAMED
+
     domains = set()
     parts = []
     for match in _TOKENS.finditer(text):
