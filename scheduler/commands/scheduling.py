@@ -15,11 +15,10 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib import metadata
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from scheduler.commands import shadow
 from scheduler.commands.cluster import ClusterConnection, Informers, connect
 from scheduler.commands.gauges import show_certificates, show_state
 from scheduler.commands.port import Inside, Shown, open_port
@@ -34,11 +33,9 @@ from scheduler.cycle.dumper import dump
 from scheduler.cycle.engine import Asking, Engine, build_engine
 from scheduler.cycle.rejections import Rejections
 from scheduler.cycle.writers import Writers
-from scheduler.explain.explainer import Explainer
 from scheduler.extenders.roster import Roster
 from scheduler.framework.awaited import first_of
 from scheduler.kube.debugger import Debugger
-from scheduler.kube.election.election import Election
 from scheduler.kube.election.leadership import Leadership
 from scheduler.kube.http.client import Client
 from scheduler.kube.informers.comparer import Comparer
@@ -58,7 +55,6 @@ from scheduler.process import allocator
 from scheduler.process.logs import Levels, set_up_logging
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
-from scheduler.replay.recorder import Recorder, without_secrets
 from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.guards.containment import AT_START_SECONDS, Contained
 from scheduler.runtime.guards.watchdog import Watchdog
@@ -66,10 +62,11 @@ from scheduler.serve.endpoints.explanations import PATH as EXPLAIN
 from scheduler.serve.endpoints.explanations import Explanations
 from scheduler.serve.endpoints.recordings import PATH as RECORD
 from scheduler.serve.endpoints.recordings import Recordings
-from scheduler.serve.page.about import About
-from scheduler.serve.page.pages import ClusterPage
 from scheduler.serve.port.http import Pages, QueriedPage
 from scheduler.tracing.settings import exporter
+
+if TYPE_CHECKING:
+    from scheduler.kube.election.election import Election
 
 SHUTDOWN_SECONDS: Final = 20.0
 """For bindings under way when told to stop; less than the 30 s after which a kubelet kills."""
@@ -98,6 +95,8 @@ def run(options: RunOptions) -> int:
         return 0
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         if options.shadow_of:
+            from scheduler.commands import shadow
+
             return runner.run(shadow.run(options, loaded, Inside(options, gates, levels)))
         return runner.run(_run(options, source, loaded, Inside(options, gates, levels)))
 
@@ -112,7 +111,7 @@ class _Scheduler:
     reloader: Reloader
     leadership: Leadership | None
     """None without leader election."""
-    election: Election | None
+    election: "Election | None"
 
     def is_leading(self) -> bool:
         return self.leadership is None or self.leadership.is_held()
@@ -149,6 +148,8 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         permissions = permissions_for(resources.watched.values(), resources.written)
         election = None
         if leadership is not None:
+            from scheduler.kube.election.election import Election
+
             of_election = await stack.enter_async_context(Client(client.credentials, metrics, never_reuses=True))
             election = Election(of_election, config.leader_election, leadership, name, metrics)
             permissions += election.permissions
@@ -194,13 +195,15 @@ def _pages(scheduler: _Scheduler, inside: Inside, options: RunOptions) -> Pages:
     shown = Shown(reloader)
     inside.show_gates(metrics)
     pages = inside.pages(shown, engine, metrics, is_leading)
-    recorder = Recorder(engine, lambda: without_secrets(as_document(reloader.config, reloader.registry)), is_leading)
     queried: dict[str, QueriedPage] = {
-        EXPLAIN: Explanations(Explainer(engine, time.monotonic, is_leading)),
-        RECORD: Recordings(recorder),
+        EXPLAIN: _at_first_use(lambda: _explanations(engine, is_leading)),
+        RECORD: _at_first_use(lambda: _recordings(engine, reloader, is_leading)),
         **inside.queried(reloader),
     }
     if options.serving.page:
+        from scheduler.serve.page.about import About
+        from scheduler.serve.page.pages import ClusterPage
+
         about = About(metadata.version("loadmaster"), is_leading, scheduler.leader)
         page = ClusterPage(engine, metrics, about, shown, time.time() - time.monotonic())
         pages |= page.pages
@@ -210,6 +213,26 @@ def _pages(scheduler: _Scheduler, inside: Inside, options: RunOptions) -> Pages:
     if scheduler.election is not None:
         live["leaderElection"] = scheduler.election.is_healthy
     return Pages(pages, live, informers.ready, metrics, inside.settings, reloader.detail, queried)
+
+
+def _at_first_use(make: Callable[[], QueriedPage]) -> QueriedPage:
+    """A page that is made, and its code loaded, when it is first asked for."""
+    made = cache(make)
+    return lambda query: made()(query)
+
+
+def _explanations(engine: Engine, is_leading: Callable[[], bool]) -> QueriedPage:
+    from scheduler.explain.explainer import Explainer
+
+    return Explanations(Explainer(engine, time.monotonic, is_leading))
+
+
+def _recordings(engine: Engine, reloader: Reloader, is_leading: Callable[[], bool]) -> QueriedPage:
+    from scheduler.replay.recorder import Recorder, without_secrets
+
+    return Recordings(
+        Recorder(engine, lambda: without_secrets(as_document(reloader.config, reloader.registry)), is_leading)
+    )
 
 
 async def _work(scheduler: _Scheduler, writers: Writers) -> None:

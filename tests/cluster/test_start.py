@@ -1,19 +1,47 @@
-"""What stops a start: each mistake is one line that names its place, and exit code 2."""
+"""What a start loads, and what stops it: each mistake is one line that names its place, and exit code 2."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac
+from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, start
 from tests.controlplane import Cluster
+
+OFF = (
+    "cel_expr_python",
+    "kubernetes.client.",
+    "opentelemetry",
+    "pydantic",
+    "requests",
+    "scheduler.commands.shadow",
+    "scheduler.explain.explainer",
+    "scheduler.kube.election.elector",
+    "scheduler.replay",
+    "scheduler.serve.page",
+    "scheduler.simulate",
+    "scheduler.snapshots",
+    "scheduler.tracing.export",
+)
+"""Code of what nobody has asked for: devices, leader election, traces, the page, shadow, explanations, recordings."""
 
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "scheduler", "run", "--secure-port=0", *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_what_nobody_has_asked_for_is_not_loaded(cluster: Cluster) -> None:
+    install_rbac(cluster)
+
+    with start(cluster, name="imports", program=("-X", "importtime", "-m", "scheduler")) as scheduler:
+        loaded = re.findall(r"^import time:.*\| +(\S+)$", scheduler.log.read_text(), re.MULTILINE)
+
+    assert "scheduler.cycle.loop" in loaded
+    assert [name for name in loaded if name.startswith(OFF)] == []
 
 
 def test_a_missing_permission_is_named(cluster: Cluster) -> None:
