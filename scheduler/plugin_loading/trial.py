@@ -41,7 +41,7 @@ START_SECONDS = AT_START_SECONDS
 _BEGIN: Final = 60.0
 """Seconds for the child to begin, on a machine that is busy."""
 
-_START: Final = str(Path(__file__).parents[1] / "loadmaster_start.py")
+_START: Final = str(Path(__file__).parents[1] / "commands" / "loadmaster_start.py")
 
 _BOOT: Final = (
     "import runpy, sys; sys.path[:] = sys.argv[2:]; runpy.run_path(sys.argv[1])['keep_our_names'](); "

@@ -1,7 +1,7 @@
 """What the command `loadmaster` begins with: its packages are found where it is, whatever else is on Python's path.
 
 They are called `scheduler` and `plugins`, as folders of users are, too. A folder of that name in PYTHONPATH would be
-imported in the place of ours. So this file is installed beside the packages, as a module of its own, and imports
+imported in the place of ours. So this file is also installed next to the packages, as a module of its own, and imports
 nothing of them before `keep_our_names`. What users have under these names cannot be imported, then; all else can.
 """
 
@@ -15,7 +15,7 @@ from typing import NoReturn
 
 NAMES = ("scheduler", "plugins")
 _HERE = Path(__file__).parent
-HOME = str(_HERE if (_HERE / NAMES[0]).is_dir() else _HERE.parent)  # installed, or where we work on it
+HOME = str(_HERE if (_HERE / NAMES[0]).is_dir() else _HERE.parents[1])  # next to the packages, or within one
 
 
 class _Ours(MetaPathFinder):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-START = ROOT / "scheduler" / "loadmaster_start.py"
+ROOT = Path(__file__).parents[3]
+START = ROOT / "scheduler" / "commands" / "loadmaster_start.py"
 PLUGIN = """\
 import team_library
 from scheduler import framework as fw
@@ -80,3 +80,4 @@ def test_the_command_begins_here() -> None:
 
     assert project["project"]["scripts"]["loadmaster"] == f"{START.stem}:main"
     assert START.stem in project["tool"]["setuptools"]["py-modules"]
+    assert ROOT / project["tool"]["setuptools"]["package-dir"][""] == START.parent
