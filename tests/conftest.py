@@ -19,9 +19,3 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector look only at what the tests make from here on."""
     gc.freeze()
     gc.enable()
-
-
-def pytest_runtest_teardown() -> None:
-    """Keep it so after a test that has let it look at everything again."""
-    if not gc.get_freeze_count():
-        gc.freeze()

@@ -13,6 +13,8 @@ from tests.bench.counted_world import CountedWorld
 from tests.bench.cycle_cases import CASES
 from tests.bench.still_loop import StillLoop
 
+pytestmark = pytest.mark.usefixtures("frozen_again")
+
 NODES = 20
 
 SPECS: dict[str, dict[str, Any]] = {

@@ -8,6 +8,8 @@ import pytest
 from tests.bench.arrays import counting_arrays
 from tests.bench.counted import ALLOWED, WORKLOADS, count, exceeded, limit, recorded, table, write
 
+pytestmark = pytest.mark.usefixtures("frozen_again")
+
 REPEATABLE = ("Python calls", "C calls", "numpy calls", "arrays", "array KiB", "API calls")
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from scheduler.__main__ import main
 
+pytestmark = pytest.mark.usefixtures("frozen_again")
+
 Output = pytest.CaptureFixture[str]
 
 HEAD = "import time\nfrom scheduler import framework as fw\n"
@@ -72,7 +74,7 @@ spec:
 
 @pytest.fixture
 def bench(tmp_path: Path, capsys: Output) -> Any:
-    def run(code: str, *options: str, nodes: int = 20, seconds: float = 0.3) -> Any:
+    def run(code: str, *options: str, nodes: int = 20, seconds: float = 0.1) -> Any:
         file = tmp_path / "mine.py"
         file.write_text(HEAD + code)
         command = ["plugins", "bench", str(file), f"--nodes={nodes}", f"--seconds={seconds}", "-o", "json", *options]
