@@ -52,7 +52,7 @@ check: install ## Lint, format, layers, types, unit tests: six minutes on two co
 
 .PHONY: test
 test: check controlplane ## Everything: check, then the tests on a real API server
-	$(BIN)/pytest tests/cluster -m "not alone" --numprocesses=2 --dist=loadfile
+	$(BIN)/pytest tests/cluster -m "not alone" --numprocesses=3 --dist=loadfile
 	$(BIN)/pytest tests/cluster -m alone
 	$(BIN)/pytest tests/browser
 	$(BIN)/pytest tests/chaos

@@ -1,13 +1,13 @@
-"""Rounds of chaos: `make chaos ROUNDS=200` plays more of them, and SEED=1 ROUND=n one of these again."""
+"""Rounds of chaos: `make chaos ROUNDS=200` plays more of them, and SEED=4943 ROUND=n one of these again."""
 
 import pytest
 
 from tests.chaos.conftest import Play
 from tests.chaos.plan import plan_round
 
-SEED = 1
-ROUNDS = 16
-"""The fewest in which there is a fault of each kind."""
+SEED = 4943
+ROUNDS = 8
+"""With few seeds so few rounds have a fault of each kind."""
 
 
 @pytest.mark.parametrize("number", range(1, ROUNDS + 1))

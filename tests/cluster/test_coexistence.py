@@ -8,8 +8,6 @@ from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import install_rbac, metric, node_of, start
 from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture(scope="module", autouse=True)
 def rbac(cluster: Cluster) -> None:

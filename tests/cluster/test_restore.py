@@ -10,8 +10,6 @@ import pytest
 from tests.cluster.loadmaster import install_rbac, node_of, start
 from tests.controlplane import Cluster, Component, ControlPlane, Settings, a_node, a_pod, wait_until
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture
 def own(cluster: Cluster) -> Iterator[ControlPlane]:

@@ -21,8 +21,6 @@ from tests.controlplane.flags import Settings
 from tests.controlplane.kubeconfig import Connection
 from tests.failover import audit
 
-pytestmark = pytest.mark.alone
-
 EXCHANGES = 2
 BATCH = 10
 """Pods that are created at once, again and again."""
