@@ -21,19 +21,12 @@ from scheduler.framework.plugin import (
 from scheduler.framework.status import Code, Status, pending, unresolvable, unschedulable
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
-from scheduler.testing import a_node, a_pod
+from scheduler.testing import a_cluster, a_node, a_pod
 from tests.fakes import ColumnFilter, PlainFilter, PlainScore, a_framework, plugin, refuse
 
 
-def a_table(*names: str) -> NodeTable:
-    table = NodeTable(2)
-    for name in names or ("a", "b", "c"):
-        table.set_node(a_node(name))
-    return table
-
-
 def decide(*plugins: Plugin, table: NodeTable | None = None, pod: Pod | None = None) -> Placed | Unplaced:
-    table = table or a_table()
+    table = table or a_cluster(*map(a_node, "abc"))
     return Algorithm(table).schedule(a_framework(*plugins, table=table), CycleState(), pod or a_pod())
 
 
@@ -136,7 +129,7 @@ def test_a_pod_that_fits_nowhere_is_told_why_in_kube_schedulers_words(
 
 
 def test_reasons_are_sorted_as_strings() -> None:
-    table = a_table(*(f"n{number}" for number in range(12)))
+    table = a_cluster(*(a_node(f"n{number}") for number in range(12)))
     few = PlainFilter(refuse("n0", "n1", reason="few"), "Few")
 
     assert unplaced(few, PlainFilter(lambda *_: unschedulable("many"), "Many"), table=table).message == (
@@ -234,7 +227,7 @@ def test_a_plugin_that_fails_on_the_nominated_node_alone_does_not_end_the_attemp
 
 
 def test_a_pod_yields_to_one_that_was_promised_the_node() -> None:
-    table, nominator = a_table("a"), Nominator()
+    table, nominator = a_cluster(*map(a_node, "a")), Nominator()
     nominator.add(a_pod("promised"), "a")
     one = PlainFilter(lambda _, node: unschedulable("taken") if node.pods else None, "One")
     decision = Algorithm(table).schedule(
@@ -250,7 +243,7 @@ def test_a_pod_yields_to_one_that_was_promised_the_node() -> None:
 
 
 def placements(seed: int, attempt: int = 0, count: int = 1000) -> list[str]:
-    table = a_table(*(f"n{number}" for number in range(10)))
+    table = a_cluster(*(a_node(f"n{number}") for number in range(10)))
     framework, algorithm = a_framework(table=table), Algorithm(table, seed)
     found = []
     for number in range(count):
@@ -282,7 +275,7 @@ def test_the_next_attempt_may_take_another_node() -> None:
 
 
 def test_a_percentage_limits_the_search_and_the_next_one_goes_on_from_there() -> None:
-    table = a_table(*(f"n{number:03}" for number in range(400)))
+    table = a_cluster(*(a_node(f"n{number:03}") for number in range(400)))
     framework, algorithm = a_framework(PlainScore({}), table=table, percentage=50), Algorithm(table)
     searches = [algorithm.search(framework, CycleState(), a_pod()) for _ in range(3)]
 
@@ -293,7 +286,7 @@ def test_a_percentage_limits_the_search_and_the_next_one_goes_on_from_there() ->
 
 
 def test_nodes_that_do_not_fit_are_walked_over() -> None:
-    table = a_table(*(f"n{number:03}" for number in range(400)))
+    table = a_cluster(*(a_node(f"n{number:03}") for number in range(400)))
     odd = PlainFilter(lambda _, node: unschedulable("odd") if int(node.name[1:]) % 2 else None)
     framework, algorithm = a_framework(odd, table=table, percentage=25), Algorithm(table)
     starts = []
@@ -317,14 +310,14 @@ def test_nodes_that_do_not_fit_are_walked_over() -> None:
     ],
 )
 def test_how_many_feasible_nodes_are_looked_for(nodes: int, percentage: int, found: int) -> None:
-    table = a_table(*(f"n{number}" for number in range(nodes)))
+    table = a_cluster(*(a_node(f"n{number}") for number in range(nodes)))
     search = Algorithm(table).search(a_framework(table=table, percentage=percentage), CycleState(), a_pod())
 
     assert len(search.feasible) == found
 
 
 def test_rows_that_are_no_nodes_are_never_chosen() -> None:
-    table = a_table("a", "b")
+    table = a_cluster(*map(a_node, "ab"))
     table.add_pod("a", a_pod("there"))
     table.remove_node("a")
     filters = plugin(FilterPlugin, "All")

@@ -13,15 +13,8 @@ from scheduler.framework.status import Code, Status, unresolvable, unschedulable
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.framework import Framework
 from scheduler.state.node_table import NodeTable
-from scheduler.testing import a_node, a_pod
+from scheduler.testing import a_cluster, a_node, a_pod
 from tests.fakes import ColumnFilter, PlainFilter, a_framework, everything, names_of, plugin, refuse
-
-
-def a_table(*names: str) -> NodeTable:
-    table = NodeTable(4)
-    for name in names or ("a", "b", "c"):
-        table.set_node(a_node(name))
-    return table
 
 
 def filtered(framework: Framework, table: NodeTable, pod: Pod | None = None) -> tuple[list[str], dict[str, Status]]:
@@ -34,7 +27,7 @@ def filtered(framework: Framework, table: NodeTable, pod: Pod | None = None) -> 
 
 @pytest.mark.parametrize("kind", [PlainFilter, ColumnFilter], ids=["plain", "column"])
 def test_both_forms_give_the_same_answer(kind: type[PlainFilter] | type[ColumnFilter]) -> None:
-    table = a_table()
+    table = a_cluster(*map(a_node, "abc"))
     table.remove_node("b")
     framework = a_framework(kind(refuse("a"), "Judge"), table=table)
 
@@ -42,7 +35,7 @@ def test_both_forms_give_the_same_answer(kind: type[PlainFilter] | type[ColumnFi
 
 
 def test_the_first_plugin_in_order_that_refuses_a_node_tells_why() -> None:
-    table = a_table()
+    table = a_cluster(*map(a_node, "abc"))
     framework = a_framework(
         PlainFilter(refuse("a", reason="first"), "One"),
         ColumnFilter(refuse("a", "b", reason="second"), "Two"),
@@ -58,7 +51,7 @@ def test_the_first_plugin_in_order_that_refuses_a_node_tells_why() -> None:
 
 
 def test_a_plugin_whose_pre_filter_skipped_is_not_asked() -> None:
-    table = a_table()
+    table = a_cluster(*map(a_node, "abc"))
     state = CycleState()
     state.skip_filter |= {"Judge"}
     outcome = a_framework(PlainFilter(refuse("a"), "Judge"), table=table).run_filter(state, a_pod(), everything(table))
@@ -67,7 +60,7 @@ def test_a_plugin_whose_pre_filter_skipped_is_not_asked() -> None:
 
 
 def test_once_no_node_is_left_no_further_plugin_is_asked() -> None:
-    table, asked = a_table(), []
+    table, asked = a_cluster(*map(a_node, "abc")), []
 
     def judge(_: Pod, node: NodeInfo) -> None:
         asked.append(node.name)
@@ -79,7 +72,7 @@ def test_once_no_node_is_left_no_further_plugin_is_asked() -> None:
 
 
 def test_where_no_node_is_to_be_looked_at_no_plugin_is_asked() -> None:
-    table = a_table()
+    table = a_cluster(*map(a_node, "abc"))
     biggest = plugin(
         FilterNodesPlugin, "Max", filter_nodes=lambda s, p, nodes, rows: nodes.pod_count[rows].max() * rows
     )
@@ -89,7 +82,7 @@ def test_where_no_node_is_to_be_looked_at_no_plugin_is_asked() -> None:
 
 
 def test_refusals_are_counted_by_reason_each_reason_once_a_node() -> None:
-    table = a_table("a", "b", "c", "d")
+    table = a_cluster(*map(a_node, "abcd"))
     framework = a_framework(
         PlainFilter(lambda _, node: unschedulable("cpu", "memory") if node.name in "ab" else None, "Fit"),
         ColumnFilter(lambda _, node: unresolvable("taint") if node.name in "bc" else None, "Taints"),
@@ -104,7 +97,7 @@ def test_refusals_are_counted_by_reason_each_reason_once_a_node() -> None:
 
 
 def test_refusals_of_nodes_that_an_earlier_plugin_refused_do_not_count() -> None:
-    table = a_table("a", "b")
+    table = a_cluster(*map(a_node, "ab"))
     framework = a_framework(PlainFilter(refuse("a"), "One"), ColumnFilter(refuse("a", "b"), "Two"), table=table)
     diagnosis = Diagnosis(2)
     framework.run_filter(CycleState(), a_pod(), everything(table)).count_into(diagnosis, CycleState(), a_pod())
@@ -121,7 +114,7 @@ def test_refusals_of_nodes_that_an_earlier_plugin_refused_do_not_count() -> None
     ],
 )
 def test_a_plugin_that_fails_is_named(failing: Plugin) -> None:
-    table = a_table()
+    table = a_cluster(*map(a_node, "abc"))
 
     with pytest.raises(PluginError, match=r'running "Bad" filter plugin: .*division by zero') as caught:
         filtered(a_framework(failing, table=table), table)
@@ -137,7 +130,7 @@ def test_a_plugin_that_fails_is_named(failing: Plugin) -> None:
     ],
 )
 def test_a_column_of_another_shape_is_the_fault_of_its_plugin(answer: object) -> None:
-    table = a_table()
+    table = a_cluster(*map(a_node, "abc"))
     odd = plugin(FilterNodesPlugin, "Odd", filter_nodes=lambda *_: answer)
 
     with pytest.raises(PluginError, match='"Odd"'):
@@ -149,7 +142,7 @@ def test_a_signature_that_fails_is_the_fault_of_its_plugin(sign: object) -> None
     class Base(FilterNodesPlugin, SignPlugin):
         aspects = Aspect.NODE
 
-    table = a_table()
+    table = a_cluster(*map(a_node, "abc"))
     with pytest.raises(PluginError, match='"Odd"'):
         filtered(a_framework(plugin(Base, "Odd", sign=sign), table=table), table)
 
@@ -167,7 +160,7 @@ def one_pod_a_node(_: Pod, node: NodeInfo) -> Status | None:
     ],
 )
 def test_a_pod_yields_to_nominated_pods_of_at_least_its_priority(priority: int, yields: bool) -> None:
-    table = a_table("a", "b")
+    table = a_cluster(*map(a_node, "ab"))
     framework = a_framework(
         PlainFilter(one_pod_a_node, "One"),
         table=table,
@@ -182,14 +175,14 @@ def test_a_pod_yields_to_nominated_pods_of_at_least_its_priority(priority: int, 
 
 
 def test_a_pod_does_not_yield_to_itself() -> None:
-    table, pod = a_table("a"), a_pod()
+    table, pod = a_cluster(*map(a_node, "a")), a_pod()
     framework = a_framework(PlainFilter(one_pod_a_node), table=table, nominated={"a": [pod]})
 
     assert filtered(framework, table, pod)[0] == ["a"]
 
 
 def test_a_nominated_pod_that_is_on_the_node_already_is_not_counted_twice() -> None:
-    table, promised = a_table("a"), a_pod("promised")
+    table, promised = a_cluster(*map(a_node, "a")), a_pod("promised")
     table.add_pod("a", promised)
     framework = a_framework(
         PlainFilter(lambda _, node: unschedulable("full") if len(node.pods) > 1 else None),
@@ -201,7 +194,7 @@ def test_a_nominated_pod_that_is_on_the_node_already_is_not_counted_twice() -> N
 
 
 def test_a_node_must_also_fit_without_the_pods_nominated_there() -> None:
-    table = a_table("a", "b")
+    table = a_cluster(*map(a_node, "ab"))
     friends = PlainFilter(lambda _, node: None if node.pods else unschedulable("lonely"))
     framework = a_framework(friends, table=table, nominated={"a": [a_pod("promised")]})
 
@@ -209,7 +202,7 @@ def test_a_node_must_also_fit_without_the_pods_nominated_there() -> None:
 
 
 def test_of_two_refusals_the_one_beside_the_nominated_pods_is_told() -> None:
-    table = a_table("a")
+    table = a_cluster(*map(a_node, "a"))
     framework = a_framework(
         PlainFilter(lambda _, node: unschedulable(f"{len(node.pods)} pods")),
         table=table,
@@ -244,7 +237,7 @@ class Counting(PreFilterPlugin, PreFilterExtensions):
 
 
 def test_plugins_that_count_pods_are_told_of_the_nominated_ones() -> None:
-    table, counting = a_table("a"), Counting()
+    table, counting = a_cluster(*map(a_node, "a")), Counting()
     framework = a_framework(counting, table=table, nominated={"a": [a_pod("promised")]})
     filtered(framework, table)
     skipping = CycleState()
@@ -262,7 +255,7 @@ def test_plugins_that_count_pods_are_told_of_the_nominated_ones() -> None:
     ],
 )
 def test_a_plugin_that_fails_to_count_a_nominated_pod_is_named(counting: Counting) -> None:
-    table = a_table("a")
+    table = a_cluster(*map(a_node, "a"))
     framework = a_framework(counting, table=table, nominated={"a": [a_pod("promised")]})
 
     with pytest.raises(PluginError, match=r'running AddPod on PreFilter plugin "Counting": (ValueError: )?oh'):
@@ -272,7 +265,7 @@ def test_a_plugin_that_fails_to_count_a_nominated_pod_is_named(counting: Countin
 
 
 def test_one_node_is_asked_about_from_the_live_table() -> None:
-    table = a_table("a", "b")
+    table = a_cluster(*map(a_node, "ab"))
     framework = a_framework(ColumnFilter(refuse("a"), "Judge"), table=table)
 
     assert framework.filtering.run_one(CycleState(), a_pod(), 0) == unschedulable("no").by("Judge")

@@ -7,8 +7,7 @@ from scheduler.framework.nodes import Int64Column, NodeInfo
 from scheduler.framework.plugin import NormalizeScorePlugin, Plugin, PreScorePlugin, ScoreNodesPlugin, ScorePlugin
 from scheduler.framework.status import SKIP, Status, unschedulable
 from scheduler.runtime.scoring import Scores
-from scheduler.state.node_table import NodeTable
-from scheduler.testing import a_node, a_pod
+from scheduler.testing import a_cluster, a_node, a_pod
 from tests.fakes import PlainScore, Signed, a_framework, plugin
 
 
@@ -16,15 +15,8 @@ class Normalizing(ScorePlugin, NormalizeScorePlugin):
     pass
 
 
-def a_table(*names: str) -> NodeTable:
-    table = NodeTable(4)
-    for name in names or ("a", "b"):
-        table.set_node(a_node(name))
-    return table
-
-
 def scored(*plugins: Plugin, app: str = "", **weights: int) -> Scores:
-    framework = a_framework(*plugins, table=a_table(), weights=weights)
+    framework = a_framework(*plugins, table=a_cluster(*map(a_node, "ab")), weights=weights)
     pod = a_pod(labels={"app": app} if app else None)
     return framework.run_score(CycleState(), pod, np.array([0, 1]))
 
@@ -47,7 +39,7 @@ def test_only_feasible_nodes_are_scored_by_a_plugin_that_stores_nothing() -> Non
         asked.append(node.name)
         return 1
 
-    framework = a_framework(plugin(ScorePlugin, "Asks", score=score), table=a_table())
+    framework = a_framework(plugin(ScorePlugin, "Asks", score=score), table=a_cluster(*map(a_node, "ab")))
     total = framework.run_score(CycleState(), a_pod(), np.array([1])).total
 
     assert (total.tolist(), asked) == ([1], ["b"])
@@ -164,7 +156,7 @@ def test_a_stored_answer_cannot_be_changed_by_normalizing_in_place() -> None:
 
 
 def test_stored_scores_are_those_of_the_feasible_nodes() -> None:
-    table, signed = a_table("a", "b", "c"), Signed()
+    table, signed = a_cluster(*map(a_node, "abc")), Signed()
     table.add_pod("c", a_pod("there"))
     framework = a_framework(signed, table=table)
     web = a_pod(labels={"app": "web"})

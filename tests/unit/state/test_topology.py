@@ -16,7 +16,7 @@ ALL = PodMatch(None, EVERYTHING)
 ZONES = ("a", "b", "c")
 
 
-def a_table(nodes: int = 64) -> NodeTable:
+def zones_with(nodes: int = 64) -> NodeTable:
     """Nodes in three zones, with a pod each; large enough for sums over zones to be kept."""
     table = NodeTable()
     for number in range(nodes):
@@ -50,7 +50,7 @@ def recounted(table: NodeTable, key: str = "zone") -> dict[str, int]:
 
 
 def test_a_topology_says_how_many_rows_are_labelled_and_which_codes_are_in_use() -> None:
-    table = a_table(4)
+    table = zones_with(4)
     table.set_node(a_node("bare"))
 
     zones, hosts = table.topology("zone"), table.topology("host")
@@ -61,7 +61,7 @@ def test_a_topology_says_how_many_rows_are_labelled_and_which_codes_are_in_use()
 
 
 def test_domains_cease_to_be_single_rows_and_are_so_again_as_labels_change() -> None:
-    table = a_table(2)
+    table = zones_with(2)
     assert table.topology("host").is_one_each
 
     table.set_node(a_node("n1", labels={"host": "n0"}))
@@ -74,7 +74,7 @@ def test_domains_cease_to_be_single_rows_and_are_so_again_as_labels_change() -> 
 
 
 def test_sums_follow_pods_that_come_and_go_and_what_ifs() -> None:
-    table = a_table(9)
+    table = zones_with(9)
     before = sums(table)
 
     more = shy_pod("more")
@@ -90,7 +90,7 @@ def test_sums_follow_pods_that_come_and_go_and_what_ifs() -> None:
 
 
 def test_sums_follow_a_node_that_moves_to_another_domain() -> None:
-    table = a_table(64)
+    table = zones_with(64)
     sums(table)
 
     table.set_node(a_node("n0", labels={"zone": "new"}))
@@ -100,7 +100,7 @@ def test_sums_follow_a_node_that_moves_to_another_domain() -> None:
 
 
 def test_sums_of_terms_follow_their_pods() -> None:
-    table = a_table(64)
+    table = zones_with(64)
     [(key, terms)] = table.pods.terms_towards(((TermKind.REQUIRED_ANTI_AFFINITY, 1),), "x", {}, {})
     zones = table.topology(key)
     assert terms.sums(zones).sum() == 64
@@ -112,7 +112,7 @@ def test_sums_of_terms_follow_their_pods() -> None:
 
 
 def test_sums_are_right_when_the_table_forgets_the_key_and_then_grows() -> None:
-    table = a_table(64)
+    table = zones_with(64)
     sums(table)
     for _ in range(2):
         table.forget_idle()
@@ -126,7 +126,7 @@ def test_sums_are_right_when_the_table_forgets_the_key_and_then_grows() -> None:
 
 
 def test_sums_are_kept_for_a_few_topologies_of_few_domains_only() -> None:
-    table = a_table(64)
+    table = zones_with(64)
     column = table.pods.matching(ALL)
     table.set_node(a_node("n0", labels={f"key-{number}": "" for number in range(MAX_TOPOLOGIES + 3)}))
 

@@ -9,7 +9,6 @@ from scheduler.runtime.answers import store as store_module
 from scheduler.runtime.answers.pod_classes import KnownSpec, PodClass
 from scheduler.runtime.answers.store import AnswerStore, Column, Stored
 from scheduler.runtime.answers.views import BestNodes, FeasibleNodes, TotalScores
-from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node
 from tests.unit.plugins.cluster import a_cluster
 
@@ -49,8 +48,7 @@ def forget_idle(store: AnswerStore) -> int:
 ALL = {"filtered", "scored", "feasible", "totals", "best", "pod_class", "spec"}
 
 
-def a_table(nodes: int = 20) -> NodeTable:
-    return a_cluster(*(a_node(f"n{i}") for i in range(nodes)))
+NODES = [a_node(f"n{number}") for number in range(20)]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +63,7 @@ def a_table(nodes: int = 20) -> NodeTable:
     ],
 )
 def test_everything_that_is_made_of_an_entry_is_dropped_with_it(dropped: str, left: set[str]) -> None:
-    store = AnswerStore(a_table())
+    store = AnswerStore(a_cluster(*NODES))
     web, db = Entries(store), Entries(store, "db")
 
     store.drop(getattr(web, dropped))
@@ -75,7 +73,7 @@ def test_everything_that_is_made_of_an_entry_is_dropped_with_it(dropped: str, le
 
 
 def test_a_class_that_is_dropped_has_no_plans_any_more() -> None:
-    store = AnswerStore(a_table())
+    store = AnswerStore(a_cluster(*NODES))
     web = Entries(store)
     plans = web.pod_class.filter_plans, web.pod_class.score_plans
     for each in plans:
@@ -87,7 +85,7 @@ def test_a_class_that_is_dropped_has_no_plans_any_more() -> None:
 
 
 def test_a_class_that_was_dropped_meanwhile_keeps_no_view_in_the_store() -> None:
-    store = AnswerStore(a_table())
+    store = AnswerStore(a_cluster(*NODES))
     web, db = Entries(store), Entries(store, "db")
     store.drop(web.pod_class)
 
@@ -97,7 +95,7 @@ def test_a_class_that_was_dropped_meanwhile_keeps_no_view_in_the_store() -> None
 
 
 def test_the_bytes_are_those_of_the_rows_and_of_the_entries_and_grow_with_the_table() -> None:
-    table = a_table(20)
+    table = a_cluster(*NODES)
     store = AnswerStore(table)
     web = Entries(store)
     per_row = 8 + 8 + (1 + 8) + 8 + (8 + 8)
@@ -116,7 +114,7 @@ def test_the_bytes_are_those_of_the_rows_and_of_the_entries_and_grow_with_the_ta
 def test_where_room_is_needed_the_class_that_was_used_least_recently_goes_with_what_only_it_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    store = AnswerStore(a_table())
+    store = AnswerStore(a_cluster(*NODES))
     classes = {name: Entries(store, name) for name in ("web", "db", "cache")}
     store.link(classes["cache"].feasible, classes["db"].filtered)
     monkeypatch.setattr(store_module, "FEWEST", 0)
@@ -137,7 +135,7 @@ def test_where_room_is_needed_the_class_that_was_used_least_recently_goes_with_w
 def test_an_entry_that_others_are_made_of_stays_though_it_was_not_looked_up_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    store = AnswerStore(a_table())
+    store = AnswerStore(a_cluster(*NODES))
     web = Entries(store)
     monkeypatch.setattr(store_module, "FEWEST", 0)
     column = store.column((("filter", "Other"), "a"), ASPECTS, np.int64, lambda rows: rows * 0)
@@ -151,7 +149,7 @@ def test_an_entry_that_others_are_made_of_stays_though_it_was_not_looked_up_for_
 
 
 def test_what_was_not_used_from_one_call_to_the_next_is_forgotten_with_what_only_it_has() -> None:
-    store = AnswerStore(a_table())
+    store = AnswerStore(a_cluster(*NODES))
     web, db = Entries(store), Entries(store, "db")
 
     forget_idle(store)
@@ -164,7 +162,7 @@ def test_what_was_not_used_from_one_call_to_the_next_is_forgotten_with_what_only
 
 
 def test_a_spec_that_is_large_counts_as_large() -> None:
-    store = AnswerStore(a_table())
+    store = AnswerStore(a_cluster(*NODES))
     small = store.add(PodClass("small", {}))
     before = store.bytes
     requests = {f"example.com/{number}": number for number in range(1000)}
@@ -175,7 +173,7 @@ def test_a_spec_that_is_large_counts_as_large() -> None:
 
 
 def test_much_is_forgotten_in_slices_and_what_is_used_meanwhile_stays() -> None:
-    store = AnswerStore(a_table())
+    store = AnswerStore(a_cluster(*NODES))
     classes = [Entries(store, f"app-{number}") for number in range(3 * store_module.FORGOTTEN_AT_ONCE)]
     forget_idle(store)
 

@@ -30,13 +30,13 @@ def ranked(pods: RankedPods, row: int, below: int = 10) -> list[tuple[int, int, 
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def a_table() -> NodeTable:
+def some_pods() -> NodeTable:
     on_n = [pod("b", 1, "2", started=7), pod("a", 1, "1", started=3), pod("c", 5, "3"), pod("top", 10)]
     return a_cluster(a_node("n"), a_node("m"), a_node("o"), pods={"n": on_n, "o": [pod("d", -5, "4", started=0)]})
 
 
 def test_lower_pods_come_in_the_order_of_importance() -> None:
-    pods = RankedPods(a_table())
+    pods = RankedPods(some_pods())
 
     assert ranked(pods, 0) == [(5, 3000, NOT_STARTED), (1, 1000, 3), (1, 2000, 7)]
     assert ranked(pods, 0, below=5) == [(1, 1000, 3), (1, 2000, 7)]
@@ -44,7 +44,7 @@ def test_lower_pods_come_in_the_order_of_importance() -> None:
 
 
 def test_each_node_knows_its_pods_and_their_sum() -> None:
-    lower = RankedPods(a_table()).below(10, np.array([2, 1, 0]))
+    lower = RankedPods(some_pods()).below(10, np.array([2, 1, 0]))
 
     assert lower.counts.tolist() == [1, 0, 3]
     assert lower.first.tolist() == [0, 1, 1]
@@ -53,7 +53,7 @@ def test_each_node_knows_its_pods_and_their_sum() -> None:
 
 
 def test_pods_that_come_go_or_start_are_noticed() -> None:
-    table = a_table()
+    table = some_pods()
     pods = RankedPods(table)
     ranked(pods, 0)
     old = {each.name: each for each in table.info(0).pods}
@@ -66,7 +66,7 @@ def test_pods_that_come_go_or_start_are_noticed() -> None:
 
 
 def test_a_look_at_a_changed_table_is_not_kept_longer_than_the_change_is_known() -> None:
-    table = a_table()
+    table = some_pods()
     pods = RankedPods(table)
     before = ranked(pods, 0)
 

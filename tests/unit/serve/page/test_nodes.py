@@ -4,22 +4,14 @@ import pytest
 
 from scheduler import framework as fw
 from scheduler.serve.page.nodes import CORDONED, NOT_READY, ROWS_AT_ONCE, TAINTED, NodeReader
-from scheduler.state.node_table import NodeTable
-from scheduler.testing import a_node, a_pod
+from scheduler.testing import a_cluster, a_node, a_pod
 from tests.unit.serve.page.sent_events import events, named
 
 ZONE = "topology.kubernetes.io/zone"
 
 
-def a_table(*nodes: fw.Node) -> NodeTable:
-    table = NodeTable()
-    for node in nodes:
-        table.set_node(node)
-    return table
-
-
 def test_all_nodes_are_told_with_their_zones_and_use() -> None:
-    table = a_table(a_node("a", cpu="4", labels={ZONE: "z1"}), a_node("b", cpu="2", labels={ZONE: "z2"}))
+    table = a_cluster(a_node("a", cpu="4", labels={ZONE: "z1"}), a_node("b", cpu="2", labels={ZONE: "z2"}))
     table.add_pod("b", a_pod("p", requests={"cpu": 1}))
 
     told = events(*NodeReader(table).whole())
@@ -31,7 +23,7 @@ def test_all_nodes_are_told_with_their_zones_and_use() -> None:
 
 
 def test_many_nodes_are_told_in_parts() -> None:
-    table = a_table(*(a_node(f"n{number}") for number in range(ROWS_AT_ONCE + 1)))
+    table = a_cluster(*(a_node(f"n{number}") for number in range(ROWS_AT_ONCE + 1)))
 
     parts = named("nodes", events(*NodeReader(table).whole()))
 
@@ -39,7 +31,7 @@ def test_many_nodes_are_told_in_parts() -> None:
 
 
 def test_a_pod_that_comes_changes_the_use_of_its_node_alone() -> None:
-    table = a_table(a_node("a"), a_node("b", cpu="4"))
+    table = a_cluster(a_node("a"), a_node("b", cpu="4"))
     reader = NodeReader(table)
     table.add_pod("b", a_pod("p", requests={"cpu": 3}))
 
@@ -51,7 +43,7 @@ def test_a_pod_that_comes_changes_the_use_of_its_node_alone() -> None:
 
 
 def test_a_node_that_goes_is_told_without_a_name() -> None:
-    table = a_table(a_node("a"), a_node("b"))
+    table = a_cluster(a_node("a"), a_node("b"))
     reader = NodeReader(table)
     table.remove_node("a")
 
@@ -63,7 +55,7 @@ def test_a_node_that_goes_is_told_without_a_name() -> None:
 
 
 def test_another_resource_means_that_all_is_told_again() -> None:
-    table = a_table(a_node("a"))
+    table = a_cluster(a_node("a"))
     reader = NodeReader(table)
     table.set_node(a_node("b", allocatable={"nvidia.com/gpu": 8}))
 
@@ -72,7 +64,7 @@ def test_another_resource_means_that_all_is_told_again() -> None:
 
 
 def test_more_changes_than_are_remembered_mean_the_same() -> None:
-    table = a_table(a_node("a"))
+    table = a_cluster(a_node("a"))
     reader = NodeReader(table)
     pod = a_pod("p", requests={"cpu": 1})
     for _ in range(5000):
@@ -93,13 +85,13 @@ def test_more_changes_than_are_remembered_mean_the_same() -> None:
     ],
 )
 def test_what_keeps_pods_away_is_told(node: fw.Node, flags: int) -> None:
-    (data,) = named("nodes", events(*NodeReader(a_table(node)).whole()))
+    (data,) = named("nodes", events(*NodeReader(a_cluster(node)).whole()))
 
     assert data["flags"] == [flags]
 
 
 def test_a_use_that_makes_no_sense_stays_a_number() -> None:
-    table = a_table(a_node("a", cpu="1m", memory="0"))
+    table = a_cluster(a_node("a", cpu="1m", memory="0"))
     table.add_pod("a", a_pod("p", requests={"cpu": 9 << 40, "memory": 1 << 62}))
 
     (data,) = named("nodes", events(*NodeReader(table).whole()))
