@@ -18,7 +18,7 @@ from scheduler.api.near_names import near_names
 from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
 from scheduler.explain.changes import WrittenPod
-from scheduler.explain.documents import Explanation, PodReport
+from scheduler.explain.documents import PodReport
 from scheduler.explain.explanation import explain
 from scheduler.explain.history import reported
 from scheduler.explain.wake_events import events_in_words
@@ -66,7 +66,7 @@ class Explainer:
                 )
             report = self._state(pod)
             if report.state in _WITHOUT_A_NODE:
-                report.explanation = await self._explain(pod)
+                report.explanation = await explain(self._engine, pod, self._written(pod))
             return report
 
     def _find(self, namespace: str, name: str) -> Pod | None:
@@ -85,17 +85,6 @@ class Explainer:
                 break
             await asyncio.sleep(0)
         return found
-
-    async def _explain(self, pod: Pod) -> Explanation:
-        steps = explain(self._engine, pod, self._written(pod))
-        time_slice = TimeSlice()
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                explanation: Explanation = end.value
-                return explanation
-            await time_slice.give_way()
 
     def _state(self, pod: Pod) -> PodReport:
         """Return all but the explanation."""

@@ -1,6 +1,6 @@
-"""Makes an explanation in steps, so that a running scheduler can run other tasks between them."""
+"""Explains why a pod has no node. A running scheduler runs other tasks meanwhile."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from scheduler.api.pod import Pod
@@ -21,6 +21,7 @@ from scheduler.explain.groups import EVEN_EMPTY, MAX_NAMES, NamedObstacle, NodeG
 from scheduler.explain.suggestions import suggestions
 from scheduler.framework.errors import PluginError
 from scheduler.framework.status import Status
+from scheduler.process.time_slice import TimeSlice
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.guards.plugin_faults import as_plugin_error
 from scheduler.runtime.guards.return_values import check_status
@@ -30,8 +31,8 @@ MAX_GROUPS: Final = 100
 MAX_SUGGESTIONS: Final = 10
 
 
-def explain(engine: Engine, pod: Pod, written: WrittenPod | None = None) -> Generator[None, None, Explanation]:
-    """Explain why a pod has no node. The cluster may change between two steps.
+async def explain(engine: Engine, pod: Pod, written: WrittenPod | None = None) -> Explanation:
+    """Explain why a pod has no node. The cluster may change meanwhile.
 
     `written`: the object that defines the pod, to which patches apply; the pod itself by default.
     """
@@ -43,7 +44,8 @@ def explain(engine: Engine, pod: Pod, written: WrittenPod | None = None) -> Gene
     names = table.names()
     fitting = sorted(names[row] for row in evaluation.fits.tolist())
     nodes = FittingNodes(table.count, len(fitting), fitting[:MAX_NAMES])
-    groups = yield from group_nodes(framework.plugins, table, evaluation)
+    time_slice = TimeSlice()
+    groups = await group_nodes(framework.plugins, table, evaluation, time_slice)
     of_pod = obstacles_of_pod(framework.plugins, evaluation, evaluation.of_pod)
     gates = obstacles_of_pod(framework.plugins, evaluation, _gates(framework, evaluation))
     found: list[Suggestion] = []
@@ -51,7 +53,7 @@ def explain(engine: Engine, pod: Pod, written: WrittenPod | None = None) -> Gene
         for step in suggestions(engine, pod, groups, of_pod, written):
             if step is not None and all(step.text != other.text for other in found):
                 found.append(step)
-            yield
+            await time_slice.give_way()
             if len(found) >= MAX_SUGGESTIONS:
                 break
     return Explanation(

@@ -3,7 +3,7 @@
 3 nodes: taint dedicated=gpu:NoSchedule; and 0.4 to 3 cpu short of 2
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -14,15 +14,13 @@ from scheduler.explain.full_evaluation import FullEvaluation
 from scheduler.framework.errors import PluginError
 from scheduler.framework.obstacles import ExplainPlugin, Obstacle, Remedy, Shortage
 from scheduler.framework.status import Status
+from scheduler.process.time_slice import TimeSlice
 from scheduler.runtime.guards.plugin_faults import as_plugin_error
 from scheduler.runtime.profile import ProfilePlugins
 from scheduler.state.node_table import NodeTable
 
 MAX_IN_DETAIL: Final = 10_000
 """Nodes whose obstacles plugins describe; for the rest there are only reasons."""
-
-NODES_IN_A_STEP: Final = 50
-"""About 5 ms."""
 
 MAX_NAMES: Final = 100
 """Names of nodes that are listed for a group."""
@@ -74,18 +72,17 @@ class NodeGroup:
         return len(self.obstacles), _missing(self.obstacles)
 
 
-def group_nodes(
-    plugins: ProfilePlugins, table: NodeTable, evaluation: FullEvaluation
-) -> Generator[None, None, list[NodeGroup]]:
-    """Return the nodes that refuse the pod, in groups. Nodes deleted between two steps are left out."""
+async def group_nodes(
+    plugins: ProfilePlugins, table: NodeTable, evaluation: FullEvaluation, time_slice: TimeSlice
+) -> list[NodeGroup]:
+    """Return the nodes that refuse the pod, in groups. Nodes deleted meanwhile are left out."""
     by_key: dict[tuple[tuple[str, str, str], ...], _Members] = {}
     refused = np.flatnonzero(evaluation.in_use & ~evaluation.passing).tolist()
     names = tuple(table.names())
     if len(refused) > MAX_IN_DETAIL:
         refused.sort(key=names.__getitem__)  # the order of the table must not decide which are left out
     for place, row in enumerate(refused):
-        if place % NODES_IN_A_STEP == NODES_IN_A_STEP - 1:
-            yield
+        await time_slice.give_way()
         if table.names()[row] != names[row]:
             continue
         found = list(_obstacles_on(plugins if place < MAX_IN_DETAIL else None, table, evaluation, row))
@@ -93,7 +90,7 @@ def group_nodes(
     groups = []
     for members in by_key.values():
         groups.append(members.group())
-        yield
+        await time_slice.give_way()
     groups.sort(key=lambda group: (group.distance, -len(group.nodes), group.nodes[0]))
     return groups
 

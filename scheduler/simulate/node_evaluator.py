@@ -15,7 +15,7 @@ from scheduler.framework.nodes import Rows
 from scheduler.framework.status import Code, Status
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.scoring import Scores
-from scheduler.simulate.verdicts import FEASIBLE, NOT_ASKED, NodeOrder, NodeScores, NodeVerdicts
+from scheduler.simulate.verdicts import FEASIBLE, NOT_ASKED, NodeOrder, NodeVerdicts
 from scheduler.state.node_table import NodeTable
 
 
@@ -67,7 +67,7 @@ class NodeEvaluator:
         place[feasible] = np.arange(len(feasible))
         by_name = place[self._order.rows[which == FEASIBLE]]
         by_plugin = {plugin: _narrow(column[by_name]) for plugin, column in scores.by_plugin.items()}
-        return NodeVerdicts(self._order, which, verdicts, NodeScores(_narrow(scores.total[by_name]), by_plugin))
+        return NodeVerdicts(self._order, which, verdicts, Scores(_narrow(scores.total[by_name]), by_plugin))
 
     def _one_by_one(self, framework: Framework, pod: Pod, *, is_scored: bool) -> NodeVerdicts:
         """Evaluate node by node, so that one on which a plugin fails does not hide the verdicts on the rest.

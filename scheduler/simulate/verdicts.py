@@ -5,7 +5,6 @@ Two million of them, those of 400 pods on 5,000 nodes, take 100 MiB, and 2 GiB a
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from typing import Any, Final
@@ -15,6 +14,7 @@ import orjson
 from numpy.typing import NDArray
 
 from scheduler.framework.status import Code
+from scheduler.runtime.scoring import Scores
 
 NOT_ASKED: Final = -1
 FEASIBLE: Final = 0
@@ -38,21 +38,16 @@ class NodeOrder:
         return [orjson.dumps(name).decode() for name in self.names]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeScores:
-    """Weighted scores of the feasible nodes, by name."""
-
-    total: NDArray[Any]
-    by_plugin: Mapping[str, NDArray[Any]]
-
-
 class NodeVerdicts(Mapping[str, Verdict]):
     """Node name → verdict, for the nodes that were asked, by name."""
 
     def __init__(
-        self, order: NodeOrder, which: NDArray[np.int32], refusals: Sequence[Verdict], scores: NodeScores | None
+        self, order: NodeOrder, which: NDArray[np.int32], refusals: Sequence[Verdict], scores: Scores | None
     ) -> None:
-        """`which`: for each node in that order NOT_ASKED, FEASIBLE, or the place of its refusal, counted from 1."""
+        """`which`: for each node in that order NOT_ASKED, FEASIBLE, or the place of its refusal, counted from 1.
+
+        `scores`: of the feasible nodes, by name.
+        """
         self._order = order
         self._which = which
         self._refusals = refusals

@@ -14,9 +14,7 @@ from scheduler.api.objects import Node
 from scheduler.api.owners import is_of_daemon_set, node_of
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
-from scheduler.explain import explanation
-from scheduler.explain.changes import WrittenPod
-from scheduler.explain.documents import Explanation
+from scheduler.explain.explanation import explain
 from scheduler.framework.errors import ConfigError
 from scheduler.process.progress import SILENT, Progress
 from scheduler.runtime.registry import Registry
@@ -175,7 +173,7 @@ async def _place_copies(
     simulation.on_hold.show()
     document |= _of_held(simulation, held, nodes, refused)
     if refused:
-        document["next"] = _next(simulation, refused[0], template)
+        document["next"] = await _next(simulation, refused[0], template)
     for pod in (*held, *refused):
         del simulation.results[pod.uid]
     if nodes:
@@ -200,12 +198,13 @@ def _of_held(simulation: Simulation, held: Iterable[Pod], nodes: Counter[str], r
     return {"waiting": {"number": len(still), "name": str(still[0].pod), **described(still[0])}} if still else {}
 
 
-def _next(simulation: Simulation, pod: Pod, template: Template) -> Document:
+async def _next(simulation: Simulation, pod: Pod, template: Template) -> Document:
     """Why a copy does not fit: see `_place_copies`."""
     result = simulation.results[pod.uid]
     keys = ("message", "gated", "nominatedNode", "victims")
     kept: Document = {key: result[key] for key in keys if key in result}
-    explained = _explanation(simulation, pod, written_pod(pod, template.source))
+    simulation.engine.nominator.delete(pod.uid)
+    explained = await explain(simulation.engine, pod, written_pod(pod, template.source))
     return {"name": str(pod), **kept, "explanation": explained}
 
 
@@ -217,15 +216,3 @@ def _check_asks_us(pod: Pod, config: Config) -> None:
         near = near_names(pod.spec.scheduler_name, [*names, DEFAULT_SCHEDULER])
         hint = f": did you mean {near[0]!r}?" if near else f"; the profiles are {', '.join(names)}"
         raise ConfigError([f"{pod}: spec.schedulerName is {pod.spec.scheduler_name!r}, another scheduler's{hint}"])
-
-
-def _explanation(simulation: Simulation, pod: Pod, written: WrittenPod | None) -> Explanation:
-    engine = simulation.engine
-    engine.nominator.delete(pod.uid)
-    steps = explanation.explain(engine, pod, written)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            explained: Explanation = end.value
-            return explained

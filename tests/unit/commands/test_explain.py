@@ -122,13 +122,7 @@ BAD: Final = (
     ),
     of_answer("too much", Answer(200, b" " * 4000), "the answer has more than 2000 bytes"),
     odd("a number as state", "Expected `str`, got `int` - at `$.state`", state=7),
-    odd("a number as lines", "Expected `array`, got `int` - at `$.about`", about=7),
-    odd("numbers as lines", "Expected `str`, got `int` - at `$.about[0]`", about=[7]),
-    odd("an attempt of nothing", "Object missing required field `at` - at `$.history[0]`", history=[{}]),
-    odd("a number as history", "Expected `array`, got `int` - at `$.history`", history=7),
     odd("no count", "Object missing required field `count` - at `$.explanation.nodes`", explanation={"nodes": {}}),
-    odd("a number as explanation", "Expected `object`, got `int` - at `$.explanation`", explanation=7),
-    odd("near to a number", "Expected `array`, got `int` - at `$.near`", found=False, near=7),
     of_answer(
         "odd: no name",
         Answer(200, {"found": True, "state": "x"}),

@@ -8,6 +8,7 @@ import msgspec
 
 from scheduler.explain.explanation import explain
 from scheduler.testing import a_node, a_pod
+from tests.fakes import run
 from tests.unit.cycle.fakes import an_engine
 
 PAGE = Path(__file__).parents[3] / "docs" / "explain.md"
@@ -25,15 +26,9 @@ def test_the_plugin_of_the_page_tells_its_fact_and_what_would_help() -> None:
     scheduler.see(a_node("a", labels={"tenants": "shop"}))
     pod = a_pod("agent")
     pod = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, host_network=True))
-    steps = explain(scheduler.engine, pod)
-    told: Any = None
-    while told is None:
-        try:
-            next(steps)
-        except StopIteration as end:
-            told = msgspec.to_builtins(end.value)
+    document = msgspec.to_builtins(run(explain(scheduler.engine, pod)))
 
-    assert [[each["fact"] for each in group["obstacles"]] for group in told["groups"]] == [
+    assert [[each["fact"] for each in group["obstacles"]] for group in document["groups"]] == [
         ["the node has tenants: shop"]
     ]
-    assert [each["text"] for each in told["suggestions"]] == ["use a network of its own"]
+    assert [each["text"] for each in document["suggestions"]] == ["use a network of its own"]

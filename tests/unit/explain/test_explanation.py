@@ -19,6 +19,7 @@ from scheduler.explain.screen import Screen, lines_of, short_reason
 from scheduler.explain.suggestions import of_preemption, suggestions
 from scheduler.framework.cycle_state import CycleState
 from scheduler.testing import a_container, a_node, a_pod, a_requirement, a_term, required
+from tests.fakes import run
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -32,12 +33,7 @@ def a_cluster(*seen: fw.Node | fw.Pod) -> EngineUnderTest:
 
 
 def explained(scheduler: EngineUnderTest, pod: fw.Pod) -> Any:
-    steps = explain(scheduler.engine, pod)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return msgspec.to_builtins(end.value)
+    return msgspec.to_builtins(run(explain(scheduler.engine, pod)))
 
 
 def reason(document: Any) -> str:

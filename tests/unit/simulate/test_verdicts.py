@@ -6,15 +6,16 @@ import numpy as np
 import orjson
 import pytest
 
+from scheduler.runtime.scoring import Scores
 from scheduler.simulate.output import as_json
-from scheduler.simulate.verdicts import FEASIBLE, NOT_ASKED, NodeOrder, NodeScores, NodeVerdicts
+from scheduler.simulate.verdicts import FEASIBLE, NOT_ASKED, NodeOrder, NodeVerdicts
 
 ORDER = NodeOrder({"n2": 0, 'n"1': 2, "n3": 1, "n4": 3})
 REFUSAL = {"code": "Unschedulable", "plugin": "Fit", "reasons": ['not "enough": 0', "100% full"]}
-SCORED = NodeScores(np.array([7, 0]), {"Fit": np.array([5, 0]), "50%": np.array([2, 0])})
+SCORED = Scores(np.array([7, 0]), {"Fit": np.array([5, 0]), "50%": np.array([2, 0])})
 
 
-def verdicts(scores: NodeScores | None) -> NodeVerdicts:
+def verdicts(scores: Scores | None) -> NodeVerdicts:
     """By name: n"1 fits, n2 is refused, n3 fits, n4 was not asked."""
     return NodeVerdicts(ORDER, np.array([FEASIBLE, 1, FEASIBLE, NOT_ASKED], np.int32), [REFUSAL], scores)
 
@@ -33,11 +34,11 @@ def test_verdicts_are_a_mapping_by_name() -> None:
     "scores",
     [
         pytest.param(SCORED, id="scored"),
-        pytest.param(NodeScores(np.array([0, 0]), {}), id="scored by nobody"),
+        pytest.param(Scores(np.array([0, 0]), {}), id="scored by nobody"),
         pytest.param(None, id="not scored"),
     ],
 )
-def test_the_text_is_that_of_the_verdicts_one_by_one(scores: NodeScores | None) -> None:
+def test_the_text_is_that_of_the_verdicts_one_by_one(scores: Scores | None) -> None:
     of_columns, of_nobody = verdicts(scores), NodeVerdicts(NodeOrder({}), np.array([], np.int32), [], None)
     pods: list[dict[str, Any]] = [
         {"name": "p", "nodes": of_columns, "message": ""},
