@@ -1,7 +1,6 @@
 """What one decision costs, without any I/O: `make bench-cycle`.
 
-First pods of one shape, with the memo and without it, which is what a pod of a new shape costs every time, and what a
-plugin of one's own adds to it. Then what
+First pods of one shape, with the memo and without it, which is what a pod of a new shape costs every time. Then what
 pods may ask for, on clusters where pods of 50 apps run already: decisions for the pods of one app, as when a Deployment
 grows, and for pods of all apps in turn. At last how this grows with the nodes, and with the pods that run on them.
 
@@ -21,8 +20,6 @@ from typing import Any, Final
 from tests.bench.cycle_cases import CASES, GROW_WITH_NODES, GROW_WITH_PODS, PLAIN, Case
 from tests.bench.cycle_costs import Costs, costs, decisions, percentile, settled
 from tests.bench.cycle_crowd import APPS
-from tests.bench.cycle_numa import print_numa
-from tests.bench.cycle_plugins import print_plugins
 from tests.bench.cycle_world import World, decoded_pod
 from tests.bench.decisions import Decision, Series
 from tests.bench.results import setting_of, write
@@ -162,9 +159,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     cases = [case for case in CASES if options.case in case.name]
     with _listener(options.out) as tell:
         print_sizes(options.nodes, options.pods, profile, tell)
-        if options.plugins:
-            print_plugins(options.plugins)
-            print_numa(options.plugins)
         print_cases(cases, options.clusters, options.decisions, profile, tell)
         for series, names, clusters in (
             (Series.NODES, GROW_WITH_NODES, options.growing_nodes),
@@ -193,7 +187,6 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     result.add_argument("--nodes", type=int, nargs="*", default=SIZES, help="sizes for pods of one shape")
     result.add_argument("--pods", type=int, default=2_000, help="decisions on pods of one shape, at each size")
-    result.add_argument("--plugins", type=int, default=1_000, help="decisions with a Filter of one's own; 0: none")
     result.add_argument("--case", default="", help="only cases with this in their name")
     result.add_argument("--decisions", type=int, default=400, help="decisions in each case")
     clusters: dict[str, Any] = {"type": _cluster, "nargs": "*", "metavar": "NODES:PODS"}

@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
 CASES: Final = (
     Case("json", ("cluster.json",), 4, 600),
-    Case("yaml", ("cluster.yaml",), 12, 600),
+    Case("yaml", ("cluster.yaml",), 20, 800),
     Case("explain", ("cluster.json", "--explain", "-o", "json"), 12, 1024),
     Case(
         "copies", ("cluster.json", "--of", "team-0/app-0-7d4b9c6f5d-00400", "--count", "10000", "-o", "json"), 10, 600

@@ -6,7 +6,6 @@ import pytest
 from scheduler.config.documents import Document
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.cluster import STORED, SimulatedCluster, cluster_of, read_cluster
-from tests.controlplane.objects import a_pod
 
 POD = {"kind": "Pod", "metadata": {"name": "p"}}
 NODE = {"kind": "Node", "metadata": {"name": "n"}}
@@ -15,14 +14,6 @@ NODE = {"kind": "Node", "metadata": {"name": "n"}}
 def of(*objects: Any) -> tuple[SimulatedCluster, list[str]]:
     problems: list[str] = []
     return cluster_of([Document(f"f:{line}", each) for line, each in enumerate(objects, 1)], problems), problems
-
-
-def with_spec(**spec: Any) -> dict[str, Any]:
-    return a_pod("p", **spec)
-
-
-def a_container(**requests: Any) -> dict[str, Any]:
-    return {"name": "c", "resources": {"requests": requests}}
 
 
 @pytest.mark.parametrize(
@@ -56,117 +47,6 @@ def test_other_kinds_are_counted() -> None:
 
     assert cluster.others.left_out() == {"Service": 2, "Pod (metrics.k8s.io/v1)": 1}
     assert problems == []
-
-
-@pytest.mark.parametrize(
-    ("thing", "problem"),
-    [
-        pytest.param([], "not a Kubernetes object: it has no kind", id="a list"),
-        pytest.param({"metadata": {}}, "not a Kubernetes object: it has no kind", id="no kind"),
-        pytest.param({"kind": "List", "items": {}}, "items: expected a list", id="items are no list"),
-        pytest.param(
-            {"kind": "List", "items": [POD, 3]}, "items[1]: not a Kubernetes object: it has no kind", id="a number"
-        ),
-        pytest.param({"kind": "Pod"}, "metadata.name: Required value", id="no name"),
-        pytest.param({"kind": "Node", "metadata": {"name": ""}}, "metadata.name: Required value", id="an empty name"),
-        pytest.param(
-            {"kind": "Pod", "metadata": {"generateName": "a-"}}, "metadata.name: Required value", id="a name to come"
-        ),
-        pytest.param(with_spec(priority="high"), "spec.priority: expected int | null, got str", id="a wrong type"),
-        pytest.param({**POD, "spec": []}, "spec: expected object, got array", id="a wrong section"),
-        pytest.param(
-            with_spec(priority=2**31), "spec.priority: Invalid value: 2147483648: does not fit into 32 bits", id="huge"
-        ),
-        pytest.param(
-            with_spec(containers=[a_container(cpu="many")]),
-            'spec.containers[0].resources.requests[cpu]: Invalid value: "many": not a quantity such as 500m or 1.5Gi',
-            id="no quantity",
-        ),
-        pytest.param(
-            with_spec(initContainers=[a_container(memory=-1)]),
-            "spec.initContainers[0].resources.requests[memory]: Invalid value: -1: must be greater than or equal to 0",
-            id="a negative quantity",
-        ),
-        pytest.param(
-            with_spec(containers=[{"resources": {"limits": {"cpu": "x"}}}]),
-            'spec.containers[0].resources.requests[cpu]: Invalid value: "x": not a quantity such as 500m or 1.5Gi',
-            id="a limit that is no quantity",
-        ),
-        pytest.param(
-            with_spec(overhead={"cpu": "1x"}),
-            'spec.overhead[cpu]: Invalid value: "1x": not a quantity such as 500m or 1.5Gi',
-            id="overhead that is no quantity",
-        ),
-        pytest.param(
-            {**POD, "status": {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "x"}}]}},
-            "status.containerStatuses[0].allocatedResources[cpu]: "
-            'Invalid value: "x": not a quantity such as 500m or 1.5Gi',
-            id="a status that has no quantity",
-        ),
-        pytest.param(
-            with_spec(containers=[{"ports": [{"hostPort": 70000}]}]),
-            "spec.containers[0].ports[0].hostPort: Invalid value: 70000: must be between 0 and 65535",
-            id="no port",
-        ),
-        pytest.param(
-            with_spec(tolerations=[{"operator": "Exist"}]),
-            'spec.tolerations[0].operator: Unsupported value: "Exist": supported values: "Equal", "Exists"',
-            id="no operator of a toleration",
-        ),
-        pytest.param(
-            with_spec(
-                affinity={
-                    "nodeAffinity": {
-                        "requiredDuringSchedulingIgnoredDuringExecution": {
-                            "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In"}]}]
-                        }
-                    }
-                }
-            ),
-            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]."
-            "matchExpressions[0].values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
-            id="a selector that cannot be read",
-        ),
-        pytest.param(
-            with_spec(
-                affinity={
-                    "nodeAffinity": {
-                        "preferredDuringSchedulingIgnoredDuringExecution": [
-                            {"weight": 1, "preference": {"matchFields": [{"key": "metadata.name", "operator": "Is"}]}}
-                        ]
-                    }
-                }
-            ),
-            "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].preference.matchFields[0]."
-            'operator: Unsupported value: "Is": supported values: "In", "NotIn"',
-            id="a preference that cannot be read",
-        ),
-        pytest.param(
-            {**NODE, "spec": {"taints": [{"key": "a", "effect": "NoShedule"}]}},
-            'spec.taints[0].effect: Unsupported value: "NoShedule": '
-            'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
-            id="no effect of a taint",
-        ),
-        pytest.param(
-            {**NODE, "spec": {"taints": [{"key": "a"}]}}, "spec.taints[0].effect: Required value", id="a taint"
-        ),
-        pytest.param(
-            {**NODE, "metadata": {"name": "n", "labels": {"a": 1}}},
-            "metadata.labels[...]: expected str, got int",
-            id="a number as a label's value",
-        ),
-        pytest.param(
-            {**NODE, "status": {"capacity": {"cpu": "4 cores"}}},
-            'status.allocatable[cpu]: Invalid value: "4 cores": not a quantity such as 500m or 1.5Gi',
-            id="capacity that is no quantity",
-        ),
-    ],
-)
-def test_garbage_is_one_line_with_place_and_field(thing: object, problem: str) -> None:
-    cluster, problems = of(NODE | {"metadata": {"name": "other"}}, thing)
-
-    assert problems == [f"f:2: {problem}"]
-    assert [node.name for node in cluster.nodes] == ["other"]
 
 
 @pytest.mark.parametrize(

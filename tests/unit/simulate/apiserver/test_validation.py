@@ -77,6 +77,10 @@ NO_VALUES = "values: Invalid value: null: for 'in', 'notin' operators, values se
             spread({"labelSelector": {"matchExpressions": [A_IN_NOTHING]}}),
             f"{SPREAD}.labelSelector: {NO_VALUES}",
         ),
+        (
+            at_node(matchExpressions=[A_IN_NOTHING]),
+            f"{AT_NODE}.matchExpressions[0].{NO_VALUES}",
+        ),
         (near(topologyKey=""), f"{NEAR}.topologyKey: Required value"),
         (
             near(labelSelector={"matchExpressions": [{"key": "a", "operator": "Is"}]}),
@@ -114,6 +118,16 @@ NO_VALUES = "values: Invalid value: null: for 'in', 'notin' operators, values se
 )
 def test_what_decides_placement_and_is_invalid_is_one_line(spec: dict[str, Any], problem: str) -> None:
     assert problems(spec) == [problem]
+
+
+def test_amounts_in_the_status_are_checked_too() -> None:
+    found: list[str] = []
+    status = {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "x"}}]}
+
+    cluster_of([Document("f", {"kind": "Pod", "metadata": {"name": "p"}, "status": status})], found)
+
+    (problem,) = found
+    assert problem.startswith("f: status.containerStatuses[0].allocatedResources[cpu]: Invalid value")
 
 
 def test_a_pod_that_was_stored_was_valid_to_its_api_server() -> None:

@@ -54,43 +54,6 @@ def test_all_forms_of_a_file_are_read(tmp_path: Path, data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "problem"),
-    [
-        pytest.param(b"", "f: there is nothing in it", id="empty"),
-        pytest.param(b"\n# nothing\n---\n", "f: there is nothing in it", id="comments"),
-        pytest.param(gzip.compress(b""), "f: there is nothing in it", id="packed, and empty"),
-        pytest.param(gzip.compress(b"a")[:-9], "f: packed by gzip, but its end is missing", id="half of a packed file"),
-        pytest.param(
-            b"\x1f\x8bsomething",
-            "f: packed by gzip, but cannot be unpacked: Error -3 while decompressing data: unknown compression method",
-            id="no packed file",
-        ),
-        pytest.param(
-            json.dumps(LIST).encode("utf-16"),
-            "f: not UTF-8: it looks like UTF-16, which PowerShell's > writes: have it written as UTF-8",
-            id="UTF-16",
-        ),
-        pytest.param(
-            json.dumps(LIST).encode("utf-16-le"),
-            "f: not UTF-8: it looks like UTF-16, which PowerShell's > writes: have it written as UTF-8",
-            id="UTF-16 without a mark",
-        ),
-        pytest.param(b'{"kind": "\xe4"}', "f: not a text: byte 10 is not UTF-8", id="Latin-1"),
-        pytest.param(
-            yaml.safe_dump(LIST).replace("a: b", "a: .inf", 1).encode(),
-            "f:1: a number that is too large, .inf or .nan: JSON has none of them",
-            id="a number without end",
-        ),
-    ],
-)
-def test_what_is_no_such_file_is_said_in_one_line(tmp_path: Path, data: bytes, problem: str) -> None:
-    path = tmp_path / "f"
-    path.write_bytes(data)
-
-    assert problems(path) == [problem]
-
-
-@pytest.mark.parametrize(
     ("change", "problem"),
     [
         pytest.param(
