@@ -178,9 +178,9 @@ class Shadow:
         if now - self._logged_at < LOG_SECONDS:
             self._not_logged += 1
             return
-        fields: Document = {
-            key: difference[key] for key in ("pod", "there", "here", "plugin", "message") if key in difference
-        }
+        fields: Document = {key: difference[key] for key in ("pod", "there", "here", "plugin") if key in difference}
+        if "message" in difference:
+            fields["reason"] = difference["message"]  # a record of `logging` has a message of its own
         if self._not_logged:
             fields["notLogged"] = self._not_logged
         self._logged_at, self._not_logged = now, 0

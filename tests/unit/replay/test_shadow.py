@@ -252,6 +252,16 @@ async def test_what_is_kept_is_bounded_and_logged_now_and_then(caplog: pytest.Lo
     assert scene.shadow.about()["latest"][0]["pod"] == f"default/large-{MAX_KEPT + 49}", "the newest first"
 
 
+async def test_the_refusal_of_their_node_is_logged_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+
+    with caplog.at_level(logging.INFO):
+        scene.bound(scene.pod("choosy"), "node-1")
+
+    (line,) = (vars(record) for record in caplog.records if record.getMessage().startswith("Shadow: "))
+    assert (line["pod"], line["plugin"], line["reason"]) == ("default/choosy", "Picky", "not liked")
+
+
 def test_the_only_profile_judges_the_pods_of_the_other_scheduler() -> None:
     config = load_config(None, in_tree())
     assert [each.scheduler_name for each in config_for(config, "default-scheduler").profiles] == ["default-scheduler"]
