@@ -24,7 +24,7 @@ from scheduler.kube.identity.credentials import load_credentials
 from scheduler.kube.informers.comparison_schedule import ComparisonSchedule
 from scheduler.kube.informers.deadlines import COMPARISON_SECONDS, FIRST_COMPARISON, Deadlines
 from scheduler.kube.informers.further_watches import FurtherWatches
-from scheduler.kube.informers.intake import ClusterHandlers, node_intake, pod_intake
+from scheduler.kube.informers.intake import node_intake, pod_intake
 from scheduler.kube.informers.raw_nodes import keep_raw
 from scheduler.kube.informers.relister import Relister
 from scheduler.kube.informers.watch import Watch
@@ -85,22 +85,15 @@ async def connect(
 class Informers:
     """The lists and watches that keep an engine up to date."""
 
-    def __init__(
-        self,
-        cluster: ClusterConnection,
-        engine: Engine,
-        handlers: ClusterHandlers,
-        resources: Resources,
-        resync_seconds: float,
-    ) -> None:
-        """`handlers`: of pods. `resources`: what else the plugins read."""
+    def __init__(self, cluster: ClusterConnection, engine: Engine, resources: Resources, resync_seconds: float) -> None:
+        """`resources`: what else the plugins read."""
         client, metrics, deadlines, listen = cluster.client, cluster.metrics, cluster.deadlines, cluster.signals.listen
         schedule = ComparisonSchedule()
         failed = schedule.request_later
         self._cluster = cluster
         self._engine = engine
         self._resources = resources
-        self.pods = pod_intake(handlers, metrics, failed, raw=resources.raw_pods)
+        self.pods = pod_intake(engine.handlers, metrics, failed, raw=resources.raw_pods)
         self.nodes = node_intake(engine.handlers, metrics, failed, keep_raw if resources.whole_nodes else None)
         intakes = (self.pods, self.nodes)
         self.relister = Relister(client, intakes, schedule, engine.loop.hold, deadlines, metrics, resync_seconds)

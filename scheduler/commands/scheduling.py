@@ -139,7 +139,7 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         stack.callback(engine.close)
         tasks.start("watch on plugins", Watchdog(engine.look_for_late_plugins).run())
         resources = replace(engine.profiles.resources, whole_nodes=roster.needs_whole_nodes)
-        informers = Informers(cluster, engine, engine.handlers, resources, config.loadmaster.resync_seconds)
+        informers = Informers(cluster, engine, resources, config.loadmaster.resync_seconds)
         name = config.profiles[0].scheduler_name
         reconfigurable = ReconfigurableCluster(
             client, informers.pods, informers.nodes, informers.relister, informers.further, events, resources, name

@@ -6,7 +6,6 @@
 There is no election, as nothing is written: two shadows do no harm. The configuration is read once.
 """
 
-import asyncio
 import json
 import logging
 import time
@@ -27,7 +26,7 @@ from scheduler.framework.handle import NoWrites
 from scheduler.kube.permissions import reading_permissions
 from scheduler.kube.reads.plugin_reader import SilentReader
 from scheduler.process.metrics import Metrics
-from scheduler.replay.shadow import Shadow, ShadowedHandlers
+from scheduler.replay.shadow import Shadow
 from scheduler.runtime.guards.containment import AT_START_SECONDS, Contained
 from scheduler.runtime.registry import Registry
 from scheduler.serve.port.answers import JSON, Answer
@@ -49,18 +48,17 @@ class InEffect:
 async def run(options: RunOptions, loaded: Loaded, inside: Inside) -> int:
     """Compare until told to stop; return the exit code. Raises ConfigError."""
     other, registry = options.shadow_of or "", loaded.registry
-    config, metrics, synced = config_for(loaded.config, other), Metrics(), asyncio.Event()
+    config, metrics = config_for(loaded.config, other), Metrics()
     async with connect(options, config, metrics) as cluster, AsyncExitStack() as stack:
         nothing = NoWriters()
         writers = Writers(nothing, nothing, nothing, nothing, NoWrites(), SilentReader(cluster.client))
         with Contained(AT_START_SECONDS):
             engine = build_engine(config, registry, writers, metrics, time.monotonic, cluster.tasks)
         stack.callback(engine.close)
-        shadow = Shadow(engine, other, metrics, lambda: synced.is_set() and gaps.is_current)
-        handlers = ShadowedHandlers(engine.handlers, shadow, synced.is_set)
         resources = engine.profiles.resources
-        informers = Informers(cluster, engine, handlers, resources, config.loadmaster.resync_seconds)
-        gaps = informers.relister.gaps
+        informers = Informers(cluster, engine, resources, config.loadmaster.resync_seconds)
+        gaps, synced = informers.relister.gaps, informers.relister.synced
+        shadow = Shadow(engine, other, metrics, lambda: synced.is_set() and gaps.is_current)
         in_effect = InEffect(config, registry)
         inside.show_gates(metrics)
         pages = {**inside.pages(Shown(in_effect), engine, metrics, lambda: True), PATH: _page(shadow)}
@@ -69,7 +67,7 @@ async def run(options: RunOptions, loaded: Loaded, inside: Inside) -> int:
         )
         await open_port(stack, options.serving, shown, metrics, cluster.tasks)
         if await informers.sync(reading_permissions(engine.watched.values())):
-            synced.set()
+            shadow.start()
             cluster.tasks.start("closing gaps", gaps.close_forever(informers.relister.compare_again))
             fields = {"nodes": engine.cache.table.count, "shadowOf": other}
             _logger.info("Ready: a shadow, which writes nothing", extra=fields)

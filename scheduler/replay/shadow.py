@@ -15,12 +15,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.api.text import shortened
+from scheduler.cycle.cycle_events import PodSeen
 from scheduler.cycle.engine import Engine
 from scheduler.cycle.evaluation import Evaluation
-from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.framework.status import Status
 from scheduler.process.metrics import Metrics
 
@@ -102,17 +101,26 @@ class Shadow:
             "latest": list(reversed(self.latest)),
         }
 
-    def placed(self, pod: Pod, node_name: str) -> None:
-        """The other scheduler has bound a pod, which is not counted yet; `pod`: as it was before."""
-        self._record(pod, lambda: self._compare_placement(pod, node_name))
+    def start(self) -> None:
+        """Compare what happens from now on. Before the cluster was listed, what comes is no news."""
+        self._engine.stream.subscribe({PodSeen: self._look})
 
-    def refused(self, pod: Pod, message: str) -> None:
-        """The other scheduler has found no node for a pod."""
-        self._record(pod, lambda: self._compare_refusal(pod, message))
-
-    def left_out(self) -> None:
-        """The other scheduler has decided in a state that is not known here."""
-        self._count(LEFT_OUT)
+    def _look(self, event: PodSeen) -> None:
+        old, pod = event.old, event.pod
+        if pod.spec.scheduler_name != self.profile or pod.is_deleting or (old is not None and old.node_name):
+            return
+        message = refusal_of(pod)
+        is_refused = bool(message) and (old is None or message != refusal_of(old))
+        if not (pod.node_name or is_refused):
+            return
+        if not self.is_current():
+            self._count(LEFT_OUT)
+        elif old is None:
+            return  # a pod that comes with a node was not decided about: its creator did
+        elif pod.node_name:
+            self._record(old, lambda: self._compare_placement(old, pod.node_name))
+        else:
+            self._record(pod, lambda: self._compare_refusal(pod, message))
 
     def _count(self, verdict: str) -> None:
         self.verdicts[verdict] += 1
@@ -185,46 +193,6 @@ class Shadow:
             fields["notLogged"] = self._not_logged
         self._logged_at, self._not_logged = now, 0
         _logger.info("Shadow: %s", VERDICTS[difference["verdict"]], extra=fields)
-
-
-class ShadowedHandlers:
-    """Implements scheduler.kube.informers.intake.ClusterHandlers: what the engine's handlers do, after a look."""
-
-    def __init__(self, handlers: ClusterEventHandlers, shadow: Shadow, is_listed: Callable[[], bool]) -> None:
-        """`is_listed`: whether the cluster was listed, so that what comes is news."""
-        self._shadow = shadow
-        self._is_listed = is_listed
-        self._handlers = handlers
-        self.pod_repaired = handlers.pod_repaired
-        self.pod_deleted = handlers.pod_deleted
-        self.node_changed: Callable[[Node], None] = handlers.node_changed
-        self.node_deleted: Callable[[Node], None] = handlers.node_deleted
-        self.pod_unreadable: Callable[[ObjectMeta, str], None] = handlers.pod_unreadable
-        self.known_pods = handlers.known_pods
-        self.known_nodes = handlers.known_nodes
-        self.mend = handlers.mend
-
-    def pod_changed(self, pod: Pod) -> None:
-        """Compare what it shows, and take it in."""
-        if pod.spec.scheduler_name == self._shadow.profile and not pod.is_deleting and self._is_listed():
-            self._look(self._handlers.known_pods().get(pod.uid), pod)
-        self._handlers.pod_changed(pod)
-
-    def _look(self, old: Pod | None, pod: Pod) -> None:
-        if old is not None and old.node_name:
-            return
-        message = refusal_of(pod)
-        is_refused = bool(message) and (old is None or message != refusal_of(old))
-        if not (pod.node_name or is_refused):
-            return
-        if not self._shadow.is_current():
-            self._shadow.left_out()
-        elif old is None:
-            return  # a pod that comes with a node was not decided about: its creator did
-        elif pod.node_name:
-            self._shadow.placed(old, pod.node_name)
-        else:
-            self._shadow.refused(pod, message)
 
 
 def refusal_of(pod: Pod) -> str:

@@ -15,7 +15,7 @@ from scheduler.config.load import load_config
 from scheduler.framework.errors import ConfigError
 from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.replay import shadow as verdicts
-from scheduler.replay.shadow import MAX_KEPT, MAX_TEXT, Shadow, ShadowedHandlers
+from scheduler.replay.shadow import MAX_KEPT, MAX_TEXT, Shadow
 from tests.fakes import FakeClock, sample
 from tests.unit.replay.stage import PROFILE, Stage
 
@@ -46,9 +46,10 @@ class Scene:
         self.stage = Stage({"plugins": plugins}, {**in_tree(), "Picky": Picky})
         self.clock = FakeClock()
         engine = self.stage.engine
-        self.is_listed = self.is_current = True
+        self.is_current = True
         self.shadow = Shadow(engine, PROFILE, self.stage.metrics, lambda: self.is_current, self.clock)
-        self.handlers = ShadowedHandlers(engine.handlers, self.shadow, lambda: self.is_listed)
+        self.shadow.start()
+        self.handlers = engine.handlers
         for name in ("node-1", "node-2"):
             labels = {"kubernetes.io/hostname": name, **({"choosy": "yes", "never": "yes"} if name == "node-1" else {})}
             self.stage.node(name, allocatable={"cpu": "4", "memory": "8Gi", "pods": "10"}, labels=labels)
@@ -186,10 +187,7 @@ async def test_pods_of_others_and_those_that_nobody_decided_about_are_left_alone
     scene.bound(moved, "node-1")
     counted = scene.shadow.about()["decisions"]
     scene.bound(moved, "node-1")
-    scene.is_listed = False
-    scene.bound(scene.pod("known before"), "node-1")
     going = scene.pod("going")
-    scene.is_listed = True
     scene.bound(msgspec.structs.replace(going, metadata=replace_deletion(going)), "node-1")
     assert scene.shadow.about()["decisions"] == counted == 1
 
