@@ -198,6 +198,13 @@ def build_engine(
     activator.queue = queue
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
     failure = FailureHandler(queue, nominator, pods, writers, metrics, stream, profiles.frameworks)
+    ends = EarlyEnds(cache)
+    handlers = ClusterEventHandlers(
+        pods, cache, queue, nominator, profiles.frameworks, waiting_pods, ends, writers, metrics, stream
+    )
+    by_extender = None
+    if asking is not None:
+        by_extender = ExtenderBinding(asking.pods, cache, last_look.check, handlers.assumption_expired, tasks)
     loop = SchedulingLoop(
         profiles.frameworks,
         queue,
@@ -211,18 +218,15 @@ def build_engine(
         metrics,
         now,
         tasks,
-    )
-    ends = EarlyEnds(cache)
-    handlers = ClusterEventHandlers(
-        pods, cache, queue, nominator, profiles.frameworks, waiting_pods, ends, writers, metrics, stream
+        by_extender,
     )
     if asking is not None:
         extended = ExtendedAlgorithm(algorithm, cache.table, loop.ready, metrics)
         conversations = Conversations(cache.table, asking.pods, stream)
+        # The loop takes it after its construction, as each calls the other.
         loop.extended = ExtendedAttempts(
             profiles.frameworks, extended, conversations, queue, failure, loop, metrics, now, tasks, stream
         )
-        loop.extender_binding = ExtenderBinding(asking.pods, cache, last_look.check, handlers.assumption_expired, tasks)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     engine = Engine(
         profiles,

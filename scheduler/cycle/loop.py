@@ -100,8 +100,9 @@ class SchedulingLoop:
         metrics: Metrics,
         now: Callable[[], float],
         tasks: Tasks,
+        extender_binding: ExtenderBinding | None = None,
     ) -> None:
-        """`now` is the queue's clock."""
+        """`now` is the queue's clock. `extender_binding`: None without extenders."""
         self._now = now
         self._frameworks = frameworks
         self._queue = queue
@@ -121,8 +122,7 @@ class SchedulingLoop:
         """Number of binding tasks that wait for a Permit or PreBind plugin."""
         self.extended: ExtendedAttempts | None = None
         """Takes over attempts with extenders; None without extenders."""
-        self.extender_binding: ExtenderBinding | None = None
-        """Lets an extender bind the pods that it is interested in; None without extenders."""
+        self.extender_binding = extender_binding
         self._binding_ended = asyncio.Event()
         self._holds = 0
         self._released = asyncio.Event()
