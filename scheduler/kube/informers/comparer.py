@@ -9,9 +9,9 @@ and only what differs both times is a mismatch.
 """
 
 import asyncio
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from itertools import chain
 from urllib.parse import quote
 
 import msgspec
@@ -22,13 +22,9 @@ from scheduler.kube.http.client import BadStatus, Client
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.informers.intake import NODES, POD_FIELD_SELECTOR, PODS
 from scheduler.kube.informers.relister import LIST_TIMEOUT, PAGE_SIZE, SETTLE_SECONDS, ListFailed
+from scheduler.process.time_slice import TimeSlice
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import Cache
-
-T = TypeVar("T")
-
-SLICE: Final = 2_000
-"""Pods looked up before other tasks get their turn: less than 1 ms."""
 
 
 @dataclass(slots=True)
@@ -130,18 +126,16 @@ class Comparer:
 
     async def _redundant_pods(self, listed: Container[str]) -> dict[str, str]:
         found: dict[str, str] = {}
-        for uids in _slices(tuple(self._cache.uids())):
-            for uid in uids:
-                if uid not in listed and (counted := self._cache.get(uid)) is not None:
-                    found[uid] = str(counted)
-            await asyncio.sleep(0)
-        queued_pods = [*self._queue.pending_pods().values(), self._queue.in_flight_pods()]
-        for queued_slice in (part for pods in queued_pods for part in _slices(pods)):
-            for queued in queued_slice:
-                uid = queued.pod.uid
-                if uid not in listed and uid in self._queue:
-                    found[uid] = str(queued.pod)
-            await asyncio.sleep(0)
+        time_slice = TimeSlice()
+        for uid in tuple(self._cache.uids()):
+            if uid not in listed and (counted := self._cache.get(uid)) is not None:
+                found[uid] = str(counted)
+            await time_slice.give_way()
+        for queued in chain(*self._queue.pending_pods().values(), self._queue.in_flight_pods()):
+            uid = queued.pod.uid
+            if uid not in listed and uid in self._queue:
+                found[uid] = str(queued.pod)
+            await time_slice.give_way()
         return found
 
     async def _list(self, resource: str, take: Callable[["_Listed"], None]) -> None:
@@ -165,10 +159,6 @@ class Comparer:
 
 def _common(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
     return {key: name for key, name in one.items() if key in other}
-
-
-def _slices(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    return (items[start : start + SLICE] for start in range(0, len(items), SLICE))
 
 
 class _ListMeta(Wire, frozen=True):

@@ -107,15 +107,8 @@ class Live:
 
     async def _look_at_the_queue(self) -> None:
         """Send the changes of the queue."""
-        steps = self._queues.look()
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                for message in end.value:
-                    self._send(message)
-                return
-            await asyncio.sleep(0)
+        for message in await self._queues.look():
+            self._send(message)
 
     async def _stream(self) -> AsyncGenerator[bytes, None]:
         yield event("hello", self._about.document())

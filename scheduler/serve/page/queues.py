@@ -1,22 +1,23 @@
 """The queue as the page shows it: for each part how many wait, and the pods that have waited longest, with why.
 
-Looking at 20,000 pods takes some milliseconds, so it is done in steps, between which others have their turn.
+Reading 20,000 pods takes some milliseconds: other tasks run in between.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from heapq import nsmallest
 from operator import attrgetter
 from typing import Any, Final
 
 from scheduler.cycle.engine import Engine
 from scheduler.framework.queued import QueuedPod
+from scheduler.process.time_slice import TimeSlice
 from scheduler.serve.page.messages import MAX_MESSAGE, cut, event
 
 MAX_SHOWN: Final = 50
 """Pods of each part."""
 
 PODS_AT_ONCE: Final = 4000
-"""Looked through in one step: a millisecond."""
+"""Read at once: a millisecond."""
 
 MAX_PLUGINS: Final = 8
 IN_FLIGHT: Final = "in flight"
@@ -34,25 +35,24 @@ class QueuePicture:
         self.messages: dict[str, bytes] = {}
         """By part."""
 
-    def look(self) -> Generator[None, None, list[bytes]]:
-        """Return the parts that changed; between two steps anything may change."""
+    async def look(self) -> list[bytes]:
+        """Return the parts that changed. The queue may change meanwhile."""
         queue = self._engine.queue
         parts = {**queue.pending_pods(), IN_FLIGHT: queue.in_flight_pods()}
-        yield
+        time_slice = TimeSlice()
         changed = []
         for name, pods in parts.items():
-            message = event("queue", (yield from self._part(name, pods)))
-            yield
+            message = event("queue", await self._part(name, pods, time_slice))
             if self.messages.get(name) != message:
                 self.messages[name] = message
                 changed.append(message)
         return changed
 
-    def _part(self, name: str, pods: Sequence[QueuedPod]) -> Generator[None, None, dict[str, Any]]:
+    async def _part(self, name: str, pods: Sequence[QueuedPod], time_slice: TimeSlice) -> dict[str, Any]:
         oldest: list[QueuedPod] = []
         for first in range(0, len(pods), PODS_AT_ONCE):
             oldest = nsmallest(MAX_SHOWN, (*oldest, *pods[first : first + PODS_AT_ONCE]), key=_created)
-            yield
+            await time_slice.give_way()
         return {"part": name, "count": len(pods), "pods": [self._pod(name, queued) for queued in oldest]}
 
     def _pod(self, part: str, queued: QueuedPod) -> dict[str, Any]:
