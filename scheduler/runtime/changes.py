@@ -1,4 +1,4 @@
-"""What an update of an object means, as the events that plugins register for.
+"""Translates an update of an object into the events that plugins register for.
 
 Rule: pkg/scheduler/framework/events.go at v1.36.3 (PodSchedulingPropertiesChange, NodeSchedulingPropertiesChange). One
 difference: a pod's status that changes nothing about what it asks for is no event; kube-scheduler calls it an Update.

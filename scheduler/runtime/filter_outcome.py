@@ -19,7 +19,7 @@ class FilterOutcome:
     """Filter's answer for every node that was asked about."""
 
     feasible: Rows
-    """Where the pod can run, in ascending order."""
+    """The feasible rows, in ascending order."""
 
     asked: BoolColumn
     """Which rows were looked at."""

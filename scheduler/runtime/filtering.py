@@ -37,8 +37,8 @@ FEW: Final = 4
 """Up to this many nodes with nominated pods are asked one by one: to ask all at once takes 0.1 ms at first."""
 
 
-class NominatedJudge(Protocol):
-    """Judges all nodes with nominated pods at once. Implemented in scheduler.runtime.preemption.dry_run."""
+class NominatedFilter(Protocol):
+    """Filters all nodes with nominated pods at once. Implemented in scheduler.runtime.preemption.dry_run."""
 
     def refusals_with_nominated(self, state: CycleState, pod: Pod) -> Mapping[int, Status] | None:
         """Return row → why it refuses a pod alongside the pods nominated there; None if that needs one row at a time.
@@ -56,14 +56,14 @@ class Filtering:
         extensions: Sequence[PreFilterExtensions],
         store: AnswerStore,
         nominator: PodNominator,
-        judge: NominatedJudge,
+        nominated_filter: NominatedFilter,
         calls: PluginCalls,
     ) -> None:
         self.nodes = store.nodes
         self.steps = tuple(FilterStep(plugin, store.nodes, calls) for plugin in plugins)
         self.nominated = NominatedFinder(store.nodes, nominator)
         self._nominated_nodes = nominator.nodes
-        self.judge = judge
+        self.nominated_filter = nominated_filter
         self._per_node = tuple((step, step.per_node) for step in self.steps if step.per_node is not None)
         self._extensions = tuple(extensions)
         self._store = store
@@ -229,7 +229,7 @@ class Filtering:
             self._notify(REMOVE_POD, plugin, plugin.remove_pod, state, pod, other, row)
 
     def is_extended(self, plugin: str) -> bool:
-        """Whether a plugin's answers depend on counts that `notify_added` and `notify_removed` change."""
+        """Return whether a plugin's answers depend on counts that `notify_added` and `notify_removed` change."""
         return any(each.name == plugin for each in self._extensions)
 
     def stored(
@@ -270,9 +270,9 @@ class Filtering:
         return codes
 
     def _yield_to_nominated(self, outcome: FilterOutcome, passing: BoolColumn, state: CycleState, pod: Pod) -> None:
-        """Refuse nodes on which the pod would take the room of pods nominated there.
+        """Refuse nodes on which the pod would take the place of pods nominated there.
 
-        Only pods of the same or a higher priority count: room that was made for lower ones may be taken. A node that
+        Only pods of the same or a higher priority count: space that was freed for lower ones may be taken. A node that
         is refused anyway is asked again too: with the nominated pods it may have more reasons, or other ones.
         """
         if not self._nominated_nodes:
@@ -282,7 +282,7 @@ class Filtering:
         if np.count_nonzero(asked) > FEW:
             by_row = self.nominated.of(state, pod).by_row
             if len(by_row) > FEW:
-                refusals = self.judge.refusals_with_nominated(state, pod)
+                refusals = self.nominated_filter.refusals_with_nominated(state, pod)
         else:
             by_row = self.nominated.on(asked, pod)
         if refusals is None:

@@ -393,7 +393,7 @@ class Framework:
             raise PluginError(self._bind[-1].name, "Bind", "every bind plugin skipped the pod")
 
     async def run_post_bind(self, state: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
-        """Tell the PostBind plugins; return what went wrong, since the pod is bound whatever they say."""
+        """Call the PostBind plugins; return their failures, since the pod is bound in any case."""
         errors = []
         with self._calls.at("PostBind"):
             for plugin in self._post_bind:

@@ -16,7 +16,7 @@ class LiveNodes(NodeColumns, Protocol):
         """The rows in which this aspect changed."""
 
     def has_pod(self, row: int, uid: str) -> bool:
-        """Whether a pod is on a row."""
+        """Return whether a pod is on a row."""
 
     def what_if(
         self, row: int, add: Collection[Pod] = (), remove: Collection[Pod] = ()

@@ -47,7 +47,7 @@ async def awaited(awaitable: Awaitable[T]) -> T:
 
 
 def is_cancelled_by_others() -> bool:
-    """Whether the current task is to end, rather than something that it awaits."""
+    """Return whether the current task is to end, rather than something that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -183,5 +183,5 @@ class ScorePlan:
 
 
 def _aspects_of(plugin: Plugin) -> tuple[Aspect, ...]:
-    """What the plugin reads of a node. Even an answer that reads nothing is computed for a node that comes."""
+    """The aspects that the plugin reads of a node. Even an answer that reads none is computed for a new node."""
     return tuple(plugin.aspects or Aspect.NAME) if isinstance(plugin, SignPlugin) else ()

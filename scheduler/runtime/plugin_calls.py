@@ -41,9 +41,9 @@ Further = TypeVarTuple("Further")
 
 
 class Batching:
-    """What is counted of stored answers, under the names that kube-scheduler has for its batches of equal pods.
+    """Metrics of stored answers, under kube-scheduler's names for its batches of equal pods.
 
-    A hint is what is stored of where the pods of a class can run. It is used if it tells all; if it does not, because
+    A hint is the stored set of feasible nodes of a pod class. It is used if it is complete; if it is not, because
     some plugins cannot sign, or pods are nominated to nodes, it is a part of the answer only.
     """
 
@@ -180,15 +180,15 @@ class PluginCalls:
         return result
 
     def evaluations(self, point: str, plugin: str) -> Counter:
-        """What counts how often a plugin had a say at an extension point."""
+        """Counts the evaluations of a plugin at an extension point."""
         return self._metrics.plugin_evaluations.labels(plugin, point, self._profile)
 
     def batching(self) -> Batching:
-        """What counts how often stored answers are of use."""
+        """Counts the uses of stored answers."""
         return Batching(self._metrics, self._profile)
 
     def flushes(self) -> Callable[[str], None]:
-        """What counts how often stored answers are given up, by `AnswerStore`'s reasons."""
+        """Counts the stored answers that are dropped, by `AnswerStore`'s reasons."""
         counters = {reason: self._metrics.batch_cache_flushed.labels(self._profile, reason) for reason in FLUSH_REASONS}
         return lambda reason: counters[reason].inc()
 

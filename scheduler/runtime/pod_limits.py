@@ -1,4 +1,4 @@
-"""Which pods ask for too much to be looked at: whoever may create a pod chooses how long its lists are.
+"""Refuses pods that would cost too much to schedule: the creator of a pod chooses how long its lists are.
 
 A decision is synchronous, so one pod's selectors hold up everybody else's pods. kube-scheduler knows no such limits; a
 difference that docs/differences.md names. What has no limit here (tolerations, ports, containers, volumes, values of a
@@ -14,7 +14,8 @@ MAX_POD_SELECTORS: Final = 100
 """Affinity terms towards pods and topology spread constraints together: each may mean a look at every set of labels."""
 
 MAX_REQUIREMENTS: Final = 1_000
-"""What all selectors of a pod ask for, over pods, namespaces and nodes together. Each may mean a look at every node."""
+"""The number of terms in all selectors of a pod, over pods, namespaces and nodes. Each may mean a look at every
+node."""
 
 
 def excess_of(spec: PodSpec) -> str:

@@ -39,7 +39,7 @@ class PostFilter:
                     break
             return answers.close(timer)
 
-    async def run_asking(
+    async def run_with_extenders(
         self, state: CycleState, pod: Pod, diagnosis: Diagnosis, extenders: PreemptionExtenders
     ) -> Answer:
         """The same for a pod about which extenders are asked. Raises Overtaken."""
@@ -78,7 +78,7 @@ class PostFilter:
 
 
 class _Answers:
-    """What the plugins have answered so far."""
+    """The plugins' answers so far."""
 
     def __init__(self) -> None:
         self._result: PostFilterResult | None = None

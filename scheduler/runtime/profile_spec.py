@@ -1,4 +1,4 @@
-"""What a profile is made of, as data: the framework builds one from it, `scheduler.config` reads it from a file."""
+"""The specification of a profile as data: the framework builds one from it, `scheduler.config` reads it from a file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -18,7 +18,7 @@ class PluginRef:
 
 @dataclass(frozen=True, slots=True)
 class PluginSet:
-    """What is enabled, in this order, and what is disabled."""
+    """The enabled plugins, in this order, and the disabled ones."""
 
     enabled: tuple[PluginRef, ...] = ()
     disabled: tuple[PluginRef, ...] = ()

@@ -37,10 +37,10 @@ class Scores:
 
 
 class Scored(NamedTuple):
-    """What a decision found, for whoever notes it before the next one."""
+    """The scores of a decision, valid until the next one."""
 
     plan: ScorePlan | None
-    """Whose terms have stored columns; None if all are in `others`."""
+    """The plan whose terms have stored columns; None if all are in `others`."""
 
     best: BestNodes | None
     """The view that has the total of every row; None if `total` has those of the feasible ones."""
@@ -107,13 +107,13 @@ class Scoring:
         else:
             everything = len(feasible) == self._store.nodes.size
             total = totals.values.copy() if everything else totals.values[feasible]
-            told: list[tuple[str, Int64Column]] = []
+            named: list[tuple[str, Int64Column]] = []
             for step in (*plan.others, *(() if totals.is_final else plan.neutral)):
                 scores = self._scores(step, state, pod, feasible, everything, pod_class)
                 scores = scores if step.weight == 1 else scores * step.weight
-                told.append((step.name, scores))
+                named.append((step.name, scores))
                 total += scores
-            state.scored = Scored(plan, None, feasible, total, told)
+            state.scored = Scored(plan, None, feasible, total, named)
         highest: Rows = feasible[total == total.max()]
         return highest
 

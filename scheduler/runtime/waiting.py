@@ -74,7 +74,7 @@ class WaitingPod:
         return self._end(bounded(unschedulable(message)).by(plugin))
 
     def preempt(self, plugin: str, message: str) -> bool:
-        """Take the pod's room away in the name of `plugin`; say whether it was still on hold."""
+        """Reject the waiting pod in the name of `plugin`; return whether it was still waiting."""
         return self._end(bounded(Status(Code.ERROR, (message,), plugin)))
 
     def _end(self, status: Status) -> bool:

@@ -1,1 +1,1 @@
-"""What we believe about the cluster: the node table, the pods on it, and the assumptions we make ahead of the watch."""
+"""Our view of the cluster: the node table, the pods on it, and the assumptions we make ahead of the watch."""

@@ -1,4 +1,4 @@
-"""What nodes offer and what their pods ask for, by resource and row.
+"""Allocatable and requested amounts of nodes, by resource and row.
 
 A resource has columns as long as any node offers some of it. What pods ask for of others, to which any name may be
 given and which fits nowhere, is counted where it occurs:
@@ -91,7 +91,7 @@ class Amounts:
         return found
 
     def is_clear(self, row: int) -> bool:
-        """Whether nothing is offered or asked for on a row. For tests and debugging."""
+        """Return whether nothing is offered or asked for on a row. For tests and debugging."""
         return row not in self._unoffered_at and not any(
             column.values[row] for columns in (self.allocatable, self.requested) for column in columns.values()
         )

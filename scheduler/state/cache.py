@@ -1,4 +1,4 @@
-"""What we believe about the cluster: the watch's facts plus our own assumptions.
+"""Our view of the cluster: the watch's facts plus our own assumptions.
 
     (unknown) ──assume──► ASSUMED ──finish_binding──► EXPIRING ──expire──► (unknown)
         ▲                    │  │                        │
@@ -10,7 +10,7 @@ With a TTL of 0 an assumed pod whose binding has finished waits for the watch fo
 relister settles it. Rule: pkg/scheduler/backend/cache/interface.go at v1.36.3.
 
 Facts are the nodes and the pods with their nodes; the table follows from them. A change is made whole or not at all: if
-the table fails half way, it is made anew from the facts. To stop counting what is gone cannot fail in this way.
+the table fails half way, it is rebuilt from the facts. To stop counting what is gone cannot fail in this way.
 """
 
 import logging
@@ -206,7 +206,7 @@ class Cache:
         return old
 
     def mend(self) -> None:
-        """Make the table anew if it is broken: a what-if failed half way, or an attempt to make it anew."""
+        """Rebuild the table if it is broken: a what-if failed half-way, or an attempt to rebuild it."""
         if self.table.is_broken:
             self._rebuild()
 
@@ -242,7 +242,7 @@ class Cache:
         return self._others.get(node_name, 0)
 
     def was_placed_by_us(self, uid: str) -> bool:
-        """Whether a counted pod is where it is by a decision of this process."""
+        """Return whether a counted pod is where it is by a decision of this process."""
         entry = self._entries.get(uid)
         return entry is not None and entry.ours
 
@@ -263,7 +263,7 @@ class Cache:
         return self._resting.names
 
     def sizes(self) -> dict[str, int]:
-        """What the metric `scheduler_cache_size` shows."""
+        """The values of the metric `scheduler_cache_size`."""
         return {"assumed_pods": self.assumed_count, "nodes": self.table.count, "pods": len(self._entries)}
 
     def check_invariants(self) -> None:
@@ -311,7 +311,7 @@ class Cache:
             self._rebuild()
 
     def _rebuild(self) -> None:
-        """Make the table anew. If that fails too, the table stays broken, and the next decision tries again."""
+        """Rebuild the table. If that fails too, the table stays broken, and the next decision tries again."""
         _logger.error("The node table is made anew, as a change failed half way", exc_info=True)
         self._metrics.table_rebuilds.inc()
         if TableRebuilt in self._stream.listeners:

@@ -21,7 +21,7 @@ DOMAIN_ROWS: Final = 8
 """Sums are kept for topologies with at least this many rows per domain: all sums of a column then double its bytes."""
 
 MAX_COLUMNS: Final = 4096
-"""Columns of one store, however few nodes there are: whoever looks for the oldest looks at all of them."""
+"""The number of columns of one store, however few nodes there are: the search for the oldest looks at all of them."""
 
 _BYTES_PER_COUNT: Final = 4
 _KEY_BYTES: Final = 2_000
@@ -127,11 +127,11 @@ class CountColumns(Generic[KeyT]):
 
     def make_room(self) -> list[tuple[KeyT, CountColumn]]:
         """Drop columns until one more fits; return them, so that their owner can forget them too."""
-        room = max(1, min(MAX_COLUMNS, self._limit // column_bytes(self.capacity)))
-        if len(self._columns) < room:
+        limit = max(1, min(MAX_COLUMNS, self._limit // column_bytes(self.capacity)))
+        if len(self._columns) < limit:
             return []
         oldest = sorted(self._columns.items(), key=lambda item: item[1].used)
-        dropped = oldest[: len(oldest) - room + max(1, room // _DROPPED_SHARE)]
+        dropped = oldest[: len(oldest) - limit + max(1, limit // _DROPPED_SHARE)]
         for key, _ in dropped:
             del self._columns[key]
         return dropped

@@ -37,7 +37,7 @@ class ImageTable:
                 state._by_row[row] = None
 
     def is_resized_by(self, node: Node) -> bool:
-        """Whether an image changes its size when `node`, which has it, reports it again.
+        """Return whether an image changes its size when `node`, which has it, reports it again.
 
         It does if the node that gave the size is gone, gave another one, and no other node has the image.
         """

@@ -1,6 +1,6 @@
-"""What listens to the objects of one resource, and how it is put right when it raises.
+"""Listeners to the objects of one resource, and their repair after they raise.
 
-    UP TO DATE ──raises──► emptied, and told of all objects again ─┬──► UP TO DATE
+    UP TO DATE ──raises──► emptied, and given all objects again ─┬──► UP TO DATE
                                                                    ├─ raises for a few ──► UP TO DATE, without these
                                                                    └─ raises again ──────► BROKEN: not called
     BROKEN, or without some ──mend──► the same once more; the program ends if it is BROKEN still
@@ -18,7 +18,7 @@ from scheduler.framework.handle import Listener
 _logger = logging.getLogger(__name__)
 
 PASSES: Final = 3
-"""Tries to make a table anew: the first finds the objects that are to be left out, the second does without them."""
+"""Attempts to rebuild a table: the first finds the objects that are to be left out, the second does without them."""
 
 
 class ListenerFailed(SchedulerError):
@@ -35,14 +35,14 @@ class ObjectListener:
         self._left_out: set[str] = set()
         self._is_broken = False
         self.behind = 0
-        """Number of changes that it was not told of. Set before a change is made, so that none goes unnoticed."""
+        """Number of changes that it did not get. Set before a change is made, so that none goes unnoticed."""
 
-    def tell(self, old: Any | None, new: Any | None, objects: Mapping[str, Any]) -> bool:
-        """Tell it of a change, which led to these objects by UID; whether it took it in."""
+    def notify(self, old: Any | None, new: Any | None, objects: Mapping[str, Any]) -> bool:
+        """Notify it of a change, after which these are the objects by UID; return whether it succeeded."""
         if self._is_broken:
             return False
         if self.behind > 1:
-            self._tell_all(objects)
+            self._notify_of_all(objects)
             return False
         if old is not None and old.metadata.uid in self._left_out:
             self._left_out.discard(old.metadata.uid)
@@ -54,23 +54,23 @@ class ObjectListener:
             self._listener(old, new)
         except BaseException:  # noqa: BLE001  the plugin boundary
             self._log("A listener failed", new if new is not None else old)
-            self._tell_all(objects)
+            self._notify_of_all(objects)
             return False
         self.behind = 0
         return True
 
     def mend(self, objects: Mapping[str, Any]) -> None:
-        """Tell it again of what it does not know. Raises ListenerFailed if it is broken still."""
+        """Notify it again of the changes that it missed. Raises ListenerFailed if it is still broken."""
         if self._is_broken or self._left_out or self.behind:
-            self._tell_all(objects)
+            self._notify_of_all(objects)
         if self._is_broken:
             raise ListenerFailed(f"a listener to {self._resource} cannot be put right: {_name(self._listener)}")
 
     def leaves_out(self, uid: str) -> bool:
-        """Whether it does not know this object, though it should."""
+        """Return whether it does not know this object, though it should."""
         return self._is_broken or self.behind > 0 or uid in self._left_out
 
-    def _tell_all(self, objects: Mapping[str, Any]) -> None:
+    def _notify_of_all(self, objects: Mapping[str, Any]) -> None:
         self._left_out.clear()
         self._is_broken = True
         for _ in range(PASSES):
@@ -80,7 +80,8 @@ class ObjectListener:
                 return
 
     def _start_over(self, objects: Iterable[Any]) -> bool:
-        """Empty it and tell it of these objects; whether it raised for none. Those for which it did are left out."""
+        """Empty it and give it these objects; return whether it raised for none. Those for which it did are left
+        out."""
         try:
             if self._reset is not None:
                 self._reset()

@@ -89,7 +89,8 @@ def node_like(model: Node, name: str, own: Collection[str]) -> Node:
 
 
 def comes_with(pod: Pod, node: str) -> bool:
-    """Whether a new node like this one has such a pod, too: one that runs there, or a daemon's that waits for it."""
+    """Return whether a new node like this one has such a pod, too: one that runs there, or a daemon's that waits for
+    it."""
     if pod.is_terminated or pod.is_deleting or node_of(pod) != node:
         return False
     return is_of_daemon_set(pod) or (bool(pod.node_name) and is_static(pod))

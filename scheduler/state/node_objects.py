@@ -1,4 +1,4 @@
-"""The objects that a node has besides its pods, and those like them for a new one.
+"""The objects of a node except its pods, and those like them for a new node.
 
 CSINode                       how many volumes it takes
 ResourceSlices                its devices, in pools of its own
@@ -21,12 +21,12 @@ _NAMED_BY_NODE: Final = (("storage.k8s.io", "csinodes"), _TOPOLOGIES, _METRICS)
 
 
 def belong_to_nodes(resource: ApiResource) -> bool:
-    """Whether objects of this resource belong to a node each."""
+    """Return whether objects of this resource belong to a node each."""
     return _key(resource) in (*_NAMED_BY_NODE, _SLICES)
 
 
 def is_of_node(resource: ApiResource, content: Mapping[str, Any], node: str) -> bool:
-    """Whether an object, as parsed JSON, belongs to the node."""
+    """Return whether an object, as parsed JSON, belongs to the node."""
     if _key(resource) in _NAMED_BY_NODE:
         return bool(part(content, "metadata").get("name") == node)
     return _key(resource) == _SLICES and part(content, "spec").get("nodeName") == node

@@ -14,7 +14,8 @@ from scheduler.state.live_column import LiveColumn
 
 
 class Allocatable(Mapping[str, int]):
-    """What one row offers: resource → amount, never 0. Read from the columns, as most plugins ask for one resource."""
+    """The allocatable amounts of one row: resource → amount, never 0. Read from the columns, as most plugins ask for
+    one resource."""
 
     __slots__ = ("_columns", "_row")
 

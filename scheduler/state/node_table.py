@@ -64,7 +64,7 @@ class NodeTable:
         self._images = ImageTable()
         self._ports = HostPorts()
         self.is_broken = False
-        """Whether a change failed half way: nothing in the table is to be trusted before the cache has made it anew."""
+        """Whether a change failed half way: nothing in the table may be used before the cache has rebuilt it."""
 
     # What plugins read: nothing of it can be written to.
 
@@ -142,7 +142,7 @@ class NodeTable:
         return NodeRow(row, node, self._pods[row], self._amounts)
 
     def has_pod(self, row: int, uid: str) -> bool:
-        """Whether a pod is on a row, also within a what-if."""
+        """Return whether a pod is on a row, also within a what-if."""
         return uid in self._pods[row]
 
     # For stored answers.

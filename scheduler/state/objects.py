@@ -1,4 +1,4 @@
-"""The newest objects of the resources that plugins watch, besides pods and nodes.
+"""The newest objects of the resources that plugins watch, except pods and nodes.
 
 Written by the handlers of the watch before any other part learns of a change; read by plugins as `handle.objects`.
 A change is made whole, whatever the listeners do: see `listeners.py`.
@@ -24,7 +24,7 @@ class ObjectStore:
         self._resources: dict[str, _ResourceObjects] = {}
         self._listeners: defaultdict[str, list[ObjectListener]] = defaultdict(list)
         self.listener_failures = 0
-        """How often a listener raised, or was told of nothing because it is broken."""
+        """How often a listener raised, or was left out because it is broken."""
         self._stream = stream or EventStream()
 
     def watch(self, resources: Iterable[str]) -> None:
@@ -33,7 +33,7 @@ class ObjectStore:
             self._resources.setdefault(resource, _ResourceObjects())
 
     def unwatch(self, resource: str) -> None:
-        """Forget a resource that no plugin names any more, with its objects. Nobody is told."""
+        """Forget a resource that no plugin names any more, with its objects. No listener is notified."""
         self._resources.pop(resource, None)
 
     # What plugins read.
@@ -95,7 +95,7 @@ class ObjectStore:
         objects.version += 1
         if ObjectSet in self._stream.listeners:
             self._stream.publish(ObjectSet(resource, new))
-        self._tell(listeners, old, new, objects.by_uid)
+        self._notify(listeners, old, new, objects.by_uid)
         return old
 
     def remove(self, resource: str, uid: str) -> Any | None:
@@ -114,7 +114,7 @@ class ObjectStore:
         objects.version += 1
         if ObjectRemoved in self._stream.listeners:
             self._stream.publish(ObjectRemoved(resource, uid))
-        self._tell(listeners, old, None, objects.by_uid)
+        self._notify(listeners, old, None, objects.by_uid)
         return old
 
     @contextmanager
@@ -147,7 +147,7 @@ class ObjectStore:
             listener.mend(self._of(resource).by_uid)
 
     def is_known_to_all(self, resource: str, uid: str) -> bool:
-        """Whether no listener lacks an object because it raised for it."""
+        """Return whether no listener lacks an object because it raised for it."""
         return not any(listener.leaves_out(uid) for listener in self._listeners[resource])
 
     def check_invariants(self) -> None:
@@ -160,17 +160,17 @@ class ObjectStore:
                 assert objects.by_name[item.metadata.namespace][item.metadata.name] is item, resource
 
     def _announce(self, resource: str) -> Sequence[ObjectListener]:
-        """Note that a change is coming, of which these listeners are to be told."""
+        """Note that a change is coming, of which these listeners have to be notified."""
         listeners = self._listeners[resource]
         for listener in listeners:
             listener.behind += 1
         return listeners
 
-    def _tell(
+    def _notify(
         self, listeners: Sequence[ObjectListener], old: Any | None, new: Any | None, objects: Mapping[str, Any]
     ) -> None:
         for listener in listeners:
-            if not listener.tell(old, new, objects):
+            if not listener.notify(old, new, objects):
                 self.listener_failures += 1
 
     def _of(self, resource: str) -> "_ResourceObjects":

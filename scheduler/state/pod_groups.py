@@ -1,4 +1,4 @@
-"""Pods that no selector can tell apart, counted together: same namespace, same labels, both being deleted or not."""
+"""Pods that no selector distinguishes, counted together: same namespace, same labels, both being deleted or not."""
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
@@ -25,7 +25,7 @@ class PodGroup(msgspec.Struct, eq=False, gc=False):
     rows: dict[int, int]
     """Row → number of its pods there; never 0."""
     columns: tuple[CountColumn, ...] = ()
-    """Where its pods are counted: the columns of the matches that it fulfils."""
+    """The columns in which its pods are counted: those of the matches that it fulfils."""
 
 
 def group_key(pod: Pod) -> GroupKey:
@@ -39,7 +39,7 @@ def group_key(pod: Pod) -> GroupKey:
 
 
 def fulfils(match: PodMatch, namespace: str, group: PodGroup) -> bool:
-    """Whether the pods of a group match."""
+    """Return whether the pods of a group match."""
     if group.is_deleting and match.alive_only:
         return False
     return (match.namespaces is None or namespace in match.namespaces) and match.selector.matches(group.labels)

@@ -1,6 +1,6 @@
 """How many pods on each row match: updated as pods come and go, for every match that was asked for.
 
-Pods that no selector can tell apart form a group, and a match is evaluated once per group. A pod then costs a look-up
+Pods that no selector distinguishes form a group, and a match is evaluated once per group. A pod then costs a look-up
 of its group, and one addition for each match that the group fulfils.
 """
 
@@ -268,7 +268,7 @@ class PodGroupIndex:
 
 
 def is_unlisted(selector: Selector) -> bool:
-    """Whether no label of a pod leads to the selector."""
+    """Return whether no label of a pod leads to the selector."""
     return not selector.is_nothing and all(each.operator not in (IN, EXISTS) for each in selector.requirements)
 
 

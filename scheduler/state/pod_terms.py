@@ -23,7 +23,7 @@ SUMS_BYTES: Final = 32 << 20
 """Memory for the sums of all kinds of pods, about."""
 
 _OWN_BYTES: Final = 1024
-"""About what sums take besides their columns."""
+"""The approximate size of sums without their columns, in bytes."""
 
 _BYTES_PER_COUNT: Final = 4
 _FEW: Final = 16
@@ -40,7 +40,7 @@ class _Term(msgspec.Struct, eq=False):
     term: AffinityTerm
     weight: int
     sets: dict["_TermSet", int]
-    """Where it occurs, and how often."""
+    """The rows where it occurs, and how often."""
     is_listed: bool = False
     """Whether any node has its topology key."""
 
@@ -59,7 +59,7 @@ class _TermSet(msgspec.Struct, eq=False):
 class TermSums(msgspec.Struct, eq=False):
     """The terms that select pods of one kind: how many on each row, for each topology key.
 
-    A kind of pods: all in one namespace that no term's selector can tell apart.
+    A kind of pods: all in one namespace that no term's selector distinguishes.
     """
 
     weights: TermWeights
@@ -339,7 +339,7 @@ def _amount(term: _Term, weight: int) -> int:
 
 
 def _namespaces(term: AffinityTerm) -> frozenset[str] | None:
-    """Return the namespaces of a term; None if only the labels of a namespace can tell."""
+    """Return the namespaces of a term; None if only the labels of a namespace decide."""
     return term.namespaces if term.namespace_selector.is_nothing else None
 
 

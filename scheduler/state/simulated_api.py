@@ -1,4 +1,4 @@
-"""What plugins write in a simulation, or in a test of a plugin: it changes the objects in memory only.
+"""Plugins' writes in a simulation, or in a test of a plugin: they change the objects in memory only.
 
 Where a pod would wait for a controller, its part is played here: a claim gets its volume at once, and a volume that has
 to be provisioned is made as a driver would make it, for the nodes that the class allows.
@@ -32,7 +32,7 @@ from scheduler.framework.resources import struct_of
 BOUND: Final = "Bound"
 
 FIRST_VERSION: Final = 10**20
-"""What is written here is newer than all that an API server has written: its versions have 64 bits."""
+"""The first version of simulated writes, newer than those of an API server, which have 64 bits."""
 
 
 class WriteObserver(Protocol):
@@ -145,7 +145,7 @@ class SimulatedApi:
         self._bind(volume)
 
     def _csi(self, class_name: str, name: str) -> CSIPersistentVolumeSource | None:
-        """What makes the volume count among those that a node can take of this driver."""
+        """The fields by which the volume counts towards a node's limit of this driver."""
         storage_class: StorageClass | None = self.objects.get(STORAGE_CLASS, class_name)
         if storage_class is None or not storage_class.provisioner:
             return None

@@ -1,8 +1,8 @@
-"""What the plugins of one profile have of the objects, and of what profiles share: it ends with the profile.
+"""The subscriptions of one profile's plugins to objects, and to what profiles share: they end with the profile.
 
 A profile may be replaced while the program runs. Then its listeners must not be called for ever, and what it shares
-with others must go once no profile uses it, whichever made it. So each handle has objects and shared things of its
-own:
+with others must go once no profile uses it, no matter which one made it. So each handle has objects and shared things
+of its own:
 
     listen, by a plugin ─────────────────────► ends with its profile
     listen, by what is made to be shared ────► ends when the last profile that asked for that has ended
@@ -66,7 +66,7 @@ class Sharing:
 
 
 class ProfileShared(Shared):
-    """What one profile shares with the others."""
+    """The objects that one profile shares with the others."""
 
     __slots__ = ("_objects", "_sharing")
 

@@ -201,7 +201,7 @@ class ExtendedAlgorithm:
     ) -> str | None:
         """Run PostFilter and return the new nomination. Raises Overtaken."""
         try:
-            result, status = await framework.post_filter.run_asking(state, pod, diagnosis, question)
+            result, status = await framework.post_filter.run_with_extenders(state, pod, diagnosis, question)
         except PluginError as error:
             room_not_made(framework, pod, diagnosis, error)
             return None

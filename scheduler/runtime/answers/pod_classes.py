@@ -1,4 +1,4 @@
-"""Pod classes: pods that no signing plugin can tell apart, and how plugins are asked about them."""
+"""Pod classes: pods that no signing plugin distinguishes, and how plugins are asked about them."""
 
 from collections.abc import Hashable, Sequence
 from hashlib import blake2b

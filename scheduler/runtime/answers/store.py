@@ -5,7 +5,7 @@
                                              └────────────────┴─► PodClass ─► KnownSpec
 
 An arrow leads from an entry to what is made of it. An entry that is dropped takes with it everything that was made
-of it, so whatever is found here is valid; it may only need a refresh. Where room is needed, the least recently used
+of it, so every entry is valid; it may only need a refresh. Where space is needed, the least recently used
 entry goes of which nothing is made, such as the spec that no pod has had for the longest time, and with it what only
 this one was made of: its class, views and columns. The same happens to what is not used from one `forget_idle` to the
 next, since its pods are probably gone.
@@ -154,7 +154,7 @@ class AnswerStore:
     def __init__(self, nodes: LiveNodes) -> None:
         self.nodes = nodes
         self.on_flush: Callable[[str], None] = lambda reason: None
-        """Told each time that what is known of where the pods of a class can run is dropped, and why."""
+        """Called with the reason each time that the feasible nodes of a pod class are dropped."""
         self._entries: dict[Hashable, Stored] = {}
         self._mark = Stored("what comes before it was not used since the last `forget_idle`")
         self._tops: OrderedDict[Stored, None] = OrderedDict({self._mark: None})

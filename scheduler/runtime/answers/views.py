@@ -1,4 +1,4 @@
-"""What is made of the stored columns for pods of one class: where they can run, total scores, and the best nodes.
+"""Views of the stored columns for one pod class: the feasible nodes, total scores, and the best nodes.
 
     columns of each plugin ─┬─► FeasibleNodes ─┬─► BestNodes
                             └─► TotalScores  ──┘
@@ -42,7 +42,7 @@ class Step(Protocol):
 
 
 class View(Stored):
-    """Made of columns. Its `trail` tells the next view in which rows it changed."""
+    """Derived from columns. Its `trail` has the changed rows for the next view."""
 
     __slots__ = ("_nodes", "_store", "columns", "size", "trail")
 

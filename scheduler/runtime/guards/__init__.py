@@ -1,4 +1,4 @@
-"""What a failing, slow or hanging plugin costs: return values checked, faults named, calls timed, limits kept.
+"""Limits the cost of failing, slow or hanging plugins: checks return values, names faults, times calls, keeps limits.
 
 The calls themselves are in `runtime/plugin_calls.py`.
 """

@@ -81,7 +81,7 @@ class Contained:
 
 
 def _is_a_plugins(frame: FrameType) -> bool:
-    """Whether code is an author's: neither ours, nor of a library, nor made of a string."""
+    """Return whether code is an author's: neither ours, nor of a library, nor made of a string."""
     name = frame.f_code.co_filename
     is_library = name.startswith((_LIBRARY, "<")) and not name.startswith(_INSTALLED)
     return not (is_library or is_ours(frame.f_code))

@@ -2,8 +2,8 @@
 
     ASKED ──`faults` of them `within` a time──► SWITCHED OFF or FAILING ──`pause` is over──► ASKED, with no faults
 
-Faults are counted, and actions taken, for each namespace by itself: whoever can make a plugin fail by what he writes
-into his pods does that to his own. What is kept of it is bounded: the namespace without faults for longest is left out.
+Faults are counted, and actions taken, for each namespace separately: a user who can make a plugin fail by the content
+of pods affects only that namespace. The number of namespaces is bounded: the one without faults for longest is dropped.
 """
 
 import logging
@@ -28,7 +28,7 @@ _NEUTRAL: Final[dict[str, Any]] = {
     "Bind": SKIP,
     "PostFilter": (None, Status(Code.UNSCHEDULABLE)),
 }
-"""What a plugin that is switched off answers by extension point; None elsewhere."""
+"""The answers of a plugin that is switched off, by extension point; None elsewhere."""
 
 ALWAYS_ASKED: Final = "Unreserve"
 """Also of a plugin that is out of the way: what it has reserved it must give back."""
@@ -52,7 +52,7 @@ class Breaker:
         """Plugin and namespace → until when it is out of the way. Empty most of the time."""
 
     def use(self, limits: Limits) -> None:
-        """Go by other limits. A plugin whose own have changed begins anew: it is asked, and has no faults."""
+        """Use other limits. A plugin whose own have changed starts from zero: it is called, and has no faults."""
         before, self._limits = self._limits, limits
         for plugin, namespace in {*self._faults, *self.paused}:
             if limits.of(plugin) != before.of(plugin):

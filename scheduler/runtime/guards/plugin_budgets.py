@@ -1,10 +1,10 @@
-"""How long plugins may take, and who is told when they take longer.
+"""How long plugins may take, and the reports when they take longer.
 
     a call that nothing awaits ──returned after more than `callBudget`──► named
     a call that is awaited ─────still under way after `waitBudget`─────► named, once; it goes on
 
 Named means: a line in the log, a count in `loadmaster_plugin_faults_total{kind="late"}`, and an Event for the pod.
-While a call runs that never returns, nothing else does: the watchdog tells of it (`watchdog.py`).
+While a call runs that never returns, nothing else does: the watchdog reports it (`watchdog.py`).
 """
 
 import logging
@@ -34,7 +34,7 @@ class Waiting(msgspec.Struct, eq=False):
     plugin: str
     pod: Pod
     since: float
-    is_told: bool = False
+    is_reported: bool = False
 
 
 class Budgets:
@@ -51,7 +51,7 @@ class Budgets:
     ) -> None:
         """`waits`: plugin → seconds for which it may be awaited, as it says itself; 60 for those that do not.
 
-        `on_late` is told of each plugin that is named, with the extension point and the pod.
+        `on_late` is called for each late plugin, with the extension point and the pod.
         """
         self._metrics = metrics
         self._events = events
@@ -74,7 +74,7 @@ class Budgets:
         """A call has returned."""
         budget = self._limits.of(plugin).call_budget
         if seconds >= budget:
-            self._tell(point, plugin, pod, f"took {seconds:.2g} s, more than its {budget:g} s", seconds)
+            self._report(point, plugin, pod, f"took {seconds:.2g} s, more than its {budget:g} s", seconds)
 
     def begin(self, point: str, plugin: str, pod: Pod) -> Waiting:
         """A call is awaited from now on, until `end`."""
@@ -93,12 +93,12 @@ class Budgets:
             if budget is None:
                 budget = Duration(self._waits.get(waiting.plugin, WAIT_SECONDS))
             seconds = now - waiting.since
-            if not waiting.is_told and seconds >= budget:
-                waiting.is_told = True
+            if not waiting.is_reported and seconds >= budget:
+                waiting.is_reported = True
                 problem = f"has not come back for {budget:g} s"
-                self._tell(waiting.point, waiting.plugin, waiting.pod, problem, seconds)
+                self._report(waiting.point, waiting.plugin, waiting.pod, problem, seconds)
 
-    def _tell(self, point: str, plugin: str, pod: Pod, problem: str, seconds: float) -> None:
+    def _report(self, point: str, plugin: str, pod: Pod, problem: str, seconds: float) -> None:
         self._metrics.plugin_faults.labels(plugin, point, LATE).inc()
         fields = {"plugin": plugin, "extensionPoint": point, "pod": str(pod), "seconds": round(seconds, 3)}
         _logger.warning("A plugin takes longer than its budget", extra=fields)

@@ -1,4 +1,4 @@
-"""What is told of plugins that fail: to their authors in the log, to operators in metrics, to owners of pods in Events.
+"""Reports failing plugins: to their authors in the log, to operators in metrics, to owners of pods in Events.
 
     a plugin raises, or answers what it must not ──► PluginError ──► the attempt ends ──► `PluginFaults.report`
 
@@ -34,7 +34,7 @@ from scheduler.framework.tracebacks import (
 )
 from scheduler.process.metrics import Metrics
 
-MAX_TOLD: Final = 1_000
+MAX_REPORTED: Final = 1_000
 """Distinct faults that are known to be in the log; beyond them, the one that was not seen for longest is forgotten."""
 
 _IN_TREE: Final = str(Path(__file__).parents[3] / "plugins") + "/"
@@ -84,28 +84,28 @@ def place_of(method: object) -> str:
 
 
 def is_ours(code: CodeType) -> bool:
-    """Whether code is the scheduler's, or that of a plugin of ours."""
+    """Return whether code is the scheduler's, or that of a plugin of ours."""
     return is_engine(code) or code.co_filename.startswith(_IN_TREE)
 
 
 def is_of_tree(plugin: type) -> bool:
-    """Whether a class is that of a plugin of ours."""
+    """Return whether a class is that of a plugin of ours."""
     return str(getattr(sys.modules.get(plugin.__module__), "__file__", "")).startswith(_IN_TREE)
 
 
 class PluginFaults:
-    """Tells of the faults of one profile's plugins."""
+    """Reports the faults of one profile's plugins."""
 
     def __init__(self, metrics: Metrics, on_fault: Callable[[str, str, Pod], None] = lambda *_: None) -> None:
-        """`on_fault` is told of each fault: plugin, extension point and pod."""
+        """`on_fault` is called for each fault with plugin, extension point and pod."""
         self._metrics = metrics
         self._on_fault = on_fault
-        self._told: OrderedDict[Hashable, None] = OrderedDict()
+        self._reported: OrderedDict[Hashable, None] = OrderedDict()
         self.observer: Callable[[Pod, Fault, str], None] | None = None
-        """Told of each fault in the place of the log, with the pod and the traceback, which may be empty."""
+        """Called for each fault instead of the log, with the pod and the traceback, which may be empty."""
 
     def report(self, error: BaseException, pod: Pod) -> None:
-        """Tell of what ended an attempt, if a plugin did. Traceback and place go to the log once."""
+        """Report a plugin's failure that ended an attempt. Traceback and place go to the log once."""
         if not isinstance(error, PluginError):
             return
         cause = error.__cause__ or error
@@ -134,9 +134,9 @@ class PluginFaults:
                 "err": str(error),
             }
             cause = tellable(cause, trace)
-            told = (type(cause), cause, trace) if trace is not None else None
+            raised = (type(cause), cause, trace) if trace is not None else None
             _logger.error(
-                "A plugin failed; further failures of this kind are only counted", extra=fields, exc_info=told
+                "A plugin failed; further failures of this kind are only counted", extra=fields, exc_info=raised
             )
 
     def report_outside(self, message: str, plugin: Plugin, method: str, error: BaseException) -> str:
@@ -145,18 +145,18 @@ class PluginFaults:
         return log_fault(message, plugin, method, error)
 
     def is_new(self, fault: Hashable) -> bool:
-        """Whether a fault is to be told: it was not, or so long ago that it is forgotten."""
-        if fault in self._told:
-            self._told.move_to_end(fault)
+        """Return whether a fault has to be reported: it was not yet, or so long ago that it is forgotten."""
+        if fault in self._reported:
+            self._reported.move_to_end(fault)
             return False
-        self._told[fault] = None
-        if len(self._told) > MAX_TOLD:
-            self._told.popitem(last=False)
+        self._reported[fault] = None
+        if len(self._reported) > MAX_REPORTED:
+            self._reported.popitem(last=False)
         return True
 
 
 def _is_by_us(error: BaseException) -> bool:
-    """Whether the plugin that raised is one of ours: the first frame that is not the scheduler's is its."""
+    """Return whether the plugin that raised is one of ours: the first frame that is not the scheduler's is its."""
     for entry in entries(trace_of(error)):
         if not is_engine(entry.tb_frame.f_code):
             return entry.tb_frame.f_code.co_filename.startswith(_IN_TREE)

@@ -1,6 +1,6 @@
-"""What a plugin may take, and what happens to one that fails or lags often: `loadmaster.pluginLimits` of the file.
+"""Limits of plugins, and actions against those that fail or are late often: `loadmaster.pluginLimits` of the file.
 
-Without any of it, budgets are as below, and faults are only told.
+Without any of it, budgets are as below, and faults are only reported.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ OTHERS: Final = "*"
 
 
 class Action(Enum):
-    """What happens to a plugin with too many faults, and the pods of the namespaces in which it has them."""
+    """The action against a plugin with too many faults, and the pods of the namespaces in which it has them."""
 
     NOTHING = "None"
     SWITCH_OFF = "SwitchOff"
@@ -77,7 +77,7 @@ class Limits:
         """Seconds; the least budget for a call that holds everything else up."""
 
     def names(self, plugin: str) -> bool:
-        """Whether the configuration has limits for a plugin, be it as one of all others."""
+        """Return whether the configuration has limits for a plugin, be it as one of all others."""
         return plugin in self._by_name or OTHERS in self._by_name
 
     def of(self, plugin: str) -> PluginLimits:

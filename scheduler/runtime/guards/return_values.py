@@ -1,4 +1,4 @@
-"""What plugins may answer, and one plain sentence about what they may not.
+"""Checks plugins' answers, and describes wrong ones in one sentence.
 
 Nothing is looked at where a plugin answers None, which is what most of them answer to most questions.
 """
@@ -51,7 +51,7 @@ MAX_SHOWN: Final = 60
 
 
 def wrong_answer(plugin: str, point: str, method: Callable[..., Any], answer: object, expected: str) -> WrongAnswer:
-    """What is wrong with an answer of `method`, for the plugin's author."""
+    """The problem with an answer of `method`, for the plugin's author."""
     name = getattr(method, "__name__", point)
     if expected == AWAITABLE:
         detail = f"{name} is not {expected}"
@@ -135,7 +135,7 @@ def check_post_filter(
 
 
 def is_node_name(name: object) -> bool:
-    """Whether it may be the name of a node, or is empty."""
+    """Return whether it may be the name of a node, or is empty."""
     return isinstance(name, str) and len(name) <= MAX_NODE_NAME and name.isascii()
 
 

@@ -1,4 +1,4 @@
-"""Tells where the event loop hangs: in a plugin that never returns, usually.
+"""Reports where the event loop hangs: in a plugin that never returns, usually.
 
     event loop: a beat each second ──► thread: no beat in HANG_LOOKS looks ──► the log has the event loop's stack
          └────rearms a timer in C──► no beat for GIL_SECONDS ──► faulthandler writes all stacks to standard error
@@ -30,7 +30,7 @@ HANG_LOOKS: Final = 5
 """Looks of the thread without a beat, one a second. Nothing that we do at a stretch takes a tenth of it."""
 
 GIL_SECONDS: Final = 20.0
-"""Without a beat, until faulthandler tells. The kubelet gives 60 s, by the manifest and the chart."""
+"""Seconds without a beat until faulthandler reports. The kubelet gives 60 s, by the manifest and the chart."""
 
 _logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Hang(Exception):
 
 
 class Finding(Enum):
-    """What a look of the thread finds."""
+    """The result of one check of the thread."""
 
     NOTHING_NEW = auto()
     HANGS = auto()
@@ -94,17 +94,17 @@ class Watchdog:
             faulthandler.cancel_dump_traceback_later()
 
     def _watch(self, watched: int) -> None:
-        """The thread: tell of each hang once, and of its end."""
+        """The thread: report each hang once, and its end."""
         looks = Looks()
         while not self._ended.wait(self._beat_seconds):
             found = looks.look(self._beats)
             if found is Finding.HANGS:
-                tell_of_hang(sys._current_frames().get(watched), HANG_LOOKS * self._beat_seconds)
+                report_hang(sys._current_frames().get(watched), HANG_LOOKS * self._beat_seconds)
             elif found is Finding.GOES_ON:
                 _logger.warning("The event loop goes on")
 
 
-def tell_of_hang(frame: FrameType | None, seconds: float) -> None:
+def report_hang(frame: FrameType | None, seconds: float) -> None:
     """Log where the event loop is, and in which plugin."""
     fields: dict[str, Any] = {"seconds": round(seconds, 1), **_plugin_call(frame)}
     stack = _stack(frame, without_engine="plugin" in fields)

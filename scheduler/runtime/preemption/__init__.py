@@ -1,1 +1,1 @@
-"""What a preemption asks: Filter's answers with some pods gone."""
+"""Dry runs for preemption: Filter's answers with some pods gone."""

@@ -1,4 +1,4 @@
-"""What Filter would say of a node if some of its pods were not there. Only the caller sees it.
+"""Filter's answers for a node without some of its pods. Only the caller sees the change.
 
     runs.begin(state, pod) ─► simulate(row) ─► remove ─► refusal ─► reprieve ─► as if nothing had been
 
@@ -62,7 +62,7 @@ class DryRuns:
 
 
 class _Profile:
-    """What all dry runs of a profile share."""
+    """The common parts of all dry runs of a profile."""
 
     __slots__ = ("filtering", "nodes", "nominator", "ranked")
 
@@ -87,7 +87,7 @@ class DryRun:
         """Rows that have to be simulated on the table; None if there are none."""
         known: KnownSpec = state.known_spec
         self.is_quick = self._sort_out(known.pod_class.signatures)
-        """Whether nodes are judged without changing the table."""
+        """Whether nodes are simulated without changing the table."""
         self._first_stored = self._first_refusing()
 
     @property
@@ -122,7 +122,7 @@ class DryRun:
         return QuickSimulation(self._state, self._pod, asked, refusing)
 
     def simulate_all(self, rows: Rows) -> Reprieve | None:
-        """Judge `rows`, each with a pod of lower priority, all at once; None if only `simulate` can do that."""
+        """Simulate `rows`, each with a pod of lower priority, all at once; None if only `simulate` can do that."""
         if not self.is_quick or len(self._simulators) != 1:
             return None
         [(_, step, simulator)] = self._simulators
@@ -136,7 +136,7 @@ class DryRun:
             return None
 
     def only_singly(self, rows: Rows) -> BoolColumn:
-        """Which of `rows` have to be asked about by `simulate` even where the others are judged in bulk.
+        """Which of `rows` have to be asked about by `simulate` even where the others are simulated in bulk.
 
         Those that a stored answer refuses in any case, and those that have to be simulated on the table.
         """
@@ -208,7 +208,7 @@ class DryRun:
         return True
 
     def _codes_now(self, plugin: FilterNodesPlugin) -> Int32Column:
-        """What a plugin says of all nodes with the pods that are there."""
+        """A plugin's answers for all nodes with their current pods."""
         nodes = self._profile.nodes
         rows = locked(np.flatnonzero(nodes.in_use))
         codes = np.zeros(nodes.size, np.int32)
@@ -234,7 +234,7 @@ class DryRun:
 
 
 class QuickSimulation:
-    """A node judged by plugins that simulate it, and by stored answers."""
+    """A node evaluated by plugins that simulate it, and by stored answers."""
 
     __slots__ = ("_asked", "_pod", "_refusing", "_state")
 
@@ -315,7 +315,7 @@ def _code(step: FilterStep, simulated: SimulatedNode) -> int:
 
 
 class TableSimulation:
-    """A node judged by asking every plugin, with the pods really taken off the table."""
+    """A node evaluated by calling every plugin, with the pods really taken off the table."""
 
     def __init__(self, filtering: Filtering, state: CycleState, pod: Pod, row: int, nominated: Sequence[Pod]) -> None:
         """`nominated`: the pods to which this one has to yield on the node."""

@@ -56,7 +56,7 @@ class PodKinds:
         return self._priorities
 
     def amounts(self, resource: str) -> Int64Column:
-        """What pods of each kind request, by code."""
+        """The requests of each kind of pods, by code."""
         found = self._amounts.get(resource)
         if found is None or len(found) < len(self._asked):
             found = np.array([requests.get(resource, 0) for _, requests in self._asked], np.int64)

@@ -13,7 +13,7 @@ from scheduler import framework as fw
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.runtime.guards import watchdog
-from scheduler.runtime.guards.watchdog import HANG_LOOKS, Finding, Looks, Watchdog, tell_of_hang
+from scheduler.runtime.guards.watchdog import HANG_LOOKS, Finding, Looks, Watchdog, report_hang
 from scheduler.testing import a_pod
 from tests.fakes import a_framework, plugin
 
@@ -27,7 +27,7 @@ def test_a_hang_in_a_plugin_is_told_with_its_name_the_pod_and_the_authors_frames
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def endless(*_: Any) -> None:
-        tell_of_hang(sys._getframe(), 5.0)  # as the thread does, while it is here
+        report_hang(sys._getframe(), 5.0)  # as the thread does, while it is here
 
     framework = a_framework(plugin(fw.PreFilterPlugin, "Endless", pre_filter=endless))
     framework.run_pre_filter(CycleState(), a_pod("web"), Diagnosis(1))
@@ -41,7 +41,7 @@ def test_a_hang_in_a_plugin_is_told_with_its_name_the_pod_and_the_authors_frames
 
 
 def test_a_hang_anywhere_else_is_told_with_the_whole_stack(caplog: pytest.LogCaptureFixture) -> None:
-    tell_of_hang(sys._getframe(), 5.0)
+    report_hang(sys._getframe(), 5.0)
 
     (record,) = caplog.records
     assert "plugin" not in vars(record)
@@ -52,7 +52,7 @@ def test_a_hang_anywhere_else_is_told_with_the_whole_stack(caplog: pytest.LogCap
 def told(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set when the watchdog's thread has told of a hang."""
     told = threading.Event()
-    monkeypatch.setattr(watchdog, "tell_of_hang", lambda frame, seconds: told.set())
+    monkeypatch.setattr(watchdog, "report_hang", lambda frame, seconds: told.set())
     monkeypatch.setattr(watchdog, "HANG_LOOKS", 3)
     return told
 

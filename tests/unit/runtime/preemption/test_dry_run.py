@@ -237,7 +237,7 @@ def test_nodes_with_nominated_pods_are_judged_at_once_as_they_are_one_by_one(
         return found.overrides, found.feasible.tolist()
 
     at_once = outcome()
-    framework.filtering.judge = OneByOne()
+    framework.filtering.nominated_filter = OneByOne()
     assert at_once == outcome()
 
     run = begin(framework, pod)
