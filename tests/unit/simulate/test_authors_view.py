@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from scheduler.__main__ import main
+from scheduler.plugin_loading import registry
 
 PLUGIN = """\
 import sys
@@ -128,6 +129,9 @@ metadata: {name: n2}
 status: {capacity: {cpu: 4, memory: 8Gi, pods: 110}}
 """
 PODS = ("lucky", "unlucky", "refused")
+TRIED_OUT = ("import", "__post_init__", "problems", "start", "events_to_register", "stop")
+"""What a child does first, where a simulation would not begin if it fails there."""
+
 POINTS = sorted({line.split('called("')[1].split('"')[0] for line in PLUGIN.splitlines() if 'called("' in line})
 
 
@@ -184,8 +188,11 @@ def test_an_author_finds_the_line_that_failed_whatever_his_plugin_was_asked(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = write_plugin(tmp_path, failing=point)
+    if point not in TRIED_OUT:
+        monkeypatch.setattr(registry, "try_out", lambda *_: [])
 
     main(["simulate", *files])
 
