@@ -85,15 +85,20 @@ def simulated(
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("what", ["bombs", "a bomb of text", "a bomb of merged mappings", "lists in lists", "braces"])
-def test_little_input_takes_little_memory(what: str, tmp_path: Path) -> None:
-    (case,) = (case for case in BAD_INPUT if case.what == what)
-    path = tmp_path / "f"
-    path.write_bytes(case.content if isinstance(case.content, bytes) else case.content.encode())
+def test_little_input_takes_little_memory(tmp_path: Path) -> None:
+    bombs = ("bombs", "a bomb of text", "a bomb of merged mappings", "lists in lists", "braces")
+    cases = [case for case in BAD_INPUT if case.what in bombs]
+    for number, case in enumerate(cases):
+        content = case.content if isinstance(case.content, bytes) else case.content.encode()
+        (tmp_path / f"{number}.yaml").write_bytes(content)
 
-    code, _, err = simulated(str(path))
+    code, _, err = simulated(str(tmp_path))
 
-    assert (code, err.decode().replace(str(path), "f").splitlines()) == (2, list(case.problems))
+    told = [
+        problem.replace("f:", f"{number}.yaml:", 1) for number, case in enumerate(cases) for problem in case.problems
+    ]
+    assert len(cases) == len(bombs)
+    assert (code, err.decode().replace(f"{tmp_path}/", "").splitlines()) == (2, told)
 
 
 def test_what_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,18 +196,19 @@ def cluster(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("output", ["text", "json"])
-def test_a_full_disk_is_said(cluster: str, output: str) -> None:
+def test_a_full_disk_is_said(cluster: str) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
 
-    code, _, err = simulated(cluster, "-o", output, stdout=full)
+    code, _, err = simulated(cluster, stdout=full)
 
     os.close(full)
     assert (code, err) == (2, b"standard output: cannot be written: No space left on device\n")
 
 
-@pytest.mark.parametrize("environment", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C"}, {"LANG": "POSIX"}])
-@pytest.mark.parametrize("output", ["text", "json"])
+@pytest.mark.parametrize(
+    ("output", "environment"),
+    [("text", {"PYTHONIOENCODING": "ascii"}), ("json", {"LC_ALL": "C"}), ("text", {"LANG": "POSIX"})],
+)
 def test_any_terminal_will_do(tmp_path: Path, output: str, environment: dict[str, str]) -> None:
     path = tmp_path / "f"
     path.write_text(f"{NODE}---\n{POD % 'b'}".replace("name: p,", "name: p, namespace: 'ü\\u001b',"))
