@@ -1,4 +1,4 @@
-"""The JSON that a scheduler answers about a pod. Optional fields have a default."""
+"""The JSON that a scheduler answers about a pod: docs/explain.md describes the fields. Optional ones have a default."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -12,13 +12,10 @@ class ShortageRange(msgspec.Struct, frozen=True, rename="camel"):
 
     resource: str
     nearest: int
-    """Missing on the node that comes closest."""
-
     least: int
     most: int
     wanted: int
     when_empty: int
-    """Missing there even without any pod on the node."""
 
 
 class ReportedObstacle(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -26,8 +23,6 @@ class ReportedObstacle(msgspec.Struct, frozen=True, omit_defaults=True):
 
     plugin: str
     code: str
-    """The label of the refusal's code, such as `Unschedulable`."""
-
     fact: str
     shortage: ShortageRange | None = None
 
@@ -38,7 +33,6 @@ class FittingNodes(msgspec.Struct, frozen=True):
     count: int
     fitting: int
     names: Sequence[str]
-    """Names of fitting nodes."""
 
 
 class ReportedGroup(msgspec.Struct, frozen=True):
@@ -54,20 +48,11 @@ class Suggestion(msgspec.Struct, frozen=True, omit_defaults=True):
 
     text: str
     count: int
-    """The number of nodes that it fits then."""
-
     names: Sequence[str]
-    """Names of such nodes."""
-
     patch: list[dict[str, Any]] = []
-    """A JSON Patch of the object in which the pod is written; empty if the cluster is to be changed."""
-
     object: Mapping[str, str] = {}
-    """The object that the patch is for, if not the pod itself: `kind`, `namespace` and `name`."""
-
     command: str = ""
     obstacle: str = ""
-    """Why the scheduler does not do it itself, although it would help."""
 
 
 class Explanation(msgspec.Struct, frozen=True, rename="camel"):
@@ -78,8 +63,6 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
 
     gates: Sequence[ReportedObstacle] = ()
     obstacles: Sequence[ReportedObstacle] = ()
-    """Reasons that concern all nodes."""
-
     groups: Sequence[ReportedGroup] = ()
     more_groups: int = 0
     suggestions: Sequence[Suggestion] = ()
@@ -115,8 +98,6 @@ class ReportedAttempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     attempt: int
     profile: str
     result: str
-    """placed, bound, unschedulable or error."""
-
     milliseconds: float
     node: str = ""
     evaluated: int = 0
@@ -130,11 +111,8 @@ class ReportedAttempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     permit: PermitDelay | None = None
     retried: str = ""
     scores: Mapping[str, int] = {}
-    """Plugin → weighted score of the node."""
-
     best: Sequence[NodeTotal] | UnsetType = UNSET
     text: str
-    """The attempt in sentences."""
 
 
 class PodReport(msgspec.Struct, kw_only=True):
@@ -143,8 +121,6 @@ class PodReport(msgspec.Struct, kw_only=True):
     namespace: str
     name: str
     leading: bool = True
-    """Whether the answering replica is the leader."""
-
     found: bool
     uid: str | UnsetType = UNSET
     scheduler: str | UnsetType = UNSET
@@ -153,10 +129,6 @@ class PodReport(msgspec.Struct, kw_only=True):
     node: str | UnsetType = UNSET
     attempts: int | UnsetType = UNSET
     near: Sequence[str] | UnsetType = UNSET
-    """Similar names of pods, if the pod is not found."""
-
     about: Sequence[str] | UnsetType = UNSET
-    """Lines about the state."""
-
     history: Sequence[ReportedAttempt] | UnsetType = UNSET
     explanation: Explanation | UnsetType = UNSET

@@ -6,7 +6,7 @@ from textwrap import wrap
 from typing import Final
 
 from scheduler.api.spelling import shortage
-from scheduler.api.text import printable
+from scheduler.api.text import counted, printable
 from scheduler.explain.documents import Explanation, PodReport, ReportedObstacle, Suggestion
 
 MAX_GROUPS: Final = 8
@@ -59,7 +59,7 @@ def short_reason(explanation: Explanation) -> str:
     if explanation.obstacles:
         return "; ".join(_by_fact(explanation.obstacles))
     if nodes.fitting:
-        return f"fits {_count(nodes.fitting, 'node')} of {nodes.count} now"
+        return f"fits {counted(nodes.fitting, 'node')} of {nodes.count} now"
     if not explanation.groups:  # they were deleted meanwhile
         return "there are no nodes"
     nearest = explanation.groups[0]
@@ -100,7 +100,7 @@ def explained(explanation: Explanation, screen: Screen) -> Iterator[str]:
         for fact, plugins in _by_fact(everywhere).items():
             yield from _wrapped(f"{fact} ({', '.join(plugins)})", "  ", screen)
     if explanation.gates and not explanation.obstacles:
-        without = f"it would fit {_count(nodes.fitting, 'node')}" if nodes.fitting else "it would fit no node"
+        without = f"it would fit {counted(nodes.fitting, 'node')}" if nodes.fitting else "it would fit no node"
         yield from _wrapped(f"without that, {without}{_names(nodes.names, nodes.fitting)}", "  ", screen)
     if explanation.groups:
         yield from _section("NODES THAT REFUSE IT, the nearest miss first", screen)
@@ -114,18 +114,18 @@ def explained(explanation: Explanation, screen: Screen) -> Iterator[str]:
 def _groups(explanation: Explanation, screen: Screen) -> Iterator[str]:
     groups = explanation.groups
     for group in groups[:MAX_GROUPS]:
-        head = _count(group.count, "node")
+        head = counted(group.count, "node")
         facts = "; and ".join(each.fact for each in group.obstacles)
         text = f"{head + ':':<10} {facts}{_names(group.names, group.count)}"
         yield from _wrapped(text, "  ", screen, hanging=11)
     more = len(groups) - MAX_GROUPS + explanation.more_groups
     if more > 0:
-        yield from _wrapped(f"... and {_count(more, 'more group')} (all of them with -o json)", "  ", screen)
+        yield from _wrapped(f"... and {counted(more, 'more group')} (all of them with -o json)", "  ", screen)
 
 
 def _suggestion(each: Suggestion, screen: Screen) -> Iterator[str]:
     but = f", but {each.obstacle}" if each.obstacle else ""
-    fits = "" if each.command or not each.patch else f": fits {_count(each.count, 'node')}"
+    fits = "" if each.command or not each.patch else f": fits {counted(each.count, 'node')}"
     where = _names(each.names, each.count) if fits else ""
     yield from _wrapped(f"{each.text}{fits}{where}{but}", "  ", screen, _GREEN)
     if each.command:
@@ -141,10 +141,6 @@ def _section(title: str, screen: Screen) -> Iterator[str]:
 def _names(names: Sequence[str], count: int) -> str:
     more = f", … {count - MAX_NAMES} more" if count > MAX_NAMES else ""
     return f" ({', '.join(names[:MAX_NAMES])}{more})" if names else ""
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _wrapped(text: str, indent: str, screen: Screen, style: str = "", hanging: int = 2) -> Iterator[str]:

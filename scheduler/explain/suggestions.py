@@ -17,6 +17,7 @@ from scheduler.api.labels import ZONES
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.api.selectors import pod_selector_keys
+from scheduler.api.text import counted
 from scheduler.cycle.engine import Engine
 from scheduler.explain.changes import WrittenPod, change
 from scheduler.explain.documents import Suggestion
@@ -211,9 +212,8 @@ def _pods_in_the_way(pending: PendingPod, groups: Sequence[NodeGroup]) -> Iterat
 def of_preemption(found: PossiblePreemption, nodes: list[str] | None = None) -> Suggestion:
     """Suggest to delete the victims. `nodes`: where the pod fits then, if not on the same node."""
     count = len(found.victims)
-    pods = "1 pod" if count == 1 else f"{count} pods"
-    names = [str(victim) for victim in found.victims]
-    text = f"delete {pods} of lower priority on {found.node_name} ({', '.join(names[:3])}{', …' if count > 3 else ''})"
+    names = ", ".join(map(str, found.victims[:3])) + (", …" if count > 3 else "")
+    text = f"delete {counted(count, 'pod')} of lower priority on {found.node_name} ({names})"
     if found.budgets:
         budgets = "the disruption budget" if len(found.budgets) == 1 else "the disruption budgets"
         text += f", against {budgets} {' and '.join(found.budgets)}"

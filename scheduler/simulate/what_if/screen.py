@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from scheduler.api.text import counted
 from scheduler.explain.screen import PLAIN, explained
 from scheduler.simulate.table import aligned
 from scheduler.simulate.what_if.utilisation import rows
@@ -19,7 +20,7 @@ def lines_of(document: Document) -> Iterator[str]:
     """Yield the lines for the member "whatIf" of the document."""
     if "added" in document:
         names, like, without = (document["added"][key] for key in ("nodes", "like", "without"))
-        yield f"added {_count(len(names), 'node')} like {like}: {_some(names)}"
+        yield f"added {counted(len(names), 'node')} like {like}: {_some(names)}"
         if without:
             left = ", ".join(f"{number:,} {kind}" for kind, number in sorted(without.items()))
             yield f"  without what is on {like} alone: {left}"
@@ -35,9 +36,9 @@ def lines_of(document: Document) -> Iterator[str]:
 
 def _emptied(what: str, document: Document) -> Iterator[str]:
     come = document["evicted"] - len(document["lost"])
-    found = f", {document['placed']} of {_count(come, 'replacement')} found a node" if come else ""
+    found = f", {document['placed']} of {counted(come, 'replacement')} found a node" if come else ""
     gone = "evicted" if what == "drained" else "gone with it"
-    yield f"{what} {document['node']}: {_count(document['evicted'], 'pod')} {gone}{found}"
+    yield f"{what} {document['node']}: {counted(document['evicted'], 'pod')} {gone}{found}"
     if document["lost"]:
         yield f"  lost, as no controller makes them anew: {_some(document['lost'])}"
     for each in document["refused"]:
@@ -79,10 +80,6 @@ def _why(following: Document) -> str:
     if following["victims"]:
         parts.append(f"would preempt {_some(following['victims'])} on {following['nominatedNode']}")
     return "; ".join(parts) or "not placed"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _some(names: Sequence[str]) -> str:
