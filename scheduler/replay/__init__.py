@@ -1,1 +1,4 @@
-"""Traces: what a scheduler has seen and decided, recorded, and decided once more."""
+"""Records what a scheduler sees and decides, replays traces of it, and shadows another scheduler.
+
+The command lines are in `scheduler.commands`, the endpoint that serves a recording in `scheduler.serve`.
+"""

@@ -43,7 +43,7 @@ def kind_of(recorded: Decision, now: Decision) -> str:
 
 
 class Comparison:
-    """Compares what was recorded with what is decided now, attempt by attempt."""
+    """Compares recorded decisions with those made now, attempt by attempt."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class Comparison:
         self._progress = progress
         self.kinds: Counter[str] = Counter()
         self.not_compared = 0
-        """Attempts with extenders, where another configuration is compared: what they would say to it is not known."""
+        """Attempts with extenders that another configuration cannot decide: their answers to it are not known."""
         self.unfaithful = 0
-        """Attempts that the recorded configuration decides in another way now, where another one is compared."""
+        """Attempts that the recorded configuration itself decides differently now, while another one is compared."""
         self.differences: list[Document] = []
 
     def add(self, attempt: Attempt, replayed: Decision) -> None:
@@ -86,7 +86,7 @@ class Comparison:
             self._keep(msgspec.json.encode(now))
         kind = kind_of(attempt.recorded, now)
         if self._other is not None and kind == OTHER_SCORES:
-            kind = SAME  # that is what another configuration is for
+            kind = SAME  # scores differ on purpose
         self.kinds[kind] += 1
         if kind != SAME and len(self.differences) < MAX_DIFFERENCES:
             self.differences.append(self._difference(kind, attempt, framework, now))

@@ -1,11 +1,11 @@
-"""What another configuration would have made of a trace: here its own placements count for the next decision.
+"""The state that another configuration would have reached: its own placements count for its next decision.
 
     pods, nodes and objects come and go as in the trace
-        an attempt of the trace ─┬─ placed ─► counts on the node that is chosen here, whatever was recorded
-                                 └─ not ────► WAITING ─► tried again after something has gone or changed, and at the end
+        an attempt of the trace ─┬─ placed ─► counts on the node that this configuration chooses
+                                 └─ not ────► WAITING ─► tried again after a deletion or change, and at the end
 
-Victims of preemption go at once. Consequences of what was decided then, such as the deletion of a pod that was
-preempted or the volume that a claim got, happen here as well: the longer the trace, the rougher the answer.
+Victims of preemption go at once. Consequences of the recorded decisions, such as the deletion of a victim or the volume
+of a claim, are applied as well: the longer the trace, the rougher the answer.
 """
 
 from collections.abc import Container
@@ -48,11 +48,11 @@ class Counterfactual(Player):
         self._waiting: dict[str, tuple[Framework, Pod]] = {}
         """UID → pods that found no node."""
         self._own: dict[str, str] = {}
-        """UID → node of the pods that were placed here."""
+        """UID → node of the pods that this configuration has placed."""
         self._numbers: dict[str, int] = {}
-        """UID → number of its latest attempt here."""
+        """UID → number of its latest attempt."""
         self._has_changed = False
-        """Whether something has gone or changed since the waiting pods were tried."""
+        """Whether a deletion or change came since the waiting pods were tried."""
         self._retried_at = 0
         """When that was, in milliseconds of the trace's time."""
         self._evicted: set[str] = set()
@@ -100,7 +100,7 @@ class Counterfactual(Player):
                 lines.Uncount() | lines.EndNomination() | lines.AskExtenders() | lines.Decided() | lines.Assume()
                 | lines.PreBind() | lines.Bound() | lines.Undo() | lines.Answer()
             ):  # fmt: skip
-                pass  # consequences of what was decided then
+                pass  # consequences of the recorded decisions
             case _:
                 await super()._play(line, compare)
 
@@ -122,7 +122,7 @@ class Counterfactual(Player):
         return super()._profile(name)
 
     def _set_pod(self, pod: Pod) -> None:
-        """Show plugins a pod on the node that it has here, not on the one that it had then."""
+        """Show plugins a pod on the node that this configuration chose, not on the recorded one."""
         uid = pod.uid
         if uid in self._own:
             super()._set_pod(pod.bound_to(self._own[uid]))

@@ -1,10 +1,10 @@
-"""Makes the state of a trace again, change by change, and decides each attempt in the state in which it was decided.
+"""Rebuilds the state of a trace, change by change, and decides each attempt in the state in which it was decided.
 
-    line of the trace ─┬─ what happened ─► cache, objects, nominations, plugins: as it was
-                       └─ an attempt ────► decided anew ─► compared with what was recorded; what was recorded counts
+    line of the trace ─┬─ a change ───► applied to cache, objects, nominations and plugins
+                       └─ an attempt ─► decided again, then compared; the recorded decision counts for what follows
 
-The queue has no part in it: which pod is tried when, and what became of it, is in the trace. Plugins reserve, prepare
-bindings and take back as they did; what they ask of the API server is answered as it was.
+The queue is not used: the trace has which pod was tried when. Plugins run Reserve, PreBind and Unreserve where they
+did in the trace, and their calls to the API server get the recorded answers.
 """
 
 import asyncio
@@ -41,10 +41,10 @@ from scheduler.runtime.framework import Framework
 from scheduler.runtime.registry import Registry
 
 PRE_BIND_SECONDS: Final = 86_400.0
-"""Of the trace's time. Its end is in the trace."""
+"""Of the trace's time: no limit, as the trace has the end of PreBind."""
 
 TICK: Final = 100
-"""Milliseconds of the trace's time, after which timers of plugins are looked at."""
+"""Milliseconds of the trace's time between two checks of plugins' timers."""
 
 Compare = Callable[["Attempt", Decision], None]
 """Takes an attempt and what the recorded configuration decides now, in the state in which it was decided."""
@@ -88,12 +88,12 @@ class Player:
         self._preparations: dict[str, asyncio.Task[None]] = {}
         """UID → PreBind of some of these."""
         self._asking: dict[str, ReplayedAttempt] = {}
-        """UID → attempts that ask extenders, and began after the recording did."""
+        """UID → attempts with extenders that began during the recording."""
         self._ticked = 0
         self.begun_at = 0.0
         """When the state at the start was whole, in seconds of time.perf_counter; 0 if it never was."""
         self.not_decided = 0
-        """Attempts whose extenders were asked before the recording began: they cannot be decided again."""
+        """Attempts that cannot be decided again: their extenders were called before the recording began."""
         self.engine.algorithm.next_start = trace.header.next_start
 
     async def play(self, compare: Compare) -> None:
@@ -229,7 +229,7 @@ class Player:
         algorithm.next_start = attempt.start
         try:
             decision: Any = algorithm.schedule(framework, state, attempt.pod, attempt.number)
-        except Exception as error:  # noqa: BLE001  whatever a plugin raises is what the attempt came to
+        except Exception as error:  # noqa: BLE001  an exception of a plugin is the outcome of the attempt
             decision = error
         return state, decision_of(state, decision)
 

@@ -1,11 +1,11 @@
-"""Records a running scheduler: listens to its events while somebody reads the trace, and not at all otherwise.
+"""Records a running scheduler: subscribes to its events while a client reads the trace.
 
-    IDLE ──read──► STATE: written bit by bit ─► FOLLOWING ──time is up, not leading, another configuration──► END
-                     └──────────────────────────┴──more waits than may: the reader is too slow──────────────► END
-                                                └──the reader has gone──► IDLE
+    IDLE ──read──► STATE: written step by step ─► FOLLOWING ──time is up, not leading, another configuration──► END
+                     └────────────────────────────┴──the buffer is full: the reader is too slow─────────────► END
+                                                  └──the reader has gone──► IDLE
 
-Whatever ends it, unless the reader does, is named in the last line. What waits for the reader is bounded in bytes; a
-decision costs its line and is never held up: a pod's lines take 20 to 45 µs, at 5,000 nodes.
+The last line says why the recording ended, unless the reader ended it. The buffer for the reader is bounded in bytes.
+Recording never delays a decision; a pod's lines take 20 to 45 µs at 5,000 nodes.
 """
 
 import asyncio
@@ -61,10 +61,10 @@ MAX_WAITING: Final = 32 << 20
 """Bytes of lines that wait for the reader."""
 
 MEMBER: Final = 64 << 10
-"""Bytes of lines that are packed at once: half a millisecond."""
+"""Bytes of lines that are compressed at once: half a millisecond."""
 
 PAUSE_SECONDS: Final = 0.25
-"""Between two members, where little happens."""
+"""Between two looks at an empty buffer."""
 
 TOO_SLOW: Final = f"the reader was too slow: more than {MAX_WAITING >> 20} MiB of the trace waited for it"
 NOT_LEADING: Final = "this replica is no longer the leader"
@@ -77,7 +77,7 @@ NOWHERE: Final = "https://extender.invalid"
 
 
 class Recorder:
-    """For one engine; one recording at a time."""
+    """Recordings of one engine, one at a time."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Recorder:
         max_waiting: int = MAX_WAITING,
         pause: float = PAUSE_SECONDS,
     ) -> None:
-        """`config`: what is in effect, as a file that shows no secrets."""
+        """`config` returns the configuration in effect, without secrets."""
         self._engine = engine
         self._config = config
         self._is_leading = is_leading
@@ -96,13 +96,13 @@ class Recorder:
 
     @property
     def is_leading(self) -> bool:
-        """Whether there is anything to record."""
+        """Whether this replica decides."""
         return self._is_leading()
 
     async def record(self, seconds: float = 0.0) -> AsyncGenerator[bytes, None]:
-        """Yield the parts of a trace: of `seconds`, or until the generator is closed. Nothing, if one is under way.
+        """Yield the parts of a trace, for `seconds` or until the generator is closed; none if a recording is under way.
 
-        An empty part says that nothing has happened for a while.
+        An empty part means that nothing has happened for a while.
         """
         if self.is_busy:
             return
@@ -126,7 +126,7 @@ class Recorder:
             raw_pods=engine.profiles.resources.raw_pods,
         )
         state = _StateAtStart(engine)
-        engine.stream.subscribe(recording.handlers)  # in the same step: what comes after the state is in a line
+        engine.stream.subscribe(recording.handlers)  # no await in between: each later change is a line
         yield _packed(msgspec.json.encode(header) + b"\n")
         async for part in _in_parts(state.lines()):
             yield part
@@ -138,7 +138,7 @@ class Recorder:
                 recording.end(FULL_TIME)
             elif part := recording.take():
                 yield _packed(part)
-                await asyncio.sleep(0)  # a reader that takes it at once suspends nobody
+                await asyncio.sleep(0)  # a reader that takes it at once does not suspend this task
             else:
                 await asyncio.sleep(self._pause)
                 yield b""
@@ -158,7 +158,7 @@ class _Recording:
         self._waiting = bytearray()
         self._next_start = 0
         self.over_because = ""
-        """Why nothing is recorded any more."""
+        """Why it has ended; empty while it goes on."""
         own = self._own
         self._lines: Mapping[type[EngineEvent], Callable[[Any, int], Line]] = {
             PodAssumed: lambda event, at: lines.Assume(at, event.pod.uid, event.pod.node_name),
@@ -201,14 +201,14 @@ class _Recording:
         }
 
     def take(self) -> bytes:
-        """Take some whole lines off what waits."""
+        """Take whole lines out of the buffer, about MEMBER bytes."""
         end = self._waiting.find(b"\n", MEMBER) + 1 or len(self._waiting)
         part = bytes(self._waiting[:end])
         del self._waiting[:end]
         return part
 
     def end(self, why: str) -> None:
-        """Record no more."""
+        """Write the last line."""
         if not self.over_because:
             self._write(lambda at: lines.End(at, why))
             self.over_because = why
@@ -221,7 +221,7 @@ class _Recording:
         try:
             line = lines.encode(line_at(milliseconds))
         except Exception as error:  # noqa: BLE001  an object that others wrote: the recording pays, never the scheduler
-            # Not its text, which may be as odd as what it is about.
+            # Not the error's text, which may be as odd as the object.
             self.end(f"{UNWRITABLE}: {type(error).__name__}")
             return
         if len(self._waiting) + len(line) > self._max_waiting:
@@ -271,7 +271,7 @@ class _StateAtStart:
         self._nominations = [(node_name, list(pods)) for node_name, pods in engine.nominator.by_node()]
 
     def lines(self) -> Iterator[lines.Line]:
-        """Yield them in the order in which they are to be taken in."""
+        """Yield the lines in the order in which a replay needs them."""
         yield lines.Layout(0, self._names, self._free)
         for resource, objects in self._objects.items():
             for each in objects:
@@ -312,8 +312,8 @@ def _packed(text: bytes | bytearray) -> bytes:
 
 
 def without_secrets(document: dict[str, Any]) -> dict[str, Any]:
-    """A configuration as a trace has it: nobody asks extenders in a replay, so it need not say where they are."""
-    shown = {**document, "extenders": [{**each, "urlPrefix": NOWHERE} for each in document.get("extenders") or ()]}
-    for extender in shown["extenders"]:
+    """Return a configuration for a trace: without the addresses of extenders, which a replay does not call."""
+    without = {**document, "extenders": [{**each, "urlPrefix": NOWHERE} for each in document.get("extenders") or ()]}
+    for extender in without["extenders"]:
         extender.pop("tlsConfig", None)
-    return shown
+    return without

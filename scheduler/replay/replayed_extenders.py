@@ -75,7 +75,7 @@ class ReplayedAttempt:
             self.outcome = await algorithm.schedule(
                 AttemptWithExtenders(self.framework, conversation, self._newest, self._state)
             )
-        except Exception as error:  # noqa: BLE001  whatever a plugin raises is the outcome of the attempt
+        except Exception as error:  # noqa: BLE001  an exception of a plugin is the outcome of the attempt
             self.outcome = error
 
     async def _ready(self) -> None:

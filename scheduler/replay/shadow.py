@@ -1,8 +1,8 @@
-"""Decides about the pods of another scheduler, as soon as the watch shows what that one has decided, and compares.
+"""Decides about the pods of another scheduler as soon as the watch shows that scheduler's decision, and compares.
 
     the watch shows a pod's node, or that it was refused
         └─► decided here, in the state just before this counts ─► verdict: metric, log, `/debug/shadow`
-                 └─► the handlers take it in, as ever
+                 └─► the handlers apply it, as always
 
 Nothing is bound, reserved, evicted or written. Both see nearly the same: what the other one has bound in the meantime
 counts there a moment earlier, as it knows before the watch. After an interruption of a watch, until everything was
@@ -56,7 +56,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Shadow:
-    """The comparison. Asked on the event loop; raises nothing."""
+    """Compares decisions. Called on the event loop; raises nothing."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Shadow:
         self._not_logged = 0
 
     def about(self) -> Document:
-        """What was found so far."""
+        """Return the results so far."""
         counted = self.verdicts.total()
         alike = sum(self.verdicts[verdict] for verdict in ALIKE)
         return {
@@ -139,7 +139,7 @@ class Shadow:
         if verdict not in ALIKE:
             for plugin in found.pop("by", ()):
                 self.by_plugin[verdict, plugin] += 1
-            self._tell({"at": round(time.time(), 3), "pod": str(pod), **found})
+            self._report({"at": round(time.time(), 3), "pod": str(pod), **found})
 
     def _evaluate(self, pod: Pod) -> Evaluation:
         """Filter and score as an attempt does; no preemption, which would begin to evict."""
@@ -174,13 +174,13 @@ class Shadow:
         if found.selected:
             return {"verdict": ONLY_WE, "there": _short(message), "here": found.selected}
         diagnosis = found.search.diagnosis
-        # What preemption has to say follows there, and nobody is asked about it here.
+        # The other scheduler appends what preemption found; the shadow does not run preemption.
         if message.startswith(diagnosis.message.rstrip(".")):
             return {"verdict": BOTH_REFUSE}
         plugins = sorted(diagnosis.unschedulable_plugins)
         return {"verdict": OTHER_REASON, "there": _short(message), "here": _short(diagnosis.message), "by": plugins}
 
-    def _tell(self, difference: Document) -> None:
+    def _report(self, difference: Document) -> None:
         self.latest.append(difference)
         now = self._now()
         if now - self._logged_at < LOG_SECONDS:
@@ -196,7 +196,7 @@ class Shadow:
 
 
 def refusal_of(pod: Pod) -> str:
-    """Why the other scheduler has found no node for a pod, so far; empty if it has not said so."""
+    """Return why the other scheduler found no node for a pod; empty if it has not said so."""
     for condition in pod.status.conditions or ():
         if condition.type == "PodScheduled" and condition.status == "False" and condition.reason == "Unschedulable":
             return condition.message

@@ -1,4 +1,1 @@
-"""The format of a trace: its lines, its file, its time.
-
-Recording and replaying are one floor up.
-"""
+"""The format of a trace: its lines, its file, its time. What records and replays it is in `scheduler.replay`."""

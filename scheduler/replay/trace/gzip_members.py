@@ -1,4 +1,4 @@
-"""A trace on its way into a file: only whole members of it are written, so that whatever ends it leaves whole lines."""
+"""The members of a trace that comes in as bytes: only whole ones are written, so that a file ends with a whole line."""
 
 import gzip
 import zlib
@@ -12,15 +12,15 @@ _DECISIONS = tuple(f'["{kind_of(kind)}",'.encode() for kind in (Decide, Decided)
 _END = f'["{kind_of(End)}",'.encode()
 
 MAX_TEXT: Final = 2 * MAX_LINE
-"""Bytes of lines in a member: they are few, or it is one."""
+"""Bytes of lines in a member: few lines, or one long one."""
 
 
 class BadStream(Exception):
-    """What came is no trace."""
+    """The bytes are not a trace."""
 
 
 class GzipMembers:
-    """Divides a stream of bytes."""
+    """Divides a stream of bytes into members."""
 
     def __init__(self) -> None:
         self._whole = bytearray()
@@ -35,10 +35,10 @@ class GzipMembers:
         self.milliseconds = 0
         """Of the last line of these."""
         self.end = ""
-        """The line that ends the trace, if it came."""
+        """The line that ends the trace; empty until it has come."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the members that are whole now. Raises BadStream."""
+        """Yield the members that `data` completes. Raises BadStream."""
         while data:
             try:
                 self._text += self._unpacker.decompress(data, MAX_TEXT + 1 - len(self._text))
@@ -48,7 +48,7 @@ class GzipMembers:
                 raise BadStream(f"a part of it has more than {MAX_TEXT >> 20} MiB")
             rest = self._unpacker.unused_data
             self._whole += data[: len(data) - len(rest)]
-            if len(self._whole) > MAX_TEXT:  # of empty blocks, or of a name in its head: nothing comes out of these
+            if len(self._whole) > MAX_TEXT:  # of empty blocks, or of a name in its header
                 raise BadStream(f"a part of it has more than {MAX_TEXT >> 20} MiB")
             if not self._unpacker.eof:
                 return
@@ -74,7 +74,7 @@ class GzipMembers:
         return whole
 
     def last(self, why: str) -> bytes:
-        """The end of the trace: a last line, unless the scheduler has written one, and the checksum of it all."""
+        """Return the last member: the end of the trace, unless the scheduler has written it, and the checksum."""
         end = b"" if self.end else encode(End(self.milliseconds, why))
         self._checksum.update(end)
         return gzip.compress(end + encode(Sum(self.milliseconds, self._checksum.hexdigest())), mtime=0)

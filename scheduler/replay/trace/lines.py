@@ -39,10 +39,10 @@ FORMAT: Final = 1
 MARK: Final = b'{"loadmasterTrace":'
 
 Checksum: Final = partial(blake2b, digest_size=16)
-"""Of the lines of a trace, with their ends: it shows an edit, or damage, to nobody who wants to hide it."""
+"""Of the lines of a trace, with their ends. It reveals edits and damage, but no forgery."""
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=10**11)]
-"""Of milliseconds, nodes, attempts: more there never was, and a clock would not bear it."""
+"""Of milliseconds, nodes, attempts. A clock would not bear more."""
 
 Moment = Annotated[float, msgspec.Meta(ge=0, le=2**33)]
 """In seconds since 1970, for two centuries more."""
@@ -61,35 +61,35 @@ class Header(msgspec.Struct, rename="camel", kw_only=True):
     """The configuration in effect, as a file would have it."""
 
     next_start: Number = 0
-    """Where a search begins that looks at a part of the nodes."""
+    """Where the next search begins, if it looks at a part of the nodes."""
 
     bindings: Number = 0
-    """Bindings under way at the start: what plugins hold for them in memory is not in the trace."""
+    """Bindings under way at the start. Plugins' memory of them is not in the trace."""
 
     raw_pods: bool = False
     """Whether pods are in it as the API server sent them, too, for plugins that read it."""
 
 
 class Decision(msgspec.Struct, array_like=True, frozen=True):
-    """What was decided, and nothing that depends on the speed of the machine, or on what was decided before."""
+    """A decision, without anything that depends on the speed of the machine or on earlier decisions."""
 
     node: str = ""
     evaluated: int = 0
     feasible: int = 0
     scores: int = 0
-    """A checksum of what each node lacks of the best one's total score; 0 if there was nothing to choose."""
+    """A checksum of each node's distance to the best total score; 0 if there was no choice."""
 
     message: str = ""
     plugins: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
     nominated: str | None = ""
-    """Where preemption makes room; None: as before."""
+    """The node that preemption nominated; None: the nomination stays as it is."""
 
     error: str = ""
 
 
 NOTHING: Final = msgspec.Raw()
-"""Instead of a pod in a line: the version that the watch has shown. Nothing is written then."""
+"""Written as nothing. Where a line may have a pod: the version that the watch has shown."""
 
 
 class _Line(msgspec.Struct, array_like=True):
@@ -268,7 +268,7 @@ def kind_of(line: Line | type[Line]) -> str:
 
 
 def decision_of(state: CycleState, decision: Placed | Unplaced | BaseException) -> Decision:
-    """Reduce what an attempt has come to."""
+    """Reduce the outcome of an attempt."""
     if isinstance(decision, Placed):
         lacking = _lacking(state)
         return Decision(decision.node_name, decision.evaluated_nodes, decision.feasible_nodes, lacking)
@@ -293,7 +293,7 @@ def _lacking(state: CycleState) -> int:
 
 
 def encode(line: Line) -> bytes:
-    """Return a line with its end."""
+    """Return a line as JSON, with its newline."""
     text = _encoded(line)
     return (text[:-2] + b"]\n") if text.endswith(b",]") else text + b"\n"  # its last field is NOTHING
 

@@ -1,6 +1,6 @@
-"""Reads a trace from a file: line by line, in bounded memory, and with one clear sentence for whatever is no trace.
+"""Reads a trace from a file, line by line and in bounded memory. Anything else is refused with one clear sentence.
 
-A trace that was cut off can be replayed up to there: `Trace.incomplete` says so once all lines were read.
+A trace that was cut off can be replayed as far as it goes: `Trace.incomplete` says so once all lines were read.
 """
 
 from collections.abc import Iterator
@@ -34,9 +34,9 @@ class Trace:
         self.path = path
         self._texts = _texts(path)
         self.incomplete = ""
-        """Why it is not whole; known once all lines were read."""
+        """Why the file is not whole; known once all lines were read."""
         self.end = ""
-        """Why the recording ended; known likewise."""
+        """Why the recording ended; known once all lines were read."""
         self.number = 1
         """Of the last line that was read."""
         try:
@@ -87,7 +87,7 @@ def is_as_recorded(path: str) -> bool | None:
 
 
 class _Cut(Exception):
-    """The file is right up to here."""
+    """The file ends early."""
 
 
 def _header_of(path: str, text: bytes) -> Header:

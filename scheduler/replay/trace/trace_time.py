@@ -1,14 +1,14 @@
-"""The time of a trace: timers of plugins go off when they would have, however fast the trace is replayed."""
+"""The time of a trace: plugins' timers fire when they would have, however fast the trace is replayed."""
 
 import asyncio
 from typing import Final
 
 TURNS: Final = 8
-"""How often the event loop goes round so that each task has come to where it waits again."""
+"""Turns of the event loop after which each task waits again."""
 
 
 class TraceClock:
-    """Where a replay is."""
+    """The present time of a replay."""
 
     def __init__(self, recorded_at: float) -> None:
         """`recorded_at`: when the recording began, in seconds since 1970."""
@@ -25,7 +25,7 @@ class TraceClock:
 
 
 class TraceTimeLoop(asyncio.SelectorEventLoop):
-    """An event loop that goes by a trace's clock. Whoever runs in it must not wait for anything but `turns`."""
+    """An event loop that goes by a trace's clock. Its tasks must wait for nothing but `turns`."""
 
     def __init__(self, clock: TraceClock) -> None:
         self._trace_clock = clock
@@ -36,6 +36,6 @@ class TraceTimeLoop(asyncio.SelectorEventLoop):
 
 
 async def turns() -> None:
-    """Let all tasks go as far as they get without time or answers."""
+    """Let all tasks run until they wait for time or answers."""
     for _ in range(TURNS):
         await asyncio.sleep(0)
