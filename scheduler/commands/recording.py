@@ -22,6 +22,7 @@ from scheduler.kube.http.client import connected
 from scheduler.kube.services.service_proxy import RECORD, RunningScheduler
 from scheduler.process.progress import Progress, on_stderr
 from scheduler.process.results import results
+from scheduler.process.writing import writing
 from scheduler.replay.trace.gzip_members import BadStream, GzipMembers
 from scheduler.replay.trace.lines import End
 
@@ -37,13 +38,8 @@ NOTHING: Final = "nothing was recorded: the scheduler sent nothing; another reco
 def run(options: argparse.Namespace) -> int:
     """Record, and say what there is. Raises ConfigError for what cannot be asked or written."""
     path = Path(options.out)
-    try:
+    with writing(path):
         file = created(path)
-    except FileExistsError as error:
-        raise ConfigError([f"{path}: is there already"]) from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigError([f"{path}: cannot be written: {reason}"]) from error
     trace = _TraceFile(file)
     try:
         with file:

@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib import metadata
-from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 from scheduler.config.load import config_from_dict, load_config, load_plugins
 from scheduler.config.types import Config
 from scheduler.framework.errors import ConfigError
 from scheduler.plugin_loading.registry import PluginRegistry
 from scheduler.process.progress import Progress
+from scheduler.process.writing import writing
 from scheduler.replay.comparison import Comparison
 from scheduler.replay.counterfactual import Counterfactual, utilisation
 from scheduler.replay.player import Player
@@ -45,7 +45,7 @@ def replayed(options: argparse.Namespace, registry: Registry, progress: Progress
         registry_of_other = _anew(registry)
         other = Side(load_config(options.config, registry_of_other), registry_of_other)
     with ExitStack() as stack:
-        keep = stack.enter_context(DecisionsFile(options.decisions)).write if options.decisions else None
+        keep = stack.enter_context(_decisions_file(options.decisions)) if options.decisions else None
         document = _run(trace, lambda clock: _replayed(trace, clock, recorded, other, keep, progress))
     document["notes"] += notes
     if other is not None:
@@ -77,37 +77,21 @@ def _run(trace: Trace, play: Callable[[TraceClock], Coroutine[Any, Any, Document
         return runner.run(play(clock))
 
 
-class DecisionsFile:
-    """The file of `--decisions`; a context manager. What cannot be written is a ConfigError."""
+@contextmanager
+def _decisions_file(path: str) -> Iterator[Callable[[bytes], None]]:
+    """Create the file of `--decisions`; yield a function that writes a decision on a line. Raises ConfigError."""
+    with writing(path):
+        file = open(path, "xb")  # noqa: SIM115 - closed at the end
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-        with self._told():
-            self._file = open(path, "xb")  # noqa: SIM115 - closed at our end
+    def write(decision: bytes) -> None:
+        with writing(path):
+            file.write(decision + b"\n")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._told():
-            self._file.close()
-
-    def write(self, decision: bytes) -> None:
-        """Write one, on a line."""
-        with self._told():
-            self._file.write(decision + b"\n")
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            yield
-        except FileExistsError as error:
-            raise ConfigError([f"{self._path}: is there already"]) from error
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise ConfigError([f"{self._path}: cannot be written: {reason}"]) from error
+    try:
+        yield write
+    finally:
+        with writing(path):
+            file.close()
 
 
 def recorded_config(trace: Trace, registry: Registry) -> Config:

@@ -16,7 +16,7 @@ from scheduler.config.extenders import OMITTED
 from scheduler.config.profiles import API_VERSION, KIND, KnownPlugins
 from scheduler.config.types import Config
 from scheduler.framework.arguments import arguments_of, camel_case, parse_arguments
-from scheduler.framework.errors import ConfigError
+from scheduler.process.writing import writing
 from scheduler.runtime.profile_spec import PLUGIN_SETS, PluginRef, PluginSet, ProfileSpec
 
 _logger = logging.getLogger(__name__)
@@ -66,11 +66,9 @@ def write_effective(config: Config, known: KnownPlugins, path: str) -> None:
     """
     document = as_document(config, known)
     mode = 0o666 if document == as_shown(config, known) else 0o600
-    try:
-        with open(path, "w", opener=partial(os.open, mode=mode)) as file:
-            file.write(as_yaml(document))
-    except OSError as error:
-        raise ConfigError([f"{path}: cannot be written: {error.strerror}"]) from error
+    text = as_yaml(document)
+    with writing(path), open(path, "w", opener=partial(os.open, mode=mode)) as file:
+        file.write(text)
     _logger.info("Wrote configuration", extra={"file": path})
 
 

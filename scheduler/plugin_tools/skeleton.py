@@ -9,6 +9,7 @@ from string import Template
 from typing import Final
 
 from scheduler.framework.errors import ConfigError
+from scheduler.process.writing import writing
 from scheduler.runtime.registry import Registry
 
 _NAME: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
@@ -94,10 +95,7 @@ def write_skeleton(name: str, directory: str, known: Registry) -> tuple[Path, Pa
     if there:
         raise ConfigError(there)
     for path, content in files.items():
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(content)
-        except OSError as error:
-            raise ConfigError([f"{path}: cannot be written: {error.strerror}"]) from error
+        with writing(path), path.open("x", encoding="utf-8") as file:
+            file.write(content)
     plugin, test = files
     return plugin, test

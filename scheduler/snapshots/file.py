@@ -11,8 +11,7 @@ import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final, Self
@@ -20,6 +19,7 @@ from typing import BinaryIO, Final, Self
 import msgspec
 
 from scheduler.framework.errors import ConfigError
+from scheduler.process.writing import writing
 from scheduler.snapshots.header import Header, LeftOut
 
 LEVEL: Final = 6
@@ -39,7 +39,7 @@ class SnapshotFile:
         """`target`: where it goes at the end. `force`: also in the place of a file."""
         self._target = target
         self._force = force
-        with self._told():
+        with self._writing():
             self._file, self._path = _temporary(target, force=force)
         self._packer = _packer()
         self._objects = self._size = 0
@@ -54,7 +54,7 @@ class SnapshotFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            with suppress(OSError):  # a full disk, of which `add` has told
+            with suppress(OSError):  # a full disk, which `add` has reported
                 self._file.close()
         finally:
             if self._path is not None:
@@ -69,7 +69,7 @@ class SnapshotFile:
         """Forget what was written since `begin`."""
         self._packer = _packer()
         place, self._objects, self._size = self._begun
-        with self._told():
+        with self._writing():
             self._file.seek(place)
             self._file.truncate()
 
@@ -82,14 +82,14 @@ class SnapshotFile:
         """Write the end, and put the file into its place. Return its size in bytes. Raises OSError for a pipe."""
         self._write(b'\n],"leftOut":' + msgspec.json.encode(left_out) + b"}\n")
         self._end_part()
-        with self._told():
+        with self._writing():
             self._file.flush()
             os.fsync(self._file.fileno())
         size = self._file.tell()
         if isinstance(self._target, Path):
             assert self._path is not None
             check_target(self._target, force=self._force)
-            with self._told():
+            with self._writing():
                 self._path.replace(self._target)
             self._path = None
         else:
@@ -104,21 +104,16 @@ class SnapshotFile:
             raise ConfigError([f"the cluster has more than {MAX_BYTES} bytes, which no simulation reads"])
         packed = self._packer.compress(data)
         if packed:
-            with self._told():
+            with self._writing():
                 self._file.write(packed)
 
     def _end_part(self) -> None:
-        with self._told():
+        with self._writing():
             self._file.write(self._packer.flush())
         self._packer = _packer()
 
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            where = self._target if isinstance(self._target, Path) else f"a file in {tempfile.gettempdir()}"
-            raise ConfigError([f"{where}: cannot be written: {error.strerror}"]) from error
+    def _writing(self) -> AbstractContextManager[None]:
+        return writing(self._target if isinstance(self._target, Path) else f"a file in {tempfile.gettempdir()}")
 
 
 def check_target(path: Path, *, force: bool) -> None:
