@@ -37,7 +37,7 @@ from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.process.time_slice import TimeSlice
 from scheduler.queue.settings import QueueSettings
-from scheduler.runtime.guards.containment import AT_WORK_SECONDS, Contained, TooLong
+from scheduler.runtime.guards.plugin_exits import refused_exits
 from scheduler.runtime.registry import Registry
 
 LOOK_SECONDS: Final = 1.0
@@ -203,8 +203,7 @@ class Reloader:
             swapped = await self._swap(loaded)
         except Exception as error:  # noqa: BLE001  the plugin boundary: nothing was swapped
             _close(loaded.registry, self.registry)
-            if not isinstance(error, TooLong):  # which would hold everything up again
-                self._retry_at = self._now() + RETRY_SECONDS
+            self._retry_at = self._now() + RETRY_SECONDS
             await self._refuse(self._why(error))
             return
         # No `await` since the swap.
@@ -240,15 +239,14 @@ class Reloader:
         prepared, members = await self._prepare(config, loaded.registry)
         extenders = members.extenders
         try:
-            with Contained(AT_WORK_SECONDS):
+            with refused_exits():
                 settings = queue_settings(config, prepared.frameworks, extenders)  # asks the plugins, which may raise
             async with asyncio.timeout(READY_SECONDS):
                 await self._cluster.open(replace(prepared.resources, whole_nodes=extenders.need_whole_nodes))
-            lost = (*lost, *engine.profiles.hand_over(prepared, AT_WORK_SECONDS, lost))
+            lost = (*lost, *engine.profiles.hand_over(prepared, lost))
             changed = frozenset(engine.profiles.swap(prepared))
         except BaseException:
-            with Contained(AT_WORK_SECONDS):
-                engine.profiles.discard(prepared)
+            engine.profiles.discard(prepared)
             await self._close_unneeded()
             raise
         if engine.roster.swap(members):
@@ -268,8 +266,7 @@ class Reloader:
         except ConfigError as error:
             raise type(error)([*error.problems, *problems]) from error
         if members is None:
-            with Contained(AT_WORK_SECONDS):
-                self._engine.profiles.discard(prepared)
+            self._engine.profiles.discard(prepared)
             raise ConfigError(problems)
         return prepared, members
 
@@ -277,7 +274,7 @@ class Reloader:
         """Make and start plugins one by one. Others have their turn in between."""
         with closing(self._engine.profiles.preparing(config, registry)) as steps:
             while True:
-                with Contained(AT_WORK_SECONDS):
+                with refused_exits():
                     try:
                         next(steps)
                     except StopIteration as done:
@@ -330,9 +327,8 @@ class Reloader:
         with closing(self._engine.profiles.retiring(self._engine.loop.is_used)) as steps:
             is_over = object()
             while True:
-                with Contained(AT_WORK_SECONDS):
-                    if next(steps, is_over) is is_over:
-                        break
+                if next(steps, is_over) is is_over:
+                    break
                 await asyncio.sleep(0)
         await self._engine.roster.retire(self._engine.loop.is_asking)
         if not self._engine.profiles.is_retiring:

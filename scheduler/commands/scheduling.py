@@ -56,7 +56,7 @@ from scheduler.process.logs import Levels, set_up_logging
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.runtime.event_stream import EventStream
-from scheduler.runtime.guards.containment import AT_START_SECONDS, Contained
+from scheduler.runtime.guards.plugin_exits import START_SECONDS, ended_hangs, refused_exits
 from scheduler.runtime.guards.watchdog import Watchdog
 from scheduler.serve.endpoints.explanations import PATH as EXPLAIN
 from scheduler.serve.endpoints.explanations import Explanations
@@ -134,7 +134,7 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         roster = Roster(transport, metrics, config.extenders, stream)
         _follow(roster, tasks, stack)
         asking = Asking(roster, RawPods(client))
-        with Contained(AT_START_SECONDS):
+        with ended_hangs(START_SECONDS), refused_exits():
             engine = build_engine(config, loaded.registry, writers, metrics, time.monotonic, tasks, asking, stream)
         stack.callback(engine.close)
         tasks.start("watch on plugins", Watchdog(engine.look_for_late_plugins).run())

@@ -27,7 +27,7 @@ from scheduler.kube.permissions import reading_permissions
 from scheduler.kube.reads.plugin_reader import SilentReader
 from scheduler.process.metrics import Metrics
 from scheduler.replay.shadow import Shadow
-from scheduler.runtime.guards.containment import AT_START_SECONDS, Contained
+from scheduler.runtime.guards.plugin_exits import START_SECONDS, ended_hangs, refused_exits
 from scheduler.runtime.registry import Registry
 from scheduler.serve.port.answers import JSON, Answer
 from scheduler.serve.port.http import Pages
@@ -52,7 +52,7 @@ async def run(options: RunOptions, loaded: Loaded, inside: Inside) -> int:
     async with connect(options, config, metrics) as cluster, AsyncExitStack() as stack:
         nothing = NoWriters()
         writers = Writers(nothing, nothing, nothing, nothing, NoWrites(), SilentReader(cluster.client))
-        with Contained(AT_START_SECONDS):
+        with ended_hangs(START_SECONDS), refused_exits():
             engine = build_engine(config, registry, writers, metrics, time.monotonic, cluster.tasks)
         stack.callback(engine.close)
         resources = engine.profiles.resources

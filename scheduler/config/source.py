@@ -16,7 +16,7 @@ from scheduler.config.options import RunOptions
 from scheduler.config.plugin_request import requested_plugins
 from scheduler.config.types import Config
 from scheduler.plugin_loading.registry import PluginRegistry, PluginRequest
-from scheduler.runtime.guards.containment import AT_START_SECONDS, AT_WORK_SECONDS, Contained
+from scheduler.runtime.guards.plugin_exits import refused_exits
 from scheduler.runtime.registry import Registry
 
 MAX_FILES: Final = 10_000
@@ -49,7 +49,7 @@ class ConfigurationSource:
         file, registry = read_config(self._options.config), self._options.registry
         if isinstance(registry, PluginRegistry):
             registry.prepare(self._request(file, registry))
-        with Contained(AT_START_SECONDS):
+        with refused_exits():
             return self._load(file, registry)
 
     async def load_again(self, before: Registry) -> Loaded:
@@ -61,7 +61,7 @@ class ConfigurationSource:
         if isinstance(before, PluginRegistry):
             registry = renewed = before.renewed()
             await renewed.prepare_meanwhile(self._request(file, renewed))
-        with Contained(AT_WORK_SECONDS):
+        with refused_exits():
             return self._load(file, registry)
 
     def _request(self, file: ConfigFile | None, registry: PluginRegistry) -> PluginRequest:

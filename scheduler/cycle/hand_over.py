@@ -1,13 +1,12 @@
 """Hands state of plugins over to their successors in a new configuration: `kept` of the old, `take_over` of the new.
 
-    kept() ──raises, hangs──► the old plugin is named, and its successor takes over nothing
-       └──► take_over(kept) ──raises, hangs─┬─ in code of a version before ──► KeptFails: as above, with a new successor
-                                            └─ anywhere else ────────────────► the new configuration is refused
+    kept() ──raises──► the old plugin is named, and its successor takes over nothing
+       └──► take_over(kept) ──raises─┬─ in code of a version before ──► KeptFails: as above, with a new successor
+                                     └─ anywhere else ────────────────► the new configuration is refused
 
 So a faulty version of a plugin never prevents its replacement by a corrected one.
 """
 
-import time
 from collections.abc import Collection, Iterator, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -17,7 +16,6 @@ from scheduler.framework.plugin import Plugin
 from scheduler.framework.tracebacks import described, described_with_place
 from scheduler.plugin_loading.modules import PREFIX
 from scheduler.runtime.framework import Framework
-from scheduler.runtime.guards.containment import RENEWED_SECONDS, Contained
 
 FAILED = "A plugin failed as it was asked what it keeps for its next version, which takes over nothing"
 
@@ -53,36 +51,33 @@ class _Heir(NamedTuple):
     kept: Any
 
 
-def hand_over(pairs: Collection[tuple[Framework, Framework]], seconds: float, without: Collection[Lost]) -> list[Lost]:
+def hand_over(pairs: Collection[tuple[Framework, Framework]], without: Collection[Lost]) -> list[Lost]:
     """Hand state over from old to new profiles, given in pairs. Return the state that is lost, except `without`.
 
-    `seconds`: for all old plugins together, and for each new one. Raises KeptFails; ConfigError if a new plugin fails.
+    Raises KeptFails; ConfigError if a new plugin fails.
     """
     known = {(each.profile, each.plugin) for each in without}
     lost: list[Lost] = []
-    for heir in list(_heirs(pairs, seconds, known, lost)):
-        with Contained(seconds):
-            spoils = _take_over(heir)
+    for heir in list(_heirs(pairs, known, lost)):
+        spoils = _take_over(heir)
         if spoils is not None:
             raise KeptFails([*lost, spoils])
     return lost
 
 
 def _heirs(
-    pairs: Collection[tuple[Framework, Framework]], seconds: float, known: set[tuple[str, str]], lost: list[Lost]
+    pairs: Collection[tuple[Framework, Framework]], known: set[tuple[str, str]], lost: list[Lost]
 ) -> Iterator[_Heir]:
-    until = time.monotonic() + seconds
     for old, new in pairs:
         for name, plugin in new.plugins.by_name.items():
             predecessor = old.plugins.by_name.get(name)
             if predecessor is None or (new.name, name) in known:
                 continue
-            with Contained(max(until - time.monotonic(), RENEWED_SECONDS)):
-                try:
-                    kept = predecessor.kept()
-                except BaseException as error:  # noqa: BLE001 - SystemExit too
-                    lost.append(_lost(old, predecessor, error))
-                    continue
+            try:
+                kept = predecessor.kept()
+            except BaseException as error:  # noqa: BLE001 - SystemExit too
+                lost.append(_lost(old, predecessor, error))
+                continue
             if kept is not None:
                 yield _Heir(new, plugin, old, predecessor, kept)
 

@@ -206,14 +206,14 @@ class Profiles:
             raise ConfigError(problems)
         return made
 
-    def hand_over(self, prepared: Prepared, seconds: float, without: Collection[Lost] = ()) -> list[Lost]:
+    def hand_over(self, prepared: Prepared, without: Collection[Lost] = ()) -> list[Lost]:
         """Hand the state of old plugins over to the new ones; no decision may be made between this and `swap`.
 
         See `hand_over.hand_over`. An error changes nothing.
         """
         before = self._running
         pairs = [(before[name].framework, each.framework) for name, each in prepared.made.items() if name in before]
-        return hand_over(pairs, seconds, without)
+        return hand_over(pairs, without)
 
     def swap(self, prepared: Prepared) -> Collection[str]:
         """Use the prepared profiles; return the names of new, changed and removed profiles. Calls no plugin."""

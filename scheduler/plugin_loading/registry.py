@@ -37,24 +37,27 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
         given: Registry | None = None,
         directories: Sequence[str] = (),
         *,
-        before: LoadedPlugins | None = None,
+        before: "PluginRegistry | None" = None,
         seconds: float = SECONDS,
     ) -> None:
         """`directories`: of the command line, in addition to those of a configuration; `seconds`: for the import of a
         module.
 
-        `before`: what an earlier one loaded, which is taken again if no file has changed since. Raises ConfigError for
+        `before`: an earlier one, whose plugins are taken again if no file has changed since. Raises ConfigError for
         plugins that were given.
         """
         self._in_tree, self._given = in_tree, given or {}
         self._directories = tuple(directories)
-        self._before = before
+        self._before = None if before is None else before.loaded
+        self._config_before = None if before is None else before._config
+        self._config: object = None
+        """With which the plugins were tried out."""
         self._seconds = seconds
         self._wants_every_entry_point = False
         self._unread: list[str] = []
         """The parts of it that could not be read."""
         self._prepared: tuple[PluginRequest, PluginSources] | None = None
-        self.loaded = load(PluginSources(), self._in_tree, self._given)
+        self.loaded: LoadedPlugins = load(PluginSources(), self._in_tree, self._given)
         """Of all plugins, the classes and where they are from."""
 
     def want_every_entry_point(self) -> None:
@@ -67,14 +70,14 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
         Raises ConfigError with everything that is wrong.
         """
         sources = self._read(request)
-        is_new = self._is_new(sources)
+        is_new = self._is_new(sources, request)
         self._refuse(try_out(sources, self.loaded.registry, self._seconds, request.config) if is_new else [])
         self._prepared = request, sources
 
     async def prepare_meanwhile(self, request: PluginRequest) -> None:
         """The same, while others go on."""
         sources = self._read(request)
-        is_new = self._is_new(sources)
+        is_new = self._is_new(sources, request)
         self._refuse(
             await try_out_meanwhile(sources, self.loaded.registry, self._seconds, request.config) if is_new else []
         )
@@ -87,8 +90,10 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
         directories = (*self._directories, *request.directories)
         return read_sources(directories, request.modules, entry_points, self._unread)
 
-    def _is_new(self, sources: PluginSources) -> bool:
-        return bool(sources) and (self._before is None or self._before.sources != sources)
+    def _is_new(self, sources: PluginSources, request: PluginRequest) -> bool:
+        self._config = request.config
+        is_known = self._before is not None and self._before.sources == sources
+        return bool(sources) and not (is_known and self._config_before == request.config)
 
     def _refuse(self, problems: Sequence[str]) -> None:
         if self._unread or problems:
@@ -107,7 +112,7 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
 
     def renewed(self) -> "PluginRegistry":
         """Return a registry for the next version of the configuration; files that have not changed stay loaded."""
-        return PluginRegistry(self._in_tree, self._given, self._directories, before=self.loaded, seconds=self._seconds)
+        return PluginRegistry(self._in_tree, self._given, self._directories, before=self, seconds=self._seconds)
 
     def close(self, successor: "PluginRegistry | None" = None) -> None:
         """Forget the modules of files, when no plugin of this registry is used any more, except those of a

@@ -29,14 +29,17 @@ from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.processes import ending
 from scheduler.framework.plugin import Plugin
 from scheduler.plugin_loading.sources import Directory, PluginSources
-from scheduler.runtime.guards.containment import AT_START_SECONDS
+from scheduler.runtime.guards import plugin_exits
 from scheduler.runtime.registry import Registry
 
 SECONDS: Final = 20.0
 """For the import of one module. What takes longer belongs into a task of the plugin's."""
 
-START_SECONDS = AT_START_SECONDS
+START_SECONDS = plugin_exits.START_SECONDS
 """For all plugins of a configuration to be made, started and stopped."""
+
+RELOAD_SECONDS = 4.0
+"""The same for a scheduler at work, which stands still meanwhile: less than what the watchdog takes for a hang."""
 
 _BEGIN: Final = 60.0
 """Seconds for the child to begin, on a machine that is busy."""
@@ -83,7 +86,7 @@ def try_out(
 
     `taken`: names that other plugins have; `seconds`: for the import of each; `config`: the configuration, as parsed.
     """
-    trial = _Trial(sources, list(taken), seconds, config)
+    trial = _Trial(sources, list(taken), seconds, config, START_SECONDS)
     while trial.sources:
         try:
             done = subprocess.run(_argv(), input=trial.request, capture_output=True, timeout=trial.limit, check=False)
@@ -97,8 +100,8 @@ def try_out(
 async def try_out_meanwhile(
     sources: PluginSources, taken: Iterable[str] = (), seconds: float = SECONDS, config: object = None
 ) -> list[str]:
-    """The same, while others go on."""
-    trial = _Trial(sources, list(taken), seconds, config)
+    """The same for a scheduler at work, which goes on meanwhile; plugins have less time to start."""
+    trial = _Trial(sources, list(taken), seconds, config, RELOAD_SECONDS)
     while trial.sources:
         try:
             process = await asyncio.create_subprocess_exec(*_argv(), stdin=PIPE, stdout=PIPE, stderr=PIPE)
@@ -126,18 +129,21 @@ def _argv() -> list[str]:
 class _Trial:
     """The plugins still to be tried, and the problems so far."""
 
-    def __init__(self, sources: PluginSources, taken: list[str], seconds: float, config: object) -> None:
+    def __init__(
+        self, sources: PluginSources, taken: list[str], seconds: float, config: object, start_seconds: float
+    ) -> None:
         self.sources = sources
         self.problems: list[str] = []
         self._taken = taken
         self._seconds = seconds
         self._config = config
+        self._start_seconds = start_seconds
 
     @property
     def request(self) -> bytes:
         """The input of the child process."""
         return msgspec.json.encode(
-            _Request(self._seconds, self._taken, self.sources, _plain(self._config), START_SECONDS)
+            _Request(self._seconds, self._taken, self.sources, _plain(self._config), self._start_seconds)
         )
 
     @property
@@ -146,7 +152,7 @@ class _Trial:
         files = sum(len(directory.files) for directory in self.sources.directories)
         return (
             _BEGIN
-            + START_SECONDS
+            + self._start_seconds
             + (files + len(self.sources.modules) + len(self.sources.entry_points)) * self._seconds
         )
 
@@ -169,7 +175,9 @@ class _Trial:
             else:
                 begun, starts = answer.begun, answer.starts
         if starts:
-            self.problems.append(f"{_place_of_start(self.sources, stack)}: {_end_of_start(stack, code)}")
+            self.problems.append(
+                f"{_place_of_start(self.sources, stack)}: {_end_of_start(stack, code, self._start_seconds)}"
+            )
             self.sources = PluginSources()
             return
         if not begun:
@@ -196,10 +204,10 @@ def _end(stack: Sequence[str], code: int, seconds: float) -> str:
     return f"it ended Python while it was imported, {ending(code)}"
 
 
-def _end_of_start(stack: Sequence[str], code: int) -> str:
+def _end_of_start(stack: Sequence[str], code: int, seconds: float) -> str:
     if stack and stack[0].startswith("Timeout"):
         return (
-            f"a plugin has not come back for {START_SECONDS:g} s while it was made, started or stopped: "
+            f"a plugin has not come back for {seconds:g} s while it was made, started or stopped: "
             "an endless loop? What takes long belongs into a task"
         )
     if stack and stack[0].startswith("Fatal"):

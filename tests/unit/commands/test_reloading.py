@@ -48,9 +48,6 @@ class Keeping(fw.PreEnqueuePlugin, fw.PermitPlugin):
 
     def fail_at(self, point: str) -> None:
         """Do what the arguments say if they say it of this point."""
-        if self.tone == f"hangs in {point}":
-            while True:
-                pass
         if self.tone == f"ends the program in {point}":
             sys.exit(3)
 
@@ -447,32 +444,6 @@ async def test_a_configuration_that_cannot_be_used_leaves_the_last_good_one_at_w
     assert reloading.under_test.where(a_waiting_pod("web").uid) == "active"
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plugins get a twentieth of a second."""
-    monkeypatch.setattr("scheduler.commands.reloading.AT_WORK_SECONDS", 0.05)
-
-
-@pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("point", ["start", "take_over", "events_to_register"])
-async def test_a_plugin_that_hangs_costs_that_reload_only_and_is_not_tried_again(point: str) -> None:
-    reloading = Reloading(profiles=[a_profile("one", "Keeping")])
-    before = reloading.engine.frameworks["one"]
-
-    await reloading.change(profiles=[a_profile("one", "Keeping", tone=f"hangs in {point}")])
-    (problem,) = reloading.reloader.problems
-    reloading.clock.advance(RETRY_SECONDS + 1)
-    await reloading.look_twice()
-
-    assert "OutOfTime: it has not come back for 0.05 s, in " in problem
-    assert f"{__file__}:" in problem
-    assert reloading.engine.frameworks["one"] is before
-    assert (reloading.reloads("error"), reloading.reloads("success")) == (1, 0)
-    await reloading.change(profiles=[a_profile("one", "Keeping", tone="fine")])
-    assert reloading.reloader.problems == ()
-
-
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("point", ["start", "take_over", "events_to_register"])
 async def test_a_plugin_that_would_end_the_program_costs_that_reload_only(point: str) -> None:
     reloading = Reloading(profiles=[a_profile("one", "Keeping")])
@@ -482,20 +453,6 @@ async def test_a_plugin_that_would_end_the_program_costs_that_reload_only(point:
 
     assert "SystemExit: 3" in reloading.reloader.problems[0]
     assert reloading.engine.frameworks["one"] is before
-
-
-@pytest.mark.usefixtures("impatient")
-async def test_a_plugin_that_hangs_when_it_is_stopped_keeps_nothing_from_its_end(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    reloading = Reloading(profiles=[a_profile("one", "Keeping", tone="hangs in stop")])
-
-    await reloading.change(profiles=[a_profile("one", "Keeping", tone="fine")])
-    await reloading.reloader.look()
-
-    assert not reloading.engine.profiles.is_retiring
-    assert "A plugin did not stop" in caplog.text
-    assert reloading.reloads("success") == 1
 
 
 async def test_whatever_fails_while_reading_costs_that_reload_only() -> None:

@@ -78,8 +78,6 @@ FAULTS = {
     "ends a generator": "raise GeneratorExit",
     "has nothing more": "raise StopIteration",
     "raises what has no text": "raise Unprintable",
-    "hangs": "while True: pass",
-    "waits": "import time; time.sleep(60)",
     "recurses": "return self.kept()",
 }
 
@@ -105,13 +103,12 @@ class WithAnOldPlugin(FromFiles):
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plugins get a twentieth of a second, and no process of their own is made to try them out."""
+def untried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process is made to try the plugins out."""
 
     async def nothing_is_wrong(*_: Any) -> list[str]:
         return []
 
-    monkeypatch.setattr("scheduler.commands.reloading.AT_WORK_SECONDS", 0.05)
     monkeypatch.setattr("scheduler.plugin_loading.registry.try_out", lambda *_: [])
     monkeypatch.setattr("scheduler.plugin_loading.registry.try_out_meanwhile", nothing_is_wrong)
 

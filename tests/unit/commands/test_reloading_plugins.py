@@ -122,14 +122,12 @@ async def test_a_file_that_would_end_or_halt_the_scheduler_only_costs_its_reload
 
 
 HANGS = "while True: pass"
-HANGS_HERE = "import sys\n        while not sys.flags.isolated: pass"
-"""Not in the process that tries it out, where Python is told to ignore the environment."""
 
 
 async def test_a_plugin_that_hangs_while_it_is_tried_out_only_costs_its_reload(
     following: FromFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduler.plugin_loading.trial.START_SECONDS", 1.0)
+    monkeypatch.setattr("scheduler.plugin_loading.trial.RELOAD_SECONDS", 1.0)
     following.write_plugin(
         "second", **{"def pre_enqueue": f"def __init__(self):\n        {HANGS}\n\n    def pre_enqueue"}
     )
@@ -140,32 +138,28 @@ async def test_a_plugin_that_hangs_while_it_is_tried_out_only_costs_its_reload(
     assert problem.startswith(f"{following.directory}/mine.py:9: a plugin has not come back for 1 s while it was made")
 
 
-@pytest.mark.parametrize(
-    "method", [f"__init__(self):\n        {HANGS_HERE}", f"problems(self):\n        {HANGS_HERE}\n        return ()"]
-)
-async def test_a_plugin_that_hangs_while_it_is_checked_only_costs_its_reload(
-    following: FromFiles, method: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("scheduler.config.source.AT_WORK_SECONDS", 0.05)
-    following.write_plugin("second", **{"def pre_enqueue": f"def {method}\n\n    def pre_enqueue"})
-    await following.look_twice()
-
-    assert following.said("a") == "first"
-    assert following.reloader.problems == (
-        f"OutOfTime: it has not come back for 0.05 s, in {following.directory}/mine.py:10",
-    )
-
-
-async def test_a_plugin_that_hangs_while_it_is_imported_here_only_costs_its_reload(
+async def test_a_plugin_that_hangs_with_its_new_arguments_only_costs_its_reload(
     following: FromFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduler.config.source.AT_WORK_SECONDS", 0.05)
-    following.write_plugin("second", **{"class Mine": "import sys\nwhile not sys.flags.isolated: pass\n\nclass Mine"})
+    monkeypatch.setattr("scheduler.plugin_loading.trial.RELOAD_SECONDS", 1.0)
+    start = "hangs: bool = False\n\n    def start(self, handle):\n        while self.hangs: pass"
+    following.write_plugin(
+        "second",
+        **{
+            "class Mine": "from dataclasses import dataclass\n@dataclass\nclass Mine",
+            "def pre": f"{start}\n\n    def pre",
+        },
+    )
+    await following.look_twice()
+    assert following.said("a") == "second"
+
+    arguments = "pluginConfig: [{name: Mine, args: {hangs: true}}]"
+    (following.directory / "config.yaml").write_text(CONFIG.replace("plugins:", f"{arguments}, plugins:"))
     await following.look_twice()
 
-    assert following.said("a") == "first"
+    assert following.said("b") == "second"
     (problem,) = following.reloader.problems
-    assert problem.startswith(f"{following.directory}/mine.py:5: OutOfTime: it has not come back for 0.05 s")
+    assert f"{following.directory}/mine.py:13: a plugin has not come back for 1 s while it was made" in problem
 
 
 async def test_a_profile_whose_files_are_as_they_were_stays_as_it_is(following: FromFiles) -> None:

@@ -20,7 +20,6 @@ from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.replay.recorder import Recorder
 from scheduler.replay.trace.gzip_members import GzipMembers
-from scheduler.runtime.guards.containment import AT_WORK_SECONDS
 from scheduler.runtime.registry import Registry
 from scheduler.testing import a_node, node_from_dict, pod_from_dict
 from scheduler.testing.objects import as_kept
@@ -63,7 +62,7 @@ class Stage:
         """Put another configuration to work, as the reloader does."""
         engine, self.config = self.engine, self._config(profile, settings)
         prepared = engine.profiles.prepare(self.config, self.registry)
-        engine.profiles.hand_over(prepared, AT_WORK_SECONDS)
+        engine.profiles.hand_over(prepared)
         changed = engine.profiles.swap(prepared)
         engine.use(self.config, queue_settings(self.config, engine.frameworks, engine.roster.extenders), changed)
 
