@@ -10,9 +10,9 @@ class TimeSlice:
 
     __slots__ = ("_now", "_seconds", "end")
 
-    def __init__(self, seconds: float = 0.002, now: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, seconds: float = 0.002, now: Callable[[], float] | None = None) -> None:
         self._seconds = seconds
-        self._now = now
+        self._now = now or time.perf_counter
         self.renew()
 
     def renew(self) -> None:
