@@ -155,25 +155,30 @@ class Pod(Wire, frozen=True, eq=False):
         return signatures
 
     def derive_like(self, old: "Pod") -> None:
-        """Take over what was derived of `old`, a version of the same pod, if it cannot differ: faster than parsing.
+        """Take over what was derived of `old`, a version of the same pod, if it cannot differ: faster than parsing."""
+        if self.spec.affinity == old.spec.affinity:
+            self._derived.affinity_terms = old._derived.affinity_terms
+        if self.share_requests(old) and self.spec.volumes == old.spec.volumes:
+            self._derived.storage = old._derived.storage
+
+    def share_requests(self, other: "Pod") -> bool:
+        """Take over the amounts and host ports of any pod with the same containers; return whether it has these.
 
         Resizes are not looked into: once a kubelet reports what containers have, the amounts are computed again.
         """
-        if self.spec.affinity == old.spec.affinity:
-            self._derived.affinity_terms = old._derived.affinity_terms
-        if old._derived.resources is None or reports_resources(old.status) or reports_resources(self.status):
-            return
-        a, b = old.spec, self.spec
-        if (
+        if other._derived.resources is None or reports_resources(other.status) or reports_resources(self.status):
+            return False
+        a, b = other.spec, self.spec
+        asks_the_same = (
             a.containers == b.containers
             and a.init_containers == b.init_containers
             and a.resources == b.resources
             and overhead_of(a) == overhead_of(b)
-        ):
-            self._derived.resources = old._derived.resources
-            self._derived.host_ports = old._derived.host_ports
-            if a.volumes == b.volumes:
-                self._derived.storage = old._derived.storage
+        )
+        if asks_the_same:
+            self._derived.resources = other._derived.resources
+            self._derived.host_ports = other._derived.host_ports
+        return asks_the_same
 
     def takes_the_same_as(self, old: "Pod") -> bool:
         """Whether `old` takes as much of its node. Raises ValueError for a quantity that cannot be read."""

@@ -412,13 +412,18 @@ def pod_intake(
 ) -> Intake[Pod]:
     """The intake of pods. `raw`: keeps them as JSON, too, for plugins that read it."""
     known_pods = handlers.known_pods
+    previous: Pod | None = None
 
     def check(pod: Pod) -> None:
         """Derive its requests, which the pod keeps: an unreadable quantity must be found here."""
+        nonlocal previous
         known = known_pods().get(pod.uid)
         if known is not None:
             pod.derive_like(known)
+        elif previous is not None:
+            pod.share_requests(previous)  # pods of a Deployment come one after the other
         _ = pod.resources
+        previous = pod
 
     reactions = Reactions(
         known_pods,

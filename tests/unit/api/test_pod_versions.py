@@ -1,4 +1,4 @@
-"""What a new version of a pod takes over from the one before."""
+"""What a new version of a pod takes over from the one before, and a pod from another of the same template."""
 
 from typing import Any
 
@@ -23,6 +23,16 @@ def test_a_version_that_is_bound_asks_for_the_same() -> None:
 
     assert new.resources is amounts
     assert new.host_ports is ports
+
+
+def test_pods_of_one_template_share_what_they_ask_for_but_not_their_storage() -> None:
+    old, new = a_version(), a_version()
+    amounts, _ = old.resources, old.storage
+
+    new.share_requests(old)
+
+    assert new.resources is amounts
+    assert new._derived.storage is None
 
 
 def test_nothing_is_taken_over_that_was_not_worked_out() -> None:
