@@ -58,7 +58,7 @@ class BackoffQueue:
         return self.expiration(queued), self._sort_key(queued)
 
     def use(self, backoff: Backoff, sort_key: Callable[[QueuedPod], Any], *, same_order: bool) -> None:
-        """Go by others from now on. Pods that wait already wait as long as before."""
+        """Use another backoff and order from now on. Pods that wait already wait as long as before."""
         self._backoff = backoff
         self._sort_key = sort_key
         self._refused.use(self._key_of_refused, same_order=same_order)
@@ -77,12 +77,12 @@ class BackoffQueue:
         return self._refused.get(uid) or self._after_error.get(uid)
 
     def add(self, queued: QueuedPod) -> None:
-        """Let a pod wait until its backoff is over. It must not be here yet."""
+        """Add a pod that is not in the queue yet: it waits until its backoff is over."""
         is_refused = queued.unschedulable_plugins or queued.pending_plugins
         (self._refused if is_refused else self._after_error).add(queued)
 
     def rekey(self, uid: str) -> None:
-        """Move a pod that has changed to where it belongs now."""
+        """Move a changed pod to its new place."""
         (self._refused if uid in self._refused else self._after_error).rekey(uid)
 
     def remove(self, uid: str) -> QueuedPod | None:

@@ -44,7 +44,7 @@ class Fairness:
         self._retries = 0
 
     def entered(self, queued: QueuedPod) -> None:
-        """Record a pod that has just been added to activeQ."""
+        """Record a pod that was just added to activeQ."""
         if self.limit == math.inf:
             return
         queued.activation = next(self._numbers)
@@ -57,7 +57,7 @@ class Fairness:
             self._sweep()
 
     def clear(self) -> None:
-        """Forget all pods, when activeQ has."""
+        """Forget all pods, after activeQ was cleared."""
         self._by_priority.clear()
         self._count = 0
 
@@ -85,7 +85,7 @@ class Fairness:
     def _left(self, queued: QueuedPod) -> None:
         """Forget a popped pod; otherwise a queue that drains would keep all its pods in memory."""
         entries = self._by_priority.get(queued.pod.priority)
-        if entries and entries[0][2] is queued:  # as a rule: equals leave in the order in which they came
+        if entries and entries[0][2] is queued:  # usually: equals leave in the order in which they entered
             entries.popleft()
             self._count -= 1
         elif self._count > 2 * len(self._active) + 64:
@@ -105,7 +105,7 @@ class Fairness:
         return longest[2] if longest is not None and self._now() - longest[1] >= self.limit else None
 
     def _is_valid(self, entry: Arrival) -> bool:
-        """Whether the pod has been here ever since; it may have left, and even come back."""
+        """Whether the pod has been in activeQ since then; it may have left and come back."""
         number, _, queued = entry
         return queued.activation == number and self._active.get(queued.pod.uid) is queued
 

@@ -24,7 +24,7 @@ SAMPLE_EVERY: Final = 100 // PLUGIN_METRICS_SAMPLE_PERCENT
 
 
 class GateRefusal(NamedTuple):
-    """A plugin keeps a pod out: on purpose (`gates`) or because it failed."""
+    """A plugin keeps a pod out of activeQ: on purpose (`gates`) or because it failed."""
 
     plugin: str
     gates: bool
@@ -43,11 +43,11 @@ class Gates:
         self._faults = PluginFaults(metrics)
         self._runs = 0
         self._in_turn: dict[tuple[str, str], Sequence[PreEnqueuePlugin]] = {}
-        """(plugin to ask first, profile) → plugins in the order in which to ask them."""
+        """(first plugin, profile) → plugins in the order in which they are called."""
         self._observers: dict[tuple[str, Code], Histogram] = {}
 
     def refusal(self, queued: QueuedPod) -> GateRefusal | None:
-        """Ask the plugins, first the one that gates the pod so far; None if all let it in."""
+        """Call the plugins, first the one that gates the pod now; return None if none keeps it out."""
         profile = queued.pod.spec.scheduler_name
         plugins = self._plugins.get(profile)
         if not plugins:

@@ -1,8 +1,8 @@
-"""Pods that are next in turn for an attempt that has to wait for others of its kind.
+"""Popped pods whose attempt waits until other attempts of its lane have ended.
 
-Attempts of one *lane* are limited in number. A pod that was popped when its lane was full is here until there is room
-in it. The first in the order of activeQ is next; but every fourth time it is the one that has been here longest, as
-retries of important pods could keep all others out for ever: see `fairness`.
+The number of attempts in one *lane* is limited. A pod that is popped while its lane is full is held. The next held pod
+is the first in the order of activeQ, but every fourth time the one that was held longest, as retries of important pods
+could otherwise keep all others out forever: see `fairness`.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ class HeldPods:
         self._lanes: dict[Hashable, PodHeap] = {}
         self._lane_of: dict[str, Hashable] = {}
         self._by_order: Counter[Hashable] = Counter()
-        """How many of a lane left by their order since one left by its age."""
+        """Pods that left a lane in the order of activeQ since one left by its age."""
 
     def __len__(self) -> int:
         return len(self._lane_of)
@@ -42,18 +42,18 @@ class HeldPods:
         return self._lanes[self._lane_of[uid]].get(uid) if uid in self._lane_of else None
 
     def use(self, key: Callable[[QueuedPod], Any], *, same_order: bool) -> None:
-        """Have another key from now on; unless it gives `same_order`, every pod gets its new place."""
+        """Sort by another key from now on; every pod gets its new place unless the key gives `same_order`."""
         self._key = key
         for lane in self._lanes.values():
             lane.use(key, same_order=same_order)
 
     def add(self, queued: QueuedPod, lane: Hashable) -> None:
-        """Take in a pod, which must not be here yet."""
+        """Hold a pod that is not held yet."""
         self._lane_of[queued.pod.uid] = lane
         self._lanes.setdefault(lane, PodHeap(self._key)).add(queued)
 
     def rekey(self, uid: str) -> None:
-        """Move a pod that has changed to where it belongs now."""
+        """Move a changed pod to its new place."""
         if uid in self._lane_of:
             self._lanes[self._lane_of[uid]].rekey(uid)
 
@@ -70,7 +70,7 @@ class HeldPods:
             self._by_order[lane] += 1
             return self._left(pods.pop())
         self._by_order[lane] = 0
-        longest = next(iter(pods))  # they are in the order in which they came
+        longest = next(iter(pods))  # in the order in which they were added
         return self._left(pods.remove(longest.pod.uid))
 
     def clear(self) -> None:

@@ -4,7 +4,7 @@ Rule: pkg/scheduler/backend/queue/active_queue.go at v1.36.3 (inFlightPods, inFl
 is recorded once for all pods in flight; a pod remembers how long the log was when it was popped.
 
 Unlike there the log is bounded: a pod that waits ten minutes for its volume would otherwise hold every object of the
-cluster that changed meanwhile. Whoever was popped before what is dropped takes it for an event that may help any pod.
+cluster that changed meanwhile. A pod that was popped before the dropped events gets one that may help any pod instead.
 """
 
 import itertools
@@ -22,10 +22,10 @@ POD_POPPED: Final = "PodPopped"
 """How kube-scheduler's metric labels the entry of a pod in flight."""
 
 UNWEIGHED: Final = 256
-"""The log is not weighed while it is this short, as it is unless a pod stays in flight for long."""
+"""Events in a log that is not weighed: it is longer only when a pod stays in flight for long."""
 
 MAX_BYTES: Final = 32 << 20
-"""Beyond that, its objects may take so much memory; then the older half of it is dropped."""
+"""Of the events beyond UNWEIGHED. When they take more, the older half of the log is dropped."""
 
 
 class ObservedEvent(NamedTuple):
@@ -37,10 +37,10 @@ class ObservedEvent(NamedTuple):
 
 
 _EVENT_BYTES: Final = 200
-"""What an event takes without its objects."""
+"""Size of an event without its objects."""
 
 DROPPED: Final = ObservedEvent(ClusterEvent(ANY, Action.ALL, "DroppedEvents"), None, None)
-"""Stands for the events that are not in the log any more."""
+"""In place of the events that were dropped from the log."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +58,7 @@ class Flight:
     own_events: list[ObservedEvent] = field(default_factory=list)
     """Events that concern this pod alone."""
     on_delete: Callable[[], None] | None = None
-    """Ends an attempt that takes time."""
+    """Cancels an attempt that waits for extenders."""
 
 
 class InFlightPods:
@@ -111,7 +111,7 @@ class InFlightPods:
         counts = Counter(observed.event.label for observed in self._events)
         for flight in self:
             counts.update(observed.event.label for observed in flight.own_events)
-        counts[POD_POPPED] = len(self._flights)  # also none: a series that is there
+        counts[POD_POPPED] = len(self._flights)  # zero as well: the series exists
         return counts
 
     def finish(self, uid: str) -> Flight | None:
@@ -156,5 +156,5 @@ class InFlightPods:
 
 
 def _parts_of(changed: object | None) -> object:
-    """What an object holds. Of one that is not a struct, only what came over the wire counts."""
+    """Return what to weigh of an object: of one that is not a struct, the content that came over the wire."""
     return getattr(changed, "content", changed)

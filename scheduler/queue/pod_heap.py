@@ -22,14 +22,14 @@ class PodHeap:
     __slots__ = ("_entries", "_heap", "_key", "_numbers")
 
     def __init__(self, key: Callable[[QueuedPod], Any]) -> None:
-        """`key` is called when a pod comes in and on `rekey`: never while the heap is being sorted."""
+        """`key` is called when a pod is added and on `rekey`, never while the heap is being sorted."""
         self._key = key
         self._entries: dict[str, HeapEntry] = {}
         self._heap: list[HeapEntry] = []
         self._numbers = itertools.count()
 
     def use(self, key: Callable[[QueuedPod], Any], *, same_order: bool) -> None:
-        """Have another key from now on; unless it gives `same_order`, every pod gets its new place."""
+        """Sort by another key from now on; every pod gets its new place unless the key gives `same_order`."""
         self._key = key
         if not same_order:
             self._entries = {uid: (key(queued), number, queued) for uid, (_, number, queued) in self._entries.items()}
@@ -51,13 +51,13 @@ class PodHeap:
         return None if entry is None else entry[2]
 
     def add(self, queued: QueuedPod) -> None:
-        """Put a pod in its place. It must not be here yet."""
+        """Add a pod that is not in the heap yet."""
         entry = (self._key(queued), next(self._numbers), queued)
         self._entries[queued.pod.uid] = entry
         heapq.heappush(self._heap, entry)
 
     def rekey(self, uid: str) -> None:
-        """Move a pod that has changed to where it belongs now; one whose key is the same keeps its place."""
+        """Move a changed pod to its new place; a pod with the same key keeps its place."""
         key, _, queued = self._entries[uid]
         if self._key(queued) != key:
             self.remove(uid)

@@ -15,7 +15,7 @@ class RejectorCounts:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, queued: QueuedPod) -> None:
-        """Count a pod that comes in."""
+        """Count a pod that begins to wait."""
         for plugin in queued.unschedulable_plugins | queued.pending_plugins:
             self._counts[plugin, queued.pod.spec.scheduler_name] += 1
 
@@ -27,7 +27,7 @@ class RejectorCounts:
             queued.unschedulable_plugins.add(plugin)
 
     def remove(self, queued: QueuedPod) -> None:
-        """Stop counting a pod that leaves."""
+        """Stop counting a pod."""
         for plugin in queued.unschedulable_plugins | queued.pending_plugins:
             key = (plugin, queued.pod.spec.scheduler_name)
             self._counts[key] -= 1

@@ -1,8 +1,8 @@
 """Whether an event is worth another attempt for a pod, as the plugins that refused it say.
 
-Rule: isPodWorthRequeuing in pkg/scheduler/backend/queue/scheduling_queue.go at v1.36.3. kube-scheduler asks for each
-pod again. Here pods that were refused by the same plugins share a `Rejection`, and those of them that no hint function
-can tell apart have the same key: one of them is asked for all.
+Rule: isPodWorthRequeuing in pkg/scheduler/backend/queue/scheduling_queue.go at v1.36.3. kube-scheduler runs the hint
+functions for each pod. Loadmaster runs them once for all pods that they cannot distinguish: pods that were refused by
+the same plugins share a `Rejection`, and those of them with the same key get the same answer.
 """
 
 import logging
@@ -34,27 +34,27 @@ HINT: Final = "QueueingHint"
 SAMPLE_EVERY: Final = 100 // PLUGIN_METRICS_SAMPLE_PERCENT
 
 Registrations: TypeAlias = Mapping[str, Sequence[ClusterEventWithHint]]
-"""Plugin → what may help the pods that it refused."""
+"""Plugin → events that may help the pods that it refused."""
 
 
 class Requeue(Enum):
     """What an event means for a refused pod."""
 
     SKIP = auto()
-    """It stays: the event changes nothing for it."""
+    """It stays: the event does not help it."""
     AFTER_BACKOFF = auto()
     IMMEDIATELY = auto()
     """A plugin kept the pod pending until this event: its attempt was not wasted, so it need not back off."""
 
 
 class PluginHint(NamedTuple):
-    """How to ask one plugin whether an event helps the pods that it refused."""
+    """One plugin's hint whether an event helps the pods that it refused."""
 
     plugin: str
     hint: HintFunction | None
     """None means yes for every pod."""
     answer: Requeue
-    """What a yes means."""
+    """The meaning of a yes."""
 
 
 _RejectionKey: TypeAlias = tuple[str, str, frozenset[str], frozenset[str]]
@@ -74,7 +74,7 @@ class Rejection:
         registered: Registrations,
         gate: Sequence[ClusterEvent] | None = None,
     ) -> None:
-        """`plugins` in the order in which to ask. `gate`: events that may open the gate of these pods, if any."""
+        """`plugins` in the order of their hints. `gate`: events that may open the pods' gate, if there is one."""
         self._plugins = [(answer, plugin, registered.get(plugin, ())) for answer, plugin in plugins]
         self._gate = gate
         self._hints: dict[tuple[str, Action], tuple[PluginHint, ...]] = {}
@@ -83,7 +83,7 @@ class Rejection:
         )
 
     def hints(self, event: ClusterEvent) -> tuple[PluginHint, ...]:
-        """Return the plugins to ask about an event, those whose yes means most first; empty if none registered."""
+        """Return the hints for an event, those whose yes means most first; empty if no plugin registered for it."""
         key = (event.resource, event.action)
         hints = self._hints.get(key)
         if hints is None:
@@ -91,7 +91,7 @@ class Rejection:
         return hints
 
     def key_of(self, pod: Pod) -> Hashable:
-        """Return all that the hints look at in a pod; its UID where they do not say what that is."""
+        """Return all that the hints read of a pod; its UID if a hint does not declare what it reads."""
         if self._key_functions is None:
             return pod.uid
         try:
@@ -108,7 +108,7 @@ class Rejection:
         return self.hints_past_gate(event) if self._gate is None or _concerns(self._gate, event) else ()
 
     def hints_past_gate(self, event: ClusterEvent) -> tuple[PluginHint, ...]:
-        """Return the plugins to ask about an event of the pod itself: the gate need not have registered for it."""
+        """Return the hints for an event of the pod itself: the gate need not have registered for it."""
         if event.resource == ANY:
             return ALWAYS_HELPS
         return tuple(
@@ -135,7 +135,7 @@ class RequeueRules:
     """The events that plugins registered for, and what an event means for a pod."""
 
     def __init__(self, events: Mapping[str, Registrations], metrics: Metrics) -> None:
-        """`events`: profile → plugin → what may help the pods that it refused."""
+        """`events`: profile → plugin → events that may help the pods that it refused."""
         self._faults = PluginFaults(metrics)
         self._duration = metrics.queueing_hint_execution_duration
         self._of_interest: dict[tuple[str, Action], bool] = {}
@@ -148,7 +148,7 @@ class RequeueRules:
         self.use(events, events.keys())
 
     def use(self, events: Mapping[str, Registrations], changed: Collection[str]) -> None:
-        """Go by these events from now on, which are others for the `changed` profiles only."""
+        """Use these events from now on; they differ for the `changed` profiles only."""
         self._events = events
         self._of_interest.clear()
         self._rejections = {key: known for key, known in self._rejections.items() if key[0] not in changed}
@@ -185,7 +185,7 @@ class RequeueRules:
         return rejection
 
     def start(self) -> bool:
-        """Begin to ask about one event; return whether to time the hints: a sample of events is timed."""
+        """Begin with one event; return whether to time its hints: a sample of events is timed."""
         self._events_asked += 1
         return self._events_asked % SAMPLE_EVERY == 0
 
@@ -216,7 +216,7 @@ class RequeueRules:
         return best
 
     def answer(self, hints: tuple[PluginHint, ...], pod: Pod, observed: ObservedEvent, *, is_timed: bool) -> Requeue:
-        """Ask until a hint says yes. Hot: called for every group of pods at every event."""
+        """Run hints until one says yes. Hot: called for every group of pods at every event."""
         if is_timed:
             return self._answer_timed(hints, pod, observed)
         _, old, new = observed

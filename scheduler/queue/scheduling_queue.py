@@ -7,12 +7,12 @@
     BACKOFF ───────┬─ waited enough, activate ─────────────────► ACTIVE
                    └─ pop, while activeQ is empty ─────────────► IN FLIGHT
     ACTIVE ────────── pop ─────────────────────────────────────► IN FLIGHT
-    IN FLIGHT ─────┬─ no room for its attempt ─────────────────► HELD
+    IN FLIGHT ─────┬─ its lane is full ────────────────────────► HELD
                    ├─ refused ─────────────────────────────────► UNSCHEDULABLE
                    ├─ refused, but an event came ► PreEnqueue ─► BACKOFF, or ACTIVE if it need not wait
                    ├─ error ─────────────────────► PreEnqueue ─► BACKOFF
                    └─ done, or deleted meanwhile ──────────────► gone
-    HELD ──────────── room ────────────────────────────────────► IN FLIGHT
+    HELD ──────────── its turn in the lane ────────────────────► IN FLIGHT
     anywhere ──────── delete ──────────────────────────────────► gone
 
 A pod is in one place at a time. After `pop` it must be handed back (`add_unschedulable_if_not_present`) or be `done`.
@@ -104,21 +104,21 @@ class SchedulingQueue:
         self._closed = False
 
     def __contains__(self, uid: str) -> bool:
-        """Whether a pod waits here or is in flight, and was not deleted."""
+        """Whether a pod waits or is in flight, and was not deleted."""
         flight = self._in_flight.get(uid)
         return self._waits(uid) if flight is None else not flight.deleted
 
-    # What the watch reports.
+    # Called by the watch.
 
     def add(self, pod: Pod) -> None:
-        """Take a pod in. One that is known already is updated."""
+        """Add a pod, or update it if it is known already."""
         if not self._refresh(None, pod):
             self._take_in(pod, UNSCHEDULABLE_POD_ADD)
 
     def update(self, old: Pod | None, new: Pod) -> None:
-        """Take over a new version; a refused pod moves if a plugin that refused it finds that the change may help.
+        """Store a new version; a refused pod moves if a plugin that refused it finds that the change may help.
 
-        Without `old` the change is measured from the version that the queue has. An unknown pod is taken in.
+        Without `old` the change is measured from the version that the queue has. An unknown pod is added.
         """
         if not self._refresh(old, new):
             self._take_in(new, UNSCHEDULABLE_POD_UPDATE)
@@ -158,7 +158,7 @@ class SchedulingQueue:
                     self._requeue(queued, decision, event.label)
         self._in_flight.record(observed)
 
-    # What the scheduling loop does.
+    # Called by the scheduling loop.
 
     async def pop(self) -> QueuedPod | None:
         """Take the next pod to try, waiting for one if need be; None once the queue is closed.
@@ -223,14 +223,14 @@ class SchedulingQueue:
             self._nominator.delete(uid)
 
     def hold(self, queued: QueuedPod, lane: Hashable) -> None:
-        """Take a popped pod back that was not tried, as too many attempts of its lane are under way.
+        """Hold a popped pod that was not tried, as too many attempts of its lane are under way.
 
         Until `pop_held` it counts as one of activeQ.
         """
         uid = queued.pod.uid
         flight = self._in_flight.get(uid)
         if flight is None or flight.queued is not queued:
-            return  # it was confused with another attempt, or the queue is closed
+            return  # another attempt, or the queue is closed
         self.done(uid)
         if flight.deleted:
             return
@@ -240,7 +240,7 @@ class SchedulingQueue:
         self._held.add(queued, lane)
 
     def pop_held(self, lane: Hashable) -> QueuedPod | None:
-        """Take the next of the pods held in a lane, as there is room for its attempt; None if there is none."""
+        """Pop the next pod that is held in a lane, whose attempt can begin now; None if there is none."""
         queued = None if self._closed else self._held.pop(lane)
         if queued is not None:
             queued.attempts += 1
@@ -249,7 +249,7 @@ class SchedulingQueue:
         return queued
 
     def when_deleted(self, uid: str, end: Callable[[], None]) -> None:
-        """Call `end` if a pod in flight is deleted, or bound by others: its attempt is not wanted any more."""
+        """Call `end` if a pod in flight is deleted, or bound by others, so that its attempt has become pointless."""
         flight = self._in_flight.get(uid)
         if flight is not None:
             flight.on_delete = end
@@ -298,7 +298,7 @@ class SchedulingQueue:
             self._in_flight.record(observed)
 
     def rebuild(self) -> None:
-        """Put every waiting pod in its place anew, and try the refused ones again: a change has failed half way.
+        """Move every waiting pod to its place again, and retry the refused ones: a change has failed half way.
 
         It may have lost an event that would have helped some. Costs as much as taking them all in.
         """
@@ -320,7 +320,7 @@ class SchedulingQueue:
         return sort_key_of(settings.sort, self._faults)
 
     def use(self, settings: QueueSettings, changed: Collection[str]) -> None:
-        """Go by other settings from now on; `changed`: the profiles of which they say something else than before.
+        """Use other settings from now on; `changed`: the profiles whose settings differ.
 
         Pods that wait stay where they are: see `ask_again`.
         """
@@ -334,9 +334,9 @@ class SchedulingQueue:
         self._rules.use(settings.rejector_events, changed)
 
     def ask_again(self, profiles: Collection[str]) -> Iterator[None]:
-        """Ask PreEnqueue about every waiting pod of these profiles; try those again that were refused or are held.
+        """Run PreEnqueue for every waiting pod of these profiles; try those again that were refused or are held.
 
-        Yields after each pod, that others may have their turn; what comes meanwhile is not asked about.
+        Yields after each pod, so that other tasks can run; pods that come meanwhile are left out.
         """
         self._in_flight.record(ObservedEvent(ClusterEvent(ANY, Action.ALL, CONFIGURATION_CHANGED), None, None))
         places = (self._active, self._held, self._backoff, self._unschedulable)

@@ -1,9 +1,9 @@
-"""The order of the queue, whatever a QueueSort plugin does.
+"""Sort keys that never raise, even if a QueueSort plugin does.
 
-    key, or comparison, of an out-of-tree plugin ──raises──► told; these two are in the order in which they came
+    key or comparison of an out-of-tree plugin ──raises──► reported; these two pods keep the order in which they came
 
-A heap compares deep within other steps, which must not end half way. In-tree plugins give keys of plain values, and go
-without this.
+A heap compares in the middle of other steps, which an exception would leave half done. Keys of in-tree plugins are
+plain values and need no guard.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ SortKey = Callable[[QueuedPod], Any]
 
 
 def sort_key_of(plugin: QueueSortPlugin, faults: PluginFaults) -> SortKey:
-    """What orders pods as the plugin wants, and never raises."""
+    """Return a key function in the plugin's order that never raises."""
     if is_of_tree(type(plugin)):
         return plugin.sort_key
     return lambda queued: _SafeKey(plugin, queued, faults)
@@ -26,7 +26,7 @@ def sort_key_of(plugin: QueueSortPlugin, faults: PluginFaults) -> SortKey:
 
 @total_ordering
 class _SafeKey:
-    """A plugin's key of a pod, or why there is none."""
+    """A plugin's key of a pod, or none if the plugin failed."""
 
     __slots__ = ("_faults", "_key", "_plugin", "_queued")
 
@@ -36,14 +36,14 @@ class _SafeKey:
         try:
             self._key = (plugin.sort_key(shown(queued)),)
         except BaseException as problem:  # noqa: BLE001 - the plugin boundary
-            self._tell(problem)
+            self._report(problem)
 
     def __lt__(self, other: "_SafeKey") -> bool:
         if self._key is not None and other._key is not None:
             try:
                 return bool(self._key < other._key)
             except BaseException as problem:  # noqa: BLE001 - the plugin boundary
-                self._tell(problem)
+                self._report(problem)
         return self._queued.timestamp < other._queued.timestamp
 
     def __eq__(self, other: object) -> bool:
@@ -51,5 +51,5 @@ class _SafeKey:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _tell(self, problem: BaseException) -> None:
+    def _report(self, problem: BaseException) -> None:
         self._faults.report(as_plugin_error("QueueSort", self._plugin.name, problem), self._queued.pod)

@@ -2,7 +2,7 @@
 
     rejection (which plugins refused) ──► key (what their hints look at) ──► group of pods
 
-An event is looked up once per rejection and asked about once per group: its cost does not grow with the number of pods.
+An event is looked up once per rejection and its hints run once per group: its cost does not grow with the pods.
 """
 
 from collections.abc import Hashable, Iterator
@@ -47,7 +47,7 @@ class UnschedulablePods:
         return self._pods.get(uid)
 
     def helped_by(self, observed: ObservedEvent) -> list[tuple[Group, Requeue]]:
-        """Return the pods that an event may help, and what it means for them. One pod of each group is asked about."""
+        """Return the pods that an event may help, and what it means for them. Hints run for one pod of each group."""
         is_timed = self.rules.start()
         helped: list[tuple[Group, Requeue]] = []
         for rejection, groups in self._groups.items():
@@ -63,7 +63,7 @@ class UnschedulablePods:
         return helped
 
     def add(self, queued: QueuedPod) -> None:
-        """Store a pod. One that is here already moves to its new group: it, its gate or its rejectors have changed."""
+        """Store a pod. A stored one moves to its new group: it, its gate or its rejectors have changed."""
         uid = queued.pod.uid
         self.remove(uid)
         rejection = self.rules.rejection_of(queued)

@@ -1,1 +1,1 @@
-"""Snapshots: all of a cluster that decides where pods go, and nothing else, in one packed file for `simulate`."""
+"""Snapshots: everything in a cluster that affects where pods go, in one compressed file for `simulate`."""

@@ -1,12 +1,12 @@
-"""Other names for everything in an anonymised snapshot: the same for the same, and nobody can tell what they stand for.
+"""Aliases for all names in an anonymised snapshot: the same alias for the same name, and no way back to the name.
 
 A name is hashed part by part: `web-frontend/eu` ─► `k3f…-b0a…/zz1…`. So what Kubernetes composes of names, such as the
 claim `web-0-data` of the pod `web-0` and its volume `data`, is composed of the same parts here. The key of the hash is
 drawn for each snapshot and kept nowhere.
 
-What decides by itself stays, by its whole name: see `words`. So do amounts, times, whole numbers in labels, which `Gt`
-and `Lt` compare, the ordinals of StatefulSets, and UIDs, by which ties are broken. CEL expressions speak of devices by
-the names that these have then: see `expressions`.
+Names that Kubernetes itself interprets stay, each as a whole: see `words`. So do amounts, times, whole numbers in
+labels, which `Gt` and `Lt` compare, the ordinals of StatefulSets, and UIDs, by which ties are broken. CEL expressions
+use the aliases of devices: see `expressions`.
 """
 
 import base64
@@ -35,11 +35,11 @@ _MAPPINGS: Final = frozenset({"labels", "resources", "quota", "byPod", "capaciti
 
 _PART: Final = re.compile(r"[^-._/:@]+")
 _NUMBER: Final = re.compile(r"\d{1,10}", re.ASCII)
-"""Longer ones are numbers of accounts and telephones rather than amounts that somebody compares."""
+"""Longer ones are account or telephone numbers rather than amounts that are compared."""
 
 _ORDINAL: Final = re.compile(r"(.*)-(\d{1,6})", re.ASCII | re.DOTALL)
 _ZONE: Final = re.compile(r"node-\d{1,4}", re.ASCII)
-"""What a NodeResourceTopology calls a NUMA node."""
+"""The name of a NUMA node in a NodeResourceTopology."""
 
 _VERSION: Final = re.compile(r"(\d{1,10}\.\d{1,10}\.\d{1,10})([-+][0-9A-Za-z.+-]*)?", re.ASCII)
 _IDENTIFIER: Final = re.compile(r"[0-9A-Za-z]+", re.ASCII)
@@ -47,7 +47,7 @@ _AMOUNT: Final = re.compile(r"\d{1,10}(?:\.\d{1,10})?(?:[KMGTPE]i?|[numk])?", re
 
 
 class Aliases:
-    """Those of one snapshot."""
+    """The aliases of one snapshot."""
 
     def __init__(self, key: bytes | None = None) -> None:
         """`key`: of the hash; by default a new one."""
@@ -99,7 +99,7 @@ class Aliases:
         }
 
     def look_at(self, content: Json) -> None:
-        """The next object, before anything of it is asked for."""
+        """Begin with an object: its aliases are requested after this."""
         metadata = content.get("metadata")
         named = metadata if isinstance(metadata, dict) else {}
         self._namespace = str(named.get("namespace") or "")
@@ -111,7 +111,7 @@ class Aliases:
         )
 
     def of_class(self, class_: str, value: Any) -> Any:
-        """Return what stands for a value, or for each in a list. What is no text stays as it is."""
+        """Return the alias of a value, or of each in a list. Values that are no text stay."""
         if isinstance(value, list):
             return [self.of_class(class_, each) for each in value]
         if not isinstance(value, str | dict):
@@ -128,7 +128,7 @@ class Aliases:
     # Names.
 
     def name(self, text: str, longest: int = MAX_NAME, kept: frozenset[str] = frozenset()) -> str:
-        """Return what stands for a name; `longest` in characters."""
+        """Return the alias of a name; `longest` in characters."""
         alias = _PART.sub(lambda part: part[0] if part[0] in kept else self._token(part[0]), text)
         return alias if len(alias) <= longest else f"{self._token(text)}{self._token(f'{text}/')}"
 
@@ -166,14 +166,14 @@ class Aliases:
     # Labels, taints and resources.
 
     def key(self, text: str) -> str:
-        """Return what stands for a key of labels, taints or gates."""
+        """Return the alias of a key of labels, taints or gates."""
         if text in words.KEYS:
             return text
         prefix, slash, name = text.rpartition("/")
         return f"{self.name(prefix, _LONGEST_DOMAIN)}{slash}{self.name(name, MAX_LABEL)}"
 
     def value(self, key: str, text: str) -> str:
-        """Return what stands for the value of a label, a taint or a term."""
+        """Return the alias of a value of a label, a taint or a term."""
         if text in words.VALUES.get(key, ()) or not text or _NUMBER.fullmatch(text):
             return text
         match key:
@@ -190,7 +190,7 @@ class Aliases:
         return {self.key(key): self._label(key, value) for key, value in labels.items()}
 
     def resource(self, text: str) -> str:
-        """Return what stands for a resource, which counts as what it stands for: extended or not, scalar or not."""
+        """Return the alias of a resource, which is extended or not, scalar or not, as the resource is."""
         if words.is_resource(text):
             return text
         for prefix in (_OF_DEVICE_CLASS, "attachable-volumes-", "hugepages-", "requests."):
@@ -202,7 +202,7 @@ class Aliases:
         return self.key(text)
 
     def _charged(self, text: str) -> str:
-        """Return what stands for something that quotas count: `pods`, `requests.example.com/gpu`."""
+        """Return the alias of something that quotas count: `pods`, `requests.example.com/gpu`."""
         if text in words.COUNTED:
             return text
         for prefix in ("requests.", "limits."):
@@ -219,9 +219,9 @@ class Aliases:
     # Devices.
 
     def device(self, text: str) -> str:
-        """Return what stands for a driver, for a domain, name or value of an attribute, or for a word of an expression.
+        """Return the alias of a driver, of a domain, name or value of an attribute, or of a word of an expression.
 
-        Amounts and versions stay, as they are compared, but for identifiers of versions that are words.
+        Amounts and versions stay, as they are compared, except words within versions.
         """
         if not text or text in words.DEVICES or _AMOUNT.fullmatch(text):
             return text
@@ -234,7 +234,7 @@ class Aliases:
         return match[0] if words.PRE_RELEASE.fullmatch(match[0]) else self._token(match[0])
 
     def _attribute(self, text: str) -> str:
-        """Return what stands for an attribute or a capacity, with its domain or without."""
+        """Return the alias of an attribute or a capacity, with its domain or without."""
         domain, slash, name = text.rpartition("/")
         return f"{self._expressions.known(domain)}{slash}{self._expressions.known(name)}"
 
@@ -295,7 +295,7 @@ class Aliases:
         return attribute
 
     def annotation(self, key: str, value: str) -> str | None:
-        """Return what stands for an annotation that is kept; None for none."""
+        """Return the alias of an annotation that is kept; None if it is dropped."""
         alias: str | None = self._by_class[ANNOTATIONS[key]](value)
         return alias
 

@@ -1,7 +1,7 @@
-"""Other names in CEL expressions over devices: `device.attributes["gpu.example.com"].model == "A100"`.
+"""Aliases in CEL expressions over devices: `device.attributes["gpu.example.com"].model == "A100"`.
 
-Each identifier and each literal text gets the name that it has in slices, and comments go. What asks for a part of a
-text, which no other name has, is asked of the texts that are known instead:
+Each identifier and each literal text gets its alias, and comments go. A question about a part of a text, which aliases
+do not keep, is answered for all known texts instead:
 
     .startsWith("A")  ─►  .matches("^(?:k3f90b1c|zz12m0p4)$"), where these stand for the known A100 and A30
 """
@@ -16,10 +16,10 @@ from cel_expr_python import cel
 Name = Callable[[str], str]
 
 MAX_KNOWN: Final = 1000
-"""Texts that are remembered: an expression with all of them is still one that an API server takes."""
+"""Texts that are remembered: an API server still accepts an expression with all of them."""
 
 UNREADABLE: Final = "?"
-"""For an expression that cannot be compiled."""
+"""Instead of an expression that cannot be compiled."""
 
 _TEXT: Final = r"""(?P<text>"{3}(?:[^\\]|\\.)*?"{3}|'{3}(?:[^\\]|\\.)*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
 _TOKENS: Final = re.compile(
@@ -44,16 +44,16 @@ _MATCHES: Final = cel.NewEnv(variables=dict.fromkeys(("text", "pattern"), cel.Ty
 
 
 class Expressions:
-    """Those of one snapshot."""
+    """The expressions of one snapshot."""
 
     def __init__(self, name: Name) -> None:
-        """`name`: what stands for an identifier or a text."""
+        """`name` returns the alias of an identifier or a text."""
         self._name = name
         self._known: dict[str, str] = {}
         self._pattern = lru_cache(maxsize=1000)(self._made_pattern)
 
     def known(self, text: str) -> str:
-        """Return what stands for a text of a slice, about which expressions may ask."""
+        """Return the alias of a text of a slice, and remember it for expressions."""
         alias = self._name(text)
         if len(self._known) < MAX_KNOWN and text not in self._known:
             self._known[text] = alias
@@ -61,7 +61,7 @@ class Expressions:
         return alias
 
     def rewritten(self, expression: str) -> str:
-        """Return an expression that holds for the devices for which it held."""
+        """Return an expression that is true for the same devices, with aliases."""
         parts: list[str] = []
         at = 0
         while at < len(expression):
@@ -92,7 +92,7 @@ class Expressions:
 
 
 def _matched(text: str, pattern: str) -> object:
-    """Return whether a text matches, or an error for what is no pattern."""
+    """Return whether a text matches, or an error if the pattern is invalid."""
     return _MATCHES.eval(data={"text": text, "pattern": pattern}).value()
 
 

@@ -1,9 +1,9 @@
-"""The file of a snapshot: packed as it is written, and there under its name only once it is whole.
+"""The file of a snapshot: compressed as it is written, and moved to its name once it is whole.
 
-    .NAME.XXXX  ──kind by kind, each packed by itself──► complete ──► NAME
+    .NAME.XXXX  ──kind by kind, each compressed by itself──► complete ──► NAME
 
-A kind that has to be read again is cut off where it began. What goes into a pipe is collected in a temporary file
-first: who reads the pipe gets all of it or nothing.
+A kind that has to be read again is truncated where it began. A snapshot for a pipe is collected in a temporary file
+first: the reader of the pipe gets all of it or nothing.
 """
 
 import os
@@ -26,17 +26,17 @@ LEVEL: Final = 6
 """Of zlib."""
 
 MAX_BYTES: Final = 4 << 30
-"""Of a snapshot before it is packed, and so of what `simulate` reads: a million pods with all that kubectl shows."""
+"""Of an uncompressed snapshot, which `simulate` can read: a million pods with all that kubectl shows."""
 
 
 class SnapshotFile:
-    """One that is being written; a context manager, which leaves nothing behind unless `complete` was called.
+    """A snapshot being written; a context manager that leaves no file unless `complete` was called.
 
     All methods raise ConfigError if it cannot be written.
     """
 
     def __init__(self, target: Path | BinaryIO, header: Header, *, force: bool = False) -> None:
-        """`target`: where it goes at the end. `force`: also in the place of a file."""
+        """`target`: its place in the end. `force`: it may replace a file."""
         self._target = target
         self._force = force
         with self._writing():
@@ -44,7 +44,7 @@ class SnapshotFile:
         self._packer = _packer()
         self._objects = self._size = 0
         self._begun = 0, 0, 0
-        """Where in the file the part began that may be taken back; the number of objects, and of bytes, before it."""
+        """Where the part began that `take_back` removes; the number of objects, and of bytes, before it."""
         self._write(b'{"apiVersion":"v1","kind":"List","snapshot":' + msgspec.json.encode(header) + b',"items":[')
 
     def __enter__(self) -> Self:
@@ -61,12 +61,12 @@ class SnapshotFile:
                 self._path.unlink(missing_ok=True)
 
     def begin(self) -> None:
-        """What follows belongs together, until the next call."""
+        """Begin a part, which `take_back` removes as a whole."""
         self._end_part()
         self._begun = self._file.tell(), self._objects, self._size
 
     def take_back(self) -> None:
-        """Forget what was written since `begin`."""
+        """Remove what was written since `begin`."""
         self._packer = _packer()
         place, self._objects, self._size = self._begun
         with self._writing():
@@ -79,7 +79,7 @@ class SnapshotFile:
         self._objects += 1
 
     def complete(self, left_out: tuple[LeftOut, ...]) -> int:
-        """Write the end, and put the file into its place. Return its size in bytes. Raises OSError for a pipe."""
+        """Write the end, and move the file to its place. Return its size in bytes. Raises OSError for a pipe."""
         self._write(b'\n],"leftOut":' + msgspec.json.encode(left_out) + b"}\n")
         self._end_part()
         with self._writing():
@@ -117,7 +117,7 @@ class SnapshotFile:
 
 
 def check_target(path: Path, *, force: bool) -> None:
-    """Raise ConfigError if no file may be put there."""
+    """Raise ConfigError if a file must not be written to `path`."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -139,7 +139,7 @@ def _temporary(target: Path | BinaryIO, *, force: bool) -> tuple[BinaryIO, Path 
         unnamed: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - closed at our end
         return unnamed, None
     check_target(target, force=force)
-    # For its owner alone, whatever the umask.
+    # Readable by its owner only, regardless of the umask.
     number, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
     return os.fdopen(number, "w+b"), Path(name)
 

@@ -1,11 +1,11 @@
-"""What a snapshot says of itself, and how that is read.
+"""The first and last fields of a snapshot, and how they are read.
 
     {"apiVersion": "v1", "kind": "List", "snapshot": {…}, "items": [
     {"apiVersion": "v1", "kind": "Pod", …},
     …
     ], "leftOut": [{"kind": "LimitRange", "why": "…"}]}
 
-It is a list as any other, so that whatever reads lists of Kubernetes objects reads it too.
+A snapshot is an ordinary list: any program that reads lists of Kubernetes objects reads it.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ import msgspec
 from scheduler.api.decoding import Decoder, Unreadable
 
 VERSION: Final = 1
-"""Of the format. Grows when an older Loadmaster would take something for what it is not."""
+"""Of the format. Grows when an older Loadmaster would misread a snapshot."""
 
 _MARK: Final = b'"snapshot"'
 _BEGINNING: Final = 200
@@ -40,7 +40,7 @@ class Header(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """A kind of which there may have been objects, and why the snapshot has none, or not all at one moment."""
+    """A kind whose objects the snapshot lacks, or has from several moments, and why."""
 
     kind: str
     why: str
@@ -51,8 +51,8 @@ class _Whole(msgspec.Struct, rename="camel"):
     left_out: tuple[LeftOut, ...] | None = None
 
 
-class Told(msgspec.Struct, frozen=True):
-    """What a snapshot tells its reader."""
+class Reading(msgspec.Struct, frozen=True):
+    """What the reader of a snapshot must know."""
 
     problem: str = ""
     """Why it cannot be read."""
@@ -63,18 +63,18 @@ class Told(msgspec.Struct, frozen=True):
 _decoder: Final[Decoder[_Whole]] = Decoder(_Whole)
 
 
-def header_of(raw: msgspec.Raw) -> Told | None:
-    """Return what a document tells, if it is a snapshot; else None."""
+def header_of(raw: msgspec.Raw) -> Reading | None:
+    """Return why a snapshot cannot be read, or its notes; None if the document is no snapshot."""
     if _MARK not in bytes(memoryview(raw)[:_BEGINNING]):
         return None
     try:
         whole = _decoder.decode(raw)
     except Unreadable as error:
-        return Told(f"no snapshot that can be read: {error}")
+        return Reading(f"no snapshot that can be read: {error}")
     header = whole.snapshot
     if header is None:
         return None
     if header.version != VERSION:
         writer = f", written by Loadmaster {header.loadmaster}" if header.loadmaster else ""
-        return Told(f"a snapshot of version {header.version}{writer}: this Loadmaster reads version {VERSION}")
-    return Told(notes=[f"left out of the snapshot: {each.kind}: {each.why}" for each in whole.left_out or ()])
+        return Reading(f"a snapshot of version {header.version}{writer}: this Loadmaster reads version {VERSION}")
+    return Reading(notes=[f"left out of the snapshot: {each.kind}: {each.why}" for each in whole.left_out or ()])

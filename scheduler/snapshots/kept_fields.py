@@ -1,4 +1,4 @@
-"""What a snapshot keeps: the fields that scheduling, admission and controllers read, and what stands in them.
+"""The fields that a snapshot keeps, which scheduling, admission and controllers read, and what they contain.
 
 Everything that is not listed is left out: Secrets and ConfigMaps, env, commands, probes, most annotations,
 `managedFields`, parameters of drivers. A test compares the lists with what is decoded elsewhere.
@@ -239,7 +239,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "ZoneResource": "name@resource available allocatable",
     "ZoneAttribute": "name@whole value",
 }
-"""Kind of object, or of a part of one, → its fields."""
+"""Kind of an object, or of an object in it → its fields."""
 
 ANNOTATIONS: Final[Mapping[str, str]] = {
     "deployment.kubernetes.io/revision": "",
@@ -254,7 +254,7 @@ ANNOTATIONS: Final[Mapping[str, str]] = {
     "volume.beta.kubernetes.io/storage-class": "name",
     "volume.kubernetes.io/selected-node": "name",
 }
-"""Annotations that are kept → what stands in them."""
+"""Annotations that are kept → what they contain."""
 
 
 class Kind(NamedTuple):
@@ -263,7 +263,7 @@ class Kind(NamedTuple):
     name: str
     resource: ApiResource
     without: str
-    """What a simulation does wrong if there are none; empty for a kind without which a snapshot is of no use."""
+    """What a simulation gets wrong without them; empty for a kind that a snapshot must have."""
 
     @property
     def api_version(self) -> str:
@@ -317,4 +317,4 @@ KINDS: Final = (
     _kind("NodeMetrics", "metrics.k8s.io", "v1beta1", "nodes", _EXTENDED),
     _kind("NodeResourceTopology", "topology.node.k8s.io", "v1alpha2", "noderesourcetopologies", _EXTENDED),
 )
-"""In the order in which they are read."""
+"""All kinds, in the order in which they are read."""

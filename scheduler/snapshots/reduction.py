@@ -1,4 +1,4 @@
-"""Reduces objects to what a snapshot keeps of them, and puts other names into anonymised ones."""
+"""Reduces objects to the fields that a snapshot keeps, with aliases in anonymised snapshots."""
 
 import functools
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from scheduler.snapshots.aliases import Aliases
 from scheduler.snapshots.kept_fields import ANNOTATIONS, FIELDS, Kind
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""The annotation with all of the object as somebody wrote it, env included."""
+"""The annotation with the whole object as it was applied, env included."""
 
 _decoder: Final[Decoder[dict[str, Any]]] = Decoder(dict[str, Any])
 
 
 class Field(NamedTuple):
-    """What a line of `kept_fields` says of a field."""
+    """A field of `kept_fields`."""
 
     holder: str
     """How it holds objects: `[]`, `{}`, or empty for one object."""
@@ -26,7 +26,7 @@ class Field(NamedTuple):
     """Of these objects; empty if it holds none."""
 
     class_: str
-    """What stands in it, or in the keys of a mapping to objects; empty for amounts, times, UIDs and choices."""
+    """What it contains, or the keys of a mapping to objects; empty for amounts, times, UIDs and choices."""
 
 
 @functools.cache
@@ -54,7 +54,7 @@ class Reduction:
         return self._aliases is not None
 
     def reduced(self, raw: msgspec.Raw | bytes, kind: Kind) -> bytes:
-        """Return an object as it stands in the snapshot, in JSON. Raises Unreadable."""
+        """Return an object as the snapshot has it, in JSON. Raises Unreadable."""
         content = _decoder.decode(raw)
         head = {"apiVersion": kind.api_version, "kind": kind.name}
         if self._aliases is not None:
@@ -109,7 +109,7 @@ class Reduction:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether it is a text or a number, or a list or a mapping of such."""
+    """Whether a value is a text or a number, or a list or a mapping of these."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
@@ -118,7 +118,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _without_history(pod: dict[str, Any]) -> dict[str, Any]:
-    """A pod without a second copy of itself and the record of who wrote which field."""
+    """Return a pod without the copy in its annotation and without `managedFields`."""
     metadata = pod.get("metadata")
     if not isinstance(metadata, dict):
         return pod

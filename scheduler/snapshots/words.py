@@ -1,6 +1,6 @@
 """The words of an anonymised snapshot that stay as they are: Kubernetes' own, each by its whole name.
 
-Nothing stays because of how it begins: people choose names under every prefix, `node.kubernetes.io/` included.
+No prefix is enough to stay: people choose names under every prefix, `node.kubernetes.io/` included.
 """
 
 import re
@@ -43,7 +43,7 @@ PLAIN: Final = frozenset(
         *("Restricted", "RestrictedContainerLevel", "RestrictedPodLevel"),
     }
 )
-"""What stands in fields that hold one of a few words."""
+"""Values of fields that hold one of a few words."""
 
 _FORMS: Final = re.compile(
     r"(?=.{1,40}$)(?:"
@@ -121,7 +121,7 @@ COUNTED: Final = frozenset(
         *("services", "services.loadbalancers", "services.nodeports"),
     }
 )
-"""What quotas count besides resources."""
+"""Counted by quotas besides resources."""
 
 
 def is_resource(text: str) -> bool:
@@ -138,7 +138,7 @@ VERSION: Final = re.compile(r"v\d{1,2}(?:(?:alpha|beta)\d{1,2})?", re.ASCII)
 KINDS: Final = frozenset(
     {"CronJob", "DaemonSet", "Deployment", "Job", "Node", "Pod", "ReplicaSet", "ReplicationController", "StatefulSet"}
 )
-"""Of owners. `kubectl drain` asks for nothing but the kind, so it stays in whatever group."""
+"""Of owners. `kubectl drain` reads only the kind, so it stays in any group."""
 
 DRIVERS: Final = frozenset(
     {"kubernetes.io/no-provisioner", *(name for plugin in IN_TREE_PLUGINS for name in (plugin.name, plugin.driver))}
@@ -150,7 +150,7 @@ VOLUME_PARTS: Final = frozenset({"aws", "vol", "projects", "zones", "regions", "
 
 DEVICES: Final = frozenset(
     {
-        # what expressions are made of
+        # the language of expressions
         *("device", "driver", "attributes", "capacity", "allowMultipleAllocations"),
         *("true", "false", "null", "in", "has", "all", "exists", "exists_one", "existsOne", "filter", "map"),
         *("cel", "bind", "dyn", "type", "size", "int", "uint", "double", "bool", "string", "bytes", "list"),
@@ -169,7 +169,7 @@ DEVICES: Final = frozenset(
         *("resource.kubernetes.io", "pciBusID", "pcieRoot", "numaNode"),
     }
 )
-"""In expressions over devices, and in drivers, attributes and capacities, of which these speak."""
+"""In expressions over devices, and in the drivers, attributes and capacities that they name."""
 
 PRE_RELEASE: Final = re.compile(r"\d+|(?:alpha|beta|dev|pre|rc)\d*", re.ASCII)
 """An identifier of a version."""
