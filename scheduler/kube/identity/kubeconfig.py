@@ -59,12 +59,7 @@ _FILES: Final = {
     "context": (),
     "user": ("client-certificate", "client-key", "tokenFile"),
 }
-_PEM: Final = {
-    "cluster": ("certificate-authority-data",),
-    "context": (),
-    "user": ("client-certificate-data", "client-key-data"),
-}
-
+"""Their contents may stand in the kubeconfig instead, under the name with `-data`; not those of `tokenFile`."""
 
 _IMPERSONATION: Final = ("as", "as-uid", "as-groups", "as-user-extra")
 
@@ -244,21 +239,16 @@ def _typed(entry: Entry, kind: str) -> Problems:
     for key in _TEXTS[kind]:
         if content.get(key) is not None and not isinstance(content[key], str):
             yield f"{path}.{key}: expected a text, got {_what(content[key])}"
-    for key in _PEM[kind]:
-        if problem := _pem_problem(content.get(key)):
-            yield f"{path}.{key}: {problem}"
     for key in _FILES[kind]:
-        name = content.get(key)
-        if isinstance(name, str) and name and not content.get(f"{key}-data"):
-            problem = _file_problem(directory / name)
-            if problem:
-                yield f"{path}.{key}: {name}: {problem}"
+        name, data = content.get(key), content.get(f"{key}-data")
+        if data and (problem := _pem_problem(data)):
+            yield f"{path}.{key}-data: {problem}"
+        elif isinstance(name, str) and name and not data and (problem := _file_problem(directory / name)):
+            yield f"{path}.{key}: {name}: {problem}"
 
 
 def _pem_problem(value: Any) -> str:
     """What is wrong with a certificate or a key; empty if nothing is."""
-    if value is None or value == "":
-        return ""
     if not isinstance(value, str):
         return f"expected a text, got {_what(value)}"
     return "" if b"-----BEGIN " in decoded(value) else "expected a PEM file in base64"
