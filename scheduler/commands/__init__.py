@@ -1,4 +1,4 @@
-"""The commands of `loadmaster`: what each takes, and what it does with the other rooms.
+"""The commands: `loadmaster X` is `X.py`, which has its options and starts it; they connect the other packages.
 
-What a command does to decide, to watch or to answer lives in those rooms; nothing below imports this one.
+How to decide, watch or answer is in those packages, and they import nothing from this one.
 """

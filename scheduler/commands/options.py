@@ -5,13 +5,15 @@ does without.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from scheduler.framework.duration import Duration
 
 if TYPE_CHECKING:
     from scheduler.plugin_loading.registry import PluginRegistry
+
+T = TypeVar("T")
 
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
@@ -65,28 +67,29 @@ def registry(options: argparse.Namespace) -> "PluginRegistry":
     return PluginRegistry(in_tree(), options.plugins, options.plugin_directories)
 
 
+def checked(read: Callable[[str], T]) -> Callable[[str], T]:
+    """Have argparse print the message of a ValueError."""
+
+    def convert(text: str) -> T:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
+
+
+@checked
 def truth(text: str) -> bool:
     """Read what Go's strconv.ParseBool takes."""
     if text in _TRUE:
         return True
     if text in _FALSE:
         return False
-    raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    raise ValueError(f"{text!r} is neither true nor false")
 
 
-def duration(text: str) -> Duration:
-    """Read what Go's time.ParseDuration takes."""
-    try:
-        return Duration.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def port(text: str) -> int:
-    """Read the number of a port."""
-    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: expected a number from 0 to 65535")
-    return int(text)
+duration = checked(Duration.parse)
 
 
 def go_value(value: object) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Final
 
-from scheduler.commands.options import add_plugin_arguments, duration, go_value, registry, truth
+from scheduler.commands.options import add_plugin_arguments, checked, duration, go_value, registry, truth
 from scheduler.config.options import RunOptions
 from scheduler.config.serving import ServingOptions
 
@@ -130,8 +130,10 @@ def _add_logging_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_serving_arguments(parser: argparse.ArgumentParser) -> None:
     serving = parser.add_argument_group("serving")
-    serving.add_argument("--secure-port", type=_port, metavar="PORT", help=_text("HTTPS port; 0 opens none"))
-    serving.add_argument("--bind-address", type=_address, metavar="IP", help=_text("where it listens"))
+    serving.add_argument(
+        "--secure-port", type=_port, metavar="PORT", help="HTTPS port; 0 opens none; default: %(default)s"
+    )
+    serving.add_argument("--bind-address", type=_address, metavar="IP", help="where it listens; default: %(default)s")
     serving.add_argument(
         "--cert-dir",
         metavar="DIRECTORY",
@@ -248,23 +250,7 @@ def _add_flag(group: argparse._ArgumentGroup, name: str, text: str) -> None:
     group.add_argument(name, type=_bool, nargs="?", const=True, metavar="BOOL", help=text)
 
 
-def _text(text: str) -> str:
-    return f"{text}; default: %(default)s"
-
-
-def _checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Have argparse show what a ValueError says."""
-
-    def convert(text: str) -> Any:
-        try:
-            return read(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return convert
-
-
-@_checked
+@checked
 def _port(text: str) -> int:
     port = int(text)
     if not 0 <= port <= 65535:
@@ -272,12 +258,12 @@ def _port(text: str) -> int:
     return port
 
 
-@_checked
+@checked
 def _address(text: str) -> str:
     return str(ipaddress.ip_address(text or SERVING.bind_address))
 
 
-@_checked
+@checked
 def _bool(text: str) -> bool:
     known = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}
     try:
@@ -294,7 +280,7 @@ def _not_negative(text: str) -> float:
     return max(0.0, duration(text))
 
 
-@_checked
+@checked
 def _modules(text: str) -> tuple[tuple[str, int], ...]:
     from scheduler.process.logs import parse_modules
 

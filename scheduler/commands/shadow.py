@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from scheduler.commands.cluster import Informers, connect
@@ -28,21 +28,12 @@ from scheduler.kube.reads.plugin_reader import SilentReader
 from scheduler.process.metrics import Metrics
 from scheduler.replay.shadow import Shadow
 from scheduler.runtime.guards.plugin_exits import START_SECONDS, ended_hangs, refused_exits
-from scheduler.runtime.registry import Registry
 from scheduler.serve.port.answers import JSON, Answer
 from scheduler.serve.port.http import Pages
 
 PATH: Final = "/debug/shadow"
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class InEffect:
-    """The configuration, for the pages about it."""
-
-    config: Config
-    registry: Registry
 
 
 async def run(options: RunOptions, loaded: Loaded, inside: Inside) -> int:
@@ -59,7 +50,7 @@ async def run(options: RunOptions, loaded: Loaded, inside: Inside) -> int:
         informers = Informers(cluster, engine, resources, config.loadmaster.resync_seconds)
         gaps, synced = informers.relister.gaps, informers.relister.synced
         shadow = Shadow(engine, other, metrics, lambda: synced.is_set() and gaps.is_current)
-        in_effect = InEffect(config, registry)
+        in_effect = Loaded(config, registry)
         inside.show_gates(metrics)
         pages = {**inside.pages(Shown(in_effect), engine, metrics, lambda: True), PATH: _page(shadow)}
         shown = Pages(
