@@ -16,7 +16,7 @@ import asyncio
 import enum
 import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
@@ -121,6 +121,16 @@ class Retries:
         if 0 < self._policy.tries <= self._failures:
             return Failed(f"{outcome.message} ({self._failures} tries)", outcome.status)
         return step(wait)
+
+
+async def repeated(call: Callable[[], Awaitable[Outcome]], policy: RetryPolicy) -> Outcome:
+    """Make a call that changes nothing until it is answered or has failed too often; return the last outcome."""
+    for failures in itertools.count():
+        outcome = await call()
+        if meaning_of(outcome) is Meaning.SETTLED or failures + 1 == policy.tries:
+            break
+        await pause(policy.wait(failures, outcome.retry_after))
+    return outcome
 
 
 async def pause(seconds: float) -> None:

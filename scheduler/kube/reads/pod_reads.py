@@ -7,7 +7,7 @@ from scheduler.api.pod import Pod
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.http.client import BadStatus, Client, NoReply
 from scheduler.kube.http.operations import CallLimit, Operation
-from scheduler.kube.http.retries import Failed, Read, Retries, RetryPolicy, pause
+from scheduler.kube.http.retries import RetryPolicy, repeated
 
 T = TypeVar("T")
 
@@ -24,13 +24,7 @@ class PodReads:
     async def read(self, pod: Pod, decoder: Decoder[T]) -> T | None:
         """Return what the decoder makes of the pod of that name; None if there is none. Raises ClusterError."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-        retries, step = Retries(self._policy), Read()
-        while True:
-            await pause(step.wait)
-            reply = await self._client.attempt(self._get, path)
-            if reply.ok or isinstance(again := retries.again(Read, reply), Failed):
-                break
-            step = again
+        reply = await repeated(lambda: self._client.attempt(self._get, path), self._policy)
         if isinstance(reply, NoReply):
             raise reply
         if reply.status == 404:

@@ -12,7 +12,7 @@ from scheduler.api.reviews import AccessVerdict, TokenVerdict, User
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.http.client import Client
 from scheduler.kube.http.operations import CallLimit, Operation
-from scheduler.kube.http.retries import Meaning, RetryPolicy, meaning_of, pause
+from scheduler.kube.http.retries import RetryPolicy, repeated
 
 MAX_IN_FLIGHT: Final = 4
 
@@ -56,16 +56,10 @@ class Reviews:
 
     async def _create(self, operation: Operation, group: str, review: object) -> bytes:
         path, body = f"{group}/{operation.resource}", msgspec.json.encode(review)
-        failures = 0
-        while True:
-            outcome = await self._client.attempt(operation, path, body)
-            if outcome.ok:
-                return outcome.body
-            failures += 1
-            # A review changes nothing, so it is repeated also where the answer was lost.
-            if meaning_of(outcome) is Meaning.SETTLED or failures == REPETITIONS.tries:
-                raise ClusterError(f"{operation.resource}: {outcome.status or 'no answer'}: {outcome.message}")
-            await pause(REPETITIONS.wait(failures - 1, outcome.retry_after))
+        outcome = await repeated(lambda: self._client.attempt(operation, path, body), REPETITIONS)
+        if not outcome.ok:
+            raise ClusterError(f"{operation.resource}: {outcome.status or 'no answer'}: {outcome.message}")
+        return outcome.body
 
 
 class _TokenReview(msgspec.Struct):
