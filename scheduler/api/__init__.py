@@ -1,1 +1,1 @@
-"""Kubernetes objects as data: structs, quantities, selectors, tolerations. Pure: no I/O, no clock, no other room."""
+"""Kubernetes objects as data: structs, quantities, selectors, tolerations. Pure: no I/O, no clock, no other package."""

@@ -1,4 +1,4 @@
-"""What we read of certificates ourselves; all the rest is OpenSSL's."""
+"""Fields of certificates that we read ourselves; OpenSSL does everything else."""
 
 from cryptography import x509
 

@@ -18,7 +18,7 @@ Encoded: TypeAlias = bytes | bytearray | memoryview | msgspec.Raw
 """JSON."""
 
 QUICK_ERRORS: Final = (ValueError, RecursionError)
-"""What msgspec raises for data that it cannot read: its own errors, and UnicodeDecodeError, are ValueErrors."""
+"""The exceptions of msgspec for data that it cannot read: its own errors, and UnicodeDecodeError, are ValueErrors."""
 
 MAX_PROBLEM: Final = 500
 """Characters of an error's text: it may quote what it is about."""
@@ -47,7 +47,7 @@ class Decoder(Generic[T]):
         except msgspec.ValidationError as error:  # JSON, of another type
             raise Unreadable(error) from error
         except QUICK_ERRORS as error:
-            from scheduler.api.folding import fold  # loads numpy, which asking a running scheduler does without
+            from scheduler.api.folding import fold  # loads numpy, which a question to a running scheduler does without
 
             whole = bytes(data)
             folded = fold(whole)

@@ -46,7 +46,7 @@ class CapacityRequirements(Wire, frozen=True):
 
 
 class ExactRequest(Wire, frozen=True):
-    """What is requested: `exactly` that, or an alternative in `firstAvailable`, which has a name of its own.
+    """A request: `exactly` that, or an alternative in `firstAvailable`, which has a name of its own.
 
     Mode and count default as the API server fills them in.
     """
@@ -146,7 +146,7 @@ class DeviceCondition(Wire, frozen=True):
 
 
 class DeviceStatus(Wire, frozen=True):
-    """What a driver reports of a device that was allocated."""
+    """A driver's report about an allocated device."""
 
     driver: str = ""
     pool: str = ""

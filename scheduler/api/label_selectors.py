@@ -24,7 +24,7 @@ _Written: TypeAlias = tuple[tuple[tuple[str, str], ...], tuple[LabelSelectorRequ
 
 
 class Requirement(NamedTuple):
-    """What one label must be."""
+    """The requirement on one label."""
 
     key: str
     operator: str
@@ -45,7 +45,7 @@ class Selector(NamedTuple):
         return not self.requirements and not self.is_nothing
 
     def matches(self, labels: Mapping[str, str] | None) -> bool:
-        """Whether an object with these labels is selected. None stands for no labels."""
+        """Return whether an object with these labels is selected. None stands for no labels."""
         if self.is_nothing:
             return False
         labels = labels or {}

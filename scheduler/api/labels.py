@@ -1,4 +1,4 @@
-"""What a label key and a label value may look like.
+"""The syntax of label keys and label values.
 
 Rules and messages: k8s.io/apimachinery pkg/api/validate/content/kube.go (IsLabelKey, IsLabelValue) and dns.go
 (IsDNS1123Subdomain, IsDNS1123Label) at v0.36.3.

@@ -1,4 +1,4 @@
-"""Whose pods are: it decides what comes with a node, and what becomes of pods where their node goes."""
+"""Owners of pods: they decide which pods come with a node, and what happens to pods when their node goes."""
 
 import msgspec
 
@@ -19,13 +19,13 @@ def controller_of(pod: Pod) -> OwnerReference | None:
 
 
 def is_of_daemon_set(pod: Pod) -> bool:
-    """Whether it is bound to its node for ever."""
+    """Return whether it is bound to its node for ever."""
     owner = controller_of(pod)
     return owner is not None and owner.kind == "DaemonSet"
 
 
 def is_static(pod: Pod) -> bool:
-    """Whether it is the image of a pod that its kubelet has from a file: deleting it changes nothing."""
+    """Return whether it is the image of a pod that its kubelet has from a file: deleting it changes nothing."""
     owner = controller_of(pod)
     return owner is not None and owner.kind == "Node"
 

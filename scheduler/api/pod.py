@@ -108,7 +108,7 @@ class Pod(Wire, frozen=True, eq=False):
 
     @property
     def resources(self) -> PodResources:
-        """What it asks for, as scheduling counts it. Raises ValueError for a quantity that cannot be read."""
+        """Its requests, as scheduling counts them. Raises ValueError for a quantity that cannot be read."""
         resources = self._derived.resources
         if resources is None:
             resources = self._derived.resources = resources_of(self.spec, self.status)
@@ -181,7 +181,7 @@ class Pod(Wire, frozen=True, eq=False):
         return asks_the_same
 
     def takes_the_same_as(self, old: "Pod") -> bool:
-        """Whether `old` takes as much of its node. Raises ValueError for a quantity that cannot be read."""
+        """Return whether `old` takes as much of its node. Raises ValueError for a quantity that cannot be read."""
         a, b = self._derived, old._derived
         are_shared = a.resources is b.resources and a.host_ports is b.host_ports and a.storage is b.storage
         if are_shared and a.resources is not None and a.host_ports is not None and a.storage is not None:
@@ -189,7 +189,8 @@ class Pod(Wire, frozen=True, eq=False):
         return self.resources == old.resources and self.host_ports == old.host_ports and self.storage == old.storage
 
     def has_changed_raw(self, old: "Pod") -> bool:
-        """Whether `raw` differs from that of `old`, a version of the same pod, in more than version and status."""
+        """Return whether `raw` differs from that of `old`, a version of the same pod, in more than version and
+        status."""
         return self.raw_json != old.raw_json and _decisive(self.raw_json) != _decisive(old.raw_json)
 
     def bound_to(self, node: str) -> "Pod":
@@ -199,7 +200,7 @@ class Pod(Wire, frozen=True, eq=False):
 
     @property
     def reference(self) -> "Pod":
-        """What names it, and no more: to be kept when the pod, which may be large, is gone."""
+        """Its identity alone, to be kept when the pod, which may be large, is gone."""
         meta = self.metadata
         kept = ObjectMeta(
             name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version

@@ -30,7 +30,7 @@ class AffinityTerm(NamedTuple):
     def matches(
         self, namespace: str, labels: Mapping[str, str] | None, namespace_labels: Mapping[str, str] | None
     ) -> bool:
-        """Whether the term selects a pod of that namespace with these labels. None stands for no labels."""
+        """Return whether the term selects a pod of that namespace with these labels. None stands for no labels."""
         if namespace in self.namespaces or self.namespace_selector.matches(namespace_labels):
             return self.selector.matches(labels)
         return False
@@ -73,7 +73,7 @@ class AffinityTerms:
 
 
 NO_TERMS: Final = AffinityTerms()
-"""What most pods have; compare with `is`."""
+"""The value of most pods; compare with `is`."""
 
 
 def affinity_terms_of(affinity: Affinity | None, namespace: str) -> AffinityTerms:

@@ -8,7 +8,7 @@ import msgspec
 from scheduler.api.objects import ObjectMeta, PodSpec, Volume
 
 VolumeKey: TypeAlias = tuple[str, ...]
-"""What is the same for two pods that use the same claim, or the same disk in the same mode."""
+"""A key that is equal for two pods that use the same claim, or the same disk in the same mode."""
 
 READ_ONLY: Final = "ro"
 READ_WRITE: Final = "rw"

@@ -4,7 +4,7 @@ import signal
 
 
 def ending(code: int) -> str:
-    """What follows `it ended`: `with exit code 3`, or `by the signal SIGKILL` for the code -9 of a child."""
+    """The text that follows `it ended`: `with exit code 3`, or `by the signal SIGKILL` for the code -9 of a child."""
     if code >= 0:
         return f"with exit code {code}"
     try:

@@ -34,7 +34,7 @@ def parse_quantity(text: str | int | float) -> int:
 
 
 def is_plain(nanos: int) -> bool:
-    """Whether Go computes with this amount as with any number."""
+    """Return whether Go computes with this amount as with any number."""
     return 0 <= nanos <= PLAIN_MAX
 
 

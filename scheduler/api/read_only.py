@@ -1,7 +1,7 @@
 """Values that cannot be written to: what a plugin is handed is the scheduler's own, and shared by all profiles.
 
 Writing to one raises TypeError or AttributeError in the plugin, which is that plugin's error. It stops mistakes, not
-intent: whoever wants to write finds a way.
+intent: code that wants to write finds a way.
 """
 
 import inspect

@@ -17,7 +17,7 @@ KeyT = TypeVar("KeyT", bound=Hashable)
 ValueT = TypeVar("ValueT")
 
 ENTRY_BYTES: Final = 150
-"""What a dict takes for an entry, at worst, and the weight that is stored with it."""
+"""Bytes of a dict's entry, at worst, including the weight that is stored with it."""
 
 
 class RecentCache(Generic[KeyT, ValueT]):
@@ -26,7 +26,7 @@ class RecentCache(Generic[KeyT, ValueT]):
     every: ClassVar["WeakSet[RecentCache[Any, Any]]"] = WeakSet()
 
     def __init__(self, name: str, limit: int, weigh: Callable[[KeyT, ValueT], int] = weight_of) -> None:
-        """`limit` in bytes, as `weigh` tells them; `name` is the one in the metric `loadmaster_cache_bytes`."""
+        """`limit` in bytes, as `weigh` counts them; `name` is the one in the metric `loadmaster_cache_bytes`."""
         self.name = name
         self.limit = limit
         self._weigh = weigh

@@ -1,4 +1,4 @@
-"""What a pod asks of a node: resources as kube-scheduler counts them, and host ports.
+"""A pod's requests to a node: resources as kube-scheduler counts them, and host ports.
 
 Rules: k8s.io/component-helpers resource/helpers.go (PodRequests), pkg/scheduler/framework/types.go (Resource,
 calculateResource) and pkg/scheduler/util (GetHostPorts), all at v1.36.3 with their feature gates at the defaults.
@@ -33,7 +33,7 @@ Totals: TypeAlias = dict[str, Any]
 """Resource name → Amount."""
 
 DEFAULT_REQUESTS: Final[Mapping[str, str]] = {CPU: f"{DEFAULT_MILLI_CPU}m", MEMORY: str(DEFAULT_MEMORY)}
-"""What scoring assumes for a container that asks for no cpu or memory."""
+"""The requests that scoring assumes for a container without requests for cpu or memory."""
 
 overhead_of: Final = unguarded(PodSpec, "overhead")
 _requests_of: Final = unguarded(ResourceRequirements, "requests")
@@ -57,7 +57,7 @@ class PodResources(ReadOnlyStruct, frozen=True, gc=False):
     """Amounts of one pod: cpu in thousandths of a core, all others in units or bytes."""
 
     requests: Mapping[str, int]
-    """What fitting counts. Resources that scheduling does not know are left out."""
+    """The requests that Filter counts. Resources that scheduling does not know are left out."""
 
     non_zero_cpu: int
     """cpu for scoring: containers without a request count DEFAULT_MILLI_CPU."""
@@ -198,7 +198,7 @@ def host_ports_of(spec: PodSpec) -> tuple[HostPort, ...]:
 
 @lru_cache(maxsize=4096)
 def is_extended_resource(name: str) -> bool:
-    """Whether `name` is a resource that a device plugin or an administrator advertises."""
+    """Return whether `name` is a resource that a device plugin or an administrator advertises."""
     if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
         return False
     domain, _, short = f"requests.{name}".partition("/")
@@ -207,7 +207,7 @@ def is_extended_resource(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_scalar_resource(name: str) -> bool:
-    """Whether scheduling counts `name` besides cpu, memory, ephemeral storage and the number of pods."""
+    """Return whether scheduling counts `name`, in addition to cpu, memory, ephemeral storage and the number of pods."""
     return (
         is_extended_resource(name) or name.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in name
     )
@@ -234,7 +234,7 @@ def _summed(spec: PodSpec, amounts_of: Callable[[Container, bool], Totals]) -> T
     An init container runs alongside the sidecars that were started before it:
     https://github.com/kubernetes/enhancements/tree/master/keps/sig-node/753-sidecar-containers
 
-    `amounts_of` is also told whether a container goes on running: all do but the init containers that are no sidecars.
+    `amounts_of` also gets whether a container keeps running: all do except init containers that are not sidecars.
     """
     total: Totals = {}
     for container in spec.containers or ():
@@ -277,7 +277,7 @@ def _one_container(
 def _effective(
     status: PodStatus, wanted: Totals, actuated: ResourceList | None, allocated: ResourceList | None, read: _Read
 ) -> Totals:
-    """What an infeasible resize asks for no longer counts."""
+    """The requests of an infeasible resize no longer count."""
     largest = {} if _is_resize_infeasible(status) else dict(wanted)
     _raise_to(largest, _parsed(actuated, read))
     _raise_to(largest, _parsed(allocated, read))
@@ -302,12 +302,12 @@ def _is_resize_infeasible(status: PodStatus) -> bool:
 
 
 def reports_resources(status: PodStatus) -> bool:
-    """Whether a kubelet has reported what a pod has: only then its status can change what it asks for."""
+    """Return whether a kubelet has reported what a pod has: only then its status can change what it asks for."""
     return bool(status.container_statuses or status.init_container_statuses or status.resources)
 
 
 def _names_all(spec: PodSpec, names: Collection[str]) -> bool:
-    """Whether each container asks for all of these, if only for none of it."""
+    """Return whether each container asks for all of these, if only for none of it."""
     for containers in (spec.containers or (), spec.init_containers or ()):
         for container in containers:
             requests = _requests_of(container.resources) if container.resources is not None else None

@@ -12,7 +12,7 @@ PASSED_ON: Final = "X-Loadmaster-Authorization"
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who somebody is. Fields are named as in TokenReview's `status.user`."""
+    """A user. Fields are named as in TokenReview's `status.user`."""
 
     username: str = ""
     uid: str = ""

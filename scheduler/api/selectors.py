@@ -30,7 +30,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 class FieldProblem(NamedTuple):
-    """What is wrong, and where: `[0].matchExpressions[1].operator`."""
+    """The problem, and its path: `[0].matchExpressions[1].operator`."""
 
     path: str
     message: str
@@ -46,10 +46,10 @@ class LabelRequirement(NamedTuple):
     operator: str
     values: frozenset[str] = frozenset()
     number: int = 0
-    """What `Gt` and `Lt` compare with."""
+    """The number that `Gt` and `Lt` compare with."""
 
     def matches(self, value: str | None) -> bool:
-        """Whether a node may have this value of the label; None stands for a node without it."""
+        """Return whether a node may have this value of the label; None stands for a node without it."""
         operator = self.operator
         if operator == IN:
             return value in self.values
@@ -78,7 +78,7 @@ class FieldRequirement(NamedTuple):
     negated: bool
 
     def matches(self, name: str) -> bool:
-        """Whether it holds for the node of that name."""
+        """Return whether it holds for the node of that name."""
         return ((name if self.key == NODE_NAME_FIELD else "") == self.value) != self.negated
 
 
@@ -90,7 +90,7 @@ class SelectorTerm(NamedTuple):
     problems: tuple[FieldProblem, ...] = ()
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
-        """Whether a node with these labels and this name fulfils the term."""
+        """Return whether a node with these labels and this name fulfils the term."""
         if self.problems:
             return False
         # Plain loops: queueing hints call this a thousand times per second, and `all` costs more than the comparison.
@@ -126,7 +126,7 @@ def preferred_terms(terms: tuple[PreferredSchedulingTerm, ...]) -> tuple[Preferr
 
 
 def matches_any(terms: Iterable[SelectorTerm], labels: Mapping[str, str], name: str) -> bool:
-    """Whether a node matches one of the terms, as a required selector asks."""
+    """Return whether a node matches one of the terms, as a required selector asks."""
     return any(term.matches(labels, name) for term in terms)
 
 
@@ -146,7 +146,7 @@ def pod_selector_keys(pod: Pod) -> frozenset[str] | None:
 
 def _parsed_of(pod: Pod) -> "_Parsed | None":
     """Parse the required node affinity of a pod once: waiting pods are asked at every event of a node, and the cache
-    has no room for lists of thousands of values."""
+    cannot hold lists of thousands of values."""
     affinity, derived = pod.spec.affinity, pod._derived
     if affinity is None or affinity.node_affinity is None or affinity.node_affinity.required is None:
         return None
@@ -175,7 +175,7 @@ def _keys_of(terms: Iterable[SelectorTerm]) -> frozenset[str] | None:
 
 
 class _Parsed(NamedTuple):
-    """What is made of a required selector."""
+    """A required selector, parsed."""
 
     terms: tuple[SelectorTerm, ...]
     keys: frozenset[str] | None
@@ -189,7 +189,7 @@ _preferred: RecentCache[tuple[PreferredSchedulingTerm, ...], tuple[PreferredTerm
 
 
 def pod_selects(pod: Pod, labels: Mapping[str, str], name: str) -> bool:
-    """Whether a node fits a pod's nodeSelector and required node affinity.
+    """Return whether a node fits a pod's nodeSelector and required node affinity.
 
     Raises ValueError if no term of the affinity matches and one cannot be parsed.
     Rule: nodeaffinity.go (RequiredNodeAffinity.Match).

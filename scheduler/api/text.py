@@ -69,7 +69,7 @@ def to_json(value: Any) -> bytes:
 
 
 def _of_ours(value: Any) -> Any:
-    """What a struct keeps raw is written as it is; what is read-only, as though it were not."""
+    """Raw fields of structs are written as they are; read-only values as the ones behind them."""
     if isinstance(value, msgspec.Struct):
         return orjson.Fragment(msgspec.json.encode(value, enc_hook=plain))
     return plain(value)

@@ -24,7 +24,7 @@ _FEW: Final = 16
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether `toleration` covers `taint`. An empty effect covers every effect, an empty key every key.
+    """Return whether `toleration` covers `taint`. An empty effect covers every effect, an empty key every key.
 
     The operator is `Exists`, or `Equal` where it is empty; any other covers nothing.
     """
@@ -38,7 +38,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def is_tolerated(taint: Taint, tolerations: Iterable[Toleration] | None) -> bool:
-    """Whether any of a pod's tolerations covers `taint`."""
+    """Return whether any of a pod's tolerations covers `taint`."""
     for toleration in tolerations or ():  # noqa: SIM110 - `any` costs more than the comparison, and hints call this often
         if tolerates(toleration, taint):
             return True

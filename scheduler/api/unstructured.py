@@ -16,7 +16,7 @@ class Unstructured:
     """An object as the API server sends it, with its metadata read. Compared by identity; it cannot be written to.
 
     `metadata.managedFields` is left out: often half of an object, and scheduling does not need it. Of a resource of
-    which no plugin reads more than some parts, only these are kept, besides `metadata` itself.
+    which no plugin reads more than some parts, only these and `metadata` are kept.
     """
 
     __slots__ = ("_content", "_metadata")
@@ -46,7 +46,7 @@ class Unstructured:
         return cls(with_metadata.metadata, content)
 
     def keep_only(self, parts: Iterable[str]) -> None:
-        """Forget all but its kind and these parts, such as `spec.selector`. Only for whoever has just read it."""
+        """Forget all but its kind and these parts, such as `spec.selector`. Only for an object that was just read."""
         kept: dict[str, Any] = {key: self._content[key] for key in _KIND if key in self._content}
         for part in parts:
             _copy_part(self._content, kept, part.split("."))

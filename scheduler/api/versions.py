@@ -2,7 +2,7 @@
 
 
 def is_newer(version: str, other: str) -> bool:
-    """Whether a resource version is newer than another one of the same resource.
+    """Return whether a resource version is newer than another one of the same resource.
 
     Since KEP-5504 they are whole numbers of any length without leading zeros, and comparing them is allowed.
     """

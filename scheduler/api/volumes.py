@@ -178,7 +178,7 @@ class CSINodeSpec(Wire, frozen=True):
 
 
 class CSINode(Wire, frozen=True):
-    """What the CSI drivers of the node of the same name report."""
+    """The reports of the CSI drivers on the node of the same name."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: CSINodeSpec = CSINodeSpec()

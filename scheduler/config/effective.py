@@ -74,7 +74,7 @@ def write_effective(config: Config, known: KnownPlugins, path: str) -> None:
 
 class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
-        """What is there twice is written twice."""
+        """Repeated values are written each time, without YAML aliases."""
         return True
 
 

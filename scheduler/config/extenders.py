@@ -67,13 +67,13 @@ class Extender:
     """One webhook. A verb that is empty is not called."""
 
     url_prefix: str = ""
-    """Where it is. kube-scheduler starts without one too; then every call fails."""
+    """Its URL. kube-scheduler starts without one too; then every call fails."""
 
     filter_verb: str = ""
     preempt_verb: str = ""
     prioritize_verb: str = ""
     weight: int = 0
-    """What a node's score is multiplied with. More than 0 if there is a `prioritize_verb`."""
+    """The factor for a node's score. More than 0 if there is a `prioritize_verb`."""
 
     bind_verb: str = ""
     enable_https: bool = field(default=False, metadata={YAML: "enableHTTPS"})
@@ -92,7 +92,7 @@ class Extender:
 
     @property
     def name(self) -> str:
-        """Where it is, for all to see: a password in the address is left out."""
+        """Its URL for logs and messages, without a password."""
         parts = urlsplit(self.url_prefix)
         if parts.password is None:
             return self.url_prefix

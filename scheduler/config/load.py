@@ -20,7 +20,7 @@ _GROUP: Final = API_VERSION.partition("/")[0]
 _REMOVED_VERSIONS: Final = tuple(f"{_GROUP}/{v}" for v in ("v1alpha1", "v1alpha2", "v1beta1", "v1beta2", "v1beta3"))
 
 STRONG: Final = "loadmaster.podMaxInUnschedulablePodsSeconds"
-"""Path of the field whose deprecated flag counts beside a file, too."""
+"""Path of the field whose deprecated flag counts together with a file, too."""
 
 MAX_BYTES: Final = 1 << 20
 """Of a file: as much as a ConfigMap holds. It takes half a second to read, and a scheduler at work may have to."""
@@ -29,7 +29,7 @@ MAX_ALIASED: Final = 100_000
 """Bytes that aliases may stand for in a file."""
 
 MAX_PROBLEMS: Final = 100
-"""Problems of a file that are told; behind them it says how many more there are."""
+"""The number of problems of a file that are printed; a last line counts the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ConfigFile:
 
     text: str
     values: object
-    """What its one document has."""
+    """The content of its one document."""
 
 
 def load_config(
@@ -108,9 +108,9 @@ def _checked(file: ConfigFile, known_plugins: KnownPlugins, leader_election: Map
     try:
         return config_from_dict(file.values, known_plugins, leader_election)
     except ConfigError as error:
-        told, more = error.problems[:MAX_PROBLEMS], len(error.problems) - MAX_PROBLEMS
+        printed, more = error.problems[:MAX_PROBLEMS], len(error.problems) - MAX_PROBLEMS
         rest = [f"{file.source}: and {more} more problems"] if more > 0 else []
-        raise ConfigError([*with_lines(told, file.text, file.source), *rest]) from error
+        raise ConfigError([*with_lines(printed, file.text, file.source), *rest]) from error
 
 
 def values_of(text: str, source: str) -> object:
@@ -151,7 +151,7 @@ def config_from_dict(
 
 
 def load_plugins(values: object, known_plugins: KnownPlugins) -> None:
-    """Load what the configuration names beside the plugins that are known. Raises ConfigError."""
+    """Load the configuration's plugins in addition to the known ones. Raises ConfigError."""
     if isinstance(known_plugins, PluginRegistry):
         known_plugins.load(requested_plugins(values if isinstance(values, Mapping) else {}))
 

@@ -1,4 +1,4 @@
-"""What is accepted because kube-scheduler accepts it, but does nothing here, or nothing good."""
+"""Notes on settings that are accepted as in kube-scheduler, but have no effect, or no good one."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping

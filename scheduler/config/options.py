@@ -27,7 +27,7 @@ class RunOptions:
     """Path of a file into which to write the effective configuration, instead of scheduling."""
 
     shadow_of: str | None = None
-    """The name of another scheduler: decide about its pods, beside it, and write nothing."""
+    """The name of another scheduler: decide about its pods at the same time, and write nothing."""
 
     leader_election: Mapping[str, object] = field(default_factory=dict)
     """Fields of `leaderElection` that were given as flags, as a file spells them."""

@@ -1,4 +1,4 @@
-"""Where in a file a problem is: from the path of a field to its line.
+"""Places of problems in files: from the path of a field to its line.
 
 Files are read without lines, which only a file with a problem needs: then it is read once more, for the lines alone.
 """
@@ -15,7 +15,7 @@ from scheduler.config.yaml_reader import events_of
 from scheduler.framework.arguments import join
 
 MAX_PLACES: Final = 200_000
-"""Fields of a file whose lines are looked up; a problem behind these is told with the line of what it is part of."""
+"""Fields of a file whose lines are looked up; a problem further on is reported with the line of its parent."""
 
 MAX_LENGTH: Final = 500
 """Characters of a problem: a file may have a megabyte for a key."""

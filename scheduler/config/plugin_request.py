@@ -1,4 +1,4 @@
-"""What a configuration says of where plugins are: read before anything else of it, as the rest depends on them.
+"""A configuration's sources of plugins: read before everything else, as the rest depends on them.
 
 It is tolerant: what is not as it should be is left out here, and refused where the whole is read.
 """

@@ -1,4 +1,4 @@
-"""What of a configuration may change while the scheduler runs, and what counts from the next start only."""
+"""The settings that may change while the scheduler runs, and those that count from the next start only."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ServingOptions:
-    """Where and how health and metrics are served, and who may see them. Empty strings: not given."""
+    """How health and metrics are served, and to whom. Empty strings: not given."""
 
     secure_port: int = 10259
     """For HTTPS; 0 opens none."""
@@ -14,7 +14,7 @@ class ServingOptions:
     """An IP address; an unspecified one (0.0.0.0, ::) means all addresses of both families."""
 
     cert_dir: str = ""
-    """Where our own certificate is kept, if none is given. Empty: in memory."""
+    """The directory of our own certificate, if none is given. Empty: in memory."""
 
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
@@ -25,10 +25,11 @@ class ServingOptions:
     """IANA's names. Empty: Python's choice."""
 
     client_ca_file: str = ""
-    """Whose certificates identify clients. Empty: what the cluster says, see `authentication_skip_lookup`."""
+    """The authorities of clients' certificates. Empty: those of the cluster, see `authentication_skip_lookup`."""
 
     authentication_kubeconfig: str = ""
-    """Who asks about tokens. Empty: the service account of the pod this runs in; without one nobody is known."""
+    """The kubeconfig for TokenReviews. Empty: the service account of our pod; without one, every client is
+    anonymous."""
 
     authentication_skip_lookup: bool = False
     """Do not ask the cluster for its client CA."""
@@ -40,7 +41,8 @@ class ServingOptions:
     """Seconds for which an answer about a token is kept; 0: not at all."""
 
     authorization_kubeconfig: str = ""
-    """Who asks about rights. Empty: the service account of the pod this runs in; without one nobody has any."""
+    """The kubeconfig for SubjectAccessReviews. Empty: the service account of our pod; without one, nobody has
+    rights."""
 
     authorization_always_allow_paths: tuple[str, ...] = ("/healthz", "/readyz", "/livez")
     """Paths that need no rights; `*` at the end means all that begin so."""

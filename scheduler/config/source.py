@@ -1,4 +1,4 @@
-"""Where the configuration comes from: read at the start, and again whenever that may have changed.
+"""The source of the configuration: read at the start, and again whenever it may have changed.
 
 With it come the plugins that its files and modules have. Those are tried out in a process of their own first, which
 takes a while: a scheduler at work goes on meanwhile.
@@ -53,7 +53,7 @@ class ConfigurationSource:
             return self._load(file, registry)
 
     async def load_again(self, before: Registry) -> Loaded:
-        """Read everything anew; `before`: the plugins so far, of which files that have not changed stay loaded.
+        """Read everything again; `before`: the plugins so far, of which files that have not changed stay loaded.
 
         Raises ConfigError.
         """

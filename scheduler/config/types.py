@@ -29,7 +29,7 @@ _MODULE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
 
 
 def _default_for_zero(section: "LeaderElection | ClientConnection") -> None:
-    """Go cannot tell a zero in the file from a missing field, so kube-scheduler takes both for the default."""
+    """Go does not distinguish a zero in the file from a missing field, so kube-scheduler takes both for the default."""
     for setting in fields(section):
         value = getattr(section, setting.name)
         if not value and value is not False:
@@ -145,7 +145,7 @@ class LoadmasterSettings:
     """Pods about which the same extenders are asked at once. 1 is kube-scheduler's way: one after the other."""
 
     plugin_limits: tuple[PluginLimits, ...] = ()
-    """What plugins may take, and what happens to those that fail or lag often; `*` is the name of all others."""
+    """Limits of plugins, and actions against those that fail or are late often; `*` is the name of all others."""
 
     def problems(self) -> Problems:
         for key, seconds in (
@@ -214,7 +214,7 @@ class Config:
 
 
 def percentage_problem(percentage: int | None) -> str | None:
-    """What is wrong with a `percentageOfNodesToScore`, if anything."""
+    """The problem with a `percentageOfNodesToScore`, if any."""
     if percentage is None or 0 <= percentage <= 100:
         return None
     return invalid(percentage, "not in valid range [0-100]")

@@ -19,7 +19,7 @@ MAX_ALIASED: Final = 4_000_000
 """Bytes of JSON that aliases of a text may stand for, each time that they do: few lines can stand for billions."""
 
 _SIZE: Final = 4
-"""Bytes that a value takes in JSON besides its text: quotes or brackets, a comma."""
+"""Bytes that a value takes in JSON in addition to its text: quotes or brackets, a comma."""
 
 _EVENTS: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # PyYAML may have been built without libyaml
 _TAG: Final = "tag:yaml.org,2002:"
@@ -180,5 +180,5 @@ def _error(problem: str, event: yaml.Event) -> yaml.MarkedYAMLError:
 
 
 def _mark(event: yaml.Event) -> Any:
-    """Where the event starts. The stubs do not know that there always is a mark, and of which kind."""
+    """The start of the event. The stubs do not know that there always is a mark, and of which kind."""
     return event.start_mark

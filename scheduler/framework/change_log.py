@@ -1,4 +1,4 @@
-"""What changed since a reader last looked."""
+"""The changes since a reader last looked."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Generic, TypeVar

@@ -1,4 +1,4 @@
-"""What plugins write down about one pod in one scheduling cycle."""
+"""The plugins' notes about one pod in one scheduling cycle."""
 
 from typing import Any, Protocol, TypeVar, runtime_checkable
 

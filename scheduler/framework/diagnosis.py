@@ -79,7 +79,7 @@ class Diagnosis:
     pre_filter_message: str = ""
     post_filter_message: str = ""
     victims: Sequence[Pod] = ()
-    """Who has to go for the room that PostFilter makes."""
+    """The victims of the preemption that PostFilter has chosen."""
     node_to_status: Mapping[str, Status] = field(default_factory=dict)
 
     def add(self, status: Status, nodes: int) -> None:

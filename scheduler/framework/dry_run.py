@@ -44,7 +44,7 @@ class Reprieves(Protocol):
 
     @property
     def refused(self) -> BoolColumn:
-        """Where no pod's leaving would do."""
+        """The rows where even removing all pods would not help."""
 
     @property
     def victims(self) -> Int64Column:
@@ -77,10 +77,10 @@ class DryRun(Protocol):
         """Begin with one node, as it is now. Raises PluginError."""
 
     def simulate_all(self, rows: Rows) -> Reprieves | None:
-        """Judge `rows`, each with a pod of lower priority, all at once; None if only `simulate` can."""
+        """Simulate `rows`, each with a pod of lower priority, all at once; None if only `simulate` can."""
 
     def only_singly(self, rows: Rows) -> BoolColumn:
-        """Which of `rows` need `simulate` even where `simulate_all` judges the others."""
+        """Which of `rows` need `simulate` even where `simulate_all` covers the others."""
 
 
 class DryRuns(Protocol):

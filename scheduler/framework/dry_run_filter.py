@@ -1,4 +1,4 @@
-"""What a Filter plugin can do to make dry runs quick: see dry_run.py.
+"""The interface by which a Filter plugin makes dry runs quick: see dry_run.py.
 
 `DryRunFilter` is for plugins whose answer depends on the pods of the node and on nothing else that changes with them.
 All other plugins are asked by `filter_nodes` or `filter` on a table that is changed and changed back, unless they sign
@@ -34,7 +34,7 @@ class SimulatedNode(Protocol):
 class SimulatedNodes(Protocol):
     """Many nodes at once, as one plugin sees them. It begins without the pods of lower priority.
 
-    A node with nominated pods is judged twice, with them and without; it must be right both times.
+    A node with nominated pods is evaluated twice, with them and without; it must be right both times.
     """
 
     def codes(self) -> Int32Column:
@@ -59,7 +59,7 @@ class LowerPods(Protocol):
 
 
 class BulkSimulator(ABC):
-    """What `DryRunFilter.simulator` returns if the plugin can also simulate many nodes at once."""
+    """The result of `DryRunFilter.simulator` if the plugin can also simulate many nodes at once."""
 
     @abstractmethod
     def __call__(self, row: int) -> SimulatedNode:

@@ -4,7 +4,7 @@ SchedulerError
 ├── ConfigError        something the user wrote is wrong: report every problem, exit 2
 ├── PluginError        a plugin raised or broke its contract: this pod backs off, the others go on
 │   └── WrongAnswer    it answered what its extension point does not allow
-├── AttemptFailed      a plugin says that the pod, or what it names, cannot be judged: the same, but no fault
+├── AttemptFailed      a plugin says that the pod, or what it names, cannot be evaluated: the same, but no fault
 └── ClusterError       the API server and we disagree
     ├── BindRejected   it refused the binding for good: forget the assumption, requeue the pod
     └── ApiError       it did not do what a plugin asked: the plugin decides what that means
@@ -50,7 +50,7 @@ class WrongAnswer(PluginError):
 
 
 class AttemptFailed(SchedulerError, ValueError):
-    """What a plugin raises if the attempt cannot go on for what the pod is, or an object that it depends on.
+    """Raised by a plugin if the attempt cannot continue because of the pod, or of an object that it depends on.
 
     The text is for the pod's owner. Unlike any other exception it is no fault: it goes into no log, and counts against
     no plugin. It is kube-scheduler's status Error. A ValueError, as the functions that read what others wrote raise.

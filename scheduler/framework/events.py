@@ -1,4 +1,4 @@
-"""What happened in the cluster, in the words with which plugins say what could help a pod they refused."""
+"""Cluster events, by which plugins say what could help a pod that they refused."""
 
 from collections.abc import Callable, Hashable
 from enum import Enum, IntFlag
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Action(IntFlag):
-    """What happened to an object; kube-scheduler's ActionType."""
+    """The change of an object; kube-scheduler's ActionType."""
 
     ADD = 1 << 0
     DELETE = 1 << 1
@@ -73,7 +73,8 @@ class ClusterEvent(msgspec.Struct, frozen=True, gc=False):
         return self.custom_label or self.resource + _spelled(self.action)
 
     def matches(self, happened: "ClusterEvent") -> bool:
-        """Whether `happened` is one of the events that this pattern names. `Pod` covers both its special cases."""
+        """Return whether `happened` is one of the events that this pattern names. `Pod` covers both its special
+        cases."""
         if self.resource not in (ANY, happened.resource) and not (
             self.resource == POD and happened.resource in (ASSIGNED_POD, UNSCHEDULABLE_POD)
         ):
@@ -127,7 +128,7 @@ def on(
 
 
 ALL_EVENTS: Final = ClusterEvent(ANY, Action.ALL, "WildCardEvent")
-"""What a plugin registers for that does not say what could help."""
+"""The events of a plugin that does not say what could help."""
 
 ASSIGNED_POD_ADD: Final = ClusterEvent(ASSIGNED_POD, Action.ADD)
 ASSIGNED_POD_UPDATE: Final = ClusterEvent(ASSIGNED_POD, Action.UPDATE_OTHER)

@@ -1,4 +1,4 @@
-"""What `scheduler.framework` offers to plugin authors, name by name."""
+"""The names that `scheduler.framework` offers to plugin authors."""
 
 from scheduler.api.objects import Node as Node
 from scheduler.api.objects import Taint as Taint

@@ -1,4 +1,4 @@
-"""What a PostFilter plugin asks extenders: which of the candidates for a preemption they agree to, with which victims.
+"""The request of a PostFilter plugin to extenders: which candidates for a preemption they accept, with which victims.
 
 Rule: callExtenders in pkg/scheduler/framework/preemption/preemption.go at v1.36.3.
 """

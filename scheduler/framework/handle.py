@@ -1,4 +1,4 @@
-"""What the scheduler offers to its plugins. The roles are Protocols here and implemented in upper rooms."""
+"""The scheduler's services for its plugins. The roles are Protocols, implemented in upper packages."""
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -71,7 +71,7 @@ class WaitingPod(Protocol):
         """Refuse the pod in the name of `plugin`; say whether it was still on hold."""
 
     def preempt(self, plugin: str, message: str) -> bool:
-        """Take the pod's room away in the name of `plugin`; say whether it was still on hold."""
+        """Reject the waiting pod in the name of `plugin`; return whether it was still waiting."""
 
 
 class WaitingPods(Protocol):
@@ -334,4 +334,4 @@ class Handle:
     api: ApiWriter = field(default_factory=NoWrites)
     reader: Reader = field(default_factory=NoReads)
     shared: Shared = field(default_factory=Shared)
-    """What plugins share with those of other profiles, as kube-scheduler's SharedDRAManager."""
+    """Objects that plugins share with those of other profiles, as kube-scheduler's SharedDRAManager."""

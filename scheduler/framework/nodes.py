@@ -41,7 +41,7 @@ class Aspect(IntFlag):
     STARTS = 1 << 10
     """Which pods are on the node, with what they ask for, their priorities and when they started."""
     EXTERNAL = 1 << 11
-    """What plugins know of the node from elsewhere, as metrics. They say when it changes: `handle.columns.mark`."""
+    """Facts about the node from other sources, such as metrics. They say when it changes: `handle.columns.mark`."""
 
 
 class ImageState(Protocol):

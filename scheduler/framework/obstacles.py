@@ -1,7 +1,7 @@
-"""What a plugin says of a node that it refused, when somebody asks: facts, and what would help.
+"""A plugin's explanation of a refusal: facts, and remedies.
 
-A decision needs no more than a reason. Whoever asks why a pod is pending wants to know which taint, how much memory is
-missing, whose port it is; and what to change. None of this runs in a decision.
+A decision needs no more than a reason. A user who asks why a pod is pending wants to know which taint, how much
+memory is missing, whose port it is; and what to change. None of this runs in a decision.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,13 +30,13 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What would remove an obstacle. Whether it does is found out by deciding again."""
+    """A change that may remove an obstacle. The engine tries it out by deciding again."""
 
     text: str
     """In the imperative, without a full stop: `tolerate dedicated=gpu:NoSchedule`."""
 
     changes: tuple[Change, ...]
-    """What it makes of the pod. A remedy that changes the cluster otherwise than by `node` has here what comes to the
+    """The change of the pod. A remedy that changes the cluster otherwise than by `node` has here what comes to the
     same for this node.
     """
 
@@ -44,7 +44,7 @@ class Remedy:
     """The command that changes the cluster; empty if the pod is to be changed."""
 
     node: Callable[[Node], Node] | None = None
-    """What the command makes of the node; None if the pod is to be changed."""
+    """The node after the command; None if the pod is to be changed."""
 
 
 class Shortage(NamedTuple):
@@ -53,7 +53,7 @@ class Shortage(NamedTuple):
     resource: str
     missing: int
     wanted: int
-    """What the pod asks for."""
+    """The pod's request."""
 
     when_empty: int = 0
     """How much would be missing without any pod on the node."""
@@ -64,14 +64,15 @@ class Obstacle:
     """One thing that keeps a pod off a node."""
 
     fact: str
-    """What is the matter, without the node's name, so that equal obstacles of many nodes are told once."""
+    """The fact, without the node's name, so that equal obstacles of many nodes are reported once."""
 
     remedies: tuple[Remedy, ...] = ()
     shortage: Shortage | None = None
-    """Amounts differ from node to node; the fact of a shortage is told from it."""
+    """Amounts differ from node to node; the fact of a shortage is derived from it."""
 
     example: str = ""
-    """What differs from node to node, such as the name of a pod in the way. Told of the first node of a group only."""
+    """A detail that differs from node to node, such as the name of a pod in the way. Shown for the first node of a
+    group."""
 
     is_of_domain: bool = False
     """Whether it is a matter of the zone, or of another group of nodes: one more node like this would have it, too."""

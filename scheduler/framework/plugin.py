@@ -9,7 +9,7 @@ the configuration file and nothing else. What it needs from the scheduler comes 
     made from its arguments ─► problems() ─► start(handle) ─► events_to_register() ─► pods … ─► stop()
 
 A configuration that is only checked goes no further than `problems`. When it is loaded again while the scheduler
-runs, a profile that is as before keeps its plugins. Of one that has changed, all plugins are made anew:
+runs, a profile that is as before keeps its plugins. All plugins of a changed profile are constructed again:
 
     the old one's kept() ─► the new one's take_over(), after its start ─► pods … ─► the old one's stop()
 
@@ -47,7 +47,7 @@ WAIT_SECONDS: Final = 60.0
 
 
 class Write(NamedTuple):
-    """What a plugin does to objects of a resource through `handle.api`."""
+    """The verbs that a plugin uses on a resource through `handle.api`."""
 
     resource: str
     """As events name it; with `subresource`, only that part of it."""
@@ -59,16 +59,16 @@ class Write(NamedTuple):
 
 
 class Plugin(ABC):
-    """What every plugin has."""
+    """The base of all plugins."""
 
     name: ClassVar[str]
     """Its name in the configuration, in metrics and in messages."""
 
     reads: ClassVar[Sequence[str]] = ()
-    """Resources whose objects it looks up with `handle.objects`, besides those that its events name."""
+    """Resources whose objects it looks up with `handle.objects`, in addition to those that its events name."""
 
     parts: ClassVar[Mapping[str, Sequence[str]]] = {}
-    """Resource → all that it reads of its objects besides their metadata, such as `("spec.selector",)`.
+    """Resource → the fields that it reads in addition to the metadata, such as `("spec.selector",)`.
 
     For resources without a struct: if all plugins that name one say what they read, the rest takes no memory. Of
     those that are left out here it reads everything.
@@ -78,7 +78,7 @@ class Plugin(ABC):
     """Whether it reads `pod.raw` or `pod.annotations`. Then all pods are kept as JSON, too, some KB each."""
 
     writes: ClassVar[Sequence[Write]] = ()
-    """What it changes with `handle.api`. Permissions follow from it."""
+    """The resources that it writes with `handle.api`. Permissions follow from it."""
 
     def start(self, handle: Handle) -> None:  # noqa: B027  most plugins need nothing
         """Take what the scheduler offers: called once, before anything else is asked of the plugin.
@@ -122,7 +122,7 @@ class PreEnqueuePlugin(Plugin):
 class QueueSortPlugin(Plugin):
     @abstractmethod
     def less(self, a: QueuedPod, b: QueuedPod) -> bool:
-        """Whether `a` is to be tried before `b`."""
+        """Return whether `a` is to be tried before `b`."""
 
     def sort_key(self, queued: QueuedPod) -> Any:
         """Return a value that orders like `less`; one that is cheap to compare makes a quick queue."""
@@ -153,7 +153,7 @@ class SignPlugin(Plugin):
     """
 
     aspects: ClassVar[Aspect]
-    """What Filter and Score read of a node, besides the pod."""
+    """The aspects of a node that Filter and Score read, in addition to the pod."""
 
     signs_spec: ClassVar[bool] = False
     """Whether `sign` reads only the pod's spec, except the names of volumes whose source is not decoded, and its
@@ -235,7 +235,7 @@ class PostFilterResult:
     nominated_node_name: str
 
     victims: Sequence[Pod] = ()
-    """The pods that have to go for it: told to whoever asks, and no decision depends on it."""
+    """The victims, for explanations; no decision depends on them."""
 
 
 class PostFilterPlugin(Plugin):
@@ -305,7 +305,7 @@ class PermitWait:
     timeout: float
 
     message: str = ""
-    """What the pod waits for, for people: `2 of 3 pods of the gang have a node`."""
+    """The reason why the pod waits, for people: `2 of 3 pods of the gang have a node`."""
 
 
 class PermitPlugin(Plugin):

@@ -1,7 +1,7 @@
 """How plugins see the pods on nodes: how many of them match, on each node, without a look at any single pod.
 
-All pods count that are bound or assumed, whichever scheduler placed them, also on rows that are no node (`in_use` of
-NodeColumns tells).
+All bound or assumed pods of all schedulers count, also on rows that are not nodes (see `in_use` of
+NodeColumns).
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,7 +64,7 @@ class PodIndex(Protocol):
         """The same, to be summed over topologies as well. Read it, never keep it."""
 
     def has_terms(self, weights: TermWeights) -> bool:
-        """Whether any pod on a row has a term of these kinds with a topology key that any node has."""
+        """Return whether any pod on a row has a term of these kinds with a topology key that any node has."""
 
     def terms_towards(
         self, weights: TermWeights, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
@@ -72,5 +72,5 @@ class PodIndex(Protocol):
         """The terms of pods on nodes that select a pod of that namespace with these labels.
 
         For each topology key that any node has: what they count on each row, added up. Read it, never keep it. It is
-        stored for all pods that no term can tell apart, so that the number of terms does not matter.
+        stored for all pods that no term distinguishes, so that the number of terms does not matter.
         """

@@ -52,7 +52,7 @@ class QueuedPod:
 
 
 class _Shown:
-    """What `shown` returns."""
+    """The result of `shown`."""
 
     __slots__ = ("_queued",)
 

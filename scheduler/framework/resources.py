@@ -4,7 +4,7 @@
     storage.k8s.io/StorageClass    kube-scheduler's own names: the table below
     budgets.v1.example.com         anything else: plural, version, group
 
-The union of what the enabled plugins name is what the scheduler watches, besides pods and nodes.
+The union of what the enabled plugins name is what the scheduler watches, in addition to pods and nodes.
 """
 
 import re
@@ -60,12 +60,12 @@ class ApiResource(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where all objects of it are listed."""
+        """The path at which all of its objects are listed."""
         return f"{self.version_path}/{self.plural}"
 
     @property
     def version_path(self) -> str:
-        """Where the API server lists the resources of this version of the group."""
+        """The path at which the API server lists the resources of this version of the group."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
 
@@ -120,7 +120,7 @@ _USUAL_VERSION: Final = re.compile(r"v\d+(?:(?:alpha|beta)\d+)?")
 
 
 def struct_of(name: str) -> type[Any]:
-    """What objects of this event resource are decoded into."""
+    """The type into which objects of this event resource are decoded."""
     return STRUCTS.get(name, Unstructured)
 
 
@@ -184,7 +184,7 @@ def written_resource(name: str) -> ApiResource:
 
 
 def read_raw_pods(plugins: Iterable[Plugin | type[Plugin]]) -> bool:
-    """Whether any of the plugins reads pods as JSON."""
+    """Return whether any of the plugins reads pods as JSON."""
     return any(plugin.reads_raw_pods for plugin in plugins)
 
 

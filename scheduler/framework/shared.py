@@ -1,4 +1,4 @@
-"""What plugins of one scheduler share across its profiles."""
+"""Objects that plugins of one scheduler share across its profiles."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

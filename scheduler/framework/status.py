@@ -1,4 +1,4 @@
-"""What a plugin answers. `None` is success everywhere; a refusal is a value, a fault is an exception."""
+"""A plugin's answer. `None` is success everywhere; a refusal is a value, a fault is an exception."""
 
 from enum import IntEnum
 from typing import Final
@@ -43,7 +43,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
 
     code: Code
     reasons: tuple[str, ...] = ()
-    """What the pod's owner reads in the FailedScheduling event, counted over the nodes."""
+    """The text in the FailedScheduling event, counted over the nodes."""
 
     plugin: str = ""
     """The plugin that answered; the framework fills it in."""

@@ -48,6 +48,6 @@ class StoredColumns(Protocol):
     def forget(self) -> None:
         """Drop everything that is stored for the profile, signatures of pods and answers of other plugins included.
 
-        For a plugin that signs, when something changed that its answers depend on besides the pod and the aspects of
-        nodes. That has to be rare: the next decisions are as slow as the first.
+        For a plugin that signs, when something changed that its answers depend on in addition to the pod and the
+        aspects of nodes. That has to be rare: the next decisions are as slow as the first.
         """

@@ -1,4 +1,4 @@
-"""What went wrong in a plugin's code, and where: for its author, without the frames of the scheduler."""
+"""Tracebacks of plugins' code for their authors, without the frames of the scheduler."""
 
 import traceback
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _ENGINE: Final = str(Path(__file__).parents[1]) + "/"
 
 
 def text_of(error: BaseException) -> str:
-    """What an error says, in MAX_TEXT characters; its code is the plugin's, too."""
+    """The text of an error, in MAX_TEXT characters; computing it runs the plugin's code, too."""
     try:
         text = str(error)
     except BaseException as another:  # noqa: BLE001  the plugin's own code
@@ -69,7 +69,7 @@ def authors_frames(trace: TracebackType | None) -> TracebackType | None:
 
 
 def is_engine(code: CodeType) -> bool:
-    """Whether code is the scheduler's, and no plugin's."""
+    """Return whether code is the scheduler's, and no plugin's."""
     return code.co_filename.startswith(_ENGINE)
 
 

@@ -11,14 +11,14 @@ class RowChanges(Protocol):
 
     @property
     def position(self) -> int:
-        """Where a reader who has seen everything stands."""
+        """The position of a reader who has seen everything."""
 
     def since(self, position: int) -> Sequence[int] | None:
         """Return the rows that changed after `position`, with repeats; None if it could be any."""
 
 
 class VolumeIndex(Protocol):
-    """The claims and disks that pods on nodes use; also on rows that are no node (`in_use` of NodeColumns tells)."""
+    """The claims and disks that pods on nodes use; also on rows that are not nodes (see `in_use` of NodeColumns)."""
 
     @property
     def changes(self) -> RowChanges:
@@ -31,4 +31,4 @@ class VolumeIndex(Protocol):
         """Return how many volumes the pods of a row have, one that two pods use counted twice; also in a what-if."""
 
     def has_odd_pods(self, row: int) -> bool:
-        """Whether a pod of a row has volumes that are not `regular` (PodStorage); also within a what-if."""
+        """Return whether a pod of a row has volumes that are not `regular` (PodStorage); also within a what-if."""
