@@ -48,7 +48,7 @@ nodes = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     node=nodes,
     tainted=st.booleans(),
@@ -194,7 +194,7 @@ class OneByOne:
 nominations = st.lists(st.tuples(requests, st.integers(-1, 1), st.booleans()), max_size=3)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     node=nodes,
     wanted=requests,
