@@ -110,10 +110,10 @@ class Cluster:
 
     def create_namespace(self, name: str) -> None:
         """Create a namespace and return when pods can be created in it."""
-        self.kubectl("create", "namespace", name)
-        if self.has_controllers:  # until the service account exists, pods are refused
-            arguments = ("get", "serviceaccount", "default", f"--namespace={name}", "--ignore-not-found")
-            wait_until(lambda: self.kubectl(*arguments), 60, f"the default service account of {name}")
+        with self.client() as api:
+            api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            if self.has_controllers:  # until the service account exists, pods are refused
+                wait_until(lambda: api.list("ServiceAccount", name), 60, f"the default service account of {name}")
 
     def client(self, user: str = "admin") -> Client:
         """A client for plain functions; a context manager."""
