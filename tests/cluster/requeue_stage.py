@@ -15,6 +15,7 @@ from tests.controlplane import Client, a_node, a_pod, condition, is_ready, wait_
 from tests.controlplane.client import Object
 
 REPETITIONS: Final = 3
+"""At most: where the first time is within `MEDIAN_LIMIT`, it is enough."""
 
 MEDIAN_LIMIT: Final = 0.3
 """Seconds from an event to the bind. A flush would take 30 s or more, and the backoff of a second attempt 2 s."""
@@ -79,6 +80,8 @@ class Stage:
             event()
             times.append(self.watch.bound_at(uid, timeout=60) - sent)
             self.clear()
+            if times[0] <= MEDIAN_LIMIT:
+                break
         self._timings.check(what)
 
     def node(self, cpu: str = "4", **wishes: Any) -> str:

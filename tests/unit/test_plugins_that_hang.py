@@ -54,15 +54,18 @@ COMMANDS = {
     "check": ["config", "check", "config.yaml"],
 }
 FAULTS = {
-    "loops": ("start(self, handle):\n        while True: pass", "has not come back for 1 s while it was made"),
-    "loops in C": ("start(self, handle):\n        sum(iter(int, 1))", "has not come back for 1 s while it was made"),
-    "waits": ("start(self, handle):\n        threading.Event().wait()", "has not come back for 1 s while it was made"),
+    "loops": ("start(self, handle):\n        while True: pass", "has not come back for 0.5 s while it was made"),
+    "loops in C": ("start(self, handle):\n        sum(iter(int, 1))", "has not come back for 0.5 s while it was made"),
+    "waits": (
+        "start(self, handle):\n        threading.Event().wait()",
+        "has not come back for 0.5 s while it was made",
+    ),
     "catches all": (
         "start(self, handle):\n        while True:\n            try: forever()\n            except BaseException: pass",
-        "has not come back for 1 s while it was made",
+        "has not come back for 0.5 s while it was made",
     ),
-    "loops when made": ("__init__(self):\n        forever()", "has not come back for 1 s while it was made"),
-    "loops at stop": ("stop(self):\n        forever()", "has not come back for 1 s while it was made"),
+    "loops when made": ("__init__(self):\n        forever()", "has not come back for 0.5 s while it was made"),
+    "loops at stop": ("stop(self):\n        forever()", "has not come back for 0.5 s while it was made"),
     "exits": ("start(self, handle):\n        os._exit(0)", "it ends the program, with os._exit, while plugins are"),
     "crashes": (
         "start(self, handle):\n        import ctypes; ctypes.string_at(0)",
@@ -82,7 +85,7 @@ def prepare(directory: Path, method: str) -> None:
 
 @pytest.fixture(autouse=True)
 def _begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "START_SECONDS", 1.0)
+    monkeypatch.setattr(trial, "START_SECONDS", 0.5)
     monkeypatch.chdir(tmp_path)
 
 

@@ -1,7 +1,7 @@
 """What a plugin says without end costs the pod that it is about: no exit of the program passes all of it on.
 
-Each extension point, found by reflection, says ten million characters, hostile ones among them, in each way that there
-is: as a reason, as a million reasons, as another reason for each node, in what it raises, in an answer of a wrong type.
+Each extension point, found by reflection, says a million characters, hostile ones among them, in each way that there
+is: as a reason, as a hundred thousand of them, as another one for each node, in what it raises, in a wrong answer.
 """
 
 import inspect
@@ -36,7 +36,7 @@ from tests.unit.serve.page.test_live import live_of, opened
 
 MARK: Final = "zqmark"
 HOSTILE: Final = f"\ud800{MARK}\x00\x1b[31m\r\n2026-01-31T12:00:00.000Z INFO Successfully bound \u202e\u2028</script>"
-LONG: Final = HOSTILE + "x" * 10_000_000
+LONG: Final = HOSTILE + "x" * 1_000_000
 
 MAX_LINE: Final = 4 * MAX_MESSAGE * 6
 """Characters of a log line: its message, its fields and a traceback, spelled out."""
@@ -72,11 +72,11 @@ def a_reason(args: tuple[Any, ...]) -> str:
 
 WAYS: Final[Mapping[str, Callable[[tuple[Any, ...]], Any]]] = {
     "a reason": lambda args: fw.unresolvable(a_reason(args)),
-    "a million reasons": lambda _: fw.unschedulable(*(f"{MARK} {number}" for number in range(1_000_000))),
+    "a hundred thousand reasons": lambda _: fw.unschedulable(*(f"{MARK} {number}" for number in range(100_000))),
     "an error's reason": lambda args: fw.Status(Code.ERROR, (a_reason(args),), LONG),
     "what it raises": raising(lambda: ValueError(LONG)),
     "what it says of the pod": raising(lambda: fw.AttemptFailed(LONG)),
-    "the type that it raises": raising(lambda: type(f"Odd{'x' * 10_000_000}", (Exception,), {})("no")),
+    "the type that it raises": raising(lambda: type(f"Odd{'x' * 1_000_000}", (Exception,), {})("no")),
     "what it waits for": lambda _: fw.PermitWait(600.0, LONG),
     "a wrong answer": lambda _: LONG,
 }
