@@ -15,7 +15,7 @@ from scheduler.api.quantity import NANO, parse_quantity, to_milli, to_value
 from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, pod_limits, pod_requests
 from scheduler.api.spelling import spelled
 from scheduler.framework.field_errors import invalid
-from scheduler.simulate.apiserver.validation import shown
+from scheduler.simulate.apiserver.validation import short
 from scheduler.simulate.files.objects import reworded, without_null
 from scheduler.simulate.other_objects import OtherObject
 
@@ -162,7 +162,7 @@ def _read(amounts: ResourceList | None, path: str) -> dict[str, int]:
             read[name] = parse_quantity(text)
         except ValueError:
             raise Unreadable(
-                f"{path}[{name}]: {invalid(shown(text), 'not a quantity such as 500m or 1.5Gi')}"
+                f"{path}[{name}]: {invalid(short(text), 'not a quantity such as 500m or 1.5Gi')}"
             ) from None
     return read
 

@@ -1,4 +1,4 @@
-"""Pods and nodes that no API server would store, as far as it decides where pods go.
+"""Validation of pods and nodes, as far as it decides where pods go.
 
 Rules: ValidatePodSpec and ValidateNode in pkg/apis/core/validation/validation.go at v1.36.3. The many others, such as
 the form of names or mounts of volumes that there are not, are left to `kubectl apply --dry-run=server`.
@@ -36,8 +36,8 @@ from scheduler.framework.field_errors import duplicate, invalid, not_supported, 
 Problems = Iterator[tuple[str, str]]
 """Path of a field, message."""
 
-MAX_SHOWN: Final = 100
-"""Characters of a value that a message shows."""
+MAX_LENGTH: Final = 100
+"""Characters of a value in a message."""
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _OPERATORS: Final = ("Equal", "Exists", "Lt", "Gt")
@@ -80,12 +80,12 @@ def node_problems(node: Node) -> Problems:
         if not taint.effect:
             yield f"spec.taints[{index}].effect", required()
         elif taint.effect not in _EFFECTS:
-            yield f"spec.taints[{index}].effect", not_supported(shown(taint.effect), _EFFECTS)
+            yield f"spec.taints[{index}].effect", not_supported(short(taint.effect), _EFFECTS)
 
 
-def shown(value: Any) -> Any:
-    """Return the value as a message shows it: long ones are cut."""
-    return f"{value[:MAX_SHOWN]}…" if isinstance(value, str) and len(value) > MAX_SHOWN else value
+def short(value: Any) -> Any:
+    """Return the value as it stands in a message: long ones are cut."""
+    return f"{value[:MAX_LENGTH]}…" if isinstance(value, str) and len(value) > MAX_LENGTH else value
 
 
 def _container_problems(path: str, container: Container) -> Problems:
@@ -95,7 +95,7 @@ def _container_problems(path: str, container: Container) -> Problems:
         if not 0 <= port.host_port <= 65535:
             yield f"{path}.ports[{index}].hostPort", invalid(port.host_port, "must be between 0 and 65535")
         if port.protocol not in _PROTOCOLS:
-            yield f"{path}.ports[{index}].protocol", not_supported(shown(port.protocol), _PROTOCOLS)
+            yield f"{path}.ports[{index}].protocol", not_supported(short(port.protocol), _PROTOCOLS)
 
 
 def _amount_problems(path: str, resources: ResourceRequirements) -> Problems:
@@ -110,18 +110,18 @@ def _quantity_problems(path: str, resources: ResourceList | None) -> Problems:
     for name, text in (resources or {}).items():
         try:
             if parse_quantity(text) < 0:
-                yield f"{path}[{shown(name)}]", invalid(shown(text), "must be greater than or equal to 0")
+                yield f"{path}[{short(name)}]", invalid(short(text), "must be greater than or equal to 0")
         except ValueError:
-            yield f"{path}[{shown(name)}]", invalid(shown(text), "not a quantity such as 500m or 1.5Gi")
+            yield f"{path}[{short(name)}]", invalid(short(text), "not a quantity such as 500m or 1.5Gi")
 
 
 def _toleration_problems(path: str, toleration: Toleration) -> Problems:
     if toleration.operator not in ("", *_OPERATORS):
-        yield f"{path}.operator", not_supported(shown(toleration.operator), _OPERATORS[:2])
+        yield f"{path}.operator", not_supported(short(toleration.operator), _OPERATORS[:2])
     elif not toleration.key and toleration.operator != "Exists":
         yield f"{path}.operator", invalid(toleration.operator, "must be Exists when `key` is empty")
     if toleration.effect not in ("", *_EFFECTS):
-        yield f"{path}.effect", not_supported(shown(toleration.effect), _EFFECTS)
+        yield f"{path}.effect", not_supported(short(toleration.effect), _EFFECTS)
 
 
 def _node_affinity_problems(affinity: NodeAffinity) -> Problems:
@@ -136,7 +136,7 @@ def _node_affinity_problems(affinity: NodeAffinity) -> Problems:
             for j, field in enumerate(term.match_fields or ()):
                 if field.key != NODE_NAME_FIELD:
                     detail = "not a valid field selector key"
-                    yield f"{at}.nodeSelectorTerms[{i}].matchFields[{j}].key", invalid(shown(field.key), detail)
+                    yield f"{at}.nodeSelectorTerms[{i}].matchFields[{j}].key", invalid(short(field.key), detail)
     yield from _weight_problems(f"{path}.{_PREFERRED}", [each.weight for each in affinity.preferred or ()])
     for problem in _parsing_problems(each.term for each in preferred_terms(affinity.preferred or ())):
         index, _, rest = problem.path.partition(".")
@@ -189,7 +189,7 @@ def _spread_problems(constraints: Sequence[TopologySpreadConstraint]) -> Problem
         if not each.topology_key:
             yield f"{path}.topologyKey", required()
         if (each.topology_key, each.when_unsatisfiable) in seen:
-            yield path, duplicate(shown(f"{{{each.topology_key}, {each.when_unsatisfiable}}}"))
+            yield path, duplicate(short(f"{{{each.topology_key}, {each.when_unsatisfiable}}}"))
         seen.add((each.topology_key, each.when_unsatisfiable))
         for name, value, values in (
             ("whenUnsatisfiable", each.when_unsatisfiable, ("DoNotSchedule", "ScheduleAnyway")),
@@ -197,7 +197,7 @@ def _spread_problems(constraints: Sequence[TopologySpreadConstraint]) -> Problem
             ("nodeTaintsPolicy", each.node_taints_policy, ("Honor", "Ignore")),
         ):
             if value is not None and value not in values:
-                yield f"{path}.{name}", not_supported(shown(value), values)
+                yield f"{path}.{name}", not_supported(short(value), values)
         yield from _selector_problems(f"{path}.labelSelector", each.label_selector)
 
 

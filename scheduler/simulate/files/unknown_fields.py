@@ -19,8 +19,8 @@ from scheduler.api.near_names import near_names
 from scheduler.files.generated import table
 from scheduler.simulate.files.objects import WrittenObject
 
-MAX_TOLD: Final = 20
-"""Unknown fields that are reported of one object."""
+MAX_REPORTED: Final = 20
+"""Unknown fields of one object that are reported."""
 
 
 @cache
@@ -41,8 +41,8 @@ def unknown_fields(obj: WrittenObject) -> list[str]:
         _decoder(obj.kind).quick(obj.raw)  # it takes a few microseconds
     except QUICK_ERRORS:
         found = list(_unknown(obj.content(), obj.kind, ""))
-        more = [f"and {len(found) - MAX_TOLD} more unknown fields"] if len(found) > MAX_TOLD else []
-        return found[:MAX_TOLD] + more
+        more = [f"and {len(found) - MAX_REPORTED} more unknown fields"] if len(found) > MAX_REPORTED else []
+        return found[:MAX_REPORTED] + more
     return []
 
 

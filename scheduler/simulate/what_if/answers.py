@@ -19,7 +19,7 @@ from scheduler.framework.errors import ConfigError
 from scheduler.process.progress import SILENT, Progress
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.apiserver.defaults import DEFAULT_SCHEDULER
-from scheduler.simulate.apiserver.validation import shown
+from scheduler.simulate.apiserver.validation import short
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.engine import Simulation, adopted, simulation_of
 from scheduler.simulate.on_hold import described
@@ -210,7 +210,7 @@ async def _next(simulation: Simulation, pod: Pod, template: Template) -> Documen
 
 def _check_asks_us(pod: Pod, config: Config) -> None:
     if pod.node_name:
-        raise ConfigError([f"{pod}: spec.nodeName is {shown(pod.node_name)}, so no scheduler is asked where it goes"])
+        raise ConfigError([f"{pod}: spec.nodeName is {short(pod.node_name)}, so no scheduler is asked where it goes"])
     names = [profile.scheduler_name for profile in config.profiles]
     if pod.spec.scheduler_name not in names:
         near = near_names(pod.spec.scheduler_name, [*names, DEFAULT_SCHEDULER])

@@ -15,7 +15,7 @@ from scheduler.api.objects import LabelSelector, Wire
 from scheduler.api.owners import controller_of
 from scheduler.api.pod import Pod
 from scheduler.framework.field_errors import invalid
-from scheduler.simulate.apiserver.validation import shown
+from scheduler.simulate.apiserver.validation import short
 from scheduler.simulate.files.objects import reworded, without_null
 from scheduler.simulate.other_objects import OtherObject
 
@@ -189,7 +189,7 @@ def _share(written: int | str, expected: int, path: str) -> int:
         return written
     match = _PERCENTAGE.fullmatch(written)
     if match is None:
-        raise Unreadable(f"{path}: {invalid(shown(written), 'expected a number or a percentage')}")
+        raise Unreadable(f"{path}: {invalid(short(written), 'expected a number or a percentage')}")
     return -(-int(match[1]) * expected // 100)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from scheduler.api.near_names import near_names
 from scheduler.framework.errors import ConfigError
-from scheduler.simulate.apiserver.validation import shown
+from scheduler.simulate.apiserver.validation import short
 
 MAX_COPIES: Final = 100_000
 """Pods or nodes: a slip of the finger must not take all memory."""
@@ -69,12 +69,12 @@ def _number(text: str | None, option: str, problems: list[str]) -> int | None:
     try:
         number = int(text[:_MAX_DIGITS])
     except ValueError:
-        problems.append(f"{option} {shown(text)}: expected a number")
+        problems.append(f"{option} {short(text)}: expected a number")
         return None
     if number < 1:
-        problems.append(f"{option} {shown(text)}: must be at least 1")
+        problems.append(f"{option} {short(text)}: must be at least 1")
     elif number > MAX_COPIES:
-        problems.append(f"{option} {shown(text)}: a simulation takes {MAX_COPIES:,} at most")
+        problems.append(f"{option} {short(text)}: a simulation takes {MAX_COPIES:,} at most")
     return number
 
 

@@ -17,7 +17,7 @@ from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
 from scheduler.simulate.apiserver.creation import Creation
 from scheduler.simulate.apiserver.server_pod import ServerPod
-from scheduler.simulate.apiserver.validation import shown
+from scheduler.simulate.apiserver.validation import short
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.controllers.workloads import CONTROLLERS, Workload, more_of, part, replica_set_of
 from scheduler.simulate.other_objects import OtherObject
@@ -85,10 +85,10 @@ def template_of(cluster: SimulatedCluster, text: str) -> Template:
         # A file with another version of what the cluster has: that is what is asked about.
         found = [each for each in found if each.is_new] or found
     if len(found) > 1:
-        raise ConfigError([f"--of {shown(text)}: {len(found)} pods and workloads are called so: {_listed(found)}"])
+        raise ConfigError([f"--of {short(text)}: {len(found)} pods and workloads are called so: {_listed(found)}"])
     if not found:
         names = {name for each in every for name in each.names}
-        raise ConfigError([f"--of {shown(text)}: there is no such pod or workload{did_you_mean(wanted, names)}"])
+        raise ConfigError([f"--of {short(text)}: there is no such pod or workload{did_you_mean(wanted, names)}"])
     return found[0]
 
 
