@@ -107,45 +107,40 @@ class Recorder:
         if self.is_busy:
             return
         self.is_busy = True
-        recording = _Recording(self._engine, self._max_waiting)
+        engine, recording = self._engine, _Recording(self._engine, self._max_waiting)
         try:
-            async for part in self._parts(recording, seconds):
+            header = lines.Header(
+                version=metadata.version("loadmaster"),
+                recorded_at=time.time(),
+                config=self._config(),
+                next_start=engine.algorithm.next_start,
+                bindings=engine.loop.bindings,
+                raw_pods=engine.profiles.resources.raw_pods,
+            )
+            state = _StateAtStart(engine)
+            engine.stream.subscribe(recording.handlers)  # no await in between: each later change is a line
+            yield _packed(msgspec.json.encode(header) + b"\n")
+            async for part in _in_parts(state.lines()):
                 yield part
-        finally:
-            self._engine.stream.unsubscribe(recording.handlers)
-            self.is_busy = False
-
-    async def _parts(self, recording: "_Recording", seconds: float) -> AsyncGenerator[bytes, None]:
-        engine = self._engine
-        header = lines.Header(
-            version=metadata.version("loadmaster"),
-            recorded_at=time.time(),
-            config=self._config(),
-            next_start=engine.algorithm.next_start,
-            bindings=engine.loop.bindings,
-            raw_pods=engine.profiles.resources.raw_pods,
-        )
-        state = _StateAtStart(engine)
-        engine.stream.subscribe(recording.handlers)  # no await in between: each later change is a line
-        yield _packed(msgspec.json.encode(header) + b"\n")
-        async for part in _in_parts(state.lines()):
-            yield part
-        deadline = time.monotonic() + seconds if seconds else None
-        while not recording.over_because:
-            if not self.is_leading:
-                recording.end(NOT_LEADING)
-            elif deadline is not None and time.monotonic() >= deadline:
-                recording.end(FULL_TIME)
-            elif part := recording.take():
+            deadline = time.monotonic() + seconds if seconds else None
+            while not recording.over_because:
+                if not self.is_leading:
+                    recording.end(NOT_LEADING)
+                elif deadline is not None and time.monotonic() >= deadline:
+                    recording.end(FULL_TIME)
+                elif part := recording.take():
+                    yield _packed(part)
+                    await asyncio.sleep(0)  # a reader that takes it at once does not suspend this task
+                else:
+                    await asyncio.sleep(self._pause)
+                    yield b""
+            engine.stream.unsubscribe(recording.handlers)
+            while part := recording.take():
                 yield _packed(part)
-                await asyncio.sleep(0)  # a reader that takes it at once does not suspend this task
-            else:
-                await asyncio.sleep(self._pause)
-                yield b""
-        engine.stream.unsubscribe(recording.handlers)
-        while part := recording.take():
-            yield _packed(part)
-            await asyncio.sleep(0)
+                await asyncio.sleep(0)
+        finally:
+            engine.stream.unsubscribe(recording.handlers)
+            self.is_busy = False
 
 
 class _Recording:

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,10 +16,9 @@ from scheduler.framework.status import unresolvable, unschedulable
 from scheduler.replay.recorder import without_secrets
 from scheduler.replay.trace import lines
 from scheduler.replay.trace.extender_answers import Agreed, VictimsOnNode, verdict_of, written_answer
-from tests import fakes
 from tests.fakes.extenders import FakeExtender, an_extender, asking
-from tests.unit.replay.stage import Stage, a_busy_hour, with_nodes
-from tests.unit.replay.test_replay import MOST_ALLOCATED, kinds_of, lines_of, replayed
+from tests.unit.replay.stage import Stage, a_busy_hour
+from tests.unit.replay.test_replay import MOST_ALLOCATED, kinds_of, lines_of, record_play, replayed
 
 CaptureFixture = pytest.CaptureFixture[str]
 NAMES: Final = tuple(f"node-{number}" for number in range(10))
@@ -72,16 +72,9 @@ class AskingStage(Stage):
             await self.extender.answer(self.random.randrange(4))
 
 
-def record(path: Path, *, before: int = 40, pods: int = 150, nodes: int = 12, **settings: Any) -> Path:
-    async def recorded() -> None:
-        stage = with_nodes(AskingStage(**settings), nodes)
-        await a_busy_hour(stage, 7, before)
-        await stage.recorded(path, lambda: a_busy_hour(stage, 8, pods))
-        await stage.engine.loop.finish(0)
-        stage.close()
-
-    fakes.run(recorded())
-    return path
+def record(path: Path, *, before: int = 40, pods: int = 150, **settings: Any) -> Path:
+    early, late = (partial(a_busy_hour, seed=seed, pods=count) for seed, count in ((7, before), (8, pods)))
+    return record_play(path, late, before=early, kind=AskingStage, **settings)
 
 
 def test_attempts_that_ask_extenders_are_decided_again(tmp_path: Path, capsys: CaptureFixture) -> None:
@@ -118,26 +111,23 @@ def test_searches_of_a_part_of_the_nodes_begin_where_they_began(tmp_path: Path, 
 def test_those_that_were_asked_about_before_the_recording_count_as_recorded(
     tmp_path: Path, capsys: CaptureFixture
 ) -> None:
-    async def recorded() -> None:
-        stage = AskingStage()
-        with_nodes(stage)
+    async def early(stage: Stage) -> None:
         stage.pod("early")
         await Stage.schedule(stage)
 
-        async def play() -> None:
-            for _ in range(3):
-                await stage.extender.answer()
-            stage.pod("late")
-            await Stage.schedule(stage)
-            for _ in range(3):
-                await stage.extender.answer()
+    async def late(stage: Stage) -> None:
+        assert isinstance(stage, AskingStage)
+        for _ in range(3):
+            await stage.extender.answer()
+        stage.pod("late")
+        await Stage.schedule(stage)
+        for _ in range(3):
+            await stage.extender.answer()
 
-        await stage.recorded(tmp_path / "a.trace", play)
-        await stage.engine.loop.finish(0)
-        stage.close()
+    path = record_play(tmp_path / "a.trace", late, before=early, kind=AskingStage)
 
-    fakes.run(recorded())
-    code, document = replayed(capsys, tmp_path / "a.trace")
+    code, document = replayed(capsys, path)
+
     assert (code, document["decisions"]) == (0, 1)
     assert document["notes"][0].startswith("decisions that count as recorded: 1; extenders had a say in them")
 

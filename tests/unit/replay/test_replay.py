@@ -1,4 +1,4 @@
-"""What was recorded is decided again, byte for byte, whatever the scheduler did before and meanwhile."""
+"""What was recorded is decided again, to the same result, whatever the scheduler did before and meanwhile."""
 
 import gzip
 import json
@@ -47,12 +47,15 @@ def replayed(
 Play = Callable[[Stage], Awaitable[None]]
 
 
-def record_play(path: Path, play: Play, *, before: Play | None = None, nodes: int = 12, **settings: Any) -> Path:
+def record_play(
+    path: Path, play: Play, *, before: Play | None = None, nodes: int = 12, kind: type[Stage] = Stage, **settings: Any
+) -> Path:
     async def recorded() -> None:
-        stage = with_nodes(Stage(**settings), nodes)
+        stage = with_nodes(kind(**settings), nodes)
         if before is not None:
             await before(stage)
         await stage.recorded(path, lambda: play(stage))
+        await stage.engine.loop.finish(0)
         stage.close()
 
     fakes.run(recorded())
