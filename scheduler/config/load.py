@@ -93,16 +93,6 @@ def config_of(
     return replace(config, loadmaster=settings)
 
 
-def config_from_text(
-    text: str,
-    source: str,
-    known_plugins: KnownPlugins,
-    leader_election: Mapping[str, object] = MappingProxyType({}),
-) -> Config:
-    """Read the configuration that a file has, `source` being how to name it. Raises ConfigError."""
-    return _checked(ConfigFile(source, text, values_of(text, source)), known_plugins, leader_election)
-
-
 def _checked(file: ConfigFile, known_plugins: KnownPlugins, leader_election: Mapping[str, object]) -> Config:
     load_plugins(file.values, known_plugins)
     try:

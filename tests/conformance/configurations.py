@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from plugins import IN_TREE
 from scheduler.config.effective import as_document
-from scheduler.config.load import config_from_text
+from scheduler.config.load import ConfigFile, config_of, values_of
 from scheduler.framework.arguments import camel_case
 from scheduler.framework.errors import ConfigError
 from scheduler.runtime import profile
@@ -35,7 +35,7 @@ OUR_NAMES: Final = {"default-scheduler": "loadmaster"}
 def verdict(text: str) -> Json:
     """Ours, in the form of the oracle's: `problems`, or `config` and `plugins`."""
     try:
-        config = config_from_text(text, "FILE", IN_TREE)
+        config = config_of(ConfigFile("FILE", text, values_of(text, "FILE")), IN_TREE)
         plugins = {spec.scheduler_name: _plugins_at(profile.build(spec, IN_TREE)) for spec in config.profiles}
     except ConfigError as error:
         return {"problems": list(error.problems)}

@@ -1,10 +1,17 @@
-"""Plugins to name in configurations."""
+"""Plugins to name in configurations, and configurations from text."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from scheduler import framework as fw
+from scheduler.config.load import ConfigFile, config_of, values_of
+from scheduler.config.types import Config
 from scheduler.runtime.registry import Registry
+
+
+def config_from_text(text: str, registry: Registry) -> Config:
+    """Read the configuration in a file called FILE. Raises ConfigError."""
+    return config_of(ConfigFile("FILE", text, values_of(text, "FILE")), registry)
 
 
 class SomeFilter(fw.FilterPlugin):

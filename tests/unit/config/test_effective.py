@@ -8,21 +8,21 @@ import pytest
 
 from plugins import IN_TREE
 from scheduler.config.effective import as_document, as_shown, as_yaml, write_effective
-from scheduler.config.load import config_from_dict, config_from_text, load_config
+from scheduler.config.load import config_from_dict, load_config
 from scheduler.framework.errors import ConfigError
 from tests.conformance.configurations import RECORDED
 from tests.conformance.recorded import read_cases
-from tests.unit.config.fakes import a_config
+from tests.unit.config.fakes import a_config, config_from_text
 
 ACCEPTED = [each["case"] for each in read_cases(RECORDED.parent) if each["expected"].get("config")]
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=[case["name"] for case in ACCEPTED])
 def test_what_is_written_means_the_same(case: dict[str, Any]) -> None:
-    config = config_from_text(case["text"], "FILE", IN_TREE)
+    config = config_from_text(case["text"], IN_TREE)
 
     document = as_document(config, IN_TREE)
-    again = config_from_text(as_yaml(document), "FILE", IN_TREE)
+    again = config_from_text(as_yaml(document), IN_TREE)
 
     assert as_document(again, IN_TREE) == document
     assert json.loads(json.dumps(document)) == document
@@ -83,7 +83,7 @@ def test_what_was_shown_is_not_taken_for_a_key() -> None:
     config = config_from_dict(a_config(extenders=[EXTENDER]), IN_TREE)
 
     with pytest.raises(ConfigError) as error:
-        config_from_text(as_yaml(as_shown(config, IN_TREE)), "FILE", IN_TREE)
+        config_from_text(as_yaml(as_shown(config, IN_TREE)), IN_TREE)
 
     (problem,) = error.value.problems
     assert problem.endswith(

@@ -9,8 +9,9 @@ import pytest
 
 from plugins import IN_TREE
 from scheduler.__main__ import WRONG_INPUT, main
-from scheduler.config.load import MAX_BYTES, MAX_PROBLEMS, config_from_text, load_config
+from scheduler.config.load import MAX_BYTES, MAX_PROBLEMS, load_config
 from scheduler.framework.errors import ConfigError
+from tests.unit.config.fakes import config_from_text
 from tests.unit.config.faulty import FAULTY, HEADER, Faulty
 
 SOON = 1.0
@@ -19,7 +20,7 @@ SOON = 1.0
 
 def problems_of(text: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        config_from_text(text, "FILE", IN_TREE)
+        config_from_text(text, IN_TREE)
     return list(caught.value.problems)
 
 
@@ -83,7 +84,7 @@ def test_what_has_no_effect_is_said_of_a_valid_one(tmp_path: Path, capsys: pytes
 def test_what_is_in_effect_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "show"]) == 0
 
-    assert config_from_text(capsys.readouterr().out, "FILE", IN_TREE) is not None
+    assert config_from_text(capsys.readouterr().out, IN_TREE) is not None
 
 
 def test_a_configuration_is_read_from_standard_input() -> None:
@@ -141,7 +142,7 @@ def test_a_thousand_profiles_are_read_soon() -> None:
     text = HEADER + "profiles:\n" + "".join(f"  - schedulerName: s{i}\n" for i in range(1_000))
 
     started = time.thread_time()
-    config = config_from_text(text, "FILE", IN_TREE)
+    config = config_from_text(text, IN_TREE)
 
     assert len(config.profiles) == 1_000
     assert time.thread_time() - started < SOON
