@@ -1,9 +1,9 @@
 """What happens to pods: reported, decided, bound; and what plugins hear from the API server.
 
-PodSeen ─► DecisionStarted ─► Decided ─┬─► PodPlaced ─► BindingStarted ─► PreBindStarted ─► PodBound ─► BindingEnded
-                                       └─► AttemptFailed ◄── BindingUndone ◄──┘
-with extenders: ExtendedAttemptStarted ─► SearchStarted, answers, SearchStarted … ─► DecidedWithExtenders, or
-                AttemptGivenUp
+PodSeen ─► AttemptStarted ─► Decided ─┬─► PodPlaced ─► BindingStarted ─► PreBindStarted ─► PodBound ─► AttemptEnded
+                                      └─► AttemptFailed ◄── BindingUndone ◄──┘
+
+With extenders, SearchStarted and ExtendersAnswered come before Decided, or before AttemptGivenUp.
 """
 
 from typing import Any, NamedTuple
@@ -31,16 +31,12 @@ class PodGone(EngineEvent, frozen=True, gc=False):
     uid: str
 
 
-class DecisionStarted(EngineEvent, frozen=True, gc=False):
-    """A decision begins that asks no extenders: it is made in this step."""
+class AttemptStarted(EngineEvent, frozen=True, gc=False):
+    """A decision begins. It is made in this step, unless extenders are asked."""
 
+    profile: str
     queued: QueuedPod
-
-
-class DecisionBroken(EngineEvent, frozen=True, gc=False):
-    """The attempt that began last has ended with an error that nobody expected, somewhere before its binding."""
-
-    error: BaseException
+    has_extenders: bool
 
 
 class Decided(EngineEvent, frozen=True, gc=False):
@@ -50,27 +46,13 @@ class Decided(EngineEvent, frozen=True, gc=False):
     state: CycleState
     queued: QueuedPod
     decision: Placed | Unplaced | BaseException
-
-
-class ExtendedAttemptStarted(EngineEvent, frozen=True, gc=False):
-    """An attempt begins in which extenders are asked; others are decided meanwhile."""
-
-    profile: str
-    queued: QueuedPod
+    has_extenders: bool
 
 
 class SearchStarted(EngineEvent, frozen=True, gc=False):
-    """Such an attempt searches nodes right after this, or once more among those that extenders have left."""
+    """An attempt with extenders searches nodes right after this, or once more among those that extenders have left."""
 
     pod: Pod
-
-
-class DecidedWithExtenders(EngineEvent, frozen=True, gc=False):
-    """Such an attempt has ended, and has no effect yet."""
-
-    state: CycleState
-    queued: QueuedPod
-    decision: Placed | Unplaced | BaseException
 
 
 class AttemptGivenUp(EngineEvent, frozen=True, gc=False):
@@ -134,8 +116,8 @@ class PodBound(EngineEvent, frozen=True, gc=False):
     pod: Pod
 
 
-class BindingEnded(EngineEvent, frozen=True, gc=False):
-    """The task of a binding has ended, with an error that nobody expected if there is one."""
+class AttemptEnded(EngineEvent, frozen=True, gc=False):
+    """The task of a binding has ended, or an attempt with an error that nobody expected."""
 
     error: BaseException | None
 

@@ -24,12 +24,11 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
 from scheduler.cycle.binding import BindingCycle
 from scheduler.cycle.cycle_events import (
-    BindingEnded,
+    AttemptEnded,
+    AttemptStarted,
     BindingStarted,
     BindingUndone,
     Decided,
-    DecisionBroken,
-    DecisionStarted,
     PermitWaited,
     PodBound,
     PodPlaced,
@@ -164,8 +163,8 @@ class SchedulingLoop:
                 self.schedule_one(queued)
             except BaseException as error:  # noqa: BLE001 - only this pod is affected; nothing is awaited
                 self._tasks.report("scheduling", str(queued.pod), "Scheduling a pod failed unexpectedly", error)
-                if DecisionBroken in self._stream.listeners:
-                    self._stream.publish(DecisionBroken(error))
+                if AttemptEnded in self._stream.listeners:
+                    self._stream.publish(AttemptEnded(error))
                 self.settle(queued)
             while len(self._bindings) - self._parked >= MAX_BINDINGS:
                 self._binding_ended.clear()
@@ -217,19 +216,19 @@ class SchedulingLoop:
         state = CycleState()
         state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
         stream = self._stream
-        if DecisionStarted in stream.listeners:
-            stream.publish(DecisionStarted(queued))
+        if AttemptStarted in stream.listeners:
+            stream.publish(AttemptStarted(framework.name, queued, False))
         try:
             decision = self._algorithm.schedule(framework, state, pod, queued.attempts)
         except BaseException as error:  # noqa: BLE001 - only this pod is affected; nothing is awaited
             if Decided in stream.listeners:
-                stream.publish(Decided(framework.name, state, queued, error))
+                stream.publish(Decided(framework.name, state, queued, error, False))
             self._fail(framework, queued, error, started)
             return
         finally:
             self._metrics.scheduling_algorithm_duration.observe(time.perf_counter() - started)
         if Decided in stream.listeners:
-            stream.publish(Decided(framework.name, state, queued, decision))
+            stream.publish(Decided(framework.name, state, queued, decision, False))
         if isinstance(decision, Unplaced):
             self._failure.handle(framework.name, queued, decision, started)
             return
@@ -288,8 +287,8 @@ class SchedulingLoop:
             del self._bindings[uid]
             self._last_look.drop(uid)
         self._binding_ended.set()
-        if BindingEnded in self._stream.listeners:
-            self._stream.publish(BindingEnded(error))
+        if AttemptEnded in self._stream.listeners:
+            self._stream.publish(AttemptEnded(error))
         if error is not None:
             self._settle(attempt)
 

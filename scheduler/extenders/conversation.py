@@ -1,17 +1,31 @@
 """All that extenders are asked about one pod: which nodes will do, how good they are, and who may be evicted."""
 
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from scheduler.api.pod import Pod
 from scheduler.extenders.chain import FilterVerdict, Nodes, PodSource, Question
 from scheduler.extenders.extender import Extender
-from scheduler.extenders.extender_events import FILTER, PREEMPT, PRIORITIZE, ExtenderAnswer, ExtendersAnswered
 from scheduler.extenders.preemption import PodsOnNodes, PreemptionQuestion
 from scheduler.framework.extenders import PreemptionExtenders, Victims
-from scheduler.runtime.event_stream import EventStream
+from scheduler.runtime.event_stream import EngineEvent, EventStream
+
+FILTER, PRIORITIZE, PREEMPT = "filter", "prioritize", "preempt"
+"""The verbs of requests to extenders."""
+
+ExtenderAnswer: TypeAlias = FilterVerdict | Mapping[str, int] | Mapping[str, Victims]
+"""And what they answer, all of them together."""
 
 T = TypeVar("T", bound=ExtenderAnswer)
+
+
+class ExtendersAnswered(EngineEvent, frozen=True, gc=False):
+    """The extenders that are asked about a pod have answered: its attempt goes on right after this."""
+
+    uid: str
+    verb: str
+    """FILTER, PRIORITIZE or PREEMPT."""
+    answer: ExtenderAnswer | Exception
 
 
 class Conversation(PreemptionExtenders, Protocol):

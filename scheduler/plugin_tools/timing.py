@@ -7,7 +7,7 @@ from functools import partial, wraps
 from typing import Any, Final, TypeVar
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.cycle_events import AttemptFailed, BindingStarted, DecisionStarted
+from scheduler.cycle.cycle_events import AttemptFailed, AttemptStarted, BindingStarted
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin
 from scheduler.framework.queued import QueuedPod
@@ -35,7 +35,7 @@ class Timings:
         self._deciding, self._began = "", 0.0
         stream.subscribe(
             {
-                DecisionStarted: self._start,
+                AttemptStarted: self._start,
                 BindingStarted: self._end,
                 AttemptFailed: self._end,
                 PluginCalled: self._note,
@@ -46,7 +46,7 @@ class Timings:
         """Note a call."""
         self.points[pod.uid][point] += seconds
 
-    def _start(self, event: DecisionStarted) -> None:
+    def _start(self, event: AttemptStarted) -> None:
         self._deciding, self._began = event.queued.pod.uid, time.perf_counter()
 
     def _end(self, _: BindingStarted | AttemptFailed) -> None:

@@ -19,43 +19,16 @@ from typing import Any, Final
 import msgspec
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.cycle_events import (
-    AttemptGivenUp,
-    BindingUndone,
-    CallAnswered,
-    Decided,
-    DecidedWithExtenders,
-    DecisionStarted,
-    ExtendedAttemptStarted,
-    PodBound,
-    PodGone,
-    PodSeen,
-    PreBindStarted,
-    Reconfigured,
-    SearchStarted,
-)
+from scheduler.cycle import cycle_events as cycle
 from scheduler.cycle.engine import Engine
-from scheduler.extenders.extender_events import ExtendersAnswered
+from scheduler.extenders.conversation import ExtendersAnswered
 from scheduler.framework.errors import ApiError
 from scheduler.process.time_slice import TimeSlice
 from scheduler.replay.trace import lines
 from scheduler.replay.trace.extender_answers import written_answer
 from scheduler.replay.trace.lines import Line
 from scheduler.runtime.event_stream import EngineEvent, Handlers
-from scheduler.state.state_events import (
-    NodeQuarantined,
-    NodeRemoved,
-    NodeSet,
-    NominationEnded,
-    ObjectRemoved,
-    ObjectSet,
-    PodAssumed,
-    PodConfirmed,
-    PodNominated,
-    PodUncounted,
-    QuarantineEnded,
-    TableRebuilt,
-)
+from scheduler.state import state_events as state
 
 MAX_WAITING: Final = 32 << 20
 """Bytes of lines that wait for the reader."""
@@ -156,43 +129,31 @@ class _Recording:
         """Why it has ended; empty while it goes on."""
         own = self._own
         self._lines: Mapping[type[EngineEvent], Callable[[Any, int], Line]] = {
-            PodAssumed: lambda event, at: lines.Assume(at, event.pod.uid, event.pod.node_name),
-            PodConfirmed: lambda event, at: lines.Count(at, event.pod.uid, False, own(event.pod)),
-            PodUncounted: lambda event, at: lines.Uncount(at, event.uid),
-            NodeSet: lambda event, at: lines.SetNode(at, lines.written(event.node)),
-            NodeRemoved: lambda event, at: lines.RemoveNode(at, event.name),
-            NodeQuarantined: lambda event, at: lines.Quarantine(at, event.name),
-            QuarantineEnded: lambda event, at: lines.EndQuarantine(at, event.name),
-            PodNominated: lambda event, at: lines.Nominate(at, event.pod.uid, event.node_name, own(event.pod)),
-            NominationEnded: lambda event, at: lines.EndNomination(at, event.uid),
-            ObjectSet: lambda event, at: lines.SetObject(at, event.resource, lines.written(event.new)),
-            ObjectRemoved: lambda event, at: lines.RemoveObject(at, event.resource, event.uid),
-            PodSeen: lambda event, at: lines.SetPod(at, lines.written(event.pod)),
-            PodGone: lambda event, at: lines.RemovePod(at, event.uid),
-            Decided: self._decision,
-            ExtendedAttemptStarted: lambda event, at: lines.AskExtenders(
-                at, event.queued.pod.uid, event.profile, event.queued.attempts
-            ),
-            SearchStarted: lambda event, at: lines.Search(
-                at, event.pod.uid, engine.algorithm.next_start, own(event.pod)
-            ),
-            ExtendersAnswered: lambda event, at: lines.ExtenderAnswer(
-                at, event.uid, written_answer(event.verb, event.answer)
-            ),
-            DecidedWithExtenders: lambda event, at: lines.Decided(
-                at, event.queued.pod.uid, lines.decision_of(event.state, event.decision)
-            ),
-            AttemptGivenUp: lambda event, at: lines.GiveUp(at, event.uid),
-            PreBindStarted: lambda event, at: lines.PreBind(at, event.pod.uid),
-            PodBound: lambda event, at: lines.Bound(at, event.pod.uid),
-            BindingUndone: lambda event, at: lines.Undo(at, event.pod.uid),
-            CallAnswered: _answer,
+            state.PodCounted: self._counted,
+            state.PodUncounted: lambda event, at: lines.Uncount(at, event.uid),
+            state.NodeSet: lambda event, at: lines.SetNode(at, lines.written(event.node)),
+            state.NodeRemoved: lambda event, at: lines.RemoveNode(at, event.name),
+            state.NodeQuarantined: _quarantine,
+            state.PodNominated: lambda event, at: lines.Nominate(at, event.pod.uid, event.node_name, own(event.pod)),
+            state.NominationEnded: lambda event, at: lines.EndNomination(at, event.uid),
+            state.ObjectSet: lambda event, at: lines.SetObject(at, event.resource, lines.written(event.new)),
+            state.ObjectRemoved: lambda event, at: lines.RemoveObject(at, event.resource, event.uid),
+            cycle.PodSeen: lambda event, at: lines.SetPod(at, lines.written(event.pod)),
+            cycle.PodGone: lambda event, at: lines.RemovePod(at, event.uid),
+            cycle.SearchStarted: self._search,
+            cycle.Decided: self._decision,
+            ExtendersAnswered: _extender_answer,
+            cycle.AttemptGivenUp: lambda event, at: lines.GiveUp(at, event.uid),
+            cycle.PreBindStarted: lambda event, at: lines.PreBind(at, event.pod.uid),
+            cycle.PodBound: lambda event, at: lines.Bound(at, event.pod.uid),
+            cycle.BindingUndone: lambda event, at: lines.Undo(at, event.pod.uid),
+            cycle.CallAnswered: _answer,
         }
         self.handlers: Handlers = {
             **dict.fromkeys(self._lines, self._record),
-            DecisionStarted: self._note_start,
-            TableRebuilt: lambda _: self.end(REBUILT),
-            Reconfigured: lambda _: self.end(OTHER_CONFIG),
+            cycle.AttemptStarted: self._start,
+            cycle.Reconfigured: lambda _: self.end(OTHER_CONFIG),
+            state.TableRebuilt: lambda _: self.end(REBUILT),
         }
 
     def take(self) -> bytes:
@@ -228,21 +189,40 @@ class _Recording:
     def _record(self, event: EngineEvent) -> None:
         self._write(partial(self._lines[type(event)], event))
 
-    def _note_start(self, _: DecisionStarted) -> None:
+    def _start(self, event: cycle.AttemptStarted) -> None:
         self._next_start = self._engine.algorithm.next_start
+        if event.has_extenders:
+            self._write(lambda at: lines.AskExtenders(at, event.queued.pod.uid, event.profile, event.queued.attempts))
 
-    def _decision(self, event: Decided, at: int) -> Line:
-        pod, decision = event.queued.pod, lines.decision_of(event.state, event.decision)
-        return lines.Decide(
-            at, pod.uid, event.profile, event.queued.attempts, self._next_start, decision, self._own(pod)
-        )
+    def _counted(self, event: state.PodCounted, at: int) -> Line:
+        pod = event.pod
+        if event.is_assumed:
+            return lines.Assume(at, pod.uid, pod.node_name)
+        return lines.Count(at, pod.uid, False, self._own(pod))
+
+    def _search(self, event: cycle.SearchStarted, at: int) -> Line:
+        return lines.Search(at, event.pod.uid, self._engine.algorithm.next_start, self._own(event.pod))
+
+    def _decision(self, event: cycle.Decided, at: int) -> Line:
+        queued, pod, decision = event.queued, event.queued.pod, lines.decision_of(event.state, event.decision)
+        if event.has_extenders:
+            return lines.Decided(at, pod.uid, decision)
+        return lines.Decide(at, pod.uid, event.profile, queued.attempts, self._next_start, decision, self._own(pod))
 
     def _own(self, pod: Pod) -> msgspec.Raw:
         """A version of a pod that the watch has not shown."""
         return lines.NOTHING if self._engine.pods.get(pod.uid) is pod else lines.written(pod)
 
 
-def _answer(event: CallAnswered, at: int) -> Line:
+def _quarantine(event: state.NodeQuarantined, at: int) -> Line:
+    return (lines.EndQuarantine if event.has_ended else lines.Quarantine)(at, event.name)
+
+
+def _extender_answer(event: ExtendersAnswered, at: int) -> Line:
+    return lines.ExtenderAnswer(at, event.uid, written_answer(event.verb, event.answer))
+
+
+def _answer(event: cycle.CallAnswered, at: int) -> Line:
     if isinstance(event.answer, ApiError):
         return lines.Answer(at, event.call, event.answer.status, lines.written(str(event.answer)))
     return lines.Answer(at, event.call, None, lines.written(event.answer))

@@ -5,7 +5,7 @@
 
 A handler must not change anything that the engine reads. One that raises hurts nobody: it is logged, and its whole
 subscription ends. Each package declares the events that it publishes: `state/state_events.py`, `cycle/cycle_events.py`,
-`extenders/extender_events.py`, and those of plugins' calls below. Recorder, decision records, traces, page and shadow
+`extenders/conversation.py`, and those of plugins' calls below. Recorder, decision records, traces, page and shadow
 subscribe.
 """
 

@@ -25,16 +25,7 @@ from scheduler.process.metrics import Metrics
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.node_table import NodeTable
 from scheduler.state.resting import RestingNodes
-from scheduler.state.state_events import (
-    NodeQuarantined,
-    NodeRemoved,
-    NodeSet,
-    PodAssumed,
-    PodConfirmed,
-    PodUncounted,
-    QuarantineEnded,
-    TableRebuilt,
-)
+from scheduler.state.state_events import NodeQuarantined, NodeRemoved, NodeSet, PodCounted, PodUncounted, TableRebuilt
 
 _logger = logging.getLogger(__name__)
 
@@ -81,8 +72,6 @@ class Cache:
         if pod.uid in self._entries:
             raise ValueError(f"{pod} is in the cache already, so it cannot be assumed")
         self._add(pod, assumed=True)
-        if PodAssumed in self._stream.listeners:
-            self._stream.publish(PodAssumed(pod))
 
     def finish_binding(self, pod: Pod) -> None:
         """Start the time within which the watch must confirm an assumed pod. No effect once it has."""
@@ -98,8 +87,6 @@ class Cache:
         if entry is None or not entry.assumed:
             return False
         self._drop(entry)
-        if PodUncounted in self._stream.listeners:
-            self._stream.publish(PodUncounted(pod.uid))
         return True
 
     def expire(self) -> list[Pod]:
@@ -111,8 +98,6 @@ class Cache:
             if entry.deadline is None or entry.deadline > now:
                 break
             self._drop(entry)
-            if PodUncounted in self._stream.listeners:
-                self._stream.publish(PodUncounted(entry.pod.uid))
             self._metrics.assumed_pods_expired.inc()
             late.append(entry.pod)
         return late
@@ -129,8 +114,6 @@ class Cache:
         if entry is None:
             self._add(pod, assumed=False)
             self._note_change(name)
-            if PodConfirmed in self._stream.listeners:
-                self._stream.publish(PodConfirmed(pod))
             return None
         old = entry.pod
         moved = old.spec.node_name != name
@@ -160,8 +143,8 @@ class Cache:
         self._expiring.pop(uid, None)
         if moved or resized:
             self._note_change(name)
-        if PodConfirmed in self._stream.listeners:
-            self._stream.publish(PodConfirmed(pod))
+        if PodCounted in self._stream.listeners:
+            self._stream.publish(PodCounted(pod, False))
         return old
 
     def remove(self, uid: str) -> Pod | None:
@@ -170,8 +153,6 @@ class Cache:
         if entry is None:
             return None
         self._drop(entry)
-        if PodUncounted in self._stream.listeners:
-            self._stream.publish(PodUncounted(uid))
         return entry.pod
 
     def set_node(self, node: Node) -> Node | None:
@@ -218,14 +199,14 @@ class Cache:
         if node is not None:
             self._resting.add(node_name)
             if NodeQuarantined in self._stream.listeners:
-                self._stream.publish(NodeQuarantined(node_name))
+                self._stream.publish(NodeQuarantined(node_name, False))
             self.set_node(node)
 
     def end_rest(self, node_name: str) -> None:
         """Show a node as it is."""
         self._resting.discard(node_name)
-        if QuarantineEnded in self._stream.listeners:
-            self._stream.publish(QuarantineEnded(node_name))
+        if NodeQuarantined in self._stream.listeners:
+            self._stream.publish(NodeQuarantined(node_name, True))
         node = self.table.node(node_name)
         if node is not None:
             self.set_node(node)
@@ -298,6 +279,8 @@ class Cache:
             raise
         self._entries[pod.uid] = entry
         self.assumed_count += assumed
+        if PodCounted in self._stream.listeners:
+            self._stream.publish(PodCounted(pod, assumed))
 
     def _drop(self, entry: _Entry) -> None:
         uid = entry.pod.uid
@@ -309,6 +292,8 @@ class Cache:
         except Exception:  # noqa: BLE001  logged there; the pod is gone all the same
             self.table.is_broken = True
             self._rebuild()
+        if PodUncounted in self._stream.listeners:
+            self._stream.publish(PodUncounted(uid))
 
     def _rebuild(self) -> None:
         """Rebuild the table. If that fails too, the table stays broken, and the next decision tries again."""

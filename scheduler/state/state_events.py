@@ -10,16 +10,12 @@ from scheduler.api.pod import Pod
 from scheduler.runtime.event_stream import EngineEvent
 
 
-class PodAssumed(EngineEvent, frozen=True, gc=False):
-    """A pod counts on its node before the API server has agreed."""
+class PodCounted(EngineEvent, frozen=True, gc=False):
+    """A pod counts on its node in this version; perhaps on another node than before."""
 
     pod: Pod
-
-
-class PodConfirmed(EngineEvent, frozen=True, gc=False):
-    """A pod counts on its node, as the watch says, in this version; perhaps on another node than before."""
-
-    pod: Pod
+    is_assumed: bool
+    """Whether the API server has yet to agree."""
 
 
 class PodUncounted(EngineEvent, frozen=True, gc=False):
@@ -39,15 +35,10 @@ class NodeRemoved(EngineEvent, frozen=True, gc=False):
 
 
 class NodeQuarantined(EngineEvent, frozen=True, gc=False):
-    """Pods that tolerate nothing avoid a node for a while; it is set once more after this."""
+    """Pods avoid a node for a while, or may go there again; it is set once more after this."""
 
     name: str
-
-
-class QuarantineEnded(EngineEvent, frozen=True, gc=False):
-    """Pods may go to a node again; it is set once more after this."""
-
-    name: str
+    has_ended: bool
 
 
 class TableRebuilt(EngineEvent, frozen=True, gc=False):

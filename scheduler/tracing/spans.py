@@ -11,13 +11,11 @@ from opentelemetry.trace import SpanKind, Tracer
 
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.cycle_events import (
+    AttemptEnded,
     AttemptFailed,
     AttemptGivenUp,
-    BindingEnded,
+    AttemptStarted,
     BindingStarted,
-    DecisionBroken,
-    DecisionStarted,
-    ExtendedAttemptStarted,
     PermitWaited,
 )
 from scheduler.extenders.extender import ExtenderCalled
@@ -35,20 +33,18 @@ class Spans:
         self._tracer = tracer
         stream.subscribe(
             {
-                DecisionStarted: self._start,
-                ExtendedAttemptStarted: self._start,
+                AttemptStarted: self._start,
                 PointEnded: self._end_point,
                 ExtenderCalled: self._end_call,
                 BindingStarted: self._start_binding,
                 PermitWaited: self._end_wait,
-                BindingEnded: self._end_binding,
+                AttemptEnded: self._end,
                 AttemptFailed: self._fail,
                 AttemptGivenUp: self._give_up,
-                DecisionBroken: self._break,
             }
         )
 
-    def _start(self, event: DecisionStarted | ExtendedAttemptStarted) -> None:
+    def _start(self, event: AttemptStarted) -> None:
         _current.set(Attempt(self._tracer, event.queued))
 
     def _end_point(self, event: PointEnded) -> None:
@@ -74,12 +70,12 @@ class Spans:
         if attempt := _current.get():
             attempt.step("WaitOnPermit", event.seconds, failed=event.code is Code.ERROR)
 
-    def _end_binding(self, event: BindingEnded) -> None:
+    def _end(self, event: AttemptEnded) -> None:
         if attempt := _current.get():
             if event.error is None:
                 attempt.bound()
             else:
-                attempt.failed(_text(event.error))
+                attempt.failed(f"{type(event.error).__name__}: {event.error}")
 
     def _fail(self, event: AttemptFailed) -> None:
         attempt = _current.get()
@@ -93,11 +89,3 @@ class Spans:
     def _give_up(self, _: AttemptGivenUp) -> None:
         if attempt := _current.get():
             attempt.given_up()
-
-    def _break(self, event: DecisionBroken) -> None:
-        if attempt := _current.get():
-            attempt.failed(_text(event.error))
-
-
-def _text(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

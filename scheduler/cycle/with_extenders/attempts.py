@@ -27,7 +27,7 @@ from typing import Final, Protocol, TypeAlias
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
-from scheduler.cycle.cycle_events import AttemptGivenUp, DecidedWithExtenders, ExtendedAttemptStarted, SearchStarted
+from scheduler.cycle.cycle_events import AttemptGivenUp, AttemptStarted, Decided, SearchStarted
 from scheduler.cycle.failure import FailureHandler, as_scheduler_error
 from scheduler.cycle.with_extenders.algorithm import AttemptWithExtenders, ExtendedAlgorithm
 from scheduler.extenders.chain import Extenders
@@ -158,8 +158,8 @@ class ExtendedAttempts:
         queued, framework = asking.queued, asking.framework
         conversation, newest = partial(self._conversation, asking.extenders), partial(self._newest, queued)
         attempt = AttemptWithExtenders(framework, conversation, newest, partial(self._state, queued))
-        if ExtendedAttemptStarted in self._stream.listeners:
-            self._stream.publish(ExtendedAttemptStarted(framework.name, queued))
+        if AttemptStarted in self._stream.listeners:
+            self._stream.publish(AttemptStarted(framework.name, queued, True))
         try:
             state, pod, decision = await self._algorithm.schedule(attempt)
         except _Unwanted:
@@ -173,8 +173,8 @@ class ExtendedAttempts:
         except Exception as error:  # noqa: BLE001 - only this pod is affected
             asking.is_decided = True
             self._duration.observe(time.perf_counter() - asking.started)
-            if DecidedWithExtenders in self._stream.listeners:
-                self._stream.publish(DecidedWithExtenders(CycleState(), queued, error))
+            if Decided in self._stream.listeners:
+                self._stream.publish(Decided(framework.name, CycleState(), queued, error, True))
             framework.faults.report(error, queued.pod)
             self._failure.handle(framework.name, queued, as_scheduler_error(error), asking.started)
             return
@@ -182,8 +182,8 @@ class ExtendedAttempts:
         asking.is_decided = True
         self._duration.observe(time.perf_counter() - asking.started)
         queued.pod = pod
-        if DecidedWithExtenders in self._stream.listeners:
-            self._stream.publish(DecidedWithExtenders(state, queued, decision))
+        if Decided in self._stream.listeners:
+            self._stream.publish(Decided(framework.name, state, queued, decision, True))
         if isinstance(decision, Unplaced):
             self._failure.handle(framework.name, queued, decision, asking.started)
         else:

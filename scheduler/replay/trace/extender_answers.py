@@ -6,7 +6,7 @@ from typing import cast
 import msgspec
 
 from scheduler.extenders.chain import FilterVerdict
-from scheduler.extenders.extender_events import PREEMPT, ExtenderAnswer
+from scheduler.extenders.conversation import PREEMPT, ExtenderAnswer
 from scheduler.extenders.preemption import PodsOnNodes
 from scheduler.framework.extenders import Overtaken, Victims
 from scheduler.framework.status import Code, unresolvable, unschedulable

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 
 from scheduler.extenders.chain import FilterVerdict
+from scheduler.extenders.conversation import FILTER, PREEMPT, PRIORITIZE
 from scheduler.extenders.extender import CallFailed
-from scheduler.extenders.extender_events import FILTER, PREEMPT, PRIORITIZE
 from scheduler.framework.extenders import Victims
 from scheduler.framework.status import unresolvable, unschedulable
 from scheduler.replay.recorder import without_secrets

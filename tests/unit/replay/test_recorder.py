@@ -143,7 +143,7 @@ class Unspeakable(Exception):
     "odd",
     [
         pytest.param(CallAnswered(Call("patch", "Odd"), object()), id="an answer"),
-        pytest.param(Decided(PROFILE, CycleState(), QueuedPod(a_pod("odd"), 0.0), Unspeakable()), id="an error"),
+        pytest.param(Decided(PROFILE, CycleState(), QueuedPod(a_pod("odd"), 0.0), Unspeakable(), False), id="an error"),
     ],
 )
 async def test_what_cannot_be_written_ends_the_recording_and_not_the_scheduler(odd: EngineEvent) -> None:
