@@ -4,6 +4,7 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Generator
 from functools import partial, wraps
+from types import coroutine
 from typing import Any, Final, TypeVar
 
 from scheduler.api.pod import Pod
@@ -107,31 +108,27 @@ def _timed_steps(method: Callable[..., Awaitable[T]], point: str, timings: Timin
         began = time.perf_counter()
         answer = method(self, state, pod, node_name)
         took(time.perf_counter() - began)
-        return _Stepwise(answer, took) if isinstance(answer, Awaitable) else answer
+        return _stepwise(answer, took) if isinstance(answer, Awaitable) else answer
 
     return called
 
 
-class _Stepwise(Awaitable[T]):
-    """Does what another awaitable does, and notes how long its own steps take: what it waits for is not its doing."""
-
-    def __init__(self, work: Awaitable[T], took: Callable[[float], None]) -> None:
-        self._work, self._took = work, took
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        steps = self._work.__await__()
-        step: Callable[[], Any] = partial(next, steps)
-        while True:
-            began = time.perf_counter()
-            try:
-                waits_for = step()
-            except StopIteration as done:
-                answer: T = done.value
-                return answer
-            finally:
-                self._took(time.perf_counter() - began)
-            try:
-                yield waits_for
-                step = partial(next, steps)
-            except BaseException as error:  # noqa: BLE001  a cancellation, which the work is to have
-                step = partial(steps.throw, error)
+@coroutine
+def _stepwise(work: Awaitable[T], took: Callable[[float], None]) -> Generator[Any, Any, T]:
+    """Do what an awaitable does, and note how long its own steps take: what it waits for is not its doing."""
+    steps = work.__await__()
+    step: Callable[[], Any] = partial(next, steps)
+    while True:
+        began = time.perf_counter()
+        try:
+            waits_for = step()
+        except StopIteration as done:
+            answer: T = done.value
+            return answer
+        finally:
+            took(time.perf_counter() - began)
+        try:
+            yield waits_for
+            step = partial(next, steps)
+        except BaseException as error:  # noqa: BLE001  a cancellation, which the work is to have
+            step = partial(steps.throw, error)

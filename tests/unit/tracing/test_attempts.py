@@ -16,7 +16,7 @@ from scheduler.extenders.roster import Roster
 from scheduler.runtime.event_stream import EventStream
 from scheduler.testing import a_node, a_pod
 from scheduler.tracing import spans as tracing
-from scheduler.tracing.attempt import MAX_TEXT
+from scheduler.tracing.spans import MAX_TEXT
 from tests.fakes import Metrics, a_plugin, settle
 from tests.fakes.extenders import FakeExtender, FakePods, an_extender, failing
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine, raising
