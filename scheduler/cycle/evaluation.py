@@ -1,4 +1,4 @@
-"""What the plugins of a decision answer about one pod and every node. Nothing is bound."""
+"""Evaluates a pod on all nodes as a decision does; nothing is bound."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -39,7 +39,7 @@ class Evaluation:
 
     @cached_property
     def feasible_names(self) -> list[str]:
-        """The names of the feasible nodes, in the order of their scores."""
+        """The names of the feasible nodes, in the order of `scores`."""
         names = self._algorithm.table.names()
         return [names[row] for row in self.feasible.tolist()]
 
