@@ -25,7 +25,7 @@ MAX_PROBLEM: Final = 500
 
 
 class Unreadable(ValueError):
-    """This is not what it should be; the text says what is wrong, and where."""
+    """Data of the wrong form; the text says what is wrong, and where."""
 
     def __init__(self, problem: object) -> None:
         text = "nested too deeply" if isinstance(problem, RecursionError) else str(problem)

@@ -41,7 +41,7 @@ _PREFIX_RULE = (
 
 
 def label_key_problems(key: str) -> list[str]:
-    """Return what is wrong with a label key such as `example.com/name`; nothing if it is fine."""
+    """Return the problems of a label key such as `example.com/name`; none for a valid one."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return [
@@ -58,7 +58,7 @@ def label_key_problems(key: str) -> list[str]:
 
 
 def label_value_problems(value: str) -> list[str]:
-    """Return what is wrong with a label value; nothing if it is fine."""
+    """Return the problems of a label value; none for a valid one."""
     problems = []
     if len(value.encode()) > MAX_NAME_BYTES:
         problems.append(f"must be no more than {MAX_NAME_BYTES} bytes")
@@ -68,7 +68,7 @@ def label_value_problems(value: str) -> list[str]:
 
 
 def subdomain_problems(name: str) -> list[str]:
-    """Return what is wrong with the name of an object such as a pod; nothing if it is fine."""
+    """Return the problems of the name of an object such as a pod; none for a valid one."""
     problems = []
     if len(name.encode()) > MAX_PREFIX_BYTES:
         problems.append(f"must be no more than {MAX_PREFIX_BYTES} bytes")

@@ -1,4 +1,4 @@
-"""Which names somebody may have meant who wrote another one."""
+"""Finds the names that a misspelt name may stand for."""
 
 import difflib
 from collections.abc import Iterable

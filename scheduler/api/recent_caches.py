@@ -1,6 +1,6 @@
-"""Caches for what is made of pods and claims, whose authors may write what they like and as much as they like.
+"""Caches for data derived from pods and claims, which users may write in any form and number.
 
-Each is bounded in bytes, and forgets what nobody has asked for lately, as what it was made for is probably gone:
+Each is bounded in bytes and drops entries that were not used lately, as their pods are probably gone:
 
     put ──► young ──the young ones take half of the limit, or `forget_idle`──► old ──the same again──► gone
               ▲                                                                 │
@@ -44,7 +44,7 @@ class RecentCache(Generic[KeyT, ValueT]):
         return self._young_bytes + self._old_bytes
 
     def get(self, key: KeyT) -> ValueT | None:
-        """Return what is stored under `key`, or None."""
+        """Return the value stored under `key`, or None."""
         entry = self._young.get(key)
         if entry is not None:
             return entry[0]
@@ -64,7 +64,7 @@ class RecentCache(Generic[KeyT, ValueT]):
         return value
 
     def discard(self, key: KeyT) -> None:
-        """Forget what is stored under `key`, if anything is."""
+        """Drop the value stored under `key`, if there is one."""
         entry = self._young.pop(key, None)
         if entry is not None:
             self._young_bytes -= entry[1]

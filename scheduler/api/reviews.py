@@ -1,11 +1,11 @@
-"""TokenReview and SubjectAccessReview: what the API server says of a token, and of what somebody may do."""
+"""TokenReview and SubjectAccessReview: the API server's answers about a token and about a user's rights."""
 
 from typing import Final
 
 import msgspec
 
 AUDIENCE: Final = "loadmaster"
-"""Of tokens that are made to be shown to us and nobody else."""
+"""The audience of tokens that are issued for this scheduler alone."""
 
 PASSED_ON: Final = "X-Loadmaster-Authorization"
 """Like Authorization, which the API server's proxy keeps to itself. Only tokens made for us are taken from it."""

@@ -1,6 +1,6 @@
 """Texts that may come from anywhere: made fit for JSON and UTF-8, as Go's encoder does, and for where they go.
 
-What a plugin says is cut where the scheduler takes it, so that nothing keeps, sorts or joins what nobody reads:
+Texts of plugins are cut where they enter the scheduler, so that nothing keeps, sorts or joins more than is shown:
 
     a reason, or what it raises   MAX_REASON characters, MAX_REASONS in one answer
     all that an attempt says      MAX_MESSAGE characters: what logs, conditions, traces and explanations get at most
@@ -61,7 +61,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def to_json(value: Any) -> bytes:
-    """Encode what is sent to the API server, our structs included. Raises TypeError for what is no JSON."""
+    """Encode a request's body, with our structs in it. Raises TypeError for values without a form in JSON."""
     try:
         return orjson.dumps(value, default=_of_ours)
     except TypeError:  # rare, and a look at each text would cost the others

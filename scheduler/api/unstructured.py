@@ -30,7 +30,7 @@ class Unstructured:
 
     @property
     def content(self) -> dict[str, Any]:
-        """The object as parsed JSON, in read-only dicts and lists: made when somebody asks for the first time."""
+        """The object as parsed JSON, in read-only dicts and lists, made on the first call."""
         content = self._content
         if type(content) is dict:
             content = self._content = frozen(content)
@@ -73,7 +73,7 @@ class Unstructured:
 
 
 def _copy_part(content: dict[str, Any], kept: dict[str, Any], path: Sequence[str]) -> None:
-    """Put what is at the end of the path, if there is anything, into `kept` at the same place."""
+    """Copy the value at the end of the path, if there is one, into `kept` at the same place."""
     key, *inner = path
     if key not in content:
         return

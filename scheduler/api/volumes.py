@@ -253,7 +253,7 @@ def claim_name_of(pod: Pod, volume: Volume) -> str | None:
 
 
 def made_for_another(claim: PersistentVolumeClaim, pod: Pod) -> str | None:
-    """Return what is wrong if a claim with the name of the pod's ephemeral volume is not the pod's; None if it is.
+    """Return the problem if a claim with the name of the pod's ephemeral volume is not the pod's; None if it is.
 
     Rule: component-helpers, storage/ephemeral (VolumeIsForPod): the pod must be the claim's controller.
     """

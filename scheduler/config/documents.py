@@ -42,7 +42,7 @@ def read_file(path: str, limit: int, pipe_seconds: float = PIPE_SECONDS) -> str:
 
 
 def chunks_of(path: str, limit: int, pipe_seconds: float) -> Iterator[bytes]:
-    """Yield what is in a file, or comes over standard input for `-`, bit by bit; arguments are those of `read_file`.
+    """Yield the content of a file, or of standard input for `-`, bit by bit; arguments are those of `read_file`.
 
     Raises ConfigError.
     """

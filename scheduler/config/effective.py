@@ -31,7 +31,7 @@ def as_document(config: Config, known: KnownPlugins) -> dict[str, Any]:
 
 
 def as_shown(config: Config, known: KnownPlugins) -> dict[str, Any]:
-    """The same without what nobody is to see: private keys and passwords of extenders."""
+    """The same without secrets: private keys and passwords of extenders."""
     document = as_document(config, known)
     for extender, shown in zip(config.extenders, document["extenders"], strict=True):
         shown["urlPrefix"] = extender.name

@@ -76,7 +76,7 @@ def config_of(
     leader_election: Mapping[str, object] = MappingProxyType({}),
     deprecated: Mapping[str, object] = MappingProxyType({}),
 ) -> Config:
-    """As `load_config`, of a file that was read."""
+    """The same as `load_config` for a file that was read."""
     # A file has seconds as a number.
     deprecated = {key: float(each) if isinstance(each, Duration) else each for key, each in deprecated.items()}
     if file is None:

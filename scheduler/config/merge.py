@@ -14,7 +14,7 @@ def merge_plugins(default: Plugins, custom: Plugins) -> Plugins:
 def merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
     """Defaults that are not disabled come first, in their order; custom ones replace those of the same name there.
 
-    What is disabled stays in the result: expanding MultiPoint needs it.
+    Disabled plugins stay in the result: expanding MultiPoint needs them.
     """
     disabled = {ref.name: PluginRef(ref.name) for ref in (*custom.disabled, *default.disabled)}
     own = {ref.name: ref for ref in custom.enabled}

@@ -1,6 +1,6 @@
 """A configuration's sources of plugins: read before everything else, as the rest depends on them.
 
-It is tolerant: what is not as it should be is left out here, and refused where the whole is read.
+It is tolerant: wrong values are ignored, and refused where the whole configuration is read.
 """
 
 from collections.abc import Iterator, Mapping

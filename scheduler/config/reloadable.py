@@ -22,7 +22,7 @@ RELOADABLE: Final = frozenset(
         "loadmaster.pluginLimits",
     }
 )
-"""Paths. Everything else belongs to what is made at the start: connections, the Lease, the tables."""
+"""Paths. All other fields concern parts that are made at the start: connections, the Lease, the tables."""
 
 
 def reloaded(old: Config, new: Config) -> Config:

@@ -90,7 +90,7 @@ class ConfigurationSource:
 
 
 def _stamps(directory: str) -> Iterator[Hashable]:
-    """Of the directory, and of what is in it."""
+    """Stamps of a directory and of its files."""
     yield _stamp(Path(directory))
     try:
         names = sorted(name for name in os.listdir(directory)[:MAX_FILES] if name.endswith(".py"))

@@ -38,7 +38,7 @@ from scheduler.framework.tracebacks import described_with_place
 T = TypeVar("T")
 
 MAX_HINTS: Final = 100
-"""Problems that come with such a hint, and of one list: nobody reads more, and a file may have a million."""
+"""Problems with such a hint, and problems of one list, that are reported: a file may have a million."""
 
 YAML: Final = "yaml"
 """Key in a dataclass field's metadata: how files spell it, where that is not its name in camelCase."""
@@ -99,7 +99,7 @@ def _kind_text(kind: Any) -> str:
 
 
 def unreadable_arguments(cls: type) -> list[str]:
-    """Return what is wrong with the types of a plugin's fields: a file can only have some."""
+    """Return the problems of the types of a plugin's fields: a file can have some types only."""
     try:
         arguments = _arguments(cls)
     except Exception as error:  # noqa: BLE001  evaluates the author's annotations
@@ -226,7 +226,7 @@ def _read_fields(
 
 
 def _read(kind: Any, value: object, path: str, problems: list[str]) -> Any:
-    """Return `value` as `kind`. If that cannot be, add to `problems`; what is returned then means nothing."""
+    """Return `value` as `kind`. If it is not one, add to `problems`; the returned value then means nothing."""
     origin = get_origin(kind) or kind
     if origin is Any:
         return frozen(value)

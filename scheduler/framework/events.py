@@ -91,7 +91,7 @@ def _spelled(action: Action) -> str:
 
 
 class QueueingHint(Enum):
-    """What a hint function says: is the pod worth another attempt after this event?"""
+    """A hint function's answer: is the pod worth another attempt after this event?"""
 
     SKIP = "QueueSkip"
     QUEUE = "Queue"

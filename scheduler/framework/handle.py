@@ -166,7 +166,7 @@ class Repetition(Protocol):
     """Work that is done again and again."""
 
     def stop(self) -> None:
-        """Do it no more; what is under way is cancelled."""
+        """Stop; a call that is under way is cancelled."""
 
 
 class Tasks(Protocol):
@@ -194,7 +194,7 @@ class ApiWriter(Protocol):
     """
 
     async def create(self, resource: str, content: Mapping[str, Any]) -> Any:
-        """Create `content`, which has a name that nobody else would give, and whatever the API server would fill in."""
+        """Create `content`, with a name that no other client would choose, and with the server's defaults."""
 
     async def delete(self, resource: str, name: str, namespace: str, uid: str) -> None:
         """Delete the object of that name if it has this UID; without an error too if it is gone."""

@@ -43,7 +43,7 @@ MAX_PERMIT_SECONDS: Final = 15 * 60.0
 
 
 WAIT_SECONDS: Final = 60.0
-"""For how long a plugin may be awaited before the log and an Event name it."""
+"""After this time, the log and an Event name a plugin that is awaited."""
 
 
 class Write(NamedTuple):
@@ -83,7 +83,7 @@ class Plugin(ABC):
     def start(self, handle: Handle) -> None:  # noqa: B027  most plugins need nothing
         """Take what the scheduler offers: called once, before anything else is asked of the plugin.
 
-        There are no nodes, pods or objects yet. What is raised keeps the scheduler from starting.
+        There are no nodes, pods or objects yet. An error keeps the scheduler from starting.
         """
 
     def stop(self) -> None:  # noqa: B027

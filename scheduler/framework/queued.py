@@ -1,4 +1,4 @@
-"""A pod in the queue, with what is remembered of its attempts."""
+"""A pod in the queue, with the history of its attempts."""
 
 from dataclasses import dataclass, field, fields
 from typing import cast

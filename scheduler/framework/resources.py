@@ -150,7 +150,8 @@ def parse_resource(name: str) -> ApiResource:
 def resources_to_watch(plugins: Iterable[Plugin]) -> dict[str, ApiResource]:
     """Return event resource → API resource for all that the plugins register for or read, sorted; no pods and nodes.
 
-    A plugin that registers for all events gets those of what is watched anyway. Raises ValueError as `parse_resource`.
+    A plugin that registers for all events gets those of resources that are watched anyway. Raises ValueError as
+    `parse_resource`.
     """
     names = {name for plugin in plugins for name in _named_by(plugin)}
     return {name: parse_resource(name) for name in sorted(names)}
@@ -189,7 +190,7 @@ def read_raw_pods(plugins: Iterable[Plugin | type[Plugin]]) -> bool:
 
 
 def resource_problems(plugin: Plugin) -> Iterator[str]:
-    """Yield what is wrong with the resources that a plugin names."""
+    """Yield the problems of the resources that a plugin names."""
     try:
         names = sorted(set(_named_by(plugin)))
     except Exception as error:  # noqa: BLE001  the plugin's own code: whatever it raises is reported
