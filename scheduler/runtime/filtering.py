@@ -26,7 +26,7 @@ from scheduler.runtime.answers.store import AnswerStore, Evaluate, Values
 from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.guards.return_values import check_status, disallowed
-from scheduler.runtime.plans import FilterPlan, FilterStep
+from scheduler.runtime.plans import FILTER, FilterPlan, FilterStep
 from scheduler.runtime.plugin_calls import PluginCalls
 from scheduler.runtime.preemption.nominated import NominatedFinder
 
@@ -248,7 +248,7 @@ class Filtering:
         for step, numbering in self._per_node:
             if numbering.is_full:
                 numbering.clear()
-                self._store.drop_columns(("filter", step.name))
+                self._store.drop_columns((FILTER, step.name))
 
     def _codes(
         self, step: FilterStep, state: CycleState, pod: Pod, passing: BoolColumn, pod_class: PodClass

@@ -29,24 +29,32 @@ FILTER: Final = "Filter"
 SCORE: Final = "Score"
 
 
-class FilterStep:
+class _Step:
+    """One plugin at one extension point."""
+
+    __slots__ = ("_calls", "_evaluations", "_nodes", "_point", "aspects", "name")
+
+    def __init__(self, point: str, plugin: Plugin, nodes: LiveNodes, calls: PluginCalls) -> None:
+        self.name = plugin.name
+        # Even an answer that reads nothing of a node is computed for a new one.
+        self.aspects = tuple(plugin.aspects or Aspect.NAME) if isinstance(plugin, SignPlugin) else ()
+        self._point = point
+        self._nodes = nodes
+        self._calls = calls
+        self._evaluations = calls.evaluations(point, self.name)
+
+    def key(self, signature: Hashable) -> tuple[Hashable, Hashable]:
+        """Return the key of the column for pods of this signature."""
+        return (self._point, self.name), signature
+
+
+class FilterStep(_Step):
     """One plugin at Filter."""
 
-    __slots__ = (
-        "_calls",
-        "_evaluations",
-        "_nodes",
-        "aspects",
-        "call",
-        "dry_run",
-        "ignores_pods",
-        "monotone",
-        "name",
-        "per_node",
-    )
+    __slots__ = ("call", "dry_run", "ignores_pods", "monotone", "per_node")
 
     def __init__(self, plugin: Plugin, nodes: LiveNodes, calls: PluginCalls) -> None:
-        self.name = plugin.name
+        super().__init__(FILTER, plugin, nodes, calls)
         self.per_node = PerNodeFilter(plugin) if isinstance(plugin, FilterPlugin) else None
         self.call: PerNodeFilter | FilterNodesPlugin
         if self.per_node is not None:
@@ -59,14 +67,6 @@ class FilterStep:
         self.dry_run = self.call if isinstance(self.call, DryRunFilter) else None
         self.ignores_pods = self.call if isinstance(self.call, IgnoresPods) else None
         self.monotone = self.call if isinstance(self.call, MonotoneInPods) else None
-        self.aspects = _aspects_of(plugin)
-        self._nodes = nodes
-        self._calls = calls
-        self._evaluations = calls.evaluations(FILTER, self.name)
-
-    def key(self, signature: Hashable) -> tuple[Hashable, Hashable]:
-        """Return the key of the column for pods of this signature."""
-        return ("filter", self.name), signature
 
     def ask(self, state: CycleState, pod: Pod, rows: Rows) -> Int32Column | None:
         """Return a reason code for each of `rows`; None means no refusal. Raises PluginError."""
@@ -90,23 +90,13 @@ class FilterStep:
         return bounded(answer).by(self.name)
 
 
-class ScoreStep:
+class ScoreStep(_Step):
     """One plugin at Score."""
 
-    __slots__ = (
-        "_calls",
-        "_evaluations",
-        "_nodes",
-        "aspects",
-        "call",
-        "name",
-        "normalize",
-        "normalizes_by_range",
-        "weight",
-    )
+    __slots__ = ("call", "normalize", "normalizes_by_range", "weight")
 
     def __init__(self, plugin: Plugin, weight: int, nodes: LiveNodes, calls: PluginCalls) -> None:
-        self.name = plugin.name
+        super().__init__(SCORE, plugin, nodes, calls)
         self.weight = weight
         self.call: PerNodeScore | ScoreNodesPlugin
         if isinstance(plugin, ScoreNodesPlugin):
@@ -117,14 +107,6 @@ class ScoreStep:
             raise TypeError(f"{plugin.name} has no Score")
         self.normalize = plugin.normalize_score if isinstance(plugin, NormalizeScorePlugin) else None
         self.normalizes_by_range = isinstance(plugin, NormalizeScorePlugin) and plugin.normalizes_by_range
-        self.aspects = _aspects_of(plugin)
-        self._nodes = nodes
-        self._calls = calls
-        self._evaluations = calls.evaluations(SCORE, self.name)
-
-    def key(self, signature: Hashable) -> tuple[Hashable, Hashable]:
-        """Return the key of the column for pods of this signature."""
-        return ("score", self.name), signature
 
     def ask(self, state: CycleState, pod: Pod, rows: Rows) -> Int64Column | None:
         """Return the raw score of each of `rows`; None means 0. Raises PluginError."""
@@ -180,8 +162,3 @@ class ScorePlan:
     def __post_init__(self) -> None:
         self.stored = (*self.terms, *self.neutral)
         self.names = tuple(step.name for step in self.terms)
-
-
-def _aspects_of(plugin: Plugin) -> tuple[Aspect, ...]:
-    """The aspects that the plugin reads of a node. Even an answer that reads none is computed for a new node."""
-    return tuple(plugin.aspects or Aspect.NAME) if isinstance(plugin, SignPlugin) else ()
