@@ -17,7 +17,7 @@ from scheduler.framework.status import Code
 from scheduler.runtime.event_stream import EngineEvent
 
 
-class PodSeen(EngineEvent, frozen=True, gc=False):
+class PodSeen(EngineEvent, frozen=True):
     """The watch reports a pod, or a new version of it, which has no effect yet."""
 
     old: Pod | None
@@ -25,13 +25,13 @@ class PodSeen(EngineEvent, frozen=True, gc=False):
     pod: Pod
 
 
-class PodGone(EngineEvent, frozen=True, gc=False):
+class PodGone(EngineEvent, frozen=True):
     """A pod was deleted, or has run to its end."""
 
     uid: str
 
 
-class AttemptStarted(EngineEvent, frozen=True, gc=False):
+class AttemptStarted(EngineEvent, frozen=True):
     """A decision begins. It is made in this step, unless extenders are asked."""
 
     profile: str
@@ -39,7 +39,7 @@ class AttemptStarted(EngineEvent, frozen=True, gc=False):
     has_extenders: bool
 
 
-class Decided(EngineEvent, frozen=True, gc=False):
+class Decided(EngineEvent, frozen=True):
     """A decision has ended, and has no effect yet."""
 
     profile: str
@@ -49,19 +49,19 @@ class Decided(EngineEvent, frozen=True, gc=False):
     has_extenders: bool
 
 
-class SearchStarted(EngineEvent, frozen=True, gc=False):
+class SearchStarted(EngineEvent, frozen=True):
     """An attempt with extenders searches nodes right after this, or once more among those that extenders have left."""
 
     pod: Pod
 
 
-class AttemptGivenUp(EngineEvent, frozen=True, gc=False):
+class AttemptGivenUp(EngineEvent, frozen=True):
     """Such an attempt has ended without a decision, as its pod need not be placed any more."""
 
     uid: str
 
 
-class PodPlaced(EngineEvent, frozen=True, gc=False):
+class PodPlaced(EngineEvent, frozen=True):
     """A pod was assumed on the node that was chosen; Reserve and Permit follow."""
 
     profile: str
@@ -72,7 +72,7 @@ class PodPlaced(EngineEvent, frozen=True, gc=False):
     """When the attempt began, in seconds of time.perf_counter."""
 
 
-class AttemptFailed(EngineEvent, frozen=True, gc=False):
+class AttemptFailed(EngineEvent, frozen=True):
     """An attempt has failed, before a node was chosen or after."""
 
     profile: str
@@ -82,13 +82,13 @@ class AttemptFailed(EngineEvent, frozen=True, gc=False):
     """When the attempt began, in seconds of time.perf_counter."""
 
 
-class BindingStarted(EngineEvent, frozen=True, gc=False):
+class BindingStarted(EngineEvent, frozen=True):
     """The plugins of Reserve and Permit have agreed, and there is a task now that binds the pod."""
 
     placed: Placed
 
 
-class PermitWaited(EngineEvent, frozen=True, gc=False):
+class PermitWaited(EngineEvent, frozen=True):
     """These Permit plugins have kept a pod waiting."""
 
     uid: str
@@ -97,38 +97,38 @@ class PermitWaited(EngineEvent, frozen=True, gc=False):
     code: Code
 
 
-class PreBindStarted(EngineEvent, frozen=True, gc=False):
+class PreBindStarted(EngineEvent, frozen=True):
     """PreBind plugins begin to prepare an assumed pod."""
 
     pod: Pod
 
 
-class BindingRetried(EngineEvent, frozen=True, gc=False):
+class BindingRetried(EngineEvent, frozen=True):
     """A binding has succeeded after a failure."""
 
     uid: str
     failure: str
 
 
-class PodBound(EngineEvent, frozen=True, gc=False):
+class PodBound(EngineEvent, frozen=True):
     """The API server has agreed; PostBind follows."""
 
     pod: Pod
 
 
-class AttemptEnded(EngineEvent, frozen=True, gc=False):
+class AttemptEnded(EngineEvent, frozen=True):
     """The task of a binding has ended, or an attempt with an error that nobody expected."""
 
     error: BaseException | None
 
 
-class BindingUndone(EngineEvent, frozen=True, gc=False):
+class BindingUndone(EngineEvent, frozen=True):
     """An attempt fails after its pod was assumed: Unreserve follows."""
 
     pod: Pod
 
 
-class Reconfigured(EngineEvent, frozen=True, gc=False):
+class Reconfigured(EngineEvent, frozen=True):
     """Another configuration counts from now on: other plugins or arguments, another seed, other extenders."""
 
 
@@ -143,7 +143,7 @@ class Call(NamedTuple):
     subresource: str = ""
 
 
-class CallAnswered(EngineEvent, frozen=True, gc=False):
+class CallAnswered(EngineEvent, frozen=True):
     """A plugin's call is answered: the plugin goes on right after this."""
 
     call: Call

@@ -19,7 +19,7 @@ ExtenderAnswer: TypeAlias = FilterVerdict | Mapping[str, int] | Mapping[str, Vic
 T = TypeVar("T", bound=ExtenderAnswer)
 
 
-class ExtendersAnswered(EngineEvent, frozen=True, gc=False):
+class ExtendersAnswered(EngineEvent, frozen=True):
     """The extenders that are asked about a pod have answered: its attempt goes on right after this."""
 
     uid: str

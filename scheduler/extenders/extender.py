@@ -28,7 +28,7 @@ OUT_OF_TEXT: Final = "an extender gave more reasons than are read"
 _logger = logging.getLogger(__name__)
 
 
-class ExtenderCalled(EngineEvent, frozen=True, gc=False):
+class ExtenderCalled(EngineEvent, frozen=True):
     """A call of an extender has ended."""
 
     extender: str

@@ -24,7 +24,7 @@ class EngineEvent(msgspec.Struct, frozen=True, gc=False):
     """Something that happens in an engine."""
 
 
-class PointEnded(EngineEvent, frozen=True, gc=False):
+class PointEnded(EngineEvent, frozen=True):
     """The plugins of one extension point have been called."""
 
     point: str
@@ -32,7 +32,7 @@ class PointEnded(EngineEvent, frozen=True, gc=False):
     seconds: float
 
 
-class PluginCalled(EngineEvent, frozen=True, gc=False):
+class PluginCalled(EngineEvent, frozen=True):
     """A method of a plugin that is not awaited was called. Of in-tree plugins, only some calls are timed."""
 
     point: str
