@@ -6,6 +6,7 @@ Rule: pkg/scheduler/backend/queue/nominator.go at v1.36.3. A nomination is known
 from collections.abc import Collection, Iterator
 
 from scheduler.api.pod import Pod
+from scheduler.api.read_only import read_only_attribute
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.state_events import NominationEnded, PodNominated
 
@@ -16,8 +17,10 @@ class Nominator:
     def __init__(self, stream: EventStream | None = None) -> None:
         self._node_names: dict[str, str] = {}
         self._pods: dict[str, dict[str, Pod]] = {}
-        self.nodes: Collection[str] = self._pods.keys()
+        self._nodes = self._pods.keys()
         self._stream = stream or EventStream()
+
+    nodes: Collection[str] = read_only_attribute("_nodes")
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         """Return the pods nominated to a node, in the order of their nominations."""
