@@ -41,11 +41,11 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 def main(argv: Sequence[str] | None = None, plugins: "Registry | None" = None) -> int:
-    """Run a command and return its exit code. `plugins`: those that the configuration may name beside our own.
+    """Run a command and return its exit code. `plugins`: those that the configuration may name in addition to our own.
 
     A scheduler with plugins of its own is a file of five lines: `sys.exit(main(plugins={"Mine": Mine}))`.
     """
-    if sys.stdout is None:  # closed by whoever started us
+    if sys.stdout is None:  # closed by the parent process
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - as long as the program
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that show ASCII only, as stderr does
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None, plugins: "Registry | None" = None) -
         return _main(sys.argv[1:] if argv is None else argv, plugins or {})
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read us has seen enough
+    except BrokenPipeError:  # the reader has seen enough
         _write_nowhere()
         return BROKEN_PIPE
     except OSError as error:

@@ -30,7 +30,7 @@ from scheduler.config.options import RunOptions
 from scheduler.config.source import ConfigurationSource, Loaded
 from scheduler.config.types import Config
 from scheduler.cycle.dumper import dump
-from scheduler.cycle.engine import Asking, Engine, build_engine
+from scheduler.cycle.engine import Engine, ExtenderAccess, build_engine
 from scheduler.cycle.rejections import Rejections
 from scheduler.cycle.writers import Writers
 from scheduler.extenders.roster import Roster
@@ -133,9 +133,11 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         transport = partial(HttpTransport, budget=Budget(), may_send=may_write or (lambda: True))
         roster = Roster(transport, metrics, config.extenders, stream)
         _follow(roster, tasks, stack)
-        asking = Asking(roster, RawPods(client))
+        extender_access = ExtenderAccess(roster, RawPods(client))
         with ended_hangs(START_SECONDS), refused_exits():
-            engine = build_engine(config, loaded.registry, writers, metrics, time.monotonic, tasks, asking, stream)
+            engine = build_engine(
+                config, loaded.registry, writers, metrics, time.monotonic, tasks, extender_access, stream
+            )
         stack.callback(engine.close)
         tasks.start("watch on plugins", Watchdog(engine.look_for_late_plugins).run())
         resources = replace(engine.profiles.resources, whole_nodes=roster.needs_whole_nodes)

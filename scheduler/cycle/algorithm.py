@@ -97,7 +97,7 @@ class Algorithm:
         self.table = table
         self.use_seed(seed)
         self.next_start = 0
-        """Where the next search starts: a position among the nodes to evaluate."""
+        """The start of the next search: a position among the nodes to evaluate."""
 
     def use_seed(self, seed: int) -> None:
         """Use another salt for the choice among equal nodes."""

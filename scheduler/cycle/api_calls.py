@@ -1,4 +1,4 @@
-"""What plugins ask of the API server and of other servers, each call with a name by which its answer is recorded."""
+"""Plugins' calls to the API server and to other servers, each with a name by which its answer is recorded."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping

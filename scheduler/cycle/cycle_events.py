@@ -1,4 +1,4 @@
-"""What happens to pods: reported, decided, bound; and what plugins hear from the API server.
+"""Events of pods: reported, decided, bound; and the API server's answers to plugins.
 
 PodSeen ─► AttemptStarted ─► Decided ─┬─► PodPlaced ─► BindingStarted ─► PreBindStarted ─► PodBound ─► AttemptEnded
                                       └─► AttemptFailed ◄── BindingUndone ◄──┘
@@ -133,13 +133,13 @@ class Reconfigured(EngineEvent, frozen=True):
 
 
 class Call(NamedTuple):
-    """What a plugin requests of the API server, as far as it distinguishes answers."""
+    """A plugin's request to the API server, as far as it distinguishes answers."""
 
     verb: str
     resource: str
     namespace: str = ""
     name: str = ""
-    """Of what is created: what its name begins with, which is the same each time; of what is read: the URL."""
+    """For a creation: the beginning of the name, which is the same each time; for a read: the URL."""
     subresource: str = ""
 
 

@@ -48,7 +48,7 @@ from scheduler.state.subscriptions import ProfileObjects, ProfileShared, Sharing
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ExtenderAccess:
     """The extenders, and the source of the pods that they are sent."""
 
     roster: Roster
@@ -76,7 +76,7 @@ class Engine:
 
     @property
     def watched(self) -> dict[str, ApiResource]:
-        """Event resource → API resource, of all that the plugins watch besides pods and nodes."""
+        """Event resource → API resource, of everything that the plugins watch except pods and nodes."""
         return self.profiles.resources.watched
 
     @property
@@ -122,10 +122,10 @@ class Engine:
         if Reconfigured in self.stream.listeners:
             self.stream.publish(Reconfigured())
 
-    def use_extenders(self, room: int) -> None:
-        """Call the extenders in use from the next decision on; `room`: attempts of one lane."""
+    def use_extenders(self, max_in_lane: int) -> None:
+        """Call the extenders in use from the next decision on; `max_in_lane`: attempts of one lane."""
         if self.loop.extended is not None:
-            self.loop.extended.use(self.roster.extenders, room)
+            self.loop.extended.use(self.roster.extenders, max_in_lane)
         if self.loop.extender_binding is not None:
             self.loop.extender_binding.use(self.roster.extenders)
 
@@ -141,13 +141,13 @@ def build_engine(
     metrics: Metrics,
     now: Callable[[], float],
     tasks: Tasks | None = None,
-    asking: Asking | None = None,
+    extender_access: ExtenderAccess | None = None,
     stream: EventStream | None = None,
     make_plugins: Callable[[ProfileSpec, Registry], ProfilePlugins] = build,
 ) -> Engine:
     """Put a scheduler together and start its plugins; `now` in seconds, monotonic; `tasks` are its own by default.
 
-    `asking`: the extenders, and what they need; without it none is asked, whatever the configuration says.
+    `extender_access`: the extenders, and what they need; without it none is asked, whatever the configuration says.
     `stream`: where it publishes its events, one of its own by default. `make_plugins`: makes those of a profile.
 
     Raises ConfigError if a profile cannot be built, or a plugin does not start.
@@ -193,7 +193,7 @@ def build_engine(
 
     profiles = Profiles(handle, framework, make_plugins)
     profiles.swap(profiles.prepare(config, registry))
-    roster = Roster(nobody_is_asked, metrics) if asking is None else asking.roster
+    roster = Roster(nobody_is_asked, metrics) if extender_access is None else extender_access.roster
     queue = SchedulingQueue(queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now)
     activator.queue = queue
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
@@ -203,8 +203,8 @@ def build_engine(
         pods, cache, queue, nominator, profiles.frameworks, waiting_pods, ends, writers, metrics, stream
     )
     by_extender = None
-    if asking is not None:
-        by_extender = ExtenderBinding(asking.pods, cache, last_look.check, handlers.assumption_expired, tasks)
+    if extender_access is not None:
+        by_extender = ExtenderBinding(extender_access.pods, cache, last_look.check, handlers.assumption_expired, tasks)
     loop = SchedulingLoop(
         profiles.frameworks,
         queue,
@@ -220,9 +220,9 @@ def build_engine(
         tasks,
         by_extender,
     )
-    if asking is not None:
+    if extender_access is not None:
         extended = ExtendedAlgorithm(algorithm, cache.table, loop.ready, metrics)
-        conversations = Conversations(cache.table, asking.pods, stream)
+        conversations = Conversations(cache.table, extender_access.pods, stream)
         # The loop takes it after its construction, as each calls the other.
         loop.extended = ExtendedAttempts(
             profiles.frameworks, extended, conversations, queue, failure, loop, metrics, now, tasks, stream

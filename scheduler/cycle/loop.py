@@ -75,7 +75,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class _Attempt(BindingCycle):
-    """What the scheduling cycle hands to the binding task."""
+    """The scheduling cycle's result for the binding task."""
 
     queued: QueuedPod
     placed: Placed
@@ -137,10 +137,10 @@ class SchedulingLoop:
             return True
         return any(attempt.framework is framework for attempt in self._bindings.values())
 
-    def is_asking(self, extender: Extender) -> bool:
+    def is_calling(self, extender: Extender) -> bool:
         """Whether an attempt or a binding may still call this extender."""
-        asking = (self.extended, self.extender_binding)
-        return any(each is not None and each.is_asking(extender) for each in asking)
+        users = (self.extended, self.extender_binding)
+        return any(each is not None and each.is_calling(extender) for each in users)
 
     @property
     def bindings(self) -> int:

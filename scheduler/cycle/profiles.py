@@ -83,7 +83,7 @@ class Prepared:
 
     @property
     def resources(self) -> "Resources":
-        """What the plugins read and write."""
+        """The resources that the plugins read and write."""
         return Resources.union(each.resources for each in self.running.values())
 
 

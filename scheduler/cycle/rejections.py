@@ -1,6 +1,6 @@
 """Handles pods that a kubelet rejects (`OutOfcpu`, `OutOfmemory`, …): counts them and avoids the node for a moment.
 
-    bound by us ──leaves the watch before it ran──► asked about ──failed, out of a resource──► its node rests
+    bound by us ──leaves the watch before it ran──► asked about ──failed, out of a resource──► its node is avoided
                                                         │                                          │ REST_SECONDS
                                                         └──gone, or ended in another way           ▼
                                                                                              as it was before
@@ -110,26 +110,26 @@ class Rejections:
         self._events = writers.events
         self._counts = metrics.kubelet_rejections
         self._now = now
-        self._rests: dict[str, float] = {}
+        self._avoided_until: dict[str, float] = {}
         """Node → when its rest ends."""
 
     async def run(self) -> None:
-        """Read pods that ended early, and end the rests of nodes, until cancelled."""
+        """Read pods that ended early, and end the avoidance of nodes, until cancelled."""
         while True:
             while (pod := self._ends.take()) is not None:
                 await self.look_into(pod)
             await self._wait()
-            self.end_rests()
+            self.end_avoidance()
 
-    def end_rests(self) -> None:
-        """End the rests that are over."""
+    def end_avoidance(self) -> None:
+        """Use nodes again that were avoided for long enough."""
         now = self._now()
-        for name in [name for name, end in self._rests.items() if end <= now]:
-            del self._rests[name]
+        for name in [name for name, end in self._avoided_until.items() if end <= now]:
+            del self._avoided_until[name]
             self._show(name, at_rest=False)
 
     async def _wait(self) -> None:
-        until = min(self._rests.values(), default=None)
+        until = min(self._avoided_until.values(), default=None)
         try:
             await asyncio.wait_for(self._ends.came.wait(), None if until is None else max(0.0, until - self._now()))
         except TimeoutError:
@@ -151,7 +151,7 @@ class Rejections:
         _logger.warning("A kubelet rejected a pod", extra={"pod": str(pod), "node": node, "reason": reason})
         note = f"Node {node} rejected the pod: {reason}: {ending.message}"
         if reason.startswith(OUT_OF):
-            self._rests[node] = self._now() + REST_SECONDS
+            self._avoided_until[node] = self._now() + REST_SECONDS
             self._show(node, at_rest=True)
             note = f"Node {node} rejected the pod and is left alone for {REST_SECONDS:g}s: {reason}: {ending.message}"
         self._events.event(pod, "Warning", "RejectedByKubelet", "Binding", note)

@@ -38,7 +38,7 @@ Registrations: TypeAlias = Mapping[str, Sequence[ClusterEventWithHint]]
 
 
 class Requeue(Enum):
-    """What an event means for a refused pod."""
+    """The effect of an event on a refused pod."""
 
     SKIP = auto()
     """It stays: the event does not help it."""
@@ -227,7 +227,7 @@ class RequeueRules:
             try:
                 found = hint(pod, old, new)
             except BaseException as problem:  # noqa: BLE001 - the plugin boundary
-                self._tell(plugin_hint, pod, problem)
+                self._report(plugin_hint, pod, problem)
                 return answer
             if found is not QueueingHint.SKIP:
                 self._check(plugin_hint, pod, found)
@@ -243,7 +243,7 @@ class RequeueRules:
                 found = plugin_hint.hint(pod, observed.old, observed.new)
                 result = found.value if self._check(plugin_hint, pod, found) else "Error"
             except BaseException as problem:  # noqa: BLE001 - the plugin boundary
-                self._tell(plugin_hint, pod, problem)
+                self._report(plugin_hint, pod, problem)
                 result = "Error"
             seconds = time.perf_counter() - started
             self._duration.labels(plugin_hint.plugin, observed.event.label, result).observe(seconds)
@@ -258,7 +258,7 @@ class RequeueRules:
         self._faults.report(wrong_answer(plugin_hint.plugin, HINT, plugin_hint.hint, found, "a QueueingHint"), pod)
         return False
 
-    def _tell(self, plugin_hint: PluginHint, pod: Pod, problem: BaseException) -> None:
+    def _report(self, plugin_hint: PluginHint, pod: Pod, problem: BaseException) -> None:
         """An error counts as a yes: a needless attempt costs little, but a pod that is never tried again is lost."""
         self._faults.report(as_plugin_error(HINT, plugin_hint.plugin, problem), pod)
 

@@ -58,10 +58,10 @@ class Attempt:
     pod: Pod
     number: int
     start: int
-    """Where the search began."""
+    """The start of the search."""
     recorded: Decision
     has_extenders: bool = False
-    """Whether extenders had a say in it: no other configuration can decide it without asking them."""
+    """Whether extenders took part in it: no other configuration can decide it without calling them."""
 
 
 class Player:
@@ -87,7 +87,7 @@ class Player:
         """UID → pods that are assumed, and not bound yet."""
         self._preparations: dict[str, asyncio.Task[None]] = {}
         """UID → PreBind of some of these."""
-        self._asking: dict[str, ReplayedAttempt] = {}
+        self._attempts_with_extenders: dict[str, ReplayedAttempt] = {}
         """UID → attempts with extenders that began during the recording."""
         self._ticked = 0
         self.begun_at = 0.0
@@ -160,20 +160,20 @@ class Player:
             case lines.Answer():
                 await self._answer(line)
             case lines.AskExtenders():
-                self._end_asking(line.uid)
+                self._end_attempt(line.uid)
                 framework = self._profile(line.profile)
                 attempt = ReplayedAttempt(engine, framework, line.attempt, self._metrics, self._jobs)
-                self._asking[line.uid] = attempt
+                self._attempts_with_extenders[line.uid] = attempt
             case lines.Search():
-                if (asking := self._asking.get(line.uid)) is not None:
-                    await asking.search(self._pod_of(line), line.start)
+                if (open_attempt := self._attempts_with_extenders.get(line.uid)) is not None:
+                    await open_attempt.search(self._pod_of(line), line.start)
             case lines.ExtenderAnswer():
-                if (asking := self._asking.get(line.uid)) is not None:
-                    await asking.answer(line.answer)
+                if (open_attempt := self._attempts_with_extenders.get(line.uid)) is not None:
+                    await open_attempt.answer(line.answer)
             case lines.Decided():
                 self._decided_with_extenders(line, compare)
             case lines.GiveUp():
-                self._end_asking(line.uid)
+                self._end_attempt(line.uid)
             case lines.Layout():
                 self._lay_out(line)
             case lines.Begin():
@@ -191,7 +191,7 @@ class Player:
 
     def _decided_with_extenders(self, line: lines.Decided, compare: Compare) -> None:
         self._placed = None
-        ended = self._end_asking(line.uid)
+        ended = self._end_attempt(line.uid)
         if ended is None:
             self.not_decided += 1
             return
@@ -208,8 +208,8 @@ class Player:
         node = attempt.recorded.node
         self._placed = BindingCycle(attempt.framework, state, attempt.pod, node) if node else None
 
-    def _end_asking(self, uid: str) -> ReplayedAttempt | None:
-        attempt = self._asking.pop(uid, None)
+    def _end_attempt(self, uid: str) -> ReplayedAttempt | None:
+        attempt = self._attempts_with_extenders.pop(uid, None)
         if attempt is not None:
             attempt.end()
         return attempt

@@ -45,7 +45,7 @@ class ReplayedAttempt:
         self.pod: Pod | None = None
         """As it was when it searched last; None before that."""
         self.start = 0
-        """Where that search began, if it looked at a part of the nodes."""
+        """The start of that search, if it looked at a part of the nodes."""
         self.outcome: DecisionWithExtenders | Exception = OtherWay("it asks its extenders what they were not asked")
         self._engine = engine
         self._searches: asyncio.Queue[tuple[Pod, int]] = asyncio.Queue()

@@ -77,7 +77,7 @@ def read_cluster(
     """Read the objects in files, directories and standard input. Raises ConfigError with all problems.
 
     `raw_pods`: pods are kept as JSON, too, for plugins that read it. `strict`: unknown fields are problems. `stored`:
-    objects of a running cluster; what the API server has accepted is not to be judged: one that cannot be read costs
+    objects of a running cluster; what the API server has accepted is not validated: one that cannot be read costs
     itself, and is noted.
     """
     problems: list[str] = []

@@ -44,7 +44,7 @@ class SnapshotFile:
         self._packer = _packer()
         self._objects = self._size = 0
         self._begun = 0, 0, 0
-        """Where the part began that `take_back` removes; the number of objects, and of bytes, before it."""
+        """The beginning of the part that `take_back` removes; the number of objects, and of bytes, before it."""
         self._write(b'{"apiVersion":"v1","kind":"List","snapshot":' + msgspec.json.encode(header) + b',"items":[')
 
     def __enter__(self) -> Self:

@@ -52,7 +52,7 @@ class _Whole(msgspec.Struct, rename="camel"):
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What the reader of a snapshot must know."""
+    """Facts that the reader of a snapshot must know."""
 
     problem: str = ""
     """Why it cannot be read."""

@@ -263,7 +263,7 @@ class Kind(NamedTuple):
     name: str
     resource: ApiResource
     without: str
-    """What a simulation gets wrong without them; empty for a kind that a snapshot must have."""
+    """The error of a simulation without them; empty for a kind that a snapshot must have."""
 
     @property
     def api_version(self) -> str:

@@ -26,7 +26,7 @@ class Field(NamedTuple):
     """Of these objects; empty if it holds none."""
 
     class_: str
-    """What it contains, or the keys of a mapping to objects; empty for amounts, times, UIDs and choices."""
+    """Its content, or the keys of a mapping to objects; empty for amounts, times, UIDs and choices."""
 
 
 @functools.cache

@@ -121,7 +121,7 @@ COUNTED: Final = frozenset(
         *("services", "services.loadbalancers", "services.nodeports"),
     }
 )
-"""Counted by quotas besides resources."""
+"""Counted by quotas in addition to resources."""
 
 
 def is_resource(text: str) -> bool:

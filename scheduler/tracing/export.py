@@ -1,6 +1,6 @@
 """Sends spans away, in a thread of OpenTelemetry's, and counts them.
 
-    ended ──room──► queue (OTEL_BSP_MAX_QUEUE_SIZE) ──batch──► collector ──┬─ taken ───────────────────► sent
+    ended ──space─► queue (OTEL_BSP_MAX_QUEUE_SIZE) ──batch──► collector ──┬─ taken ───────────────────► sent
       └──none──► dropped                                                   └─ away, after its retries ──► failed
 
 Nothing waits for a collector: what does not fit into the queue is dropped. The event loop counts what ends and what is
@@ -30,8 +30,8 @@ from scheduler.tracing.settings import Exporter
 
 COMPONENT: Final = "loadmaster"
 
-ROOM: Final = "OTEL_BSP_MAX_QUEUE_SIZE"
-DEFAULT_ROOM: Final = 2048
+QUEUE_SIZE: Final = "OTEL_BSP_MAX_QUEUE_SIZE"
+DEFAULT_QUEUE_SIZE: Final = 2048
 """Spans that wait to be sent: a MiB or two."""
 
 BATCH: Final = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"
@@ -75,7 +75,7 @@ class Traces:
 
 
 def exporter_of(kind: Exporter) -> SpanExporter:
-    """What sends spans, as the environment says."""
+    """The exporter of spans, as configured by the environment."""
     if kind is Exporter.CONSOLE:
         return ConsoleSpanExporter()
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -106,18 +106,18 @@ class _Counted(SpanExporter):
 
 
 class _Bounded(BatchSpanProcessor):
-    """Drops the newest spans when there is no room; the library would drop the oldest, with a log line for each."""
+    """Drops the newest spans when the queue is full; the library would drop the oldest, with a log line for each."""
 
     def __init__(self, exporter: _Counted, metrics: Metrics) -> None:
-        room = int(os.environ.get(ROOM, "").strip() or DEFAULT_ROOM)
-        batch = int(os.environ.get(BATCH, "").strip() or min(DEFAULT_BATCH, room))
-        super().__init__(exporter, max_queue_size=room, max_export_batch_size=batch)
-        self._counted, self._room = exporter, room
+        capacity = int(os.environ.get(QUEUE_SIZE, "").strip() or DEFAULT_QUEUE_SIZE)
+        batch = int(os.environ.get(BATCH, "").strip() or min(DEFAULT_BATCH, capacity))
+        super().__init__(exporter, max_queue_size=capacity, max_export_batch_size=batch)
+        self._counted, self._capacity = exporter, capacity
         self._added = 0
         self._dropped = metrics.spans.labels("dropped")
 
     def on_end(self, span: ReadableSpan) -> None:
-        if self._added - self._counted.taken >= self._room:
+        if self._added - self._counted.taken >= self._capacity:
             self._dropped.inc()
             return
         self._added += 1

@@ -23,7 +23,7 @@ NUMBERS: Final = ("OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "
 
 
 class Exporter(Enum):
-    """Where spans go."""
+    """The destination of spans."""
 
     OTLP = "otlp"
     """To a collector, by HTTP."""
@@ -33,7 +33,7 @@ class Exporter(Enum):
 
 
 def exporter(environ: Mapping[str, str]) -> Exporter | None:
-    """Where spans go; None if there are none. Raises ConfigError with all that is wrong."""
+    """The destination of spans; None if there is none. Raises ConfigError with all that is wrong."""
     values = {name: value.strip() for name, value in environ.items() if value.strip()}
     named = values.get("OTEL_TRACES_EXPORTER", "").lower()
     if values.get("OTEL_SDK_DISABLED", "").lower() == "true" or named == "none":

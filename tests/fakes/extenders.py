@@ -8,7 +8,7 @@ from typing import Any
 
 from scheduler.api.pod import Pod
 from scheduler.config.extenders import Extender as Settings
-from scheduler.cycle.engine import Asking
+from scheduler.cycle.engine import ExtenderAccess
 from scheduler.extenders.chain import Extenders, FoundPod
 from scheduler.extenders.extender import CallFailed, Extender
 from scheduler.extenders.roster import Roster
@@ -145,9 +145,9 @@ def roster_of(*fakes: FakeExtender) -> Roster:
     return Roster(lambda settings, _: by_settings[settings], Metrics(), [fake.settings for fake in fakes])
 
 
-def asking(*fakes: FakeExtender, pods: FakePods | None = None) -> Asking:
+def extender_access(*fakes: FakeExtender, pods: FakePods | None = None) -> ExtenderAccess:
     """What an engine needs to ask these."""
-    return Asking(roster_of(*fakes), pods or FakePods())
+    return ExtenderAccess(roster_of(*fakes), pods or FakePods())
 
 
 def names_of(extenders: Sequence[Extender]) -> list[str]:

@@ -1,10 +1,10 @@
 """Attempts that wait for extenders while the loop schedules other pods.
 
-    pop ─► is there room in its lane? ──no──► HELD (in the queue)
+    pop ─► is its lane below its limit? ─no─► HELD (in the queue)
                │ yes                            │
                │◄─ an attempt of its lane ends ─┘
                ▼
-             ASKING: a job; the pod is in flight ─────────────────┬─ placed ─────► assume, reserve, permit, bind as ever
+             RUNNING: a job; the pod is in flight ────────────────┬─ placed ─────► assume, reserve, permit, bind as ever
                │                                                  ├─ fits nowhere, or an error ──► failure, as ever
                └─ deleted, bound by others, or we are to stop ──► cancelled: nothing is left
 
@@ -68,7 +68,7 @@ class _Unwanted(SchedulerError):
 
 
 @dataclass(slots=True, eq=False)
-class _Asking:
+class _OpenAttempt:
     """One attempt under way."""
 
     framework: Framework
@@ -99,7 +99,7 @@ class ExtendedAttempts:
         """`now` is the queue's clock. There are no extenders before `use`."""
         self._frameworks = frameworks
         self._extenders = Extenders(())
-        self._room = 1
+        self._max_in_lane = 1
         self.has_extenders = False
         """Whether there are extenders at all."""
         self._now = now
@@ -111,7 +111,7 @@ class ExtendedAttempts:
         self._duration = metrics.scheduling_algorithm_duration
         self._jobs = tasks.jobs("extender", LATE_SECONDS, cancels_late=False)
         self._in_lane: Counter[Lane] = Counter()
-        self._under_way: set[_Asking] = set()
+        self._under_way: set[_OpenAttempt] = set()
         self._sampler = random.Random(0)  # chooses the cycles that time their plugins; no decision depends on it
         self._stream = stream
 
@@ -121,15 +121,15 @@ class ExtendedAttempts:
 
     def is_used(self, framework: Framework) -> bool:
         """Whether an attempt uses the plugins of this profile."""
-        return any(asking.framework is framework for asking in self._under_way)
+        return any(opened.framework is framework for opened in self._under_way)
 
-    def is_asking(self, extender: Extender) -> bool:
+    def is_calling(self, extender: Extender) -> bool:
         """Whether an attempt may still call this extender."""
-        return any(extender in asking.extenders for asking in self._under_way)
+        return any(extender in opened.extenders for opened in self._under_way)
 
-    def use(self, extenders: Extenders, room: int) -> None:
-        """Call these extenders from the next attempt on. `room`: attempts of one lane."""
-        self._extenders, self._room = extenders, room
+    def use(self, extenders: Extenders, max_in_lane: int) -> None:
+        """Call these extenders from the next attempt on. `max_in_lane`: attempts of one lane."""
+        self._extenders, self._max_in_lane = extenders, max_in_lane
         self.has_extenders = bool(extenders)
 
     def take(self, framework: Framework, queued: QueuedPod, started: float) -> bool:
@@ -137,33 +137,33 @@ class ExtendedAttempts:
         lane = self._extenders.asked_about(queued.pod)
         if not lane:
             return False
-        if self._in_lane[lane] >= self._room:
+        if self._in_lane[lane] >= self._max_in_lane:
             self._queue.hold(queued, lane)
             return True
-        self._start(_Asking(framework, self._extenders, queued, lane, started))
+        self._start(_OpenAttempt(framework, self._extenders, queued, lane, started))
         return True
 
-    def _start(self, asking: _Asking) -> None:
-        self._in_lane[asking.lane] += 1
-        self._under_way.add(asking)
-        pod = asking.queued.pod
-        task = self._jobs.start(f"ask about {pod}", self._run(asking), partial(self._ended, asking))
+    def _start(self, opened: _OpenAttempt) -> None:
+        self._in_lane[opened.lane] += 1
+        self._under_way.add(opened)
+        pod = opened.queued.pod
+        task = self._jobs.start(f"ask about {pod}", self._run(opened), partial(self._ended, opened))
         self._queue.when_deleted(pod.uid, partial(self._jobs.cancel, task))
 
     async def finish(self) -> None:
         """Cancel all; the next start tries their pods again."""
         await self._jobs.finish(0)
 
-    async def _run(self, asking: _Asking) -> None:
-        queued, framework = asking.queued, asking.framework
-        conversation, newest = partial(self._conversation, asking.extenders), partial(self._newest, queued)
+    async def _run(self, opened: _OpenAttempt) -> None:
+        queued, framework = opened.queued, opened.framework
+        conversation, newest = partial(self._conversation, opened.extenders), partial(self._newest, queued)
         attempt = AttemptWithExtenders(framework, conversation, newest, partial(self._state, queued))
         if AttemptStarted in self._stream.listeners:
             self._stream.publish(AttemptStarted(framework.name, queued, True))
         try:
             state, pod, decision = await self._algorithm.schedule(attempt)
         except _Unwanted:
-            asking.is_decided = True
+            opened.is_decided = True
             self._publish_end(queued)
             self._queue.done(queued.pod.uid)
             return
@@ -171,23 +171,23 @@ class ExtendedAttempts:
             self._publish_end(queued)
             raise
         except Exception as error:  # noqa: BLE001 - only this pod is affected
-            asking.is_decided = True
-            self._duration.observe(time.perf_counter() - asking.started)
+            opened.is_decided = True
+            self._duration.observe(time.perf_counter() - opened.started)
             if Decided in self._stream.listeners:
                 self._stream.publish(Decided(framework.name, CycleState(), queued, error, True))
             framework.faults.report(error, queued.pod)
-            self._failure.handle(framework.name, queued, as_scheduler_error(error), asking.started)
+            self._failure.handle(framework.name, queued, as_scheduler_error(error), opened.started)
             return
         # No await from here on: the decision is valid until the next one.
-        asking.is_decided = True
-        self._duration.observe(time.perf_counter() - asking.started)
+        opened.is_decided = True
+        self._duration.observe(time.perf_counter() - opened.started)
         queued.pod = pod
         if Decided in self._stream.listeners:
             self._stream.publish(Decided(framework.name, state, queued, decision, True))
         if isinstance(decision, Unplaced):
-            self._failure.handle(framework.name, queued, decision, asking.started)
+            self._failure.handle(framework.name, queued, decision, opened.started)
         else:
-            self._loop.place(framework, state, queued, decision, asking.started)
+            self._loop.place(framework, state, queued, decision, opened.started)
 
     def _publish_end(self, queued: QueuedPod) -> None:
         if AttemptGivenUp in self._stream.listeners:
@@ -210,28 +210,28 @@ class ExtendedAttempts:
         state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
         return state
 
-    def _ended(self, asking: _Asking, error: BaseException | None) -> None:
+    def _ended(self, opened: _OpenAttempt, error: BaseException | None) -> None:
         """Clean up after an attempt without a decision, and start the next one of the lane."""
-        lane, uid = asking.lane, asking.queued.pod.uid
+        lane, uid = opened.lane, opened.queued.pod.uid
         self._in_lane[lane] -= 1
-        self._under_way.discard(asking)
+        self._under_way.discard(opened)
         try:
-            if not asking.is_decided and self._queue.in_flight_version(uid) is None:
+            if not opened.is_decided and self._queue.in_flight_version(uid) is None:
                 self._queue.done(uid)
-            elif error is not None or not asking.is_decided:
-                self._loop.settle(asking.queued)
+            elif error is not None or not opened.is_decided:
+                self._loop.settle(opened.queued)
         finally:
             self._go_on(lane)
 
     def _go_on(self, lane: Lane) -> None:
         """Start attempts for the held pods of a lane, within its limit."""
-        room = self._room if all(extender in self._extenders for extender in lane) else 0
-        while self._in_lane[lane] < room and (queued := self._queue.pop_held(lane)) is not None:
+        max_in_lane = self._max_in_lane if all(extender in self._extenders for extender in lane) else 0
+        while self._in_lane[lane] < max_in_lane and (queued := self._queue.pop_held(lane)) is not None:
             framework = self._frameworks.get(queued.pod.spec.scheduler_name)
             if framework is None or self._loop.should_skip(queued.pod):
                 self._queue.done(queued.pod.uid)
             else:
                 queued.attempt_began = self._now()
-                self._start(_Asking(framework, self._extenders, queued, lane, time.perf_counter()))
+                self._start(_OpenAttempt(framework, self._extenders, queued, lane, time.perf_counter()))
         if not self._in_lane[lane]:
             del self._in_lane[lane]

@@ -64,7 +64,7 @@ class ExtenderBinding:
         self._jobs = tasks.jobs("confirming", LATE_SECONDS, cancels_late=False)
         self._sleep = sleep
 
-    def is_asking(self, extender: Extender) -> bool:
+    def is_calling(self, extender: Extender) -> bool:
         """Whether a binding is under way at this extender."""
         return self._asked[extender] > 0
 

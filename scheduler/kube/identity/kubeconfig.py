@@ -1,10 +1,10 @@
 """Kubeconfig files: merged as kubectl merges them, and checked.
 
-All problems of the files are told at once, each with its path. No value is shown that might be a secret.
+All problems of the files are reported at once, each with its path. No value is shown that might be a secret.
 
     ~/.kube/config: clusters[main].cluster.server: expected the URL of a server, got a number
 
-What is read here and not heeded is refused, lest somebody else is asked than kubectl would ask, or as somebody else.
+Unsupported settings are errors: ignoring one could contact another server, or act as another user, than kubectl would.
 Rules: tools/clientcmd/loader.go and validation.go in client-go 0.36.3.
 """
 
@@ -32,7 +32,7 @@ PIPE_SECONDS: Final = 5.0
 
 MAX_PROBLEMS: Final = 20
 MAX_NEAR: Final = 5
-"""Names that are told where another one is unknown."""
+"""The known names, listed where another one is unknown."""
 
 _TYPES: Final[Mapping[type, str]] = {
     bool: "true or false",
@@ -47,7 +47,7 @@ Content = Mapping[str, Any]
 Problems = Iterator[str]
 
 _LISTS: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
-"""List → what each entry has besides its name."""
+"""List → the field of each entry in addition to its name."""
 
 _TEXTS: Final = {
     "cluster": ("certificate-authority", "tls-server-name", "proxy-url"),
@@ -65,7 +65,7 @@ _IMPERSONATION: Final = ("as", "as-uid", "as-groups", "as-user-extra")
 
 
 class Entry(NamedTuple):
-    """What a file says of a cluster, a context or a user."""
+    """A file's entry for a cluster, a context or a user."""
 
     place: str
     directory: Path
@@ -78,7 +78,7 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Kubeconfig:
-    """What several files say together: of entries with the same name, the first one counts."""
+    """Several files merged: of entries with the same name, the first one counts."""
 
     entries: dict[str, dict[str, Entry]] = field(default_factory=lambda: {key: {} for key in _LISTS})
     """List → name → what is there."""
@@ -248,7 +248,7 @@ def _typed(entry: Entry, kind: str) -> Problems:
 
 
 def _pem_problem(value: Any) -> str:
-    """What is wrong with a certificate or a key; empty if nothing is."""
+    """The problem with a certificate or a key; empty if there is none."""
     if not isinstance(value, str):
         return f"expected a text, got {_what(value)}"
     return "" if b"-----BEGIN " in decoded(value) else "expected a PEM file in base64"
@@ -263,7 +263,7 @@ def decoded(text: str) -> bytes:
 
 
 def _file_problem(path: Path) -> str:
-    """What is wrong with a file; empty if it can be read."""
+    """The problem with a file; empty if it can be read."""
     try:
         next(chunks(path, None), b"")
     except (OSError, ValueError) as error:
@@ -315,7 +315,7 @@ def id_token(user: Content) -> str:
 
 
 def _url_problem(url: Any, schemes: Sequence[str]) -> str:
-    """What is wrong with an address; empty if nothing is."""
+    """The problem with an address; empty if there is none."""
     if not isinstance(url, str):
         return f"expected the URL of a server, got {_what(url)}"
     try:
@@ -351,7 +351,7 @@ def _what(value: Any) -> str:
 
 
 def yaml_problem(error: yaml.YAMLError) -> str:
-    """What is wrong and where, without the line itself: it may have a token."""
+    """The problem and its place, without the line itself: it may have a token."""
     if isinstance(error, yaml.reader.ReaderError):
         return f"character {error.character:#04x} at position {error.position}"
     problem, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)

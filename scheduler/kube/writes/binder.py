@@ -69,7 +69,7 @@ class Binding:
         """Whether another POST would be refused as well."""
         self._failed_post: Outcome = NotSent("")
         self.found: str | None = None
-        """What the last conclusive read found, for the metrics."""
+        """The result of the last conclusive read, for the metrics."""
 
     @property
     def failure(self) -> str:
@@ -77,7 +77,7 @@ class Binding:
         return self._failed_post.message
 
     def posted(self, outcome: Outcome) -> Step:
-        """What to do after a POST."""
+        """Return the next step after a POST."""
         if outcome.ok:
             return Bound()
         self._failed_post = outcome
@@ -95,7 +95,7 @@ class Binding:
                 return Read() if self._in_doubt else Failed(self.failure)
 
     def read(self, outcome: Outcome) -> Step:
-        """What to do after a GET of the pod."""
+        """Return the next step after a GET of the pod."""
         if outcome.status == 404:
             self.found = "gone"
             return Failed("the pod is gone")
@@ -128,7 +128,7 @@ class Binding:
 
 
 def _always_send() -> None:
-    """What a binding is checked by where nobody has an objection."""
+    """The check of a binding that never objects."""
 
 
 class ApiBinder:

@@ -61,7 +61,7 @@ class Header(msgspec.Struct, rename="camel", kw_only=True):
     """The configuration in effect, as a file would have it."""
 
     next_start: Number = 0
-    """Where the next search begins, if it looks at a part of the nodes."""
+    """The start of the next search, if it looks at a part of the nodes."""
 
     bindings: Number = 0
     """Bindings under way at the start. Plugins' memory of them is not in the trace."""
@@ -175,7 +175,7 @@ class Decide(_Line, tag="decide"):
     profile: str
     attempt: Number
     start: Number
-    """Where the search began, if it looked at a part of the nodes."""
+    """The start of the search, if it looked at a part of the nodes."""
     decision: Decision
     pod: msgspec.Raw = NOTHING
 
@@ -263,7 +263,7 @@ decode_line: Final = Decoder[Line](Line).quick
 
 
 def kind_of(line: Line | type[Line]) -> str:
-    """What a line begins with."""
+    """The tag of a line."""
     return str(line.__struct_config__.tag)
 
 

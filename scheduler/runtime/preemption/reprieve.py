@@ -27,7 +27,7 @@ class Reprieve:
         self._status_of = status_of
         codes = simulated.codes()
         self.refused: BoolColumn = codes != 0
-        """Where even removing all pods would not help."""
+        """The rows where even removing all pods would not help."""
         self._codes = codes
         self._statuses: dict[int, Status] = {}
         nodes = len(codes)

@@ -1,4 +1,4 @@
-"""Pods with the fields that the simulated API server and evictions read, besides those that scheduling reads."""
+"""Pods with the fields that the simulated API server and evictions read, in addition to those that scheduling reads."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What evictions read of pods, besides whose they are: see `scheduler.api.owners`."""
+"""Fields of pods that evictions read, in addition to the owner: see `scheduler.api.owners`."""
 
 from scheduler.api.pod import Pod
 

@@ -17,7 +17,7 @@ from scheduler.commands.reloading import RETRY_SECONDS, Reloader
 from scheduler.config.load import config_from_dict
 from scheduler.config.source import Loaded
 from scheduler.config.types import Config
-from scheduler.cycle.engine import Asking, build_engine
+from scheduler.cycle.engine import ExtenderAccess, build_engine
 from scheduler.cycle.profiles import Resources
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.process.metrics import Metrics
@@ -167,14 +167,16 @@ class Reloading:
         loaded = self.load()
         world, clock, metrics = FakeWorld(), FakeClock(), Metrics()
         self.clock = clock
-        built = build_engine(loaded.config, registry, world.writers, metrics, clock, asking=self.asking(loaded.config))
+        built = build_engine(
+            loaded.config, registry, world.writers, metrics, clock, extender_access=self.extender_access(loaded.config)
+        )
         self.under_test = EngineUnderTest(built, world, clock, metrics)
         self.engine = built
         self.cluster = FakeCluster(self)
         self.cluster.watched = set(built.watched)
         self.reloader = Reloader(self, loaded, built, self.cluster, metrics, Tasks(metrics), clock)
 
-    def asking(self, config: Config) -> Asking | None:
+    def extender_access(self, config: Config) -> ExtenderAccess | None:
         """What is needed to ask extenders; nothing, as there are none."""
         return None
 

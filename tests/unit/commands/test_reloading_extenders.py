@@ -7,7 +7,7 @@ import pytest
 
 from scheduler.config.extenders import Extender as Settings
 from scheduler.config.types import Config
-from scheduler.cycle.engine import Asking
+from scheduler.cycle.engine import ExtenderAccess
 from scheduler.extenders.roster import Roster
 from scheduler.framework.errors import ConfigError
 from scheduler.process.metrics import Metrics
@@ -45,9 +45,9 @@ class WithExtenders(Reloading):
         super().__init__(profiles=[a_profile("one")], extenders=list(extenders), **fields)
         self.under_test.see(*(a_node(f"n{number}", cpu="4", allocatable={GPU: 8}) for number in range(2)))
 
-    def asking(self, config: Config) -> Asking:
+    def extender_access(self, config: Config) -> ExtenderAccess:
         self.pods = FakePods()
-        return Asking(Roster(self.connecting, Metrics(), config.extenders), self.pods)
+        return ExtenderAccess(Roster(self.connecting, Metrics(), config.extenders), self.pods)
 
     async def use(self, *extenders: dict[str, Any], **fields: Any) -> None:
         """Change the extenders in the file, and have it noticed."""

@@ -15,7 +15,7 @@ import pytest
 import trustme
 
 from scheduler.config.types import Config
-from scheduler.cycle.engine import Asking
+from scheduler.cycle.engine import ExtenderAccess
 from scheduler.extenders.roster import Roster
 from scheduler.kube.services.extender_transport import Budget, HttpTransport
 from scheduler.process.metrics import Metrics
@@ -52,9 +52,9 @@ class OverSockets(Reloading):
         super().__init__(profiles=[a_profile("one")], extenders=list(extenders), **fields)
         self.under_test.see(*(a_node(f"n{number}", cpu="64") for number in range(2)))
 
-    def asking(self, config: Config) -> Asking:
+    def extender_access(self, config: Config) -> ExtenderAccess:
         connect = partial(HttpTransport, budget=self.budget, may_send=lambda: True)
-        return Asking(Roster(connect, Metrics(), config.extenders), FakePods())
+        return ExtenderAccess(Roster(connect, Metrics(), config.extenders), FakePods())
 
     async def use(self, *extenders: dict[str, Any], **fields: Any) -> None:
         """Change the extenders in the file, and have it noticed."""

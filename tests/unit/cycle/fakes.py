@@ -13,7 +13,7 @@ from plugins import IN_TREE
 from scheduler import framework as fw
 from scheduler.config.defaults import DEFAULT_PLUGINS
 from scheduler.config.types import Config, LoadmasterSettings
-from scheduler.cycle.engine import Asking, Engine, build_engine
+from scheduler.cycle.engine import Engine, ExtenderAccess, build_engine
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.event_stream import EventStream
@@ -92,13 +92,13 @@ def an_engine(
     seed: int = 0,
     ttl: float = 0.0,
     profiles: tuple[str, ...] = (PROFILE,),
-    asking: Asking | None = None,
+    extender_access: ExtenderAccess | None = None,
     room: int = 16,
     stream: EventStream | None = None,
 ) -> EngineUnderTest:
     """Build an engine with the default plugins and these after them, or with the plugins of `only`.
 
-    `asking`: extenders; `room`: how many pods they are asked about at once.
+    `extender_access`: extenders; `room`: how many pods they are asked about at once.
     """
     own = tuple(PluginRef(plugin.name) for plugin in plugins)
     enabled = only or replace(DEFAULT_PLUGINS, multi_point=PluginSet(DEFAULT_PLUGINS.multi_point.enabled + own))
@@ -110,7 +110,7 @@ def an_engine(
     registry = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
     world, clock, metrics = FakeWorld(), FakeClock(), Metrics()
     return EngineUnderTest(
-        build_engine(config, registry, world.writers, metrics, clock, asking=asking, stream=stream),
+        build_engine(config, registry, world.writers, metrics, clock, extender_access=extender_access, stream=stream),
         world,
         clock,
         metrics,

@@ -6,13 +6,13 @@ from scheduler import framework as fw
 from scheduler.framework.errors import ClusterError
 from scheduler.testing import a_node, a_pod
 from tests.fakes import Eviction, Unschedulable
-from tests.fakes.extenders import Answer, FakeExtender, FakePods, an_extender, asking, failing
+from tests.fakes.extenders import Answer, FakeExtender, FakePods, an_extender, extender_access, failing
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 
 
 def crowded(*extenders: FakeExtender, pods: FakePods | None = None, nodes: int = 2) -> EngineUnderTest:
     """Nodes of 4 cores with a pod of 4 cores each, low0, low1, …, the first the least important."""
-    scheduler = an_engine(asking=asking(*extenders, pods=pods))
+    scheduler = an_engine(extender_access=extender_access(*extenders, pods=pods))
     for number in range(nodes):
         low = a_pod(f"low{number}", requests={"cpu": "4"}, node_name=f"n{number}", priority=number + 1)
         scheduler.see(a_node(f"n{number}", cpu="4"), low)

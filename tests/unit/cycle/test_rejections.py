@@ -94,7 +94,7 @@ async def test_the_node_is_left_alone_for_a_moment_and_then_waiting_pods_are_tri
     assert "1 node(s) had untolerated taint(s)" in note
 
     story.engine.wait(REST_SECONDS)
-    story.rejections.end_rests()
+    story.rejections.end_avoidance()
     await story.engine.schedule()
     assert story.engine.world.bound["default/another"] == "n1"
     assert story.node.taints == ()
@@ -128,7 +128,7 @@ async def test_a_node_of_the_same_name_as_one_that_rested_does_not_rest() -> Non
 
     assert story.node.taints == ()
     story.engine.wait(REST_SECONDS)
-    story.rejections.end_rests()
+    story.rejections.end_avoidance()
     assert story.node.taints == ()
 
 

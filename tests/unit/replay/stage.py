@@ -12,7 +12,7 @@ from scheduler.config.effective import as_document
 from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION, KIND
 from scheduler.config.types import Config
-from scheduler.cycle.engine import Asking, Engine, build_engine, queue_settings
+from scheduler.cycle.engine import Engine, ExtenderAccess, build_engine, queue_settings
 from scheduler.cycle.writers import Writers
 from scheduler.framework.handle import ApiWriter, NoWrites
 from scheduler.plugin_loading.in_tree import in_tree
@@ -38,7 +38,7 @@ class Stage:
         profile: Mapping[str, Any] | None = None,
         registry: Registry | None = None,
         api: ApiWriter | None = None,
-        asking: Asking | None = None,
+        extender_access: ExtenderAccess | None = None,
         **settings: Any,
     ) -> None:
         """`profile`: more of the one profile; `settings`: of the configuration. Needs a running event loop."""
@@ -48,7 +48,7 @@ class Stage:
         self.is_leading = True
         writers = Writers(self, self, self, self, api or NoWrites())
         self.engine: Engine = build_engine(
-            self.config, self.registry, writers, self.metrics, self.clock, Tasks(self.metrics), asking
+            self.config, self.registry, writers, self.metrics, self.clock, Tasks(self.metrics), extender_access
         )
         self.recorder = self.a_recorder()
         self.versions = 0

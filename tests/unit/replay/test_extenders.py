@@ -16,7 +16,7 @@ from scheduler.framework.status import unresolvable, unschedulable
 from scheduler.replay.recorder import without_secrets
 from scheduler.replay.trace import lines
 from scheduler.replay.trace.extender_answers import Agreed, VictimsOnNode, verdict_of, written_answer
-from tests.fakes.extenders import FakeExtender, an_extender, asking
+from tests.fakes.extenders import FakeExtender, an_extender, extender_access
 from tests.unit.replay.stage import Stage, a_busy_hour
 from tests.unit.replay.test_replay import MOST_ALLOCATED, kinds_of, lines_of, record_play, replayed
 
@@ -64,7 +64,7 @@ class AskingStage(Stage):
         moods = Moods(self.random)
         answers = {verb: getattr(moods, verb) for verb in (FILTER, PRIORITIZE, PREEMPT)}
         self.extender: FakeExtender = an_extender(answers, hangs=True)
-        super().__init__(asking=asking(self.extender), **settings)
+        super().__init__(extender_access=extender_access(self.extender), **settings)
 
     async def schedule(self) -> None:
         await super().schedule()

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 from opentelemetry.trace import StatusCode
 
 from scheduler import framework as fw
-from scheduler.cycle.engine import Asking
+from scheduler.cycle.engine import ExtenderAccess
 from scheduler.extenders.roster import Roster
 from scheduler.runtime.event_stream import EventStream
 from scheduler.testing import a_node, a_pod
@@ -72,10 +72,10 @@ def traced(spans: Spans, *plugins: type[fw.Plugin], **wishes: Any) -> EngineUnde
     return scheduler
 
 
-def asking(spans: Spans, *fakes: FakeExtender) -> Asking:
+def extender_access(spans: Spans, *fakes: FakeExtender) -> ExtenderAccess:
     by_settings = {fake.settings: fake for fake in fakes}
     roster = Roster(lambda settings, _: by_settings[settings], Metrics(), tuple(by_settings), spans.stream)
-    return Asking(roster, FakePods())
+    return ExtenderAccess(roster, FakePods())
 
 
 async def test_a_pod_that_is_placed_leaves_one_trace_with_all_its_steps(spans: Spans) -> None:
@@ -205,7 +205,7 @@ async def test_bindings_under_way_at_once_are_not_mixed_up(spans: Spans) -> None
 
 async def test_a_question_to_an_extender_is_a_span_of_the_attempt_that_asks(spans: Spans) -> None:
     extender = an_extender({"prioritize": failing()}, hangs=True)
-    scheduler = traced(spans, asking=asking(spans, extender), room=1)
+    scheduler = traced(spans, extender_access=extender_access(spans, extender), room=1)
     pods = [a_pod("first"), a_pod("second")]  # the second waits for the first one's end
     scheduler.see(*pods)
     await scheduler.schedule()
@@ -236,7 +236,7 @@ async def test_a_pod_that_is_skipped_leaves_no_trace(spans: Spans) -> None:
 
 
 async def test_a_pod_that_is_deleted_while_an_extender_thinks_leaves_a_trace_that_says_so(spans: Spans) -> None:
-    scheduler = traced(spans, asking=asking(spans, an_extender(hangs=True)))
+    scheduler = traced(spans, extender_access=extender_access(spans, an_extender(hangs=True)))
     scheduler.see(pod := a_pod("web"))
     await scheduler.schedule()
 

@@ -17,8 +17,8 @@ from tests.fakes.extenders import (
     FakeExtender,
     FakePods,
     an_extender,
-    asking,
     everything,
+    extender_access,
     failing,
     only,
     rated,
@@ -32,7 +32,7 @@ def with_nodes(
     *extenders: FakeExtender, nodes: int = 3, pods: FakePods | None = None, **wishes: Any
 ) -> EngineUnderTest:
     """An engine with nodes n0, n1, … of 4 cores, that asks these extenders."""
-    scheduler = an_engine(asking=asking(*extenders, pods=pods), **wishes)
+    scheduler = an_engine(extender_access=extender_access(*extenders, pods=pods), **wishes)
     scheduler.see(*(a_node(f"n{number}", cpu="4", allocatable={GPU: 8}) for number in range(nodes)))
     return scheduler
 
@@ -505,7 +505,9 @@ async def test_a_framework_error_names_its_plugin_as_ever() -> None:
     def broken(state: Any, pod: Any, node: Any) -> fw.Status | None:
         raise ValueError("broken")
 
-    scheduler = an_engine(a_plugin("Broken", fw.FilterPlugin, filter=broken), asking=asking(an_extender()))
+    scheduler = an_engine(
+        a_plugin("Broken", fw.FilterPlugin, filter=broken), extender_access=extender_access(an_extender())
+    )
     scheduler.see(a_node("n0"), a_pod("web"))
 
     await scheduler.schedule()

@@ -10,7 +10,7 @@ from scheduler.extenders.chain import FoundPod
 from scheduler.framework.errors import ClusterError
 from scheduler.testing import a_node, a_pod
 from tests.fakes import Unschedulable, settle
-from tests.fakes.extenders import FakeExtender, FakePods, an_extender, asking, failing
+from tests.fakes.extenders import FakeExtender, FakePods, an_extender, extender_access, failing
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine, newer
 
 BOUND, ELSEWHERE, UNBOUND = FoundPod(b"{}", "n0"), FoundPod(b"{}", "n9"), FoundPod(b"{}", "")
@@ -22,7 +22,7 @@ def a_binder(*answers: Any, **settings: Any) -> FakeExtender:
 
 
 def with_a_node(binder: FakeExtender, found: FoundPod | ClusterError | None = UNBOUND) -> EngineUnderTest:
-    scheduler = an_engine(asking=asking(binder, pods=FakePods({"default/web": found})))
+    scheduler = an_engine(extender_access=extender_access(binder, pods=FakePods({"default/web": found})))
     scheduler.see(a_node("n0"))
     return scheduler
 
@@ -98,7 +98,7 @@ async def test_what_the_read_finds_otherwise_ends_the_binding(found: FoundPod | 
 
 async def test_what_was_never_sent_needs_no_read() -> None:
     pods = FakePods()
-    scheduler = an_engine(asking=asking(a_binder(failing("refused", was_sent=False)), pods=pods))
+    scheduler = an_engine(extender_access=extender_access(a_binder(failing("refused", was_sent=False)), pods=pods))
     scheduler.see(a_node("n0"), a_pod("web"))
 
     await scheduler.schedule()
@@ -110,7 +110,7 @@ async def test_what_was_never_sent_needs_no_read() -> None:
 async def test_a_read_that_fails_is_repeated_and_the_pod_counts_until_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extender_binding, "READ_AGAIN_SECONDS", 0.0)
     pods = FakePods({"default/web": ClusterError("away")})
-    scheduler = an_engine(asking=asking(a_binder(failing()), pods=pods))
+    scheduler = an_engine(extender_access=extender_access(a_binder(failing()), pods=pods))
     scheduler.see(a_node("n0"), a_pod("web"))
     await scheduler.schedule()
     assert scheduler.cache.is_assumed("default/web")
@@ -163,7 +163,7 @@ async def test_one_that_the_watch_has_yet_to_show_is_not(
 async def test_one_that_the_watch_has_shown_costs_no_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extender_binding, "CONFIRM_SECONDS", (0.0,))
     pods = FakePods()
-    scheduler = an_engine(asking=asking(a_binder(), pods=pods))
+    scheduler = an_engine(extender_access=extender_access(a_binder(), pods=pods))
     pod = a_pod("web")
     scheduler.see(a_node("n0"), pod)
     scheduler.loop.schedule_one(scheduler.pop())
