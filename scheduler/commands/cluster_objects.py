@@ -63,7 +63,7 @@ async def _read(
         lister = Lister(client, progress.say)
         for kind in (*KINDS, *further_kinds(config, registry)):
             if MAKES.get(kind.name) in refused:
-                continue  # all of its pods would be made anew
+                continue  # all of its pods would be created again
             progress.doing(f"reading the cluster's {kind.resource.plural}")
             try:
                 stored += await _documents(lister, kind.resource, progress)

@@ -119,7 +119,7 @@ def _lines(report: PodReport) -> Iterable[str]:
 
 
 def _screen() -> Screen:
-    """What standard output can show: colours, unless it is no terminal, or somebody wants none (no-color.org)."""
+    """The abilities of standard output: colours, unless it is not a terminal or NO_COLOR is set (no-color.org)."""
     if not results().isatty():
         return PLAIN
     width = shutil.get_terminal_size((PLAIN.width, 24)).columns

@@ -4,7 +4,7 @@
 --from-cluster ──────────────► read all that plugins look at ──► decide here
 neither ──► the running scheduler ──(there is none)──────► as --from-cluster, and say so
 
-With --watch, whoever has answered is asked again, and that outlives a scheduler or an API server that is replaced:
+With --watch, the question is repeated, also after a scheduler or an API server is replaced:
 
 ASK ──answer──2 s──► ASK      until the pod has a node, or is gone
  │ ───no answer────► ASK      after a wait, a few times; then it fails

@@ -72,7 +72,7 @@ def show_state(engine: Engine, tasks: Tasks, metrics: Metrics) -> None:
 
 
 def show_certificates(credentials: Credentials, port: HttpServer | None, metrics: Metrics) -> None:
-    """Add a gauge that tells when ours end: the one that clients see, and the one that the API server sees."""
+    """Add a gauge of the end of our certificates: the one that clients see, and the one that the API server sees."""
 
     def ends() -> Iterator[tuple[tuple[str], float]]:
         serving = port.certificates.certificate if port is not None else b""

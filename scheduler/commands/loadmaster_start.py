@@ -1,4 +1,5 @@
-"""What the command `loadmaster` begins with: its packages are found where it is, whatever else is on Python's path.
+"""The entry point of the command `loadmaster`: its packages are found where it is, before anything else on Python's
+path.
 
 They are called `scheduler` and `plugins`, as folders of users are, too. A folder of that name in PYTHONPATH would be
 imported in the place of ours. So this file is also installed next to the packages, as a module of its own, and imports

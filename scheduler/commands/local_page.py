@@ -6,9 +6,9 @@
     GET /PLACE/debug/…    ──cookie──► the scheduler
 
 Other users of the machine may connect, and other sites may have the browser do so. Neither knows the token. A site
-whose name is made to lead to 127.0.0.1 is told by the Host header; one that has the browser send requests gets no
-cookie with them (SameSite=Strict), and is told by Sec-Fetch-Site. Cookies do not know ports: that another server on
-127.0.0.1 is not shown ours, PLACE sees to, which it does not know either.
+whose name is made to lead to 127.0.0.1 is recognised by the Host header; one that has the browser send requests gets no
+cookie with them (SameSite=Strict), and is recognised by Sec-Fetch-Site. Cookies do not know ports: that another
+server on 127.0.0.1 is not shown ours, PLACE sees to, which it does not know either.
 """
 
 import argparse
@@ -48,7 +48,7 @@ LIMITS: Final = Limits(
     request_seconds=60.0,  # the scheduler takes 30 at most, and the API server is in between
     streams=4,  # of the six connections that a browser makes, two are left for whatever else is asked
 )
-"""Those of the scheduler's own port, but for what differs on this machine."""
+"""The limits of the scheduler's own port, except those that differ on this machine."""
 
 TOO_MANY_LIVE: Final = (
     f"{LIMITS.streams} windows show the scheduler live already, and a browser has no connections for more: close one"
@@ -93,7 +93,7 @@ class LocalPage:
 
     def __init__(self, scheduler: RunningScheduler, limits: Limits = LIMITS) -> None:
         self.port = 0
-        """Where it is served; its server says."""
+        """The address at which it is served."""
         self._scheduler = scheduler
         self._token, self._place = secrets.token_urlsafe(32), secrets.token_urlsafe(16)
         self._turns = asyncio.Semaphore(MAX_REQUESTS)
@@ -102,7 +102,7 @@ class LocalPage:
 
     @property
     def url(self) -> str:
-        """What to open in the browser."""
+        """The URL to open in the browser."""
         return f"http://127.0.0.1:{self.port}/open?token={self._token}"
 
     async def check(self) -> None:
@@ -113,7 +113,7 @@ class LocalPage:
                 raise ClusterError((await self._problem(answer, PAGE)).message)
 
     async def answer(self, connection: Connection, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer a request, of whomever."""
+        """Answer a request, from any client."""
         with connection.busy():
             return await self._answer(connection, request)
 
@@ -262,7 +262,7 @@ def _said(problem: Problem) -> web.Response:
 
 
 async def _chunks(answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-    """What comes, as it comes. That the scheduler ends in the middle is not the browser's to know: it asks again."""
+    """Pass the stream on as it comes. If the scheduler ends in the middle, the browser simply connects again."""
     with suppress(aiohttp.ClientError, TimeoutError, OSError):
         async for chunk in answer.content.iter_any():
             yield chunk

@@ -35,7 +35,7 @@ from scheduler.serve.endpoints.zpages import Configz, Flagz, Statusz, Verbosity
 from scheduler.serve.port.http import HttpServer, Page, Pages, QueriedPage, Setting
 
 COMPONENT: Final = "loadmaster"
-"""What we are called where kube-scheduler calls itself by its name."""
+"""Our name in places where kube-scheduler uses its own."""
 
 EMULATES: Final = "1.36"
 """The version of kube-scheduler whose behaviour is ours."""
@@ -80,7 +80,7 @@ class Shown:
 
 
 class Inside:
-    """What may be looked at of a running scheduler besides health and metrics, and what may be set, by path."""
+    """The debug pages of a running scheduler, and the settings that may be changed, by path."""
 
     def __init__(self, options: RunOptions, gates: FeatureGates, levels: Levels) -> None:
         self._flags = options.flags

@@ -56,25 +56,25 @@ _logger = logging.getLogger(__name__)
 
 
 class Source(Protocol):
-    """Where the configuration comes from."""
+    """The source of the configuration."""
 
     @property
     def name(self) -> str:
         """How to name it; empty if nothing can change."""
 
     async def load_again(self, before: Registry) -> Loaded:
-        """Read everything anew, `before` being the plugins so far. Raises ConfigError."""
+        """Read everything again, `before` being the plugins so far. Raises ConfigError."""
 
     def signature(self) -> Hashable:
         """Something that is another one once it may have changed; None if it never does."""
 
 
 class Cluster(Protocol):
-    """What another configuration asks of the cluster. Implemented in scheduler.kube.reconfiguring, faked in tests."""
+    """The cluster connection of a reload. Implemented in scheduler.kube.reconfiguring, faked in tests."""
 
     @property
     def watched(self) -> Collection[str]:
-        """What is watched besides pods and nodes: event resources."""
+        """The event resources that are watched in addition to pods and nodes."""
 
     async def open(self, resources: Resources) -> None:
         """Watch all of these, and return when what is new was listed, and nodes are there as they are needed.
@@ -86,7 +86,7 @@ class Cluster(Protocol):
         """Watch these no longer; `whole_nodes`: and do not keep nodes as JSON any more."""
 
     def keep_only(self, resources: Resources) -> None:
-        """Keep no more than these of pods and objects. They are read anew meanwhile, which gives memory back."""
+        """Keep no more than these of pods and objects. They are read again, which gives memory back."""
 
     def report_as(self, profiles: Sequence[str]) -> None:
         """Send the Events of these profiles' pods in their names."""
@@ -102,7 +102,7 @@ class _Swapped(NamedTuple):
     """The profiles that are new, others than before, or gone."""
 
     settings: QueueSettings
-    """What the queue is to go by."""
+    """The settings of the queue."""
 
     lost: Sequence[Lost]
 
@@ -123,9 +123,9 @@ class Reloader:
         """`loaded`: what the engine was made of."""
         self._source = source
         self._file = loaded
-        """What the file said last, as far as it could be used."""
+        """The latest usable content of the file."""
         self.config = loaded.config
-        """What is in effect."""
+        """The configuration in effect."""
         self._engine = engine
         self._cluster = cluster
         self._reloads = metrics.config_reloads
@@ -133,7 +133,7 @@ class Reloader:
         self._now = now
         self._seen = source.signature()
         self._taken: Hashable = None
-        """What was read last; None for what was read at the start, as it may have changed since."""
+        """The latest bytes; None after the start, as the file may have changed since it was read."""
         self._retry_at: float | None = None
         self._replaced: list[Registry] = []
         """Plugins of earlier configurations, as long as profiles made of them are retiring."""
@@ -250,7 +250,9 @@ class Reloader:
             await self._close_unneeded()
             raise
         if engine.roster.swap(members):
-            changed |= engine.frameworks.keys()  # any pod may have been refused, or no room been made for it, by one
+            changed |= (
+                engine.frameworks.keys()
+            )  # any pod may have been refused, or not been helped by preemption, because of one
         return _Swapped(changed, settings, lost)
 
     async def _prepare(self, config: Config, registry: Registry) -> tuple[Prepared, PreparedExtenders]:

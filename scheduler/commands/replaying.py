@@ -42,7 +42,7 @@ def replayed(options: argparse.Namespace, registry: Registry, progress: Progress
     recorded = Side(recorded_config(trace, registry), registry)
     other = None
     if options.config:
-        registry_of_other = _anew(registry)
+        registry_of_other = _reloaded(registry)
         other = Side(load_config(options.config, registry_of_other), registry_of_other)
     with ExitStack() as stack:
         keep = stack.enter_context(_decisions_file(options.decisions)) if options.decisions else None
@@ -56,7 +56,7 @@ def replayed(options: argparse.Namespace, registry: Registry, progress: Progress
 
 
 def _checked(path: str, progress: Progress, *, is_edited: bool) -> list[str]:
-    """What is to be said of the checksum of a trace. Raises ConfigError if it does not fit, unless `is_edited`."""
+    """The note about the checksum of a trace. Raises ConfigError if it does not fit, unless `is_edited`."""
     if not os.path.isfile(path):
         return ["the trace came through a pipe: its checksum was not looked at"]
     progress.doing("looking at the checksum")
@@ -144,7 +144,7 @@ async def _replayed(
         comparison = Comparison(player, profiles, keep, progress)
         progress.doing("deciding once more")
         await player.play(comparison.add)
-        document = told(trace, player, comparison, time.perf_counter() - player.begun_at)
+        document = document_of(trace, player, comparison, time.perf_counter() - player.begun_at)
         if other is not None:
             document["carriedOn"] = {"then": utilisation(player.engine, player.engine.frameworks)}
         return document
@@ -154,7 +154,7 @@ async def _replayed(
 
 
 async def _what_if(trace: Trace, clock: TraceClock, other: Side, recorded: Config, progress: Progress) -> Document:
-    """What the configuration makes of the trace, left to itself."""
+    """The result of the trace with the configuration left to itself."""
     player = Counterfactual(trace, clock, *other, progress)
     try:
         await player.run()
@@ -165,8 +165,8 @@ async def _what_if(trace: Trace, clock: TraceClock, other: Side, recorded: Confi
         await player.tasks.close()
 
 
-def told(trace: Trace, player: Player, comparison: Comparison, seconds: float) -> Document:
-    """What came of it, as JSON has it."""
+def document_of(trace: Trace, player: Player, comparison: Comparison, seconds: float) -> Document:
+    """The result, as in the JSON output."""
     decisions = comparison.kinds.total()
     header = trace.header
     notes = []
@@ -210,6 +210,6 @@ def told(trace: Trace, player: Player, comparison: Comparison, seconds: float) -
     }
 
 
-def _anew(registry: Registry) -> Registry:
+def _reloaded(registry: Registry) -> Registry:
     """Plugins for another configuration: files that have not changed stay loaded."""
     return registry.renewed() if isinstance(registry, PluginRegistry) else registry

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Schedule until told to stop. Raises ConfigError."""
+    """Schedule until stopped. Raises ConfigError."""
     from scheduler.commands import scheduling
 
     return scheduling.run(run_options(options))

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from scheduler.kube.election.election import Election
 
 SHUTDOWN_SECONDS: Final = 20.0
-"""For bindings under way when told to stop; less than the 30 s after which a kubelet kills."""
+"""For bindings under way at SIGTERM; less than the 30 s after which a kubelet kills."""
 
 EXPIRY_SECONDS: Final = 1.0
 """Between two searches for assumed pods that were never confirmed."""
@@ -78,7 +78,7 @@ _logger = logging.getLogger(__name__)
 
 
 def run(options: RunOptions) -> int:
-    """Schedule until told to stop; return the exit code. Raises ConfigError."""
+    """Schedule until stopped; return the exit code. Raises ConfigError."""
     # Its default would end the program; there is nothing to dump before the engine is there.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     levels = Levels(options.verbosity, options.modules)

@@ -37,7 +37,7 @@ _logger = logging.getLogger(__name__)
 
 
 async def run(options: RunOptions, loaded: Loaded, inside: Inside) -> int:
-    """Compare until told to stop; return the exit code. Raises ConfigError."""
+    """Compare until stopped; return the exit code. Raises ConfigError."""
     other, registry = options.shadow_of or "", loaded.registry
     config, metrics = config_for(loaded.config, other), Metrics()
     async with connect(options, config, metrics) as cluster, AsyncExitStack() as stack:
@@ -69,7 +69,7 @@ async def run(options: RunOptions, loaded: Loaded, inside: Inside) -> int:
 
 
 def config_for(config: Config, other: str) -> Config:
-    """The configuration with the one profile by which the other scheduler's pods are judged. Raises ConfigError.
+    """The configuration with the one profile that decides the other scheduler's pods. Raises ConfigError.
 
     That is the profile of its name, or the only one there is.
     """

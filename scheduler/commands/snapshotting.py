@@ -35,7 +35,7 @@ from scheduler.snapshots.reduction import Reduction
 
 STDOUT: Final = STDIN
 TERMINATED: Final = 143
-"""The exit code that tells of a SIGTERM."""
+"""The exit code after a SIGTERM."""
 
 
 def run(options: argparse.Namespace, registry: Registry) -> int:
@@ -85,7 +85,7 @@ class _Taking:
         self._lister, self._file, self._reduction, self._progress = lister, file, reduction, progress
         self.left_out: list[LeftOut] = []
         self.said: list[str] = []
-        """What is left out, for whoever takes the snapshot."""
+        """The kinds that are left out, for the user who takes the snapshot."""
         self.objects = self.kinds = 0
         self._refused: set[str] = set()
 
@@ -107,7 +107,7 @@ class _Taking:
             except BadStatus as error:
                 self._file.take_back()
                 self._refused.add(kind.name)
-                # The API server's words have the name of whoever asked it.
+                # The API server's words have the name of the user.
                 self._leave_out(kind, without(kind, error), f"HTTP {error.status}; in a simulation, {kind.without}")
                 return
         self.objects += count

@@ -295,7 +295,7 @@ class Algorithm:
 
 
 def may_make_room(framework: Framework, diagnosis: Diagnosis) -> bool:
-    """Whether PostFilter runs."""
+    """Return whether PostFilter runs."""
     return framework.has_post_filter and POD_LIMITS not in diagnosis.unschedulable_plugins
 
 

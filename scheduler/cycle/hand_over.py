@@ -100,7 +100,7 @@ def _lost(profile: Framework, plugin: Plugin, error: BaseException) -> Lost:
 
 
 def _is_of_a_version_before(trace: TracebackType | None, plugin: Plugin) -> bool:
-    """Whether the error comes from an earlier load of the plugin's file."""
+    """Return whether the error comes from an earlier load of the plugin's file."""
     package = ""
     while trace is not None:
         top = str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]

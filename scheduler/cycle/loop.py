@@ -128,17 +128,17 @@ class SchedulingLoop:
         self._sampler = random.Random(0)  # chooses the cycles that time their plugins; no decision depends on it
 
     def is_binding(self, uid: str) -> bool:
-        """Whether one of our tasks is binding this pod."""
+        """Return whether one of our tasks is binding this pod."""
         return uid in self._bindings
 
     def is_used(self, framework: Framework) -> bool:
-        """Whether an attempt or a binding uses the plugins of this profile."""
+        """Return whether an attempt or a binding uses the plugins of this profile."""
         if self.extended is not None and self.extended.is_used(framework):
             return True
         return any(attempt.framework is framework for attempt in self._bindings.values())
 
     def is_calling(self, extender: Extender) -> bool:
-        """Whether an attempt or a binding may still call this extender."""
+        """Return whether an attempt or a binding may still call this extender."""
         users = (self.extended, self.extender_binding)
         return any(each is not None and each.is_calling(extender) for each in users)
 
@@ -235,7 +235,7 @@ class SchedulingLoop:
         self.place(framework, state, queued, decision, started)
 
     def should_skip(self, pod: Pod) -> bool:
-        """Whether to skip a pod that is being deleted, which is reported to its owner, or that has its node."""
+        """Return whether to skip a pod that is being deleted, which is reported to its owner, or that has its node."""
         if pod.is_deleting:
             note = f"skip schedule deleting pod: {pod}"
             self._writers.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)

@@ -169,5 +169,5 @@ class Rejections:
 
 
 def is_rejection(reason: str) -> bool:
-    """Whether this is a reason of a kubelet that does not admit a pod."""
+    """Return whether this is a reason of a kubelet that does not admit a pod."""
     return reason in REASONS or reason.startswith(OUT_OF)

@@ -36,19 +36,19 @@ class Trials:
         return sorted(names[row] for row in evaluate_fully(self._framework, self._table, pod).fits.tolist())
 
     def fits(self, pod: Pod, row: int) -> bool:
-        """Whether a pod fits one node as it is."""
+        """Return whether a pod fits one node as it is."""
         try:
             return bool(len(evaluate_fully(self._framework, self._table, pod, row).fits))
         except PluginError:
             return False
 
     def fits_changed(self, pod: Pod, node: Node) -> bool:
-        """Whether a pod fits an existing node if it changes to this."""
+        """Return whether a pod fits an existing node if it changes to this."""
         with self._table.what_if_node(node) as row:
             return self.fits(pod, row)
 
     def fits_without(self, pod: Pod, node_name: str, others: Collection[Pod]) -> bool:
-        """Whether a pod fits a node once other pods there are deleted. Static pods come back."""
+        """Return whether a pod fits a node once other pods there are deleted. Static pods come back."""
         row = self._table.row_of(node_name)
         there = {each.uid for each in self._table.pods_on(node_name)}
         if row is None or any(is_static(each) or each.uid not in there for each in others):
@@ -68,7 +68,8 @@ class Trials:
                 return []
 
     def fits_new(self, pod: Pod, like: str) -> bool:
-        """Whether a pod fits one more node, as `simulate --add-nodes 1 --like` makes it, with all pods of daemons."""
+        """Return whether a pod fits one more node, as `simulate --add-nodes 1 --like` makes it, with all pods of
+        daemons."""
         try:
             with self._one_more(like) as row:
                 return row is not None and self.fits(pod, row)
@@ -117,7 +118,7 @@ class Trials:
 
 
 def _may_be_of(obj: Any, node: str) -> bool:
-    """Whether an object may belong to a node: a cheap test for thousands of objects."""
+    """Return whether an object may belong to a node: a cheap test for thousands of objects."""
     return obj.metadata.name == node or getattr(getattr(obj, "spec", None), "node_name", "") == node
 
 

@@ -105,7 +105,7 @@ class BackoffQueue:
                 yield first
 
     def is_backing_off(self, queued: QueuedPod) -> bool:
-        """Whether a pod still has to wait: until the ordering window in which its backoff ends is over."""
+        """Return whether a pod still has to wait: until the ordering window in which its backoff ends is over."""
         return self.expiration(queued) >= _window(self._now())
 
     def expiration(self, queued: QueuedPod) -> float:

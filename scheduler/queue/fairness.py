@@ -105,7 +105,7 @@ class Fairness:
         return longest[2] if longest is not None and self._now() - longest[1] >= self.limit else None
 
     def _is_valid(self, entry: Arrival) -> bool:
-        """Whether the pod has been in activeQ since then; it may have left and come back."""
+        """Return whether the pod has been in activeQ since then; it may have left and come back."""
         number, _, queued = entry
         return queued.activation == number and self._active.get(queued.pod.uid) is queued
 

@@ -158,7 +158,7 @@ class RequeueRules:
                 self._gate_events[plugin] += [hinted.event for hinted in registrations]
 
     def is_of_interest(self, event: ClusterEvent) -> bool:
-        """Whether any plugin registered for the event. A wildcard concerns all plugins."""
+        """Return whether any plugin registered for the event. A wildcard concerns all plugins."""
         key = (event.resource, event.action)
         is_of_interest = self._of_interest.get(key)
         if is_of_interest is None:
@@ -287,5 +287,5 @@ def _key_functions(registrations: Sequence[ClusterEventWithHint]) -> tuple[KeyFu
 
 
 def _concerns(patterns: Sequence[ClusterEvent], event: ClusterEvent) -> bool:
-    """Whether one of the patterns matches an event; a wildcard event matches wildcard patterns only."""
+    """Return whether one of the patterns matches an event; a wildcard event matches wildcard patterns only."""
     return any(pattern.matches(event) for pattern in patterns if event.resource != ANY or pattern.resource == ANY)

@@ -104,7 +104,7 @@ class SchedulingQueue:
         self._closed = False
 
     def __contains__(self, uid: str) -> bool:
-        """Whether a pod waits or is in flight, and was not deleted."""
+        """Return whether a pod waits or is in flight, and was not deleted."""
         flight = self._in_flight.get(uid)
         return self._waits(uid) if flight is None else not flight.deleted
 
@@ -510,5 +510,5 @@ class SchedulingQueue:
 
 
 def _sorts_as(a: QueueSortPlugin, b: QueueSortPlugin) -> bool:
-    """Whether both give a pod the same key. Keys of a plugin that is not in-tree may be of no use without it."""
+    """Return whether both give a pod the same key. Keys of a plugin that is not in-tree may be of no use without it."""
     return is_of_tree(type(a)) and type(a) is type(b) and arguments_of(a) == arguments_of(b)

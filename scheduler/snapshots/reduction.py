@@ -109,7 +109,7 @@ class Reduction:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is a text or a number, or a list or a mapping of these."""
+    """Return whether a value is a text or a number, or a list or a mapping of these."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):

@@ -57,7 +57,7 @@ _FORMS: Final = re.compile(
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text is an amount, a time, a duration, a UID, or one of the words that fields choose from."""
+    """Return whether a text is an amount, a time, a duration, a UID, or one of the words that fields choose from."""
     return not text or text in PLAIN or _FORMS.fullmatch(text) is not None
 
 

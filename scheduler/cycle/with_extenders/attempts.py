@@ -54,7 +54,7 @@ class Loop(Protocol):
     """The steps of the scheduling loop that all attempts share."""
 
     def should_skip(self, pod: Pod) -> bool:
-        """Whether to skip a pod; its owner is informed."""
+        """Return whether to skip a pod; its owner is informed."""
 
     def place(self, framework: Framework, state: CycleState, queued: QueuedPod, placed: Placed, started: float) -> None:
         """Assume a pod on the node that was chosen just now, and begin to bind it."""
@@ -120,11 +120,11 @@ class ExtendedAttempts:
         return len(self._jobs)
 
     def is_used(self, framework: Framework) -> bool:
-        """Whether an attempt uses the plugins of this profile."""
+        """Return whether an attempt uses the plugins of this profile."""
         return any(opened.framework is framework for opened in self._under_way)
 
     def is_calling(self, extender: Extender) -> bool:
-        """Whether an attempt may still call this extender."""
+        """Return whether an attempt may still call this extender."""
         return any(extender in opened.extenders for opened in self._under_way)
 
     def use(self, extenders: Extenders, max_in_lane: int) -> None:

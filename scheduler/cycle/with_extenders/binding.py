@@ -65,7 +65,7 @@ class ExtenderBinding:
         self._sleep = sleep
 
     def is_calling(self, extender: Extender) -> bool:
-        """Whether a binding is under way at this extender."""
+        """Return whether a binding is under way at this extender."""
         return self._asked[extender] > 0
 
     def use(self, extenders: Extenders) -> None:

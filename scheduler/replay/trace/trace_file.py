@@ -69,7 +69,8 @@ class Trace:
 
 
 def is_as_recorded(path: str) -> bool | None:
-    """Whether the lines of a trace fit its checksum; None if it has none, since it is not whole or of an older program.
+    """Return whether the lines of a trace fit its checksum; None if it has none, since it is not whole or of an older
+    program.
 
     Raises ConfigError.
     """

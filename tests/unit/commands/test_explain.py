@@ -131,11 +131,11 @@ BAD: Final = (
     of_token(
         "403",
         status(403, "forbidden for you"),
-        "no token for extender_access: forbidden for you; the Role loadmaster-explain allows it",
+        "no token for asking: forbidden for you; the Role loadmaster-explain allows it",
     ),
-    of_token("401", status(401, "who?"), "no token for extender_access: who?"),
-    of_token("429", status(429, "slow down"), "no token for extender_access: slow down"),
-    of_token("500", status(500, "etcd is away"), "no token for extender_access: etcd is away"),
+    of_token("401", status(401, "who?"), "no token for asking: who?"),
+    of_token("429", status(429, "slow down"), "no token for asking: slow down"),
+    of_token("500", status(500, "etcd is away"), "no token for asking: etcd is away"),
     of_token(
         "HTML",
         Answer(201, b"<html>"),
