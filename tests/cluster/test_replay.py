@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,6 +57,7 @@ def own() -> Iterator[ControlPlane]:
 def admin(own: ControlPlane) -> Iterator[Client]:
     with own.client() as client:
         own.create_namespace(NAMESPACE)
+        client.create_many(a_node(f"node-{i}", cpu="8", labels={}, zone=f"zone-{i % 3}") for i in range(NODES))
         yield client
 
 
@@ -97,9 +98,14 @@ def user(own: ControlPlane) -> Path:
     return asker(own, "record", "recorder")
 
 
-def recording(path: Path, kubeconfig: Path, *options: str) -> subprocess.Popen[str]:
+@contextmanager
+def recording(path: Path, kubeconfig: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "scheduler", "record", f"--kubeconfig={kubeconfig}", f"--out={path}", *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()  # it has ended, unless the test has failed
 
 
 def pods_of_many_kinds() -> Iterator[Object]:
@@ -156,7 +162,6 @@ def test_what_a_running_scheduler_decides_is_decided_again(
     path = tmp_path / "busy.trace"
     urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}}
     admin.create({**urgent, "value": 1000})
-    admin.create_many(a_node(f"node-{i}", cpu="8", labels={}, zone=f"zone-{i % 3}") for i in range(NODES))
     with ExitStack() as stack:
         stack.enter_context(device_class(admin, "gpu"))
         stack.enter_context(devices_on(admin, "node-1", [{"name": f"gpu-{i}"} for i in range(3)]))
