@@ -26,7 +26,6 @@ INSTEAD: Final = {
     "lest": "so that … not",
     "rests|rested": "is avoided, is cordoned off",
     r"(?<!make )(?<!makes )(?<!making )(?<!made )room|rooms": "package; space, capacity",
-    "silence": "no-op",
     "tell|tells|telling|told": "say, report, show, distinguish",
     "whoever|whomever|whichever": "anyone who, the caller, any",
 }
