@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,8 @@ def test_a_changed_file_is_taken_up_without_a_restart_and_waiting_pods_are_asked
     mount.write(tier=RANK)
 
     wait_until(lambda: node_of(api.get("Pod", "web", namespace)) == node, 30, "the second version takes it")
-    assert metric(loadmaster.port, "loadmaster_config_reloads_total", result="success") == 1
+    reloads = partial(metric, loadmaster.port, "loadmaster_config_reloads_total", result="success")
+    wait_until(lambda: reloads() == 1, 10, "the reload was counted")
     assert loadmaster.running
 
 
