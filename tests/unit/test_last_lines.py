@@ -10,6 +10,8 @@ import pytest
 
 from tests.unit.kube.fake_api import kubeconfig_text
 
+pytestmark = pytest.mark.programs
+
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 

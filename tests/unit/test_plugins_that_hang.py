@@ -9,6 +9,8 @@ import pytest
 from scheduler.__main__ import main
 from scheduler.plugin_loading import trial
 
+pytestmark = pytest.mark.programs
+
 SECONDS = 150
 """For a command to end, however busy the machine is."""
 

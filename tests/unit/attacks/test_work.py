@@ -14,6 +14,8 @@ from tests.attacks.catalog import ATTACKS
 from tests.attacks.decisions import attempt, pods_of, take_in_objects
 from tests.bench.cycle_world import World, decoded_pod, node_name, numbered_node, sibling
 
+pytestmark = pytest.mark.programs
+
 NODES = 30
 
 MOST = 1_000

@@ -11,6 +11,8 @@ from tests.chart import load_documents, promtool
 from tests.chart.alert_scenes import FIRE, HARMLESS, WELL, harmless_scenes
 from tests.chart.promtool import RULES
 
+pytestmark = pytest.mark.programs
+
 ROOT = Path(__file__).parents[3]
 SEVERITIES = {"critical", "warning", "info"}
 

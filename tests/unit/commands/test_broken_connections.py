@@ -20,6 +20,8 @@ from tests.fakes.trace import BEGINNING, member
 from tests.unit.commands.scripted_api import Answer, Script, ScriptedApi, a_list
 from tests.unit.kube.fake_api import kubeconfig_text
 
+pytestmark = pytest.mark.programs
+
 HEAD = len("HTTP/1.1 200 OK\r\nContent-Length: 00\r\n\r\n")
 PLACES = [
     pytest.param(0, id="before its first byte"),

@@ -14,6 +14,8 @@ from scheduler.plugin_loading.registry import PluginRegistry
 from scheduler.runtime.registry import Registry
 from tests.unit.commands.test_reloading import FakeCluster, Reloading, a_waiting_pod
 
+pytestmark = pytest.mark.programs
+
 PLUGIN = """\
 from typing import ClassVar
 from scheduler import framework as fw

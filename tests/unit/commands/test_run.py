@@ -17,6 +17,8 @@ from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
 from tests.unit.config.faulty import HEADER
 
+pytestmark = pytest.mark.programs
+
 
 def run(*arguments: str) -> tuple[int, str]:
     """What a process of its own ends with, and what it says: it sets up logging and signals."""

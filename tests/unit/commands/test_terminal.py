@@ -15,6 +15,8 @@ import pytest
 from scheduler.__main__ import main
 from scheduler.commands import explain as command
 
+pytestmark = pytest.mark.programs
+
 NODE = "kind: Node\nmetadata: {name: n1}\nstatus: {capacity: {cpu: 1, pods: 9}}\n"
 LABEL = "example.com/a-rather-long-label-of-nodes"
 VALUE = "a-rather-long-value-that-no-node-has"

@@ -12,6 +12,8 @@ from scheduler.framework.errors import ConfigError
 from scheduler.plugin_loading.registry import PluginRegistry
 from tests.unit.config.faulty import HEADER
 
+pytestmark = pytest.mark.programs
+
 PLUGIN = """\
 from scheduler import framework as fw
 

@@ -22,6 +22,8 @@ from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.plugin_tools.one_file import load_file
 from scheduler.runtime.profile import POINTS
 
+pytestmark = pytest.mark.programs
+
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "docs" / "examples"
 RECIPES = (ROOT / "docs" / "plugins" / "recipes.md").read_text()

@@ -9,6 +9,8 @@ from plugins import IN_TREE
 from scheduler.plugin_loading.sources import PluginSources, read_sources
 from scheduler.plugin_loading.trial import try_out
 
+pytestmark = pytest.mark.programs
+
 PLUGIN: Final = """
 from scheduler import framework as fw
 

@@ -11,6 +11,8 @@ from scheduler.plugin_loading.sources import PluginSources, read_sources
 from scheduler.plugin_loading.trial import try_out
 from tests.unit.plugin_loading.faulty import FAULTY, Faulty
 
+pytestmark = pytest.mark.programs
+
 
 def written(directory: Path, name: str, faulty: Faulty) -> list[str]:
     """Write the file, and return what is to be said of it."""

@@ -18,6 +18,8 @@ from scheduler.plugin_loading.load import load
 from scheduler.plugin_loading.registry import PluginRegistry, PluginRequest
 from scheduler.plugin_loading.sources import Directory, PluginFile, PluginSources, read_sources
 
+pytestmark = pytest.mark.programs
+
 MINE = """\
 from typing import ClassVar
 from scheduler import framework as fw

@@ -12,7 +12,7 @@ import pytest
 
 from scheduler.__main__ import main
 
-pytestmark = pytest.mark.usefixtures("frozen_again")
+pytestmark = [pytest.mark.programs, pytest.mark.usefixtures("frozen_again")]
 
 Output = pytest.CaptureFixture[str]
 

@@ -11,6 +11,8 @@ from scheduler.__main__ import main
 from scheduler.plugin_loading.load import load
 from scheduler.plugin_loading.sources import read_sources
 
+pytestmark = pytest.mark.programs
+
 MINE = '''\
 from typing import ClassVar
 from dataclasses import dataclass

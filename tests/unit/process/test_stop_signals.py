@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.programs
+
 GRACE = 3.0
 PATIENCE = 150
 """Seconds for what has to come, however busy the machine is."""

@@ -8,6 +8,8 @@ import pytest
 from scheduler.__main__ import main
 from scheduler.plugin_loading import registry
 
+pytestmark = pytest.mark.programs
+
 PLUGIN = """\
 import sys
 from dataclasses import dataclass

@@ -17,6 +17,8 @@ import uvloop
 from scheduler.kube.http.sockets import loops_socket
 from tests.fakes import settle
 
+pytestmark = pytest.mark.programs
+
 
 async def costs_a_file(null: int) -> bool:
     """Connect with TLS to somebody who resets, open a file that gets the number, forget the socket: is it gone, too?"""
