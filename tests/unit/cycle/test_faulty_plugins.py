@@ -451,8 +451,8 @@ async def test_a_wrong_plugin_costs_the_pod_that_it_is_about_and_says_why(
     await scheduler.schedule(a_pod(VICTIM))
     await scheduler.schedule(a_pod(OTHER))
 
-    (event,) = [event for event in scheduler.world.events if event.pod == f"default/{VICTIM}"]
-    assert event.reason == "FailedScheduling"
+    events = [event for event in scheduler.world.events if event.pod == f"default/{VICTIM}"]
+    (event,) = [event for event in events if event.reason == "FailedScheduling"]  # a busy machine adds one on slowness
     assert event.note.startswith(case.note)
     assert len(event.note) < 1_200
     is_about_all = "TypeError" in case.note  # it cannot be called at all
