@@ -34,7 +34,7 @@ class NodeUnschedulable(fw.FilterNodesPlugin, fw.SignPlugin, fw.ExplainPlugin):
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
-        """Return whether the pod tolerates cordoned nodes."""
+        """Sign by whether the pod tolerates cordoned nodes."""
         return is_tolerated(UNSCHEDULABLE_TAINT, pod.spec.tolerations)
 
     def filter_nodes(

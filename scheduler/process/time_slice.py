@@ -25,6 +25,6 @@ class TimeSlice:
 
     async def give_way(self) -> None:
         """Let other tasks run if the slice is over."""
-        if self._now() > self.end:
+        if self.is_over:
             await asyncio.sleep(0)
             self.renew()

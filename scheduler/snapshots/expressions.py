@@ -92,7 +92,7 @@ class Expressions:
 
 
 def _matched(text: str, pattern: str) -> object:
-    """Return whether a text matches, or an error if the pattern is invalid."""
+    """Return True or False for a text that matches or not, or an error if the pattern is invalid."""
     return _MATCHES.eval(data={"text": text, "pattern": pattern}).value()
 
 

@@ -79,7 +79,7 @@ class _Fits:
         self._allocatable = {name: column[some] for name, column in allocatable.items()}
 
     def would_take(self, amounts: Amounts) -> Marks:
-        """Return whether there is a zone for it, by row."""
+        """Return by row whether there is a zone for it."""
         return self._good(amounts)[1]
 
     def take(self, amounts: Amounts) -> Marks:
