@@ -1,4 +1,4 @@
-# The image that deploy/ and charts/ name; docs/image.md says what is in it. Build: docker build -t loadmaster:0.1.0 .
+# The image that deploy/ and charts/ name; docs/image.md says what is in it. Build: docker build -t loadmaster:0.2.0 .
 # The last stage copies finished trees: what the other stages remove takes no space, and a change of our code changes only
 # the last, small layer. Nothing here needs BuildKit.
 ARG BASE=docker.io/library/python:3.12-slim
@@ -74,7 +74,7 @@ COPY --from=system / /
 COPY --from=libraries /opt/loadmaster /opt/loadmaster
 COPY --from=program /out /
 ARG BASE
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG REVISION=
 LABEL org.opencontainers.image.title="Loadmaster" \
       org.opencontainers.image.description="A Kubernetes scheduler in Python with kube-scheduler's semantics" \

@@ -113,7 +113,7 @@ class Stage:
         tasks = Tasks(metrics, self._stop)
         self.engine = engine = build_engine(config, IN_TREE, world.writers, metrics, time.monotonic, tasks)
         world.engine = engine
-        about = About("0.1.0", lambda: self.who.leads, lambda: self.who.leader)
+        about = About("0.2.0", lambda: self.who.leads, lambda: self.who.leader)
         epoch = time.time() - time.monotonic()
         self.page = ClusterPage(engine, metrics, about, lambda: as_shown(config, IN_TREE), epoch)
         explanations = Explanations(Explainer(engine, time.monotonic, lambda: self.who.leads))

@@ -248,7 +248,7 @@ def test_the_default_configuration_has_no_setting_without_effect(helm: Helm) -> 
 @pytest.mark.parametrize(
     ("image", "name"),
     [
-        pytest.param({}, "x/y:0.1.0", id="by default the appVersion"),
+        pytest.param({}, "x/y:0.2.0", id="by default the appVersion"),
         pytest.param({"tag": "1.10"}, "x/y:1.10", id="a tag"),
         pytest.param({"digest": DIGEST}, f"x/y@{DIGEST}", id="a digest"),
         pytest.param({"tag": "1", "digest": DIGEST}, f"x/y:1@{DIGEST}", id="both"),

@@ -19,8 +19,8 @@ from tests.controlplane.toolchain import find_go
 ROOT: Final = Path(__file__).parents[2]
 BASE: Final = "docker.io/library/python:3.12-slim"
 """What the Dockerfile calls `python:3.12-slim`."""
-LOADMASTER: Final = "docker.io/library/loadmaster:0.1.0"
-"""What the manifest and the chart name `loadmaster:0.1.0`."""
+LOADMASTER: Final = "docker.io/library/loadmaster:0.2.0"
+"""What the manifest and the chart name `loadmaster:0.2.0`."""
 PAUSE: Final = "localhost/pause:1"
 
 DEBIAN: Final = "bookworm"

@@ -23,7 +23,7 @@ metadata:
   labels:
     app.kubernetes.io/managed-by: Helm
     app.kubernetes.io/name: loadmaster
-    helm.sh/chart: loadmaster-0.1.0
+    helm.sh/chart: loadmaster-0.2.0
 ---
 # Source: loadmaster/templates/rbac.yaml
 # Why.

@@ -29,7 +29,7 @@ class Leader:
         self.name = "other_1"
 
     def about(self) -> About:
-        return About("0.1.0", lambda: self.is_us, lambda: self.name)
+        return About("0.2.0", lambda: self.is_us, lambda: self.name)
 
 
 def live_of(scheduler: EngineUnderTest, leader: Leader | None = None) -> Live:
