@@ -10,9 +10,6 @@ __all__ = ["CHART", "DuplicateKeyError", "Helm", "HelmError", "load_documents", 
 
 
 def schedulers_own(documents: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave out the accounts and the roles of those who ask for explanations and traces."""
-    return [
-        each
-        for each in documents
-        if not each["metadata"]["name"].endswith(("-explain", ":explain", "-record", ":record"))
-    ]
+    """Leave out the accounts and the roles of those who ask it for explanations, traces and its state."""
+    askers = tuple(f"{mark}{what}" for mark in "-:" for what in ("explain", "record", "doctor"))
+    return [each for each in documents if not each["metadata"]["name"].endswith(askers)]

@@ -318,7 +318,8 @@ def test_the_page_is_a_flag_and_a_right(helm: Helm, is_on: bool) -> None:
     paths = [url for each in documents for rule in each.get("rules", ()) for url in rule.get("nonResourceURLs", ())]
 
     assert ("--page" in container_of(documents)["args"]) is is_on
-    assert sorted(paths) == ["/debug/explain", *(["/debug/page/*"] if is_on else []), "/debug/record"]
+    of_page = ["/debug/page/*"] if is_on else []
+    assert sorted(paths) == ["/configz", "/debug/explain", *of_page, "/debug/record", "/metrics"]
 
 
 def test_with_an_account_that_exists_nothing_is_granted_or_created(helm: Helm) -> None:
