@@ -1,6 +1,7 @@
 """Loadmaster beside other schedulers, and before kubelets that know better, on a real API server."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -69,7 +70,8 @@ def test_a_pod_that_the_kubelet_rejects_is_told_and_its_node_left_alone_for_a_mo
 
     (note,) = wait_until(lambda: notes(api, namespace, "first", "RejectedByKubelet"), 10, "the event")
     assert note.startswith(f"Node {node} rejected the pod and is left alone for 10s: OutOfcpu")
-    assert metric(loadmaster.port, "loadmaster_kubelet_rejections_total", reason="OutOfcpu") == 1
+    rejections = partial(metric, loadmaster.port, "loadmaster_kubelet_rejections_total", reason="OutOfcpu")
+    wait_until(lambda: rejections() == 1, 10, "the rejection is counted")
     api.create(a_pod("second", cpu="800m"), namespace)
     wait_until(lambda: is_refused(api, namespace, "second"), 5, "the node is at rest")
     wait_until(lambda: node_of(api.get("Pod", "second", namespace)) == node, 20, "the node is used again")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -57,7 +58,8 @@ def test_one_works_and_the_other_is_ready_and_writes_nothing(
     for name in ("a", "b", "c"):
         seconds_to_bind(api, namespace, bound, name)
 
-    assert metric(leader.port, "scheduler_schedule_attempts_total", result="scheduled") == 3
+    scheduled = partial(metric, leader.port, "scheduler_schedule_attempts_total", result="scheduled")
+    wait_until(lambda: scheduled() == 3, 10, "all three are counted")
     assert metric(standby.port, "scheduler_schedule_attempts_total") == 0
     for verb in ("POST", "PATCH", "DELETE"):
         for resource in ("pods/binding", "pods/status", "pods", "events"):

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -100,7 +101,8 @@ def test_a_pod_takes_the_place_of_a_lower_one(
     print(f"bound {time.monotonic() - freed:.2f} s after its victim was gone, {time.monotonic() - began:.2f} s in all")
     assert metric(loadmaster.port, "scheduler_preemption_attempts_total") >= 1
     assert metric(loadmaster.port, "scheduler_preemption_victims_sum") == 1
-    assert metric(loadmaster.port, "scheduler_preemption_goroutines_execution_total", result="success") == 1
+    evictions = partial(metric, loadmaster.port, "scheduler_preemption_goroutines_execution_total", result="success")
+    wait_until(lambda: evictions() == 1, 10, "the eviction is counted")
 
 
 def deleting(api: Client, name: str, namespace: str) -> Object | None:
