@@ -8,6 +8,7 @@ on two cores and several GB of disk, most of it in Go's own caches; every later 
     ~/.cache/loadmaster/controlplane/kwok-v0.8.0/kwok
     ~/.cache/loadmaster/controlplane/helm-v3.22.0/helm
     ~/.cache/loadmaster/controlplane/kubelet-v1.36.3/kubelet       for tests/node only
+    ~/.cache/loadmaster/controlplane/e2e-v1.36.3/{e2e.test,agnhost}        for tests/kind only
 
 `KUBEBUILDER_ASSETS`, a directory, wins for each binary that it has.
 """
@@ -121,7 +122,17 @@ HELM: Final = Module(
     title="helm",
     stamp=helm_stamp,
 )
-MODULES: Final = (KUBERNETES, KWOK, HELM, KUBELET)
+E2E: Final = Module(
+    name="e2e",
+    version_of="k8s.io/kubernetes",
+    binaries={
+        "e2e.test": "loadmaster/tests/controlplane/e2e",
+        "agnhost": "k8s.io/kubernetes/test/images/agnhost",
+    },
+    title="e2e",
+)
+"""Kubernetes' own specs of [sig-scheduling], and the program that its test images consist of."""
+MODULES: Final = (KUBERNETES, KWOK, HELM, KUBELET, E2E)
 BINARIES: Final = tuple(name for module in (KUBERNETES, KWOK, HELM) for name in module.binaries)
 """Those of a control plane, and helm."""
 
