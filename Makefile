@@ -88,6 +88,10 @@ controlplane: install ## Build the test control plane into the user's cache (onc
 manifest: install ## Render deploy/loadmaster.yaml from the chart
 	$(BIN)/python -m tests.chart.manifest
 
+.PHONY: dist
+dist: install ## Write wheel and sdist into dist/, the same bytes each time
+	@$(BIN)/python -m tests.release dist
+
 .PHONY: reference
 reference: install ## Write what comes from the code: docs/plugin-reference.md, and the fields of what `simulate` reads
 	$(BIN)/python -m tests.reference.known_fields
