@@ -7,8 +7,10 @@ on two cores and several GB of disk, most of it in Go's own caches; every later 
     ~/.cache/loadmaster/controlplane/kubernetes-v1.36.3/{etcd,kube-apiserver,kube-controller-manager,...}
     ~/.cache/loadmaster/controlplane/kwok-v0.8.0/kwok
     ~/.cache/loadmaster/controlplane/helm-v3.22.0/helm
-    ~/.cache/loadmaster/controlplane/kubelet-v1.36.3/kubelet       for tests/node only
-    ~/.cache/loadmaster/controlplane/e2e-v1.36.3/{e2e.test,agnhost}        for tests/kind only
+    ~/.cache/loadmaster/controlplane/kubelet-v1.36.3/kubelet       for tests/node and tests/kind only
+    ~/.cache/loadmaster/controlplane/e2e-v1.36.3/{e2e.test,agnhost}        for tests/kind only, as are those below
+    ~/.cache/loadmaster/controlplane/kind-v0.33.0/kind
+    ~/.cache/loadmaster/controlplane/{kubeadm,containerd,cni-plugins,crictl,coredns,local-path-provisioner}-*/
 
 `KUBEBUILDER_ASSETS`, a directory, wins for each binary that it has.
 """
@@ -65,6 +67,20 @@ def helm_stamp(version: str) -> dict[str, str]:
         "helm.sh/helm/v3/internal/version.version": version,
         **{f"{package}.{name}": value for package in packages for name, value in kubernetes.items()},
     }
+
+
+def no_stamp(version: str) -> dict[str, str]:
+    """Of programs whose version is in their source, or that nobody asks for it."""
+    return {}
+
+
+def containerd_stamp(version: str) -> dict[str, str]:
+    """The kubelet reports it as the node's container runtime."""
+    return {"github.com/containerd/containerd/v2/version.Version": version}
+
+
+def crictl_stamp(version: str) -> dict[str, str]:
+    return {"sigs.k8s.io/cri-tools/pkg/version.Version": version.removeprefix("v")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +148,53 @@ E2E: Final = Module(
     title="e2e",
 )
 """Kubernetes' own specs of [sig-scheduling], and the program that its test images consist of."""
-MODULES: Final = (KUBERNETES, KWOK, HELM, KUBELET, E2E)
+KUBEADM: Final = Module(
+    name="k8s",
+    version_of="k8s.io/kubernetes",
+    binaries={"kubeadm": "k8s.io/kubernetes/cmd/kubeadm", "kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy"},
+    title="kubeadm",  # by itself, as only kind clusters need it
+)
+KIND: Final = Module(name="kind", version_of="sigs.k8s.io/kind", binaries={"kind": "sigs.k8s.io/kind"}, stamp=no_stamp)
+CONTAINERD: Final = Module(
+    name="node/containerd",
+    version_of="github.com/containerd/containerd/v2",
+    binaries={
+        name: f"github.com/containerd/containerd/v2/cmd/{name}"
+        for name in ("containerd", "containerd-shim-runc-v2", "ctr")
+    },
+    title="containerd",
+    stamp=containerd_stamp,
+)
+CNI_PLUGINS: Final = Module(
+    name="node/cni",
+    version_of="github.com/containernetworking/plugins",
+    binaries={
+        path.rpartition("/")[2]: f"github.com/containernetworking/plugins/plugins/{path}"
+        for path in ("main/ptp", "main/loopback", "ipam/host-local", "meta/portmap")
+    },
+    title="cni-plugins",
+    stamp=no_stamp,
+)
+CRICTL: Final = Module(
+    name="node/crictl",
+    version_of="sigs.k8s.io/cri-tools",
+    binaries={"crictl": "sigs.k8s.io/cri-tools/cmd/crictl"},
+    title="crictl",
+    stamp=crictl_stamp,
+)
+COREDNS: Final = Module(
+    name="node/coredns",
+    version_of="github.com/coredns/coredns",
+    binaries={"coredns": "github.com/coredns/coredns"},
+    stamp=no_stamp,
+)
+LOCAL_PATH: Final = Module(
+    name="node/local-path",
+    version_of="github.com/rancher/local-path-provisioner",
+    binaries={"local-path-provisioner": "github.com/rancher/local-path-provisioner"},
+    stamp=no_stamp,
+)
+MODULES: Final = (KUBERNETES, KWOK, HELM, KUBELET, KUBEADM, KIND, E2E)
 BINARIES: Final = tuple(name for module in (KUBERNETES, KWOK, HELM) for name in module.binaries)
 """Those of a control plane, and helm."""
 

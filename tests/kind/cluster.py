@@ -1,0 +1,153 @@
+"""The kind cluster: made, found again, and asked by tests."""
+
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from tests.chart import Helm
+from tests.controlplane.build import cache_directory, find_binaries
+from tests.controlplane.cluster import Cluster, wait_until
+from tests.controlplane.objects import is_ready
+from tests.kind.engine import Engine, run
+from tests.kind.runc_within_bounds import withheld
+
+NAME: Final = "loadmaster"
+ZONES: Final = ("zone-a", "zone-b", "zone-c")
+NODES: Final = (f"{NAME}-control-plane", f"{NAME}-worker", f"{NAME}-worker2")
+"""As kind calls them: one in each zone. The control plane's runs pods as the others do."""
+PAUSE: Final = "registry.k8s.io/pause:3.10"
+"""A program that does nothing: an image that each node has, as it is part of every pod."""
+CREATE_SECONDS: Final = 600
+NODE_SECONDS: Final = 120
+"""In which a node that was started is ready again."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is known of the cluster that exists; a file in the cache directory."""
+
+    kubernetes: str
+    """Its version, such as v1.36.3."""
+    node_image: str
+    engine: str
+    """The command of its engine, `docker` or `podman`."""
+    host: str
+    """The address of its engine if it is not the default one."""
+
+    @classmethod
+    def load(cls) -> "State | None":
+        try:
+            return cls(**json.loads((directory() / "state.json").read_text()))
+        except FileNotFoundError:
+            return None
+
+    def save(self) -> None:
+        (directory() / "state.json").write_text(json.dumps(asdict(self)))
+
+
+class KindCluster(Cluster):
+    """The cluster that `make kind` made, for tests: it stays when they end."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__()
+        self.state = state
+        self.engine = Engine(state.engine, state.host)
+        self.kubectl_binary = find_binaries(["kubectl"])["kubectl"]
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    def _start(self) -> None:
+        self.kubectl("get", "--raw=/readyz")
+
+    def kubeconfig(self, user: str = "admin") -> Path:
+        if user != "admin":
+            raise LookupError(f"a kind cluster has no user {user}")
+        return kubeconfig()
+
+    @property
+    def helm(self) -> Helm:
+        """helm on this cluster."""
+        return Helm(directory() / "helm", self.kubeconfig())
+
+    def stop_node(self, node: str) -> None:
+        """Stop a node as a power failure does: the container with all its processes."""
+        self.engine("stop", "--time=1", node)
+
+    def start_node(self, node: str) -> None:
+        """Start a stopped node; return when it is ready."""
+        self.engine("start", node)
+        self.wait_node(node, ready=True)
+
+    def wait_node(self, node: str, *, ready: bool, timeout: float = NODE_SECONDS) -> None:
+        """Return when the API server has a node as ready, or as not ready. Raises TimeoutError."""
+        wanted = "ready" if ready else "not ready"
+        with self.client() as api:
+            wait_until(lambda: is_ready(api.get("Node", node)) == ready, timeout, f"{node} is {wanted}", interval=0.5)
+
+    def load(self, *images: str) -> None:
+        """Copy images from the engine to all nodes."""
+        kind(self.engine, "load", "docker-image", f"--name={NAME}", *images)
+
+
+def directory() -> Path:
+    """Where the cluster's kubeconfig and state are."""
+    path = cache_directory().with_name("kind") / "cluster"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def kubeconfig() -> Path:
+    return directory() / "kubeconfig"
+
+
+def kind(engine: Engine, *arguments: str) -> str:
+    """Run kind. Raises EngineError."""
+    binary = find_binaries(["kind"])["kind"]
+    return run([str(binary), *arguments], engine.environment, CREATE_SECONDS)
+
+
+def exists(engine: Engine) -> bool:
+    """Whether the cluster is there."""
+    return NAME in kind(engine, "get", "clusters").split()
+
+
+def create(engine: Engine, node_image: str, kubernetes: str) -> None:
+    """Make the cluster and return when its nodes are ready. Raises EngineError."""
+    path = directory() / "kind.yaml"
+    path.write_text(yaml.safe_dump(configuration(cgroup_v1=not Path("/sys/fs/cgroup/cgroup.controllers").exists())))
+    options = [f"--name={NAME}", f"--image={node_image}", f"--kubeconfig={kubeconfig()}", f"--config={path}"]
+    kind(engine, "create", "cluster", *options, "--wait=180s")
+    State(kubernetes, node_image, engine.command, engine.host).save()
+
+
+def delete(engine: Engine) -> None:
+    """Delete the cluster and what is known of it."""
+    kind(engine, "delete", "cluster", f"--name={NAME}", f"--kubeconfig={kubeconfig()}")
+    shutil.rmtree(directory())
+
+
+def configuration(*, cgroup_v1: bool) -> dict[str, Any]:
+    """Three nodes in three zones, all of which take pods; with what this machine's kernel needs."""
+    roles = ("control-plane", "worker", "worker")
+    nodes: list[dict[str, Any]] = [
+        {"role": role, "labels": {"topology.kubernetes.io/zone": zone}} for role, zone in zip(roles, ZONES, strict=True)
+    ]
+    patches: list[dict[str, Any]] = [{"kind": "InitConfiguration", "nodeRegistration": {"taints": []}}]
+    if cgroup_v1:
+        patches.append({"kind": "KubeletConfiguration", "failCgroupV1": False})
+    config: dict[str, Any] = {
+        "kind": "Cluster",
+        "apiVersion": "kind.x-k8s.io/v1alpha4",
+        "nodes": nodes,
+        "kubeadmConfigPatches": [yaml.safe_dump(patch) for patch in patches],
+    }
+    if "CAP_SYS_RESOURCE" in withheld():
+        table = 'plugins."io.containerd.grpc.v1.cri"'
+        config["containerdConfigPatches"] = [f"[{table}]\nrestrict_oom_score_adj = true\n"]
+    return config

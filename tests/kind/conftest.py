@@ -1,0 +1,43 @@
+"""Fixtures of the tests on a kind cluster: the one that `make kind` made. Without one they are skipped.
+
+Loadmaster is installed as users do it: release `loadmaster` in kube-system, two replicas.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from tests.chart import Helm
+from tests.controlplane.fixtures import api as api
+from tests.controlplane.fixtures import new_namespace as new_namespace
+from tests.kind.cluster import KindCluster, State
+
+LACKS: Final = "LOADMASTER_KIND_LACKS"
+"""In the environment of the tests: what the machine lacks. They are skipped with that as the reason."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cluster() -> Iterator[KindCluster]:
+    """The cluster; its `kubectl`, `helm`, `engine`, `stop_node`, `start_node` and `load` are what tests use most."""
+    if lacks := os.environ.get(LACKS):
+        pytest.skip(f"no kind cluster can run here: {lacks}")
+    if (state := State.load()) is None:
+        pytest.skip("there is no kind cluster: `make kind` makes one")
+    with KindCluster(state) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def helm(cluster: KindCluster) -> Helm:
+    """helm on the cluster."""
+    return cluster.helm
+
+
+@pytest.fixture
+def namespace(cluster: KindCluster, new_namespace: str) -> Iterator[str]:
+    """A namespace of the test's own; it and what is in it are deleted afterwards."""
+    yield new_namespace
+    # Its pods are gone before the next test counts on empty nodes.
+    cluster.kubectl("delete", "namespace", new_namespace, "--wait", "--timeout=120s", timeout=150)
