@@ -45,6 +45,7 @@ class DefaultPreemption(
 
     name: ClassVar[str] = "DefaultPreemption"
     reads: ClassVar[Sequence[str]] = (POD_DISRUPTION_BUDGET,)
+    writes: ClassVar[Sequence[fw.Write]] = (fw.Write(fw.POD, ("delete",)), fw.Write(fw.POD, ("patch",), "status"))
     parts: ClassVar[Mapping[str, Sequence[str]]] = {
         POD_DISRUPTION_BUDGET: ("spec.selector", "status.disruptionsAllowed", "status.disruptedPods")
     }

@@ -47,7 +47,7 @@ class Permission(NamedTuple):
 
 PERMISSIONS: Final = (
     Permission("", "nodes", ("list", "watch")),
-    Permission("", "pods", ("delete", "get", "list", "watch")),
+    Permission("", "pods", ("get", "list", "watch")),
     Permission("", "pods/binding", ("create",)),
     Permission("", "pods/status", ("patch",)),
     Permission("events.k8s.io", "events", ("create", "patch")),

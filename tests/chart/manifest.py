@@ -1,7 +1,7 @@
-"""Render deploy/loadmaster.yaml from the chart: `make manifest`.
+"""Write what is made from the chart, and what the chart is made from: `make manifest`.
 
-It is the chart with its default values in kube-system, for people without Helm: what only makes sense under Helm is
-left out, and its order is for readers.
+deploy/loadmaster.yaml is the chart with its default values in kube-system, for people without Helm: what only makes
+sense under Helm is left out, and its order is for readers.
 """
 
 import re
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.chart.helm import Helm, HelmError
+from tests.chart.permissions import FILE, PAGE, file_text, page_text
 from tests.controlplane.toolchain import BuildError
 
 MANIFEST: Final = Path(__file__).parents[2] / "deploy" / "loadmaster.yaml"
@@ -63,6 +64,8 @@ def place(document: str) -> int:
 
 def main() -> int:
     """Write the manifest. Returns 0, or 2 for an error, told on stderr."""
+    FILE.write_text(file_text())
+    PAGE.write_text(page_text(PAGE.read_text()))
     with tempfile.TemporaryDirectory(prefix="loadmaster-helm-") as home:
         try:
             MANIFEST.write_text(rendered(Helm(Path(home))))

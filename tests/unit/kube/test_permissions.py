@@ -1,6 +1,5 @@
 """Permissions: one table, the manifest that agrees with it, and what is said when they are missing."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -54,36 +53,6 @@ def test_the_role_is_what_leader_election_needs() -> None:
         | ({"resourceNames": [each.name]} if each.name else {})
         for each in lease_permissions(role["metadata"]["namespace"], "loadmaster")
     ]
-
-
-def granted_by_the_manifest() -> set[tuple[str, str]]:
-    """Resource, with its group before a slash unless it is the core group, and verb; of all roles."""
-    documents = schedulers_own(load_documents((ROOT / "deploy/loadmaster.yaml").read_text()))
-    roles = [each for each in documents if each["kind"] in ("ClusterRole", "Role")]
-    return {
-        (f"{group}/{resource}" if group else resource, verb)
-        for role in roles
-        for rule in role["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-
-
-def explained_by_the_docs() -> set[tuple[str, str]]:
-    """The same of the tables of docs/permissions.md."""
-    lines = (ROOT / "docs/permissions.md").read_text().splitlines()
-    rows = [line.split("|") for line in lines if line.startswith("| `")]
-    return {
-        (resource, verb)
-        for _, resources, verbs, *_ in rows
-        for resource in re.findall("`([^`]+)`", resources)
-        for verb in re.findall("`([^`]+)`", verbs)
-    }
-
-
-def test_each_verb_that_the_manifest_grants_has_its_reason_in_the_docs() -> None:
-    assert explained_by_the_docs() == granted_by_the_manifest()
 
 
 def test_each_watched_resource_is_listed_and_watched_once() -> None:

@@ -1,0 +1,53 @@
+"""Profiles with other plugins than the default ones, as values of the chart."""
+
+from typing import Any, Final
+
+VOLUME_PLUGINS: Final = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
+
+
+def with_plugins(**plugins: Any) -> dict[str, Any]:
+    """Return values with one profile that has these sets of plugins."""
+    return {"config": {"profiles": [{"schedulerName": "loadmaster", "plugins": plugins}]}}
+
+
+def names(*plugins: str) -> list[dict[str, str]]:
+    return [{"name": plugin} for plugin in plugins]
+
+
+SETS: Final[dict[str, dict[str, Any]]] = {
+    "default": {},
+    "small": with_plugins(multiPoint={"disabled": names(*VOLUME_PLUGINS, "DynamicResources")}),
+    "contrib": with_plugins(multiPoint={"enabled": names("LoadAware", "NodeResourceTopologyMatch")}),
+}
+"""All plugins of kube-scheduler; none for volumes and devices; and those that kube-scheduler does not have."""
+
+BARE: Final = ("PrioritySort", "NodeResourcesFit", "DefaultBinder")
+
+OTHER_SETS: Final[dict[str, dict[str, Any]]] = {
+    "hardly any": with_plugins(multiPoint={"disabled": names("*"), "enabled": names(*BARE)}),
+    "disabled at one point": with_plugins(filter={"disabled": names("VolumeBinding")}),
+    "disabled, and enabled at one point": with_plugins(
+        multiPoint={"disabled": names("DynamicResources", "PodTopologySpread")},
+        filter={"enabled": names("PodTopologySpread")},
+    ),
+    "enabled at one point": with_plugins(score={"enabled": names("LoadAware")}),
+    "no preemption": with_plugins(multiPoint={"disabled": names("DefaultPreemption")}),
+    "two profiles": {
+        "config": {
+            "profiles": [
+                with_plugins(multiPoint={"disabled": names("*"), "enabled": names(*BARE)})["config"]["profiles"][0],
+                {
+                    "schedulerName": "numa",
+                    "plugins": {
+                        "multiPoint": {
+                            "disabled": names("*"),
+                            "enabled": names(*BARE, "NodeResourceTopologyMatch"),
+                        }
+                    },
+                },
+            ]
+        }
+    },
+    "a plugin of one's own": with_plugins(multiPoint={"enabled": names("GpuGuard")}),
+}
+"""What decides which rules there are, case by case."""

@@ -1,0 +1,149 @@
+"""The account that the chart makes: it may do what the enabled plugins need, and nothing else."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from plugins import IN_TREE
+from plugins.contrib import CONTRIB
+from scheduler.config.load import config_from_dict
+from scheduler.framework import FilterPlugin
+from scheduler.kube.permissions import Permission, permissions_for
+from tests.chart import Helm, load_documents, schedulers_own
+from tests.chart.helm import Values
+from tests.chart.permissions import ASKED
+from tests.chart.plugin_sets import OTHER_SETS, SETS
+from tests.cluster.conftest import MakeNodes
+from tests.cluster.loadmaster import is_ready, metric, node_of, serving
+from tests.cluster.metrics_servers import MetricsServer, behind_an_api_service
+from tests.cluster.topology_definition import DEFINITION, NAME
+from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
+from tests.fakes.plugins import a_plugin
+from tests.unit.cycle.fakes import an_engine
+
+OUT = Path(__file__).parents[2] / "build" / "can-i"
+"""Where what `kubectl auth can-i --list` says is kept, for readers."""
+
+GRANTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+
+
+@pytest.fixture(scope="module")
+def helm(cluster: Cluster) -> Helm:
+    return Helm(cluster.directory / "helm", cluster.kubeconfig())
+
+
+def configuration(documents: list[dict[str, Any]]) -> Any:
+    (text,) = (each["data"]["config.yaml"] for each in documents if "config.yaml" in each.get("data", {}))
+    return yaml.safe_load(text)
+
+
+def needed_by(config: Any) -> set[Permission]:
+    """What the scheduler asks for at its start with this configuration, and what plugins ask for later."""
+    own = a_plugin("GpuGuard", FilterPlugin)
+    further = {**CONTRIB, own.name: own}
+    verbs: dict[tuple[str, str], set[str]] = {}
+    for spec in config_from_dict(config, {**IN_TREE, **further}).profiles:
+        resources = an_engine(*further.values(), only=spec.plugins).engine.profiles.resources
+        for each in permissions_for(resources.watched.values(), resources.written):
+            verbs.setdefault((each.group, each.resource), set()).update(each.verbs)
+        for plugin in ASKED.keys() & spec.enabled:
+            for resource, asked in ASKED[plugin].items():
+                verbs.setdefault(resource, set()).update(asked)
+    return {Permission(*resource, tuple(sorted(these))) for resource, these in verbs.items()}
+
+
+@pytest.mark.parametrize("values", [*SETS.values(), *OTHER_SETS.values()], ids=[*SETS, *OTHER_SETS])
+def test_the_cluster_role_has_what_the_enabled_plugins_need_and_nothing_else(helm: Helm, values: Values) -> None:
+    documents = load_documents(helm.render(values))
+    (role,) = (each for each in schedulers_own(documents) if each["kind"] == "ClusterRole")
+
+    granted = [
+        Permission(group, resource, tuple(rule["verbs"]))
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    ]
+
+    assert len(granted) == len(set(granted))
+    assert set(granted) == needed_by(configuration(documents))
+
+
+def test_each_rule_has_its_reasons_above_it(helm: Helm) -> None:
+    lines = helm.render(SETS["small"]).splitlines()
+    (at,) = (number for number, line in enumerate(lines) if "resources: [deviceclasses]" in line)
+
+    assert lines[at - 2 : at] == [
+        "  # list, watch: which devices there are, and which extended resources they stand for (NodeResourcesFit)",
+        '  - apiGroups: ["resource.k8s.io"]',
+    ]
+
+
+@pytest.fixture
+def what_contrib_reads(cluster: Cluster, tmp_path: Path) -> Iterator[None]:
+    """A metrics.k8s.io and the definition of NodeResourceTopology."""
+    server = MetricsServer(tmp_path / "certificate.pem")
+    with ExitStack() as stack:
+        stack.callback(server.close)
+        stack.enter_context(behind_an_api_service(cluster, server))
+        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
+        stack.callback(cluster.kubectl, "delete", "crd", NAME)
+        cluster.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=20s")
+        yield
+
+
+@pytest.fixture(params=SETS)
+def plugin_set(request: pytest.FixtureRequest) -> str:
+    if request.param == "contrib":
+        request.getfixturevalue("what_contrib_reads")
+    return str(request.param)
+
+
+@pytest.fixture
+def scheduler(cluster: Cluster, helm: Helm, namespace: str, plugin_set: str, tmp_path: Path) -> Iterator[Component]:
+    """A scheduler with the account and the configuration that the chart makes for a set of plugins."""
+    documents = load_documents(helm.render(SETS[plugin_set], "--skip-tests", namespace=namespace))
+    grants = "---\n".join(json.dumps(each) + "\n" for each in documents if each["kind"] in GRANTS)
+    cluster.kubectl("apply", "-f", "-", stdin=grants)
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(configuration(documents)))
+    kubeconfig = cluster.service_account_kubeconfig(namespace, "loadmaster")
+    lease = ["--leader-elect-resource-name=loadmaster", f"--leader-elect-resource-namespace={namespace}"]
+
+    def argv(port: int) -> list[str]:
+        common = [f"--kubeconfig={kubeconfig}", f"--config={config}", *lease, *serving(port)]
+        return [sys.executable, "-m", "scheduler", "run", *common]
+
+    with cluster.spawn("loadmaster", argv, is_ready) as process:
+        yield process
+    cluster.kubectl("delete", "-f", "-", stdin=grants)
+
+
+def test_the_scheduler_works_with_exactly_that_account(
+    cluster: Cluster, scheduler: Component, api: Client, namespace: str, make_nodes: MakeNodes, plugin_set: str
+) -> None:
+    (node,) = make_nodes(cpu="1")
+    low, high = a_pod("low"), a_pod("high")
+    for pod, priority in ((low, "system-cluster-critical"), (high, "system-node-critical")):
+        pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "800m"}}
+        pod["spec"]["priorityClassName"] = priority
+
+    api.create(low, namespace)
+    wait_until(lambda: node_of(api.get("Pod", "low", namespace)) == node, 20, "the first pod is bound")
+    api.create(high, namespace)
+    wait_until(lambda: node_of(api.get("Pod", "high", namespace)) == node, 30, "it is preempted for the second one")
+    account = f"--as=system:serviceaccount:{namespace}:loadmaster"
+    may = cluster.kubectl("auth", "can-i", "--list", account, f"--namespace={namespace}")
+
+    OUT.mkdir(parents=True, exist_ok=True)
+    (OUT / f"{plugin_set}.txt").write_text(may)
+    assert metric(scheduler.port, "loadmaster_api_calls_total", code="403") == 0
+    assert metric(scheduler.port, "loadmaster_plugin_data_faults_total", reason="HTTP 4xx") == 0
+    assert ("persistentvolumes" in may, "resourceclaims" in may) == (plugin_set != "small", plugin_set != "small")
+    assert ("metrics.k8s.io" in may, "topology.node.k8s.io" in may) == (plugin_set == "contrib",) * 2
+    assert "secrets" not in may
