@@ -92,6 +92,10 @@ manifest: install ## Render deploy/loadmaster.yaml from the chart
 dist: install ## Write wheel and sdist into dist/, the same bytes each time
 	@$(BIN)/python -m tests.release dist
 
+.PHONY: sbom
+sbom: install ## Write what is in the wheel's environment into dist/, as CycloneDX (IMAGE=directory: what is in an unpacked image)
+	@$(BIN)/python -m tests.release sbom $(if $(IMAGE),--image $(IMAGE))
+
 .PHONY: reference
 reference: install ## Write what comes from the code: docs/plugin-reference.md, and the fields of what `simulate` reads
 	$(BIN)/python -m tests.reference.known_fields

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.release import dist
+from tests.release import dist, sbom
 
 
 def main() -> int:
@@ -13,14 +13,26 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=dist.DIST, help="the directory for it (dist)")
     parts = parser.add_subparsers(dest="part", metavar="WHAT", required=True)
     parts.add_parser("dist", help="sdist and wheel")
-    options = parser.parse_args()
+    image = parts.add_parser("sbom", help="what is in the wheel's environment, or in an image, as CycloneDX")
+    image.add_argument("--image", type=Path, metavar="DIRECTORY", help="the root of an unpacked or mounted image")
     try:
-        for path in dist.build(options.out, dist.date_of_commit()):
+        for path in _make(parser.parse_args()):
             print(path)
     except dist.ReleaseError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def _make(options: argparse.Namespace) -> list[Path]:
+    epoch = dist.date_of_commit()
+    match options.part:
+        case "dist":
+            return dist.build(options.out, epoch)
+        case "sbom" if options.image:
+            return [sbom.of_image(options.out, options.image, epoch)]
+        case _:
+            return [sbom.of_wheel(options.out, epoch)]
 
 
 if __name__ == "__main__":
