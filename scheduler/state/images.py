@@ -41,12 +41,14 @@ class ImageTable:
 
         It does if the node that gave the size is gone, gave another one, and no other node has the image.
         """
-        return any(
-            len(state.rows) == 1 and state.size != image.size_bytes
-            for image in node.status.images or ()
-            for name in image.names or ()
-            if (state := self.states.get(name)) is not None
-        )
+        states = self.states
+        for image in node.status.images or ():
+            size = image.size_bytes
+            for name in image.names or ():
+                state = states.get(name)
+                if state is not None and state._size != size and len(state._by_row) == 1:
+                    return True
+        return False
 
     def remove(self, row: int, node: Node) -> None:
         for image in node.status.images or ():

@@ -213,10 +213,11 @@ class NodeTable:
                 column = self._taints[taint] = bool_column(self._capacity)
             column.values[row] = True
         self._set_labels(row, old, node)
-        self._images.add(row, node)
-        if aspects & Aspect.IMAGES and self._images.states:
-            # An image scores by its share of all nodes: one more node changes the share of every image.
-            self._logs.of(Aspect.IMAGES).mark_all()
+        if aspects & Aspect.IMAGES:
+            self._images.add(row, node)
+            if self._images.states:
+                # An image scores by its share of all nodes: one more node changes the share of every image.
+                self._logs.of(Aspect.IMAGES).mark_all()
         self._logs.mark(row, aspects)
         return row
 
@@ -434,7 +435,8 @@ class NodeTable:
                 del self._taints[taint]
         if self._images.is_resized_by(old):
             aspects |= Aspect.IMAGES
-        self._images.remove(row, old)
+        if new is None or aspects & Aspect.IMAGES:  # a heartbeat reports the images that it had
+            self._images.remove(row, old)
         return aspects
 
     def _claim_row(self, name: str) -> int:

@@ -1,4 +1,4 @@
-"""The clusters that are measured on: a simulated API server in a process of its own, and a real one with the same objects."""
+"""The clusters that are measured on: a simulated API server in its own process, and a real one of the same objects."""
 
 import sys
 from collections.abc import Iterable

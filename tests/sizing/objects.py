@@ -271,7 +271,7 @@ def _in_namespace(app: int, name: str) -> Object:
 def _image(number: int) -> Object:
     repository = f"registry.example.com/shop/service-{number:04d}"
     names = [
-        f"{repository}@sha256:{number * 2654435761 % (1 << 32):08x}{'ab' * 28}",
+        f"{repository}@sha256:{number:08x}{'ab' * 28}",
         f"{repository}:v1.{number % 40}.0",
     ]
     return {"names": names, "sizeBytes": 50_000_000 + 1_000_003 * number}

@@ -67,11 +67,9 @@ class SimulatedServer:
         routes.add_get("/readyz", _json({}))
         for version_path in {resource.version_path for resource in self._collections}:
             routes.add_get(version_path, _json({"resources": self._served(version_path)}))
-        for review, spec in (
-            ("selfsubjectaccessreviews", {"allowed": True}),
-            ("subjectaccessreviews", {"allowed": True}),
-        ):
-            routes.add_post(f"/apis/authorization.k8s.io/v1/{review}", _json({"status": spec}, 201))
+        allowed = _json({"status": {"allowed": True}}, 201)
+        for review in ("selfsubjectaccessreviews", "subjectaccessreviews"):
+            routes.add_post(f"/apis/authorization.k8s.io/v1/{review}", allowed)
         of_pods = "/api/v1/namespaces/{namespace}/pods"
         routes.add_post(of_pods, self._create_pod)
         routes.add_get(of_pods + "/{name}", partial(self._get, self.pods))
@@ -97,8 +95,7 @@ class SimulatedServer:
             due += seconds / self._size.nodes
             if (wait := due - loop.time()) > 0:
                 await asyncio.sleep(wait)
-            now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            self.nodes.beat(number, partial(_report, now))
+            self.nodes.beat(number, partial(_report, _now()))
             number = (number + 1) % self._size.nodes
 
     # --- discovery ---
@@ -211,8 +208,8 @@ class SimulatedServer:
         if pod["spec"].get("nodeName"):
             return _status(409)
         binding = orjson.loads(await request.read())
-        scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": binding["metadata"].get("name")}
-        status = {**pod["status"], "conditions": [scheduled | {"lastTransitionTime": "2026-01-05T08:00:00Z"}]}
+        scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": _now()}
+        status = {**pod["status"], "conditions": [scheduled]}
         self.pods.write(key, {**pod, "spec": {**pod["spec"], "nodeName": binding["target"]["name"]}, "status": status})
         return _status(201)
 
@@ -234,6 +231,10 @@ def _report(now: str, node: Object) -> None:
         **node["status"],
         "conditions": [{**each, "lastHeartbeatTime": now} for each in node["status"]["conditions"]],
     }
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _gzipped(body: bytes) -> bytes:

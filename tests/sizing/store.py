@@ -15,7 +15,7 @@ import orjson
 from scheduler.framework.resources import ApiResource
 from tests.sizing.objects import CREATED, Object, uid
 
-HISTORY: Final = 50_000
+HISTORY: Final = 10_000
 """Events of a resource that a watch may ask for again; the API server forgets older ones, too."""
 
 MANAGED: Final = {

@@ -19,6 +19,7 @@ import msgspec
 from prometheus_client import Counter
 
 from scheduler.api.decoding import QUICK_ERRORS
+from scheduler.api.node_images import share_images
 from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod, keep_raw_pod
 from scheduler.api.requests import allocatable_of
@@ -443,17 +444,14 @@ def node_intake(
     keep_raw: Callable[[Node, msgspec.Raw], None] | None = None,
 ) -> Intake[Node]:
     """The intake of nodes; `keep_raw`: see scheduler.kube.informers.raw_nodes."""
-    changed = handlers.node_changed
-    reactions = Reactions(handlers.known_nodes, changed, changed, handlers.node_deleted, handlers.mend)
-    return Intake(
-        resources.NODES,
-        Node,
-        lambda node: allocatable_of(node.status.allocatable),
-        reactions,
-        metrics,
-        failed,
-        keep_raw,
-    )
+    changed, known_nodes = handlers.node_changed, handlers.known_nodes
+
+    def check(node: Node) -> None:
+        allocatable_of(node.status.allocatable)
+        share_images(node, known_nodes().get(node.metadata.uid))
+
+    reactions = Reactions(known_nodes, changed, changed, handlers.node_deleted, handlers.mend)
+    return Intake(resources.NODES, Node, check, reactions, metrics, failed, keep_raw)
 
 
 def object_intake(
