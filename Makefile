@@ -96,6 +96,10 @@ dist: install ## Write wheel and sdist into dist/, the same bytes each time
 sbom: install ## Write what is in the wheel's environment into dist/, as CycloneDX (IMAGE=directory: what is in an unpacked image)
 	@$(BIN)/python -m tests.release sbom $(if $(IMAGE),--image $(IMAGE))
 
+.PHONY: wheels
+wheels: install ## Ask PyPI whether each locked library has a wheel for each Python, on amd64 and arm64
+	@$(BIN)/python -m tests.release wheels
+
 .PHONY: reference
 reference: install ## Write what comes from the code: docs/plugin-reference.md, and the fields of what `simulate` reads
 	$(BIN)/python -m tests.reference.known_fields

@@ -1,5 +1,6 @@
-"""requirements.lock and requirements-dev.lock, read as far as their packages go; hashes are left to pip."""
+"""requirements.lock and requirements-dev.lock: packages, versions, and the hashes of their files."""
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,16 @@ def locked(lock: Path) -> list[Requirement]:
     return [Requirement(line) for line in lines if line and not line.startswith((" ", "#"))]
 
 
+def hashes(lock: Path) -> dict[str, list[str]]:
+    """Return the SHA-256 of each file that pip may take, by the lock's line without its hashes."""
+    entries = lock.read_text().replace("\\\n", " ").splitlines()
+    return {
+        entry.partition(" --hash")[0].strip(): re.findall(r"--hash=sha256:([0-9a-f]{64})", entry)
+        for entry in entries
+        if entry and not entry.startswith((" ", "#"))
+    }
+
+
 def version(requirement: Requirement) -> str:
     """Return the one version that a lock's line allows."""
     (specifier,) = requirement.specifier
@@ -24,6 +35,15 @@ def version(requirement: Requirement) -> str:
 
 def installed_by(requirements: list[Requirement], python: str) -> dict[str, str]:
     """Return the version of each package that pip installs on Linux for this Python, such as `3.12`, by its name."""
+    return {
+        canonicalize_name(requirement.name): version(requirement)
+        for requirement in requirements
+        if applies(requirement, python)
+    }
+
+
+def applies(requirement: Requirement, python: str) -> bool:
+    """Whether pip installs it on Linux for this Python."""
     environment = {
         "implementation_name": "cpython",
         "platform_python_implementation": "CPython",
@@ -32,8 +52,4 @@ def installed_by(requirements: list[Requirement], python: str) -> dict[str, str]
         "python_version": python,
         "sys_platform": "linux",
     }
-    return {
-        canonicalize_name(requirement.name): version(requirement)
-        for requirement in requirements
-        if requirement.marker is None or requirement.marker.evaluate(environment)
-    }
+    return requirement.marker is None or requirement.marker.evaluate(environment)

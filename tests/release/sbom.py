@@ -26,6 +26,8 @@ from packageurl import PackageURL
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.image.locks import hashes
+from tests.image.locks import version as version_of
 from tests.release.dist import ROOT, ReleaseError, version
 
 LOCK: Final = ROOT / "requirements.lock"
@@ -34,7 +36,6 @@ REPOSITORY: Final = "ghcr.io/loadmaster/loadmaster"
 
 _HOME: Final = "https://github.com/loadmaster/loadmaster"
 _NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, _HOME)
-_HASH: Final = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
 def of_wheel(out: Path, epoch: int) -> Path:
@@ -93,20 +94,17 @@ def _locked() -> Iterator[Component]:
     """Each of the lock's lines, with a hash for each file that pip may take. Without what only builds."""
     described = tomllib.loads((ROOT / "pyproject.toml").read_text())
     tools = {canonicalize_name(Requirement(line).name) for line in described["build-system"]["requires"]}
-    for entry in LOCK.read_text().replace("\\\n", " ").splitlines():
-        if not entry or entry.startswith((" ", "#")):
-            continue
-        requirement = Requirement(entry.partition(" --hash")[0])
+    for line, known in hashes(LOCK).items():
+        requirement = Requirement(line)
         if canonicalize_name(requirement.name) in tools:
             continue
-        (specifier,) = requirement.specifier
-        component = _python_package(requirement.name, specifier.version)
+        component = _python_package(requirement.name, version_of(requirement))
         component.external_references.add(
             ExternalReference(
                 type=ExternalReferenceType.DISTRIBUTION,
-                url=XsUri(f"https://pypi.org/project/{canonicalize_name(requirement.name)}/{specifier.version}/"),
+                url=XsUri(f"https://pypi.org/project/{canonicalize_name(requirement.name)}/{component.version}/"),
                 comment=str(requirement.marker) if requirement.marker else None,
-                hashes=[HashType(alg=HashAlgorithm.SHA_256, content=each) for each in _HASH.findall(entry)],
+                hashes=[HashType(alg=HashAlgorithm.SHA_256, content=each) for each in known],
             )
         )
         yield component
