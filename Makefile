@@ -98,6 +98,7 @@ sbom: install ## Write what is in the wheel's environment into dist/, as Cyclone
 
 .PHONY: wheels
 wheels: install ## Ask PyPI whether each locked library has a wheel for each Python, on amd64 and arm64
+	$(BIN)/pip install --quiet --disable-pip-version-check uv
 	@$(BIN)/python -m tests.release wheels
 
 .PHONY: reference

@@ -35,15 +35,6 @@ def version(requirement: Requirement) -> str:
 
 def installed_by(requirements: list[Requirement], python: str) -> dict[str, str]:
     """Return the version of each package that pip installs on Linux for this Python, such as `3.12`, by its name."""
-    return {
-        canonicalize_name(requirement.name): version(requirement)
-        for requirement in requirements
-        if applies(requirement, python)
-    }
-
-
-def applies(requirement: Requirement, python: str) -> bool:
-    """Whether pip installs it on Linux for this Python."""
     environment = {
         "implementation_name": "cpython",
         "platform_python_implementation": "CPython",
@@ -52,4 +43,8 @@ def applies(requirement: Requirement, python: str) -> bool:
         "python_version": python,
         "sys_platform": "linux",
     }
-    return requirement.marker is None or requirement.marker.evaluate(environment)
+    return {
+        canonicalize_name(requirement.name): version(requirement)
+        for requirement in requirements
+        if requirement.marker is None or requirement.marker.evaluate(environment)
+    }

@@ -11,16 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from packaging.requirements import Requirement
+from tests.release.dist import ROOT, ReleaseError
 
-from tests.image.locks import applies, hashes
-from tests.release.dist import ROOT
-
-ARCHITECTURES: Final = {"amd64": "x86_64", "arm64": "aarch64"}
-"""Kubernetes' names, and Python's."""
-
-GLIBC: Final = (*range(28, 16, -1), 12, 5)
-"""Minor versions that Debian 12 and RHEL 8 run, as manylinux tags have them; RHEL 8 has 2.28."""
+PLATFORMS: Final = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28")
+"""amd64 and arm64, on what is as old as RHEL 8."""
 
 PYTHON: Final = "Programming Language :: Python :: 3."
 
@@ -32,31 +26,16 @@ def pythons() -> list[str]:
 
 
 def missing(lock: Path) -> Iterator[str]:
-    """Yield a line for each Python and architecture for which something of the lock has no wheel."""
-    with tempfile.TemporaryDirectory() as directory:
-        for python in pythons():
-            requirements = Path(directory, f"{python}.txt")
-            requirements.write_text(lines(lock, python))
-            for name, machine in ARCHITECTURES.items():
-                command = [*_pip(python, machine), f"--requirement={requirements}", f"--target={directory}/nowhere"]
+    """Yield a line for each Python and platform for which something of the lock has no wheel. Raises ReleaseError."""
+    uv = Path(sys.executable).with_name("uv")
+    if not uv.exists():
+        raise ReleaseError(f"{uv}: not there; `make wheels` installs it")
+    what = ["--dry-run", "--no-deps", "--only-binary=:all:", "--require-hashes", f"--requirement={lock}"]
+    for python in pythons():
+        for platform in PLATFORMS:
+            with tempfile.TemporaryDirectory() as nowhere:
+                target = [f"--target={nowhere}", f"--python-version={python}", f"--python-platform={platform}"]
+                command = [str(uv), "pip", "install", "--quiet", *what, *target]
                 done = subprocess.run(command, capture_output=True, text=True, check=False)
-                if done.returncode != 0:
-                    yield f"Python {python}, {name}: {done.stderr.strip().splitlines()[-1]}"
-
-
-def lines(lock: Path, python: str) -> str:
-    """The lock as it is for one Python, without markers: pip would judge them by the Python that it runs in."""
-    return "\n".join(
-        " ".join([line.partition(";")[0].strip(), *(f"--hash=sha256:{each}" for each in known)])
-        for line, known in hashes(lock).items()
-        if applies(Requirement(line), python)
-    )
-
-
-def _pip(python: str, machine: str) -> list[str]:
-    """The command that finds the files and installs nothing."""
-    platforms = [f"--platform=manylinux_2_{minor}_{machine}" for minor in GLIBC]
-    platforms += [f"--platform=manylinux{year}_{machine}" for year in (2014, 2010, 1)]
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    what = ["--dry-run", "--ignore-installed", "--no-deps", "--require-hashes", "--only-binary=:all:"]
-    return [*pip, *what, f"--python-version={python}", "--implementation=cp", *platforms]
+            if done.returncode != 0:
+                yield f"Python {python}, {platform}: {done.stderr.strip()}"
