@@ -22,6 +22,8 @@ from scheduler.api.requests import (
     resources_of,
 )
 
+_set: Final = msgspec.structs.force_setattr
+
 
 class _Derived(msgspec.Struct, gc=False):
     resources: PodResources | None = None
@@ -164,8 +166,11 @@ class Pod(Wire, frozen=True, eq=False):
     def share_requests(self, other: "Pod") -> bool:
         """Take over the amounts and host ports of any pod with the same containers; return whether it has these.
 
+        Whatever parts of both are equal, are kept once from now on.
+
         Resizes are not looked into: once a kubelet reports what containers have, the amounts are computed again.
         """
+        self._share_parts(other)
         if other._derived.resources is None or reports_resources(other.status) or reports_resources(self.status):
             return False
         a, b = other.spec, self.spec
@@ -179,6 +184,21 @@ class Pod(Wire, frozen=True, eq=False):
             self._derived.resources = other._derived.resources
             self._derived.host_ports = other._derived.host_ports
         return asks_the_same
+
+    def _share_parts(self, other: "Pod") -> None:
+        """Keep once what `other` has as well: pods of a Deployment differ in little but their names."""
+        a, b = other.spec, self.spec
+        if a.containers == b.containers:
+            _set(b, "containers", a.containers)
+        if a.tolerations == b.tolerations:
+            _set(b, "tolerations", a.tolerations)
+        if a.volumes == b.volumes:
+            _set(b, "volumes", a.volumes)
+        owners, statuses = other.metadata.owner_references, other.status.container_statuses
+        if owners == self.metadata.owner_references:
+            _set(self.metadata, "owner_references", owners)
+        if statuses == self.status.container_statuses:
+            _set(self.status, "container_statuses", statuses)
 
     def takes_the_same_as(self, old: "Pod") -> bool:
         """Return whether `old` takes as much of its node. Raises ValueError for a quantity that cannot be read."""

@@ -256,7 +256,7 @@ def _containers(app: int) -> list[Object]:
             "terminationMessagePath": "/dev/termination-log",
             "terminationMessagePolicy": "File",
         }
-        for name, cpu, memory in (("main", "200m", "512Mi"), ("proxy", "50m", "64Mi"))
+        for name, cpu, memory in _CONTAINERS
     ]
 
 
@@ -279,6 +279,9 @@ def _image(number: int) -> Object:
 
 _IMAGES: Final = [[_image(20 * group + number) for number in range(IMAGES_OF_A_NODE)] for group in range(NODE_GROUPS)]
 """Of each group; neighbours have most of them in common."""
+
+_CONTAINERS: Final = (("main", "200m", "512Mi"), ("proxy", "50m", "64Mi"))
+"""Name, cpu and memory."""
 
 _POD_SPEC: Final[Object] = {
     "serviceAccountName": "default",
@@ -311,11 +314,13 @@ RUNNING: Final[Object] = {
             "ready": True,
             "restartCount": 0,
             "started": True,
+            "allocatedResources": {"cpu": cpu, "memory": memory},
+            "resources": {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": memory}},
             "image": f"registry.example.com/shop/{name}:v1",
             "imageID": f"registry.example.com/shop/{name}@sha256:{'ab' * 32}",
             "containerID": f"containerd://{'cd' * 32}",
         }
-        for name in ("main", "proxy")
+        for name, cpu, memory in _CONTAINERS
     ],
     "qosClass": "Burstable",
 }

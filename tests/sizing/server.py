@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,9 @@ HEARTBEAT_SECONDS: Final = 300.0
 """The kubelet's nodeStatusReportFrequency."""
 
 BOOKMARK_SECONDS: Final = 60.0
+EVENTS_AT_ONCE: Final = 100
+"""Written to a watch; a longer piece would keep the event loop from everything else."""
+
 GZIP_BYTES: Final = 128 << 10
 """The API server compresses longer answers."""
 
@@ -167,7 +171,7 @@ class SimulatedServer:
                     gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
                     await response.write(orjson.dumps({"type": "ERROR", "object": gone}) + b"\n")
                     return response
-                found = list(events)
+                found = list(islice(events, EVENTS_AT_ONCE))
                 if found:
                     seen = found[-1][0]
                     await response.write(b"".join(line for _, line in found))

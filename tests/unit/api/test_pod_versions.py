@@ -35,6 +35,31 @@ def test_pods_of_one_template_share_what_they_ask_for_but_not_their_storage() ->
     assert new._derived.storage is None
 
 
+def test_pods_of_one_template_keep_equal_parts_once() -> None:
+    whole = {
+        "metadata": {"name": "web", "uid": "u1", "ownerReferences": [{"uid": "o1"}]},
+        "spec": {"containers": [CONTAINER], "tolerations": [{"key": "a"}], "volumes": [{"name": "v"}]},
+    }
+    old, new = pod_from_dict(whole), pod_from_dict(whole)
+    _ = old.resources
+
+    new.share_requests(old)
+
+    for part in ("containers", "tolerations", "volumes"):
+        assert getattr(new.spec, part) is getattr(old.spec, part)
+    assert new.metadata.owner_references is old.metadata.owner_references
+
+
+def test_parts_that_differ_stay_their_own() -> None:
+    old, new = a_version({"tolerations": [{"key": "a"}]}), a_version({"tolerations": [{"key": "b"}]})
+    _ = old.resources
+
+    new.share_requests(old)
+
+    assert new.spec.tolerations is not None
+    assert [each.key for each in new.spec.tolerations] == ["b"]
+
+
 def test_nothing_is_taken_over_that_was_not_worked_out() -> None:
     new = a_version()
 
