@@ -85,7 +85,7 @@ controlplane: install ## Build the test control plane into the user's cache (onc
 	$(BIN)/python -m tests.controlplane build
 
 .PHONY: manifest
-manifest: install ## Render deploy/loadmaster.yaml from the chart
+manifest: install ## Write what the chart is made from and what is made from it: permissions, schema, deploy/, tables in docs/
 	$(BIN)/python -m tests.chart.manifest
 
 .PHONY: dist

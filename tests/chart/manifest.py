@@ -10,11 +10,36 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from tests.chart.helm import Helm, HelmError
-from tests.chart.permissions import FILE, PAGE, file_text, page_text
+import yaml
+
+from tests.chart import config_schema, permissions, tables
+from tests.chart.helm import CHART, Helm, HelmError
 from tests.controlplane.toolchain import BuildError
 
 MANIFEST: Final = Path(__file__).parents[2] / "deploy" / "loadmaster.yaml"
+KIND: Final = MANIFEST.parent / "kind.yaml"
+KIND_NODES: Final = (("control-plane", "a"), ("worker", "b"), ("worker", "c"))
+KIND_HEAD: Final = """\
+# Three nodes in three zones, for kind (https://kind.sigs.k8s.io). `make manifest` writes this file.
+#
+#   docker build -t loadmaster:{version} .
+#   kind create cluster --config deploy/kind.yaml
+#   kind load docker-image loadmaster:{version} --name loadmaster
+#   helm install loadmaster charts/loadmaster --namespace kube-system --wait
+#   helm test loadmaster --namespace kube-system
+kind: Cluster
+apiVersion: kind.x-k8s.io/v1alpha4
+name: loadmaster
+nodes:
+"""
+KIND_END: Final = """\
+# The control plane's node takes pods as the others do.
+kubeadmConfigPatches:
+  - |
+    kind: InitConfiguration
+    nodeRegistration:
+      taints: []
+"""
 ORDER: Final = (
     "ServiceAccount",
     "ClusterRole",
@@ -62,10 +87,28 @@ def place(document: str) -> int:
     return ORDER.index(kinds[0])
 
 
+def write_parts() -> None:
+    """Write what is made from the code and from the chart's files."""
+    permissions.FILE.write_text(permissions.file_text())
+    config_schema.FILE.write_text(config_schema.schema_text(config_schema.FILE.read_text()))
+    permissions.PAGE.write_text(permissions.page_text(permissions.PAGE.read_text()))
+    for page, text in ((tables.UPGRADING, tables.actions_text()), (tables.CHART_PAGE, tables.sizes_text())):
+        page.write_text(tables.with_part(page.read_text(), text))
+    KIND.write_text(kind_text())
+
+
+def kind_text() -> str:
+    """Return the configuration of a kind cluster: a node in each of three zones, all of which take pods."""
+    version = yaml.safe_load((CHART / "Chart.yaml").read_text())["version"]
+    nodes = "".join(
+        f"  - role: {role}\n    labels:\n      topology.kubernetes.io/zone: zone-{zone}\n" for role, zone in KIND_NODES
+    )
+    return KIND_HEAD.format(version=version) + nodes + KIND_END
+
+
 def main() -> int:
-    """Write the manifest. Returns 0, or 2 for an error, told on stderr."""
-    FILE.write_text(file_text())
-    PAGE.write_text(page_text(PAGE.read_text()))
+    """Write all of it. Returns 0, or 2 for an error, told on stderr."""
+    write_parts()
     with tempfile.TemporaryDirectory(prefix="loadmaster-helm-") as home:
         try:
             MANIFEST.write_text(rendered(Helm(Path(home))))

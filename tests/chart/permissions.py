@@ -5,19 +5,17 @@ plugins, scheduler/kube/permissions.py ─► needs ─► charts/loadmaster/fil
 """
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from plugins import SHIPPED
 from scheduler.kube.permissions import PERMISSIONS, permissions_for
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
 from tests.chart.helm import CHART
+from tests.chart.tables import DOCS, with_part
 from tests.unit.cycle.fakes import an_engine
 
 FILE: Final = CHART / "files" / "permissions.yaml"
-PAGE: Final = Path(__file__).parents[2] / "docs" / "permissions.md"
-BEGIN: Final = "<!-- written by `make manifest`: begin -->\n"
-END: Final = "<!-- end -->\n"
+PAGE: Final = DOCS / "permissions.md"
 
 Resource = tuple[str, str]
 """Group, empty for the core group, and plural with its subresource."""
@@ -170,9 +168,8 @@ def page_text(page: str) -> str:
         f"| {need.reason} |\n"
         for need in needs()
     ]
-    head, _, rest = page.partition(BEGIN)
     table = "| resource | verbs | for the plugins | why |\n|---|---|---|---|\n"
-    return head + BEGIN + table + "".join(rows) + END + rest.partition(END)[2]
+    return with_part(page, table + "".join(rows))
 
 
 def _code(names: Iterable[str]) -> str:

@@ -65,8 +65,8 @@ def template_of(documents: Documents) -> Any:
 
 
 def container_of(documents: Documents) -> Any:
-    (container,) = template_of(documents)["spec"]["containers"]
-    return container
+    """The scheduler's."""
+    return template_of(documents)["spec"]["containers"][0]
 
 
 def configuration_of(documents: Documents) -> str:
@@ -96,6 +96,8 @@ EVERYTHING: Values = {
     "extraVolumeMounts": [{"name": "plugins", "mountPath": "/opt/plugins", "readOnly": True}],
     "terminationGracePeriodSeconds": 40,
     "port": 8080,
+    "initContainers": [{"name": "proxy", "image": "proxy:1", "restartPolicy": "Always"}],
+    "extraContainers": [{"name": "sidecar", "image": "sidecar:1"}],
 }
 PLACED: Values = {
     "tolerations": [{"operator": "Exists"}],
@@ -131,6 +133,29 @@ ACCEPTED: dict[str, Values] = {
     "a Lease of another name in another place": {
         "config": {"leaderElection": {"resourceName": "theirs", "resourceNamespace": "default"}}
     },
+    "every kind of setting": {
+        "config": {
+            "parallelism": 8,
+            "percentageOfNodesToScore": 50,
+            "clientConnection": {"qps": 100.5, "burst": 200},
+            "leaderElection": {"leaseDuration": "1m30s", "renewDeadline": "1m", "retryPeriod": "2s"},
+            "extenders": [{"urlPrefix": "https://x", "filterVerb": "filter", "httpTimeout": "5s", "enableHTTPS": True}],
+            "profiles": [
+                {
+                    "schedulerName": "packed",
+                    "plugins": {"multiPoint": {"enabled": [{"name": "LoadAware", "weight": 2}]}},
+                    "pluginConfig": [
+                        {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}},
+                        {"name": "LoadAware", "args": {"refreshInterval": "1m", "defaultRequests": {"cpu": "1"}}},
+                        {"name": "OfOurOwn", "args": {"anything": [1, 2]}},
+                    ],
+                }
+            ],
+            "loadmaster": {"seed": 7, "pluginLimits": [{"name": "*", "action": "SwitchOff", "pause": "5m"}]},
+        }
+    },
+    "a large cluster": {"clusterSize": "xlarge"},
+    "resources of one's own": {"resources": {"requests": {"cpu": 2}}},
     "several profiles": {"config": {"profiles": [{"schedulerName": "one"}, {"schedulerName": "two"}]}},
     "an account that exists": {"rbac": {"create": False}, "serviceAccount": {"create": False, "name": "default"}},
     "other names": {"nameOverride": "placer", "fullnameOverride": "team-a-placer"},
@@ -147,7 +172,7 @@ ACCEPTED: dict[str, Values] = {
     "paused, and replaced while it runs": {"replicas": 0, "strategy": {"type": "RollingUpdate"}},
     "users assigned by the cluster": {"podSecurityContext": {"runAsUser": None, "runAsGroup": None}},
     "as little as can be": {
-        "resources": None,
+        "clusterSize": "",
         "strategy": None,
         "priorityClassName": "",
         "terminationGracePeriodSeconds": None,
@@ -191,6 +216,39 @@ def test_helm_lint_finds_nothing(helm: Helm) -> None:
 
 def test_the_plain_manifest_is_what_the_chart_renders(helm: Helm) -> None:
     assert MANIFEST.read_text() == rendered(helm), "`make manifest` renders it"
+
+
+def test_kustomize_builds_the_plain_manifest_and_an_overlay_of_it(cluster: Cluster, tmp_path: Path) -> None:
+    shutil.copytree(MANIFEST.parent, tmp_path / "deploy")
+    overlay = {"resources": ["../deploy"], "images": [{"name": "loadmaster", "newName": "x/y", "newTag": "1"}]}
+    (tmp_path / "overlay").mkdir()
+    (tmp_path / "overlay" / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+
+    base = load_documents(cluster.kubectl("kustomize", str(MANIFEST.parent)))
+    other = load_documents(cluster.kubectl("kustomize", str(tmp_path / "overlay")))
+
+    def by_name(documents: Documents) -> Documents:
+        return sorted(documents, key=lambda each: (each["kind"], each["metadata"]["name"]))
+
+    assert by_name(base) == by_name(load_documents(MANIFEST.read_text()))
+    assert container_of(other)["image"] == "x/y:1"
+
+
+@pytest.mark.parametrize(
+    ("values", "resources"),
+    [
+        pytest.param({}, {"requests": {"cpu": "500m", "memory": "512Mi"}, "limits": {"memory": "2Gi"}}, id="medium"),
+        pytest.param(
+            {"clusterSize": "small"},
+            {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}},
+            id="small",
+        ),
+        pytest.param({"resources": {"requests": {"cpu": 2}}}, {"requests": {"cpu": 2}}, id="one's own"),
+        pytest.param({"clusterSize": ""}, None, id="none"),
+    ],
+)
+def test_the_size_of_the_cluster_sets_the_resources(helm: Helm, values: Values, resources: Any) -> None:
+    assert container_of(load_documents(helm.render(values))).get("resources") == resources
 
 
 def test_the_api_server_takes_the_plain_manifest_without_a_warning(cluster: Cluster) -> None:
@@ -280,6 +338,8 @@ def test_extra_values_are_rendered_alongside_the_charts_own(helm: Helm) -> None:
     assert [mount["name"] for mount in container["volumeMounts"]] == ["config", "plugin-files", "plugins"]
     assert [volume["name"] for volume in pod["volumes"]] == ["config", "plugin-files", "plugins"]
     assert pod["terminationGracePeriodSeconds"] == 40
+    assert [each["name"] for each in pod["initContainers"]] == ["proxy"]
+    assert [each["name"] for each in pod["containers"]] == ["loadmaster", "sidecar"]
     assert of_kind(documents, "Service")["metadata"]["labels"]["team"] == "monitoring"
     assert of_kind(documents, "Service")["spec"]["ports"][0]["port"] == 8080
     assert of_kind(documents, "ClusterRole")["metadata"]["labels"]["team"] == "platform"
@@ -438,6 +498,24 @@ REFUSED: dict[str, tuple[Values, str]] = {
     "another version of it": ({"config": {"apiVersion": "v1"}}, "at '/config/apiVersion': value must be"),
     "no profile": ({"config": {"profiles": []}}, "at '/config/profiles': minItems"),
     "a profile without a name": ({"config": {"profiles": [{}]}}, "missing property 'schedulerName'"),
+    "a misspelt setting": ({"config": {"parallelsim": 8}}, "at '/config': additional properties 'parallelsim'"),
+    "a misspelt argument of a plugin": (
+        {"config": {"profiles": [{"schedulerName": "a", "pluginConfig": [{"name": "LoadAware", "args": {"x": 1}}]}]}},
+        "at '/config/profiles/0/pluginConfig/0/args': additional properties 'x' not allowed",
+    ),
+    "a duration that is none": (
+        {"config": {"leaderElection": {"leaseDuration": 15}}},
+        "at '/config/leaderElection/leaseDuration': got number, want null or string",
+    ),
+    "a size that is none": ({"clusterSize": "huge"}, "at '/clusterSize': value must be one of 'small'"),
+    "a container of the scheduler's name": (
+        {"extraContainers": [{"name": "loadmaster", "image": "x"}]},
+        'extraContainers: there are two containers "loadmaster"',
+    ),
+    "a container twice": (
+        {"initContainers": [{"name": "x", "image": "x"}], "extraContainers": [{"name": "x", "image": "x"}]},
+        'extraContainers: there are two containers "x"',
+    ),
     "replicas that do not elect": (
         {"config": {"leaderElection": {"leaderElect": False}}},
         "replicas: 2 schedulers would each do the same work with config.leaderElection.leaderElect=false",

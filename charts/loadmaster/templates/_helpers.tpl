@@ -29,6 +29,13 @@ a-b/c and a/b-c would with a dash.
 {{ (.Values.config.leaderElection).resourceNamespace | default .Release.Namespace }}
 {{- end }}
 
+{{/* The names of all profiles, separated by commas. */}}
+{{- define "loadmaster.profiles" -}}
+{{- $names := list -}}
+{{- range .Values.config.profiles }}{{ $names = append $names .schedulerName }}{{ end -}}
+{{ join "," $names }}
+{{- end }}
+
 {{/* Not empty if only one replica works at a time. */}}
 {{- define "loadmaster.elects" -}}
 {{- if not (eq (toString (.Values.config.leaderElection).leaderElect) "false") -}}true{{- end -}}
@@ -75,6 +82,13 @@ app.kubernetes.io/instance: {{ .Release.Name | toYaml }}
 {{- define "loadmaster.data" -}}
 config.yaml: |
   {{- toYaml .Values.config | nindent 2 }}
+{{- end }}
+
+{{/* What the scheduler requests: `resources`, or those for the size of the cluster. */}}
+{{- define "loadmaster.resources" -}}
+{{- $sizes := .Files.Get "files/sizes.yaml" | fromYaml -}}
+{{- $resources := .Values.resources | default (get $sizes (.Values.clusterSize | default "") | default dict).resources -}}
+{{- with $resources }}{{ toYaml . }}{{ end -}}
 {{- end }}
 
 {{/* The container's, and the test pods'. */}}

@@ -65,6 +65,16 @@ plugins.files: {{ $name | quote }} is no name of a Python module, such as gpu_gu
   {{- end -}}
 {{- end -}}
 
+{{- $containers := list "loadmaster" -}}
+{{- range $where := list "initContainers" "extraContainers" -}}
+  {{- range $container := get $values $where -}}
+    {{- if has $container.name $containers }}
+{{ $where }}: there are two containers {{ $container.name | quote }}
+    {{- end -}}
+    {{- $containers = append $containers $container.name -}}
+  {{- end -}}
+{{- end -}}
+
 {{- $own := list "config" "plugin-files" "tls" -}}
 {{- $volumes := list "config" -}}
 {{- range $volume := $values.extraVolumes -}}
@@ -88,9 +98,14 @@ extraVolumeMounts: /etc/loadmaster-plugins is where the chart's plugins.files ar
 {{- end -}}
 {{- end }}
 
-{{/* Refuse the values if they contradict each other, with all problems at once. */}}
+{{/* Refuse the values if they contradict each other, or what is in the cluster, with all problems at once. */}}
 {{- define "loadmaster.check" -}}
+{{- $problems := list -}}
 {{- with include "loadmaster.problems" . | trim -}}
-  {{- fail (printf "these values contradict each other:\n%s" .) -}}
+  {{- $problems = append $problems (printf "these values contradict each other:\n%s" .) -}}
 {{- end -}}
+{{- with printf "%s\n%s" (include "loadmaster.upgradeProblem" . | trim) (include "loadmaster.leaseProblem" . | trim) | trim -}}
+  {{- $problems = append $problems (printf "nothing was changed:\n%s" .) -}}
+{{- end -}}
+{{- with $problems }}{{ fail (join "\n" .) }}{{ end -}}
 {{- end }}

@@ -1,0 +1,50 @@
+"""What the chart's files say, as parts of the documentation."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from tests.chart.helm import CHART
+
+DOCS: Final = Path(__file__).parents[2] / "docs"
+UPGRADING: Final = DOCS / "upgrading.md"
+CHART_PAGE: Final = DOCS / "chart.md"
+
+BEGIN: Final = "<!-- written by `make manifest`: begin -->\n"
+END: Final = "<!-- end -->\n"
+
+
+def with_part(page: str, text: str) -> str:
+    """Return a page with the part between the two marks replaced."""
+    head, begin, rest = page.partition(BEGIN)
+    return head + begin + text + END + rest.partition(END)[2]
+
+
+def releases() -> list[dict[str, Any]]:
+    """Return every release with its actions, the oldest first."""
+    found: list[dict[str, Any]] = yaml.safe_load((CHART / "files" / "releases.yaml").read_text())
+    return found
+
+
+def actions_text() -> str:
+    """Return the list of actions, the newest release first."""
+    parts = []
+    for release in reversed(releases()):
+        actions = [f"- {action}\n" for action in release["actions"]] or ["None.\n"]
+        parts.append(f"### {release['version']}\n\n{''.join(actions)}")
+    return "\n".join(parts)
+
+
+def sizes_text() -> str:
+    """Return the table of sizes."""
+    sizes = yaml.safe_load((CHART / "files" / "sizes.yaml").read_text())
+    rows = [
+        f"| {name} | {size['nodes']:,} | {size['pods']:,} | {size['resources']['requests']['cpu']} "
+        f"| {size['resources']['requests']['memory']} | {size['resources']['limits']['memory']} |\n"
+        for name, size in sizes.items()
+    ]
+    head = (
+        "| `clusterSize` | nodes, up to | pods, up to | CPU | memory | memory, at most |\n|---|---|---|---|---|---|\n"
+    )
+    return head + "".join(rows)
