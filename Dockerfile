@@ -2,9 +2,12 @@
 # The last stage copies finished trees: what the other stages remove takes no space, and a change of our code changes only
 # the last, small layer. Nothing here needs BuildKit.
 ARG BASE=docker.io/library/python:3.12-slim
+# Where pip runs: BASE, or BASE with what your network asks for, such as certificates and a pip.conf. Nothing of that is
+# in the image.
+ARG BUILDER=${BASE}
 
 # The libraries, as locked, and what builds our wheel. Wheels only: no code of theirs runs here and no compiler is needed.
-FROM ${BASE} AS dependencies
+FROM ${BUILDER} AS dependencies
 WORKDIR /src
 COPY requirements.lock ./
 RUN python -m venv /opt/loadmaster \

@@ -72,6 +72,22 @@ node-test: install ## The image on a real node: a kubelet, containerd and what u
 node-deps: install ## Install the Debian packages that node-test needs (as root)
 	@$(BIN)/python -m tests.realnode install
 
+.PHONY: kind
+kind: install ## A kind cluster with Loadmaster: three nodes in three zones, and how to look around (KUBERNETES=1.35)
+	@$(BIN)/python -m tests.kind up
+
+.PHONY: kind-down
+kind-down: install ## Delete the cluster that kind made
+	@$(BIN)/python -m tests.kind down
+
+.PHONY: kind-test
+kind-test: install ## What users do, on a kind cluster (KIND="PYTEST ARGUMENTS", KUBERNETES=1.35, KEEP=1: the cluster stays)
+	@$(BIN)/python -m tests.kind test $(KIND)
+
+.PHONY: kind-deps
+kind-deps: install ## Install the Debian packages that kind-test needs, Docker where there is no engine (as root)
+	@$(BIN)/python -m tests.kind install
+
 .PHONY: conformance
 conformance: install ## Judge SEEDS=n generated clusters against kube-scheduler itself (needs Go, or gets it)
 	$(BIN)/python -m tests.conformance.run --seeds $(SEEDS)

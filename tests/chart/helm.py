@@ -11,7 +11,7 @@ from tests.controlplane.build import find_binaries
 
 CHART: Final = Path(__file__).parents[2] / "charts" / "loadmaster"
 TIMEOUT: Final = 60.0
-"""Seconds for one command of helm."""
+"""Seconds for one command of helm if the caller gives none."""
 
 Values = Mapping[str, Any]
 
@@ -31,8 +31,8 @@ class Helm:
         self._env |= {f"HELM_{kind}_HOME": str(home / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA")}
         self._env["KUBECONFIG"] = str(kubeconfig or os.devnull)
 
-    def run(self, *arguments: str, values: Values | None = None) -> str:
-        """Run one command and return its standard output.
+    def run(self, *arguments: str, values: Values | None = None, timeout: float = TIMEOUT) -> str:
+        """Run one command of at most `timeout` seconds and return its standard output.
 
         `values` are given as a file is, so that they keep their types. Raises HelmError if it fails, and if it
         succeeds but has something to say on standard error.
@@ -44,7 +44,7 @@ class Helm:
             env=self._env,
             capture_output=True,
             text=True,
-            timeout=TIMEOUT,
+            timeout=timeout,
             check=False,
         )
         if result.returncode != 0 or result.stderr:

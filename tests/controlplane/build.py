@@ -231,7 +231,7 @@ def build(module: Module) -> Path:
         return target
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        with lock(cache / "build.lock"):
+        with lock(target.with_name(target.name + ".lock")):
             if not target.is_dir():  # the process that we waited for may have built it
                 partial = target.with_name(target.name + ".partial")
                 shutil.rmtree(partial, ignore_errors=True)  # of a build that was killed
@@ -347,6 +347,6 @@ def lock(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print("Another process is building the control plane: waiting for it", file=sys.stderr, flush=True)
+            print(f"Another process is building {path.stem}: waiting for it", file=sys.stderr, flush=True)
             fcntl.flock(stream, fcntl.LOCK_EX)
         yield

@@ -112,18 +112,26 @@ def kind(engine: Engine, *arguments: str) -> str:
     return run([str(binary), *arguments], engine.environment, CREATE_SECONDS)
 
 
+def programs() -> list[Path]:
+    """What a user needs to look around."""
+    return list(find_binaries(["kubectl", "helm", "kind"]).values())
+
+
 def exists(engine: Engine) -> bool:
     """Whether the cluster is there."""
     return NAME in kind(engine, "get", "clusters").split()
 
 
-def create(engine: Engine, node_image: str, kubernetes: str) -> None:
+def create(engine: Engine, node_image: str) -> State:
     """Make the cluster and return when its nodes are ready. Raises EngineError."""
     path = directory() / "kind.yaml"
     path.write_text(yaml.safe_dump(configuration(cgroup_v1=not Path("/sys/fs/cgroup/cgroup.controllers").exists())))
     options = [f"--name={NAME}", f"--image={node_image}", f"--kubeconfig={kubeconfig()}", f"--config={path}"]
     kind(engine, "create", "cluster", *options, "--wait=180s")
-    State(kubernetes, node_image, engine.command, engine.host).save()
+    version = engine("exec", NODES[0], "cat", "/kind/version").strip()
+    state = State(version, node_image, engine.command, engine.host)
+    state.save()
+    return state
 
 
 def delete(engine: Engine) -> None:

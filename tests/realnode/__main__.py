@@ -15,8 +15,9 @@ from pathlib import Path
 from tests.controlplane.build import BINARIES, find_binaries
 from tests.controlplane.supervisor import die_with_parent
 from tests.controlplane.toolchain import BuildError
+from tests.image.debian import ImageError
 from tests.realnode import cgroups, requirements
-from tests.realnode.images import ImageError, Images, build_images
+from tests.realnode.images import Images, build_images
 from tests.realnode.node import NODE_BINARIES
 
 PYTEST = (sys.executable, "-m", "pytest", "--override-ini=testpaths=tests/node")
