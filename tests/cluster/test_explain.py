@@ -175,7 +175,7 @@ def ask(user: Path, pod: str) -> tuple[int, dict[str, Any], str]:
 def section(kind: Kind, output: str) -> str:
     """What the page says of a kind."""
     body = _TIME.sub("2026-01-02T15:04:05Z", output).strip()
-    return f"## {kind.title}\n\n{kind.story}\n\n```\n$ loadmaster explain {NAMESPACE}/{kind.asked}\n{body}\n```\n"
+    return f"## {kind.title}\n\n{kind.story}\n\n```text\n$ loadmaster explain {NAMESPACE}/{kind.asked}\n{body}\n```\n"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.title)

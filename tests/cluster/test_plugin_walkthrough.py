@@ -1,15 +1,11 @@
 """docs/plugins.md, and what the demo then says to try: the commands are run as they stand there, in a clean clone."""
 
-import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,15 +13,14 @@ import pytest
 
 from tests.cluster.proxied import own_address
 from tests.demo.command import try_it
+from tests.docs.terminal import terminal
 
 ROOT = Path(__file__).parents[2]
 SECTION = "## From nothing to a placed pod\n"
 BLOCK = re.compile(
-    r"(?:<!-- stays: (?P<until>.+?) -->\n)?^```(?P<kind>sh)?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"(?:<!-- docs-test: stays: (?P<until>.+?) -->\n)?^```(?P<kind>sh|text)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
-
-SECONDS = 900.0
-"""For one block: the first one installs everything."""
 
 PATIENCE = 900.0
 """For what stays in a second terminal; if the control plane has to be built, that takes minutes."""
@@ -45,80 +40,11 @@ def steps() -> list[Step]:
     section = (ROOT / "docs" / "plugins.md").read_text().partition(SECTION)[2].partition("\n## ")[0]
     found: list[Step] = []
     for block in BLOCK.finditer(section):
-        if block["kind"]:
+        if block["kind"] == "sh":
             found.append(Step(block["text"], "", block["until"] or ""))
         else:
             found[-1] = found[-1]._replace(expected=block["text"].strip())
     return found
-
-
-class Terminal:
-    """A shell that keeps its directory and variables from one block to the next."""
-
-    def __init__(self, directory: Path) -> None:
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "KUBECONFIG"))}
-        environment.pop("VIRTUAL_ENV", None)
-        self._shell = subprocess.Popen(
-            ["bash", "--norc"],
-            cwd=directory,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environment,
-            start_new_session=True,
-        )
-        self.output = ""
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-
-    def run(self, commands: str) -> str:
-        """Run commands to their end, and return what they print. Fails if one of them does."""
-        before, marker = len(self.output), f"ended-{time.monotonic_ns()}"
-        self.begin(f"set -e\n{commands}\nset +e\necho {marker}")
-        self.wait_for(marker, SECONDS)
-        return self.output[before:].replace(marker, "")
-
-    def begin(self, commands: str) -> None:
-        assert self._shell.stdin is not None
-        self._shell.stdin.write(f"{commands}\n")
-        self._shell.stdin.flush()
-
-    def wait_for(self, text: str, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while text not in self.output:
-            if time.monotonic() > deadline or not self._reader.is_alive():
-                pytest.fail(f"there is no {text!r} in the output:\n{self.output[-5000:]}")
-            self._reader.join(0.05)
-
-    def close(self) -> None:
-        """Press Ctrl-C, as the page says, and see that everything ends."""
-        assert self._shell.stdin is not None
-        os.killpg(self._shell.pid, signal.SIGINT)
-        self._shell.stdin.close()
-        try:
-            self._shell.wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            os.killpg(self._shell.pid, signal.SIGKILL)
-            raise
-        finally:
-            self._reader.join()
-            assert self._shell.stdout is not None
-            self._shell.stdout.close()
-
-    def _read(self) -> None:
-        assert self._shell.stdout is not None
-        for line in self._shell.stdout:
-            self.output += line
-
-
-@contextmanager
-def terminal(directory: Path) -> Iterator[Terminal]:
-    opened = Terminal(directory)
-    try:
-        yield opened
-    finally:
-        opened.close()
 
 
 @pytest.fixture

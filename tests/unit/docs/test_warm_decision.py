@@ -9,7 +9,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "design" / "columns.md"
 
 
 def test_a_warm_decision_goes_the_way_that_the_page_shows() -> None:
-    found = re.search(r"^## A warm decision$.*?^```$\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    found = re.search(r"^## A warm decision$.*?^```text$\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert found is not None
 
     assert found.group(1).splitlines() == page(traced()).splitlines()

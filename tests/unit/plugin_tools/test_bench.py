@@ -289,7 +289,7 @@ def test_the_text_is_for_people(tmp_path: Path, capsys: Output) -> None:
 
 def test_the_page_shows_what_is_printed(capsys: Output) -> None:
     docs = Path(__file__).parents[3] / "docs"
-    shown = re.search(r"```\n(GpuGuard on .*?)```", (docs / "plugins.md").read_text(), re.S)
+    shown = re.search(r"```text\n(GpuGuard on .*?)```", (docs / "plugins.md").read_text(), re.S)
     assert shown is not None
 
     assert main(["plugins", "bench", f"{docs}/examples/gpu_guard.py", "--nodes=1200", "--seconds=1"]) == 0
