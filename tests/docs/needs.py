@@ -12,14 +12,30 @@ PLACEHOLDERS: Final = {
 }
 """What a reader replaces by names of their own."""
 
-WORKLOAD: Final = """
-kubectl apply -f deployment.yaml -f pod.yaml
-kubectl wait --for=condition=Available --timeout=60s deployment/web
+SMALL: Final = {"cpu": "4", "memory": "400Mi"}
+"""Of a node without room for Loadmaster's own pods."""
+
+PENDING: Final = (
+    {"name": "node-1", **SMALL},
+    {"name": "node-2", **SMALL},
+    {"name": "node-3", **SMALL, "taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]},
+    {"name": "node-4", **SMALL},
+    {"name": "z", "taints": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]},
+)
+"""The nodes of the README's pod that is pending."""
+
+CLUSTER_FILE: Final = "kubectl get -A -o json nodes,pods,namespaces,deployments,replicasets > cluster.json\n"
+
+SHOP: Final = """
+kubectl create namespace shop
+kubectl -n shop apply -f deployment.yaml
+kubectl -n shop wait --for=condition=Available --timeout=60s deployment/web
 """
 
 NEEDS: Final = {
-    "README.md": Need(installed=False, repository=False),
+    "README.md": Need(installed=False, repository=False, nodes=PENDING, before="kubectl apply -f pending.yaml"),
     "CONTRIBUTING.md": Need(cluster=False),
     "docs/chart.md": Need(installed=False),
     "docs/plugins.md": Need(cluster=False),
+    "docs/simulate.md": Need(before=SHOP + CLUSTER_FILE),
 }

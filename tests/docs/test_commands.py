@@ -9,13 +9,14 @@ import pytest
 
 from tests.docs.needs import NEEDS, PLACEHOLDERS
 from tests.docs.pages import ROOT, Block, blocks, pages, steps
-from tests.docs.stage import Need, Stage, staged
+from tests.docs.stage import FILES, Need, Stage, staged
 from tests.docs.terminal import Terminal, terminal
 
 BEGIN_SECONDS: Final = 60.0
 """For a program that stays, to begin."""
 
-REPORT: Final = pytest.StashKey[list[str]]()
+BRING_FILES: Final = f'for each in {FILES}/*; do [ -e "$(basename "$each")" ] || cp "$each" .; done'
+"""Files that the reader of a page has, wherever they are: a Deployment, a pod."""
 
 
 def runnable(page: Path) -> list[Block]:
@@ -30,9 +31,10 @@ def test_the_commands_of_a_page_do_what_it_says(page: Path, tmp_path: Path, unru
     need = NEEDS.get(str(page.relative_to(ROOT)), Need())
 
     with staged(need, tmp_path) as stage, terminal(stage.directory, stage.env) as first:
-        first.run(need.before)
+        first.run(f"{BRING_FILES}\n{need.before}")
         for block in blocks(page):
             if block.is_shell and block.marker != "not-run":
+                first.run(BRING_FILES)
                 play(block, first, stage)
             elif is_manifest(block) and stage.cluster:
                 (stage.directory / "manifest-of-the-page.yaml").write_text(block.text)

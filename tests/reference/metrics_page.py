@@ -1,0 +1,138 @@
+"""Writes docs/operations/metrics.md: each metric as the code defines it, with what to look at from `metrics.yaml`."""
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import yaml
+from prometheus_client.metrics import MetricWrapperBase
+
+from scheduler.process.metrics import Metrics
+from scheduler.process.process_metrics import BuildInfo, ProcessMetrics, StartTime
+from scheduler.serve.endpoints.pod_resources import LABELS
+
+ROOT: Final = Path(__file__).parents[2]
+PAGE: Final = ROOT / "docs" / "operations" / "metrics.md"
+ADVICE: Final = Path(__file__).with_name("metrics.yaml")
+
+HEAD: Final = """\
+# Every metric
+
+`make reference` writes this page: name, type, labels and meaning are what the code says, the last column says when
+to look. A test compares them. [monitoring.md](monitoring.md) says how to scrape them;
+[differences.md](../differences.md#metrics-that-are-not-there) lists what kube-scheduler has besides.
+
+"""
+GROUPS: Final = {
+    "kube-scheduler's own": (
+        "Dashboards made for kube-scheduler work with them: names, types, labels and buckets are equal. Where a value\n"
+        "counts something else here, [differences.md](../differences.md#output) has the reason."
+    ),
+    "Loadmaster's": "They begin with `loadmaster_`.",
+}
+PROCESS: Final = """\
+## The process
+
+Prometheus' usual metrics of a process, on `/metrics`, too. CPU, memory and descriptors are those of the scheduler
+alone, bytes of the network those of its pod.
+
+"""
+OTHER_PATHS: Final = """\
+## On other paths
+
+| metric | type | labels | meaning |
+|---|---|---|---|
+| `kube_pod_resource_request` | gauge | {labels} | on `/metrics/resources` of the leader: what each pod requests |
+| `kube_pod_resource_limit` | gauge | {labels} | the same: its limits |
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A metric as the code defines it."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    help: str
+
+
+def definitions() -> list[Definition]:
+    """Every metric of a scheduler on `/metrics`, by name; not those of its process."""
+    found = [*_instruments(), *_gauges()]
+    return sorted(found, key=lambda each: each.name)
+
+
+def _instruments() -> Iterator[Definition]:
+    for each in vars(Metrics()).values():
+        if isinstance(each, MetricWrapperBase):
+            (family,) = each.describe()
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            yield Definition(name, family.type, tuple(each._labelnames), family.documentation)
+
+
+def _gauges() -> Iterator[Definition]:
+    """Yield those that are read at each scrape, from the calls that add them."""
+    for path in sorted((ROOT / "scheduler").rglob("*.py")):
+        if "watch_gauge(" not in (text := path.read_text(encoding="utf-8")):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "watch_gauge":
+                name, help_, labels = (ast.literal_eval(each) for each in node.args[:3])
+                yield Definition(name, "gauge", labels, help_)
+
+
+def process_metrics() -> Iterator[Definition]:
+    """Yield the metrics of the process, on Linux."""
+    for collector in (ProcessMetrics(), StartTime(), BuildInfo()):
+        for family in collector.collect():
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            labels = tuple(family.samples[0].labels) if family.samples else ()
+            yield Definition(name, family.type, labels, family.documentation)
+
+
+def advice() -> dict[str, str]:
+    """What to look at, by the metric's name."""
+    read: dict[str, str] = yaml.safe_load(ADVICE.read_text(encoding="utf-8"))
+    return read
+
+
+def text() -> str:
+    """Return the page."""
+    given = advice()
+    ours, theirs = [], []
+    for each in definitions():
+        (ours if each.name.startswith("loadmaster_") else theirs).append(each)
+    parts = [HEAD]
+    for (title, about), group in zip(GROUPS.items(), (theirs, ours), strict=True):
+        parts.append(f"## {title}\n\n{about}\n\n{''.join(_table(group, given))}\n")
+    parts.append(
+        f"{PROCESS}{''.join(_table(_once(process_metrics()), {}))}\n{OTHER_PATHS.format(labels=', '.join(LABELS))}"
+    )
+    return "".join(parts)
+
+
+def _once(found: Iterable[Definition]) -> list[Definition]:
+    return sorted({each.name: each for each in found}.values(), key=lambda each: each.name)
+
+
+def _table(group: Iterable[Definition], given: dict[str, str]) -> Iterator[str]:
+    yield (
+        "| metric | type | labels | meaning | when to look |\n|---|---|---|---|---|\n"
+        if given
+        else ("| metric | type | labels | meaning |\n|---|---|---|---|\n")
+    )
+    for each in group:
+        cells = [
+            f"`{each.name}`",
+            each.kind,
+            ", ".join(each.labels) or "none",
+            each.help.rstrip(".").replace("|", r"\|"),
+        ]
+        yield "| " + " | ".join([*cells, given[each.name]] if given else cells) + " |\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(text(), encoding="utf-8")
