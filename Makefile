@@ -118,9 +118,19 @@ wheels: install ## Ask PyPI whether each locked library has a wheel for each Pyt
 	@$(BIN)/python -m tests.release wheels
 
 .PHONY: reference
-reference: install ## Write what comes from the code: docs/plugin-reference.md, and the fields of what `simulate` reads
+reference: install ## Write what comes from the code: docs/plugin-reference.md, docs/operations/metrics.md, the fields of what `simulate` reads
 	$(BIN)/python -m tests.reference.known_fields
 	$(BIN)/python -m tests.reference.plugin_page
+	$(BIN)/python -m tests.reference.metrics_page
+
+.PHONY: docs
+docs: install ## Build the pages as a site into build/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file docs/site/mkdocs.yml
+
+.PHONY: docs-test
+docs-test: install ## Run the commands of README and docs on a real control plane, and check links and examples: 6 minutes
+	$(BIN)/pytest tests/docs
+	@cat build/docs-test.txt
 
 .PHONY: explain-page
 explain-page: install ## Write docs/explain-gallery.md: the answers about pods that are pending on a real API server

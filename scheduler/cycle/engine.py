@@ -96,7 +96,7 @@ class Engine:
             yield from framework.forget_idle()
 
     def cache_bytes(self) -> Iterator[tuple[str, int]]:
-        """Yield each kind of cache and its approximate size. See docs/operations.md, "Memory"."""
+        """Yield each kind of cache and its approximate size. See docs/operations/memory.md."""
         yield from recent_caches.cache_sizes()
         yield "stored answers", sum(framework.stored_bytes for framework in self.frameworks.values())
         yield from self.cache.table.cache_bytes()

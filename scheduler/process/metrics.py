@@ -93,7 +93,7 @@ class Metrics:
         )
         self.batch_attempts = counter(
             "scheduler_batch_attempts",
-            "Counts of results when we attempt to use batching: whether stored answers told where a pod can run.",
+            "Counts of results when we attempt to use batching: whether stored answers showed where a pod can run.",
             ("profile", "result"),
         )
         self.batch_cache_flushed = counter(
@@ -194,7 +194,7 @@ class Metrics:
         )
         self.shadow_decisions = counter(
             "loadmaster_shadow_decisions",
-            "What was decided about pods of another scheduler, beside it, compared with what that one did.",
+            "What was decided about pods of another scheduler, compared with what that one did.",
             ("verdict",),
         )
         self.leader_election_slowpath = counter(
@@ -312,7 +312,7 @@ class Metrics:
         )
         self.table_rebuilds = counter(
             "loadmaster_table_rebuilds",
-            "How often the node table was made anew from nodes and pods, because a change of it failed half way.",
+            "How often the node table was made again from nodes and pods, because a change of it failed half way.",
         )
         self.assumed_pods_expired = counter(
             "loadmaster_assumed_pods_expired", "Assumed pods that the watch never confirmed in time."
@@ -337,7 +337,7 @@ class Metrics:
         )
         self.spans = counter(
             "loadmaster_spans",
-            "Spans of traces, by what became of them: 'sent', 'failed', or 'dropped' for want of room. None while off.",
+            "Spans of traces by their outcome: 'sent', 'failed', or 'dropped' for lack of space. None while off.",
             ("result",),
         )
         self.certificate_reloads = counter(

@@ -15,7 +15,7 @@ import yaml
 
 from tests.controlplane import Cluster, Component
 
-OPERATIONS: Final = Path(__file__).parents[2] / "docs" / "operations.md"
+OPERATIONS: Final = Path(__file__).parents[2] / "docs" / "operations" / "port.md"
 MISSING: Final = "there is no prometheus: sudo make node-deps installs Debian's package"
 
 
@@ -89,7 +89,7 @@ def is_ready(port: int) -> bool:
 def as_documented(
     directory: Path, targets: Sequence[str], token: str, namespace: str = "kube-system"
 ) -> list[dict[str, Any]]:
-    """What docs/operations.md has for `scrape_configs`, with addresses and a token in the place of discovery.
+    """What docs/operations/port.md has for `scrape_configs`, with addresses and a token in the place of discovery.
 
     The targets have the labels that it would give them, so that the page's rules for labels are at work.
     """

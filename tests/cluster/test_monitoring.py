@@ -109,7 +109,7 @@ def replicas(own: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def prometheus(
     own: ControlPlane, replicas: list[Component], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Prometheus]:
-    """Scrapes both, as docs/operations.md says, while they work."""
+    """Scrapes both, as docs/operations/port.md says, while they work."""
     directory = tmp_path_factory.mktemp("prometheus")
     targets = [f"127.0.0.1:{each.port}" for each in replicas]
     jobs = as_documented(directory, targets, metrics_token(own))

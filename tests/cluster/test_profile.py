@@ -26,7 +26,7 @@ def loadmaster(cluster: Cluster) -> Iterator[Component]:
 
 @pytest.fixture
 def token(cluster: Cluster, namespace: str) -> Iterator[str]:
-    """Of an account that has the role of docs/operations.md."""
+    """Of an account that has the role of docs/operations/port.md."""
     (text,) = (
         block
         for block in OPERATIONS.read_text().split("```yaml\n")

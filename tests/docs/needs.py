@@ -32,10 +32,19 @@ kubectl -n shop apply -f deployment.yaml
 kubectl -n shop wait --for=condition=Available --timeout=60s deployment/web
 """
 
+TOPOLOGIES: Final = """
+python -c 'import json; import tests.cluster.topology_definition as it; print(json.dumps(it.DEFINITION))' \\
+    > topologies.json
+kubectl apply -f topologies.json
+kubectl wait --for=condition=Established --timeout=30s -f topologies.json
+"""
+
 NEEDS: Final = {
     "README.md": Need(installed=False, repository=False, nodes=PENDING, before="kubectl apply -f pending.yaml"),
     "CONTRIBUTING.md": Need(cluster=False),
     "docs/chart.md": Need(installed=False),
-    "docs/plugins.md": Need(cluster=False),
+    "docs/plugins.md": Need(cluster=False, before="cp docs/examples/gpu_guard.py ."),
+    "docs/plugins/node-resource-topology.md": Need(before=TOPOLOGIES),
+    "docs/plugins/recipes.md": Need(cluster=False, before="mkdir empty; cd empty; cp ../docs/examples/*partners.py ."),
     "docs/simulate.md": Need(before=SHOP + CLUSTER_FILE),
 }

@@ -28,6 +28,13 @@ from tests.docs.pages import ROOT
 
 FILES: Final = Path(__file__).with_name("files")
 PORT: Final = 10259
+RELEASED: Final = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {"name": "loadmaster"},
+    "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 1},
+}
+"""The Lease that a leader left behind: whoever comes next need not wait."""
 LABEL: Final = "app.kubernetes.io/name"
 
 ELSEWHERE: Final = {
@@ -119,7 +126,7 @@ def write_stand_ins(programs: Path, unrun: Path) -> None:
 @contextmanager
 def with_scheduler(cluster: ControlPlane, need: Need) -> Iterator[None]:
     """Add nodes, kube-scheduler and Loadmaster to a control plane."""
-    address = own_address() or "127.0.0.1"
+    address = own_address() or "127.0.0.2"
     ended = threading.Event()
     with ExitStack() as stack:
         api = stack.enter_context(cluster.client())
@@ -127,6 +134,7 @@ def with_scheduler(cluster: ControlPlane, need: Need) -> Iterator[None]:
         kwok = stack.enter_context(start_kwok(cluster, address, log))
         stack.enter_context(cluster.start_kube_scheduler())
         api.create_many(node_at(address, kwok.port, **each) for each in need.nodes)
+        api.create(RELEASED, NAMESPACE)
         account = cluster.kubeconfig()
         if need.installed:
             cluster.kubectl("apply", "-f", str(MANIFEST))
@@ -134,7 +142,7 @@ def with_scheduler(cluster: ControlPlane, need: Need) -> Iterator[None]:
             cluster.kubectl("patch", "clusterrole", "kube-system:loadmaster:explain", "--type=json", f"--patch={page}")
             account = cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
         given = [f"--{what}kubeconfig={account}" for what in ("", "authentication-", "authorization-")]
-        given += [f"--bind-address={address}", f"--secure-port={PORT}", "--page", "--leader-elect=false"]
+        given += [f"--bind-address={address}", f"--secure-port={PORT}", "--page"]
         command = [sys.executable, "-m", "scheduler", "run", *given]
         stack.enter_context(cluster.spawn("loadmaster", lambda _: command, lambda _: serves(address)))
         kubelet = threading.Thread(target=be_a_kubelet, args=(cluster, address, ended))

@@ -22,7 +22,7 @@ HEAD: Final = """\
 
 `make reference` writes this page: name, type, labels and meaning are what the code says, the last column says when
 to look. A test compares them. [monitoring.md](monitoring.md) says how to scrape them;
-[differences.md](../differences.md#metrics-that-are-not-there) lists what kube-scheduler has besides.
+[differences.md](../differences.md#metrics-that-are-not-there) lists those of kube-scheduler that are not there.
 
 """
 GROUPS: Final = {
@@ -102,7 +102,8 @@ def advice() -> dict[str, str]:
 def text() -> str:
     """Return the page."""
     given = advice()
-    ours, theirs = [], []
+    ours: list[Definition] = []
+    theirs: list[Definition] = []
     for each in definitions():
         (ours if each.name.startswith("loadmaster_") else theirs).append(each)
     parts = [HEAD]

@@ -1,4 +1,4 @@
-"""The formula of docs/operations.md, "Memory": what nodes and pods take, and that what is gone is given back."""
+"""The formula of docs/operations/memory.md: what nodes and pods take, and that what is gone is given back."""
 
 import asyncio
 import gc
@@ -20,7 +20,7 @@ from tests.bench.counted_world import CountedWorld
 from tests.bench.cycle_world import HOSTNAME, PROFILE, ZONE, World, bound, node_name
 from tests.bench.still_loop import StillLoop
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "operations.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "operations" / "memory.md"
 KIB, MIB = 1 << 10, 1 << 20
 
 TOLERANCE: Final = 0.35

@@ -12,7 +12,7 @@ ENDED is for good: the program ends, and its next start lists the cluster again.
 `is_held` is asked directly before the bytes of a request are written (`connections.py`), not when the work begins: a
 process that was stopped, or a machine that slept, may wake up anywhere. For the same reason the time is the kernel's
 CLOCK_BOOTTIME: it cannot be set, and, unlike CLOCK_MONOTONIC, it runs on while the machine sleeps. A virtual machine
-whose clocks stand still while it is paused cannot know: see docs/operations.md.
+whose clocks stand still while it is paused cannot know: see docs/operations/high-availability.md.
 """
 
 import asyncio
