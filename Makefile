@@ -117,6 +117,14 @@ wheels: install ## Ask PyPI whether each locked library has a wheel for each Pyt
 	$(BIN)/pip install --quiet --disable-pip-version-check uv
 	@$(BIN)/python -m tests.release wheels
 
+.PHONY: krew
+krew: install ## Write kubectl-loadmaster for this machine's system into dist/, with Python and all libraries
+	@$(BIN)/python -m tests.release krew
+
+.PHONY: krew-manifest
+krew-manifest: install ## Write krew's manifest for the archives of all systems, which are in dist/
+	@$(BIN)/python -m tests.release krew-manifest
+
 .PHONY: reference
 reference: install ## Write what comes from the code: docs/plugin-reference.md, docs/operations/metrics.md, the fields of what `simulate` reads
 	$(BIN)/python -m tests.reference.known_fields

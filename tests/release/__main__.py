@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.release import dist, sbom, wheels
+from tests.release import dist, krew, sbom, wheels
 
 
 def main() -> int:
@@ -15,6 +15,8 @@ def main() -> int:
     parts.add_parser("dist", help="sdist and wheel")
     image = parts.add_parser("sbom", help="what is in the wheel's environment, or in an image, as CycloneDX")
     image.add_argument("--image", type=Path, metavar="DIRECTORY", help="the root of an unpacked or mounted image")
+    parts.add_parser("krew", help="kubectl-loadmaster for the system of this machine, with all it needs")
+    parts.add_parser("krew-manifest", help="krew's manifest for the archives of all systems")
     parts.add_parser("wheels", help="ask PyPI for a wheel of each library for each Python and architecture")
     try:
         for path in _make(parser.parse_args()):
@@ -28,6 +30,10 @@ def main() -> int:
 def _make(options: argparse.Namespace) -> list[Path]:
     epoch = dist.date_of_commit()
     match options.part:
+        case "krew":
+            return [krew.archive(options.out, epoch)]
+        case "krew-manifest":
+            return [krew.manifest(options.out)]
         case "wheels":
             if wrong := list(wheels.missing(sbom.LOCK)):
                 raise dist.ReleaseError("\n".join(wrong))

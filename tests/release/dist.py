@@ -37,7 +37,7 @@ def build(out: Path, epoch: int) -> list[Path]:
         _copy_tracked(source)
         _run([sys.executable, "-m", "build", "--no-isolation", "--outdir", made, source], epoch)
         (sdist,) = made.glob("*.tar.gz")
-        _give_one_date(sdist, epoch)
+        give_one_date(sdist, epoch)
         out.mkdir(parents=True, exist_ok=True)
         return [Path(shutil.copy(path, out)) for path in sorted(made.iterdir())]
 
@@ -79,11 +79,11 @@ def _run(command: list[object], epoch: int) -> None:
         raise ReleaseError("\n".join(done.stdout.splitlines()[-20:]))
 
 
-def _give_one_date(sdist: Path, epoch: int) -> None:
-    """Write it again with one date for all, as setuptools heeds SOURCE_DATE_EPOCH only in wheels."""
+def give_one_date(archive: Path, epoch: int) -> None:
+    """Write a .tar.gz again with one date and owner for all. setuptools heeds SOURCE_DATE_EPOCH only in wheels."""
     packed = io.BytesIO()
     with (
-        tarfile.open(sdist) as old,
+        tarfile.open(archive) as old,
         gzip.GzipFile("", "wb", fileobj=packed, mtime=epoch) as file,
         tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as new,
     ):
@@ -92,4 +92,4 @@ def _give_one_date(sdist: Path, epoch: int) -> None:
             member.uid = member.gid = 0
             member.uname = member.gname = ""
             new.addfile(member, old.extractfile(member) if member.isfile() else None)
-    sdist.write_bytes(packed.getvalue())
+    archive.write_bytes(packed.getvalue())
