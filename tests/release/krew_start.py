@@ -16,9 +16,9 @@ def main() -> None:
         sys.argv = ["-c", *sys.argv[at + 2 :]]
         exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
         return
-    import loadmaster_start
+    from scheduler.commands.loadmaster_start import main as run
 
-    loadmaster_start.main()
+    run()
 
 
 if __name__ == "__main__":
