@@ -185,6 +185,10 @@ counted: install ## Compare what a pod costs in calls, arrays and memory with wh
 soak: install ## Pods that come and go on 1,000 fake nodes, hostile ones among them: does anything grow? (MINUTES=30)
 	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),30)
 
+.PHONY: sizing
+sizing: install ## CPU, memory and start-up time by nodes and pods, up to 100,000 nodes: 20 minutes (SIZING="--sizes 1000:30000 …")
+	$(BIN)/python -m tests.sizing $(SIZING)
+
 .PHONY: bench-queue
 bench-queue: install ## What waiting pods cost: events that help none or all of 100,000, add and pop, memory
 	$(BIN)/python -m tests.bench.queue

@@ -56,6 +56,12 @@ def resident_memory(pid: int) -> int:
     return _of_status("VmRSS", Path(f"/proc/{pid}/status").read_text())
 
 
+def available_memory() -> int:
+    """Bytes that new processes may take without swapping."""
+    match = re.search(r"^MemAvailable:\s+(\d+) kB$", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    return int(match[1]) * 1024 if match else 0
+
+
 def peak_of_status(status: str) -> int:
     """The most resident memory, from the text of /proc/PID/status."""
     return _of_status("VmHWM", status)

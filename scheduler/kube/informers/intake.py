@@ -309,9 +309,17 @@ class Intake(Generic[T]):
     def read_page(self, body: bytes) -> Page[T]:
         """Decode a page. Raises Unreadable.
 
-        An object that cannot be read is replaced by the version that we know, or left out.
+        An object that cannot be read is replaced by the version that we know, or left out. One that we know already at
+        its version stands in the page as we know it, once there may be any.
         """
-        return self._decoder.page(body, lambda uid: self._known().get(uid))
+        return self._decoder.page(body, self._known().get, self._unchanged if self._compared_at else None)
+
+    def _unchanged(self, uid: str, version: str) -> T | None:
+        """Return the object that a list has at this version, if a list has nothing more to say of it."""
+        known = self._known().get(uid)
+        if known is None or known.metadata.resource_version != version:
+            return None
+        return None if uid in self._outdated or uid in self._dirty else known
 
     def difference(self, listed: T, list_version: str) -> str | None:
         """The change that an object in a list would make: `added`, `updated`, `failed` if it is dirty, or None: ours

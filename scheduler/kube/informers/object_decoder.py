@@ -78,6 +78,7 @@ class _Identified(Wire, frozen=True):
 _odd_event: Decoder[OddWatchEvent] = Decoder(OddWatchEvent)
 _raw_page: Decoder[Any] = Decoder(_WirePage[msgspec.Raw])  # type: ignore[type-var]
 _identified: Decoder[_Identified] = Decoder(_Identified)
+_identified_page: Decoder[_WirePage[_Identified]] = Decoder(_WirePage[_Identified])
 
 
 class ObjectDecoder(Generic[T]):
@@ -150,14 +151,23 @@ class ObjectDecoder(Generic[T]):
             self._keep_raw(found, raw)
         return found if self._is_usable(found) else None
 
-    def page(self, body: bytes, known: Callable[[str], T | None]) -> Page[T]:
+    def page(
+        self,
+        body: bytes,
+        known: Callable[[str], T | None],
+        unchanged: Callable[[str, str], T | None] | None = None,
+    ) -> Page[T]:
         """Decode a page. Raises Unreadable if that cannot be done object by object either.
 
         An object that cannot be read is replaced by the version that is known by its UID, or left out.
+
+        `unchanged` returns the object of a UID at this very version, if it is known: it need not be decoded.
         """
         if self._keep_raw is not None:
             return self._odd_page(body, known)
         try:
+            if unchanged is not None:
+                return self._page_of_changes(body, known, unchanged)
             page = self._page.quick(body)
         except QUICK_ERRORS:  # rare, so start over, object by object
             return self._odd_page(body, known)
@@ -180,15 +190,26 @@ class ObjectDecoder(Generic[T]):
         """Forget what was reported of an object that is gone."""
         self._reported.pop(uid, None)
 
+    def _page_of_changes(
+        self, body: bytes, known: Callable[[str], T | None], unchanged: Callable[[str, str], T | None]
+    ) -> Page[T]:
+        """Decode what has changed only: a third of the time, and no second copy of what is known."""
+        page = _identified_page.quick(body)
+        listed = page.items or []
+        found = [unchanged(each.metadata.uid, each.metadata.resource_version) for each in listed]
+        if None in found:
+            raws = _raw_page.quick(body).items or []
+            found = [self._changed(raw, known) if same is None else same for same, raw in zip(found, raws, strict=True)]
+        return Page(page.metadata, [item for item in found if item is not None])
+
+    def _changed(self, raw: msgspec.Raw, known: Callable[[str], T | None]) -> T | None:
+        identity = self.identity_of(raw)
+        return None if identity is None else self.read(raw, identity) or known(identity.uid)
+
     def _odd_page(self, body: bytes, known: Callable[[str], T | None]) -> Page[T]:
         page = _raw_page.decode(body)
-        items = []
-        for raw in page.items or ():
-            identity = self.identity_of(raw)
-            if identity is not None:
-                item = self.read(raw, identity) or known(identity.uid)
-                items += [] if item is None else [item]
-        return Page(page.metadata, items)
+        items = [self._changed(raw, known) for raw in page.items or ()]
+        return Page(page.metadata, [item for item in items if item is not None])
 
     def _is_usable(self, found: T) -> bool:
         """Return whether an object passes its check; if not, it is reported."""

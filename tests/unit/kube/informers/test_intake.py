@@ -175,6 +175,47 @@ def test_odd_parts_that_we_read_cost_their_pod_once_a_version(setup: Setup, odd:
     assert [name for name, _ in setup.handlers.unreadable] == ["a"]
 
 
+def page_of(*pods: bytes) -> bytes:
+    return b'{"metadata":{"resourceVersion":"9"},"items":[%b]}' % b",".join(pods)
+
+
+def test_only_what_has_changed_since_a_list_is_decoded_again(setup: Setup) -> None:
+    for pod in setup.pods.read_page(page_of(raw_pod(b"a", 1), raw_pod(b"b", 2))).items:
+        setup.pods.take(pod)
+    setup.pods.compared("9")
+    known = dict(setup.handlers.known_pods())
+
+    same, changed, new = setup.pods.read_page(page_of(raw_pod(b"a", 1), raw_pod(b"b", 7), raw_pod(b"c", 8))).items
+
+    assert same is known["uid-a"]
+    assert changed is not known["uid-b"]
+    assert [changed.metadata.resource_version, new.name] == ["7", "c"]
+
+
+def test_what_is_to_be_decoded_in_another_way_is_decoded_again_at_its_version(setup: Setup) -> None:
+    deliver(setup.pods, "ADDED", pod_dict("a", 5))
+    setup.pods.compared("9")
+    setup.pods.decode_into(setup.pods._type)
+    known = dict(setup.handlers.known_pods())
+
+    (listed,) = setup.pods.read_page(page_of(msgspec.json.encode(pod_dict("a", 5)))).items
+
+    assert listed is not known[listed.uid]
+    assert setup.pods.difference(listed, "9") == "updated"
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_parts_that_we_read_cost_no_other_pod_of_a_later_list(setup: Setup, odd: bytes) -> None:
+    deliver(setup.pods, "ADDED", pod_dict("b", 2))
+    setup.pods.compared("3")
+    bad = raw_pod(b"a", 5, spec=b'{"containers":%b}' % odd)
+
+    page = setup.pods.read_page(page_of(bad, raw_pod(b"b", 6), b"null", b"7"))
+
+    assert [pod.name for pod in page.items] == ["b"]
+    assert page.items[0].metadata.resource_version == "6"
+
+
 def test_the_text_of_a_problem_is_bounded(setup: Setup) -> None:
     requests = {f"example.com/{i}": "lots" for i in range(10_000)}
     deliver(setup.pods, "ADDED", pod_dict("a", containers=[{"resources": {"requests": requests}}]))
