@@ -13,7 +13,8 @@ from typing import Any, TextIO, TypeVar
 
 import orjson
 
-from tests.controlplane.build import KUBERNETES
+from tests.controlplane import versions
+from tests.controlplane.build import KUBERNETES, in_version
 
 T = TypeVar("T")
 
@@ -151,7 +152,7 @@ def setting_of(scale: float, qps: float, command: str) -> Setting:
         started=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
         commit=commit(),
         loadmaster=metadata.version("loadmaster"),
-        kubernetes=KUBERNETES.version,
+        kubernetes=in_version(KUBERNETES, versions.chosen(os.environ)).version,
         python=platform.python_version(),
         packages={name: metadata.version(name) for name in ("kopf", "aiohttp", "numpy", "msgspec")},
         machine=machine(Path("/proc/cpuinfo").read_text()),

@@ -5,6 +5,7 @@ one name in their `tool` lines, from modules whose sums are in the go.sum files.
 on two cores and several GB of disk, most of it in Go's own caches; every later one finds the binaries.
 
     ~/.cache/loadmaster/controlplane/kubernetes-v1.36.3/{etcd,kube-apiserver,kube-controller-manager,...}
+    ~/.cache/loadmaster/controlplane/kubernetes-v1.34.4/... with LOADMASTER_KUBERNETES=1.34, see versions.py
     ~/.cache/loadmaster/controlplane/kwok-v0.8.0/kwok
     ~/.cache/loadmaster/controlplane/helm-v3.22.0/helm
     ~/.cache/loadmaster/controlplane/kubelet-v1.36.3/kubelet       for tests/node and tests/kind only
@@ -24,10 +25,11 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from tests.controlplane import versions
 from tests.controlplane.toolchain import BuildError, find_go
 
 HERE: Final = Path(__file__).parent
@@ -209,8 +211,14 @@ def find_binaries(names: Iterable[str] = BINARIES) -> dict[str, Path]:
             found[name] = given.absolute()
         else:
             module = next(module for module in MODULES if name in module.binaries)
-            found[name] = build(module) / name
+            found[name] = build(in_version(module, versions.chosen(os.environ))) / name
     return found
+
+
+def in_version(module: Module, kubernetes: str) -> Module:
+    """The module with the same programs of another version of Kubernetes, such as "1.34"; itself if it has none."""
+    is_own = kubernetes == versions.OWN or module.name != KUBERNETES.name
+    return module if is_own else replace(module, name=f"{module.name}/{kubernetes}")
 
 
 def cache_directory() -> Path:
