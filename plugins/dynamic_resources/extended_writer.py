@@ -30,6 +30,8 @@ _RETRY_DELETION: Final = 5.0
 _MAX_SECONDS: Final = 900.0
 """For one deletion, with all its retries."""
 
+_DROPPED: Final = "the API server dropped it: its feature gate DRAExtendedResource is off, the default before 1.36"
+
 
 class ExtendedClaimWriter:
     """Writes through a handle."""
@@ -57,12 +59,15 @@ class ExtendedClaimWriter:
         raise AssertionError("the last try returns or raises")
 
     async def write_mappings(self, pod: fw.Pod, claim: ResourceClaim, mappings: Iterable[RequestMapping]) -> None:
-        """Write into the pod's status which claim it has. Raises WriteFailed."""
-        patch = {"metadata": {"uid": pod.uid}, "status": status_of(claim, mappings)}
+        """Write into the pod's status which claim it has. Raises WriteFailed, also where the API server drops it."""
+        status = status_of(claim, mappings)
+        patch = {"metadata": {"uid": pod.uid}, "status": status}
         try:
-            await self._handle.api.patch(fw.POD, pod.name, pod.namespace, patch, "status")
+            stored = await self._handle.api.patch(fw.POD, pod.name, pod.namespace, patch, "status")
         except fw.ApiError as error:
             raise WriteFailed(f"update pod {pod} ExtendedResourceClaimStatus: {error}") from error
+        if not status.keys() <= stored.content.get("status", {}).keys():  # no kubelet would find the devices
+            raise WriteFailed(f"update pod {pod} ExtendedResourceClaimStatus: {_DROPPED}")
 
     def delete(self, pod: fw.Pod, claim: ResourceClaim) -> None:
         """Delete a claim in the background. When it is gone the catalog wakes the pod; if that fails, this does."""

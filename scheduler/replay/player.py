@@ -26,7 +26,6 @@ from scheduler.cycle.engine import Engine, build_engine
 from scheduler.cycle.writers import NoWriters, Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError, ConfigError
-from scheduler.framework.events import POD
 from scheduler.framework.handle import Evictor
 from scheduler.framework.resources import struct_of
 from scheduler.process.metrics import Metrics
@@ -284,8 +283,6 @@ class Player:
             answer = _bytes(line.content)
         elif call.verb == "delete":
             answer = None
-        elif call.resource == POD:
-            answer = self._pod_from(line.content)
         else:
             answer = _decoder_of(call.resource)(line.content)
         await turns()

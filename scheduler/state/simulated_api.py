@@ -81,9 +81,10 @@ class SimulatedApi:
     async def patch(
         self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
     ) -> Any:
-        """Apply a JSON merge patch; what goes into a pod's status is dropped. Raises ApiError."""
+        """Apply a JSON merge patch; what goes into a pod's status is answered, and dropped. Raises ApiError."""
         if resource == POD:
-            return None
+            answer = merged(patch, {"metadata": {"name": name, "namespace": namespace}})
+            return Unstructured.from_dict(_parsed(answer))
         return self._write(resource, name, namespace, patch, whole=False)
 
     def _write(self, resource: str, name: str, namespace: str, content: Mapping[str, Any], *, whole: bool) -> Any:

@@ -11,6 +11,7 @@ from scheduler import framework as fw
 from scheduler.api.decoding import reread
 from scheduler.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from scheduler.api.text import to_json
+from scheduler.api.unstructured import Unstructured
 from scheduler.framework.errors import ApiError
 from scheduler.framework.resources import KNOWN
 from scheduler.state.objects import ObjectStore
@@ -107,6 +108,8 @@ class Api:
         self.errors: list[ApiError] = []
         """What to answer next, before anything succeeds."""
         self.late = False
+        self.drops_pod_status = False
+        """Whether the feature gate of the fields that are written there is off."""
         self.versions = 100
         self.hidden: dict[str, Any] = {}
         """Name → newest version of what the watch has not shown yet."""
@@ -144,7 +147,8 @@ class Api:
         if self.errors:
             raise self.errors.pop(0)
         if resource == fw.POD:
-            return None
+            kept = {} if self.drops_pod_status else patch["status"]
+            return Unstructured.from_dict({"metadata": {"name": name, "namespace": namespace}, "status": kept})
         current = self.hidden.get(name) or self.store.get(resource, name, namespace)
         if current is None:
             raise ApiError(404, "not found")

@@ -196,6 +196,22 @@ async def test_a_claim_is_created_allocated_and_told_to_the_pod() -> None:
     assert creates(plugin, "success") == 1
 
 
+async def test_a_pod_is_not_bound_whose_claim_an_older_api_server_does_not_let_it_have() -> None:
+    plugin, store, api = a_plugin(*GPUS, GPU_CLASS)
+    attempt = Attempt(plugin, asking())
+    attempt.reserve("n1")
+    api.drops_pod_status = True
+
+    with pytest.raises(WriteFailed, match="the API server dropped it: its feature gate DRAExtendedResource is off"):
+        await attempt.pre_bind("n1")
+    attempt.unreserve("n1")
+    await settle()
+
+    assert len(api.pod_patches) == len(api.created) == 1
+    assert claims_of(store) == []
+    assert not catalog_of(plugin.handle).allocated().whole
+
+
 async def test_devices_are_taken_from_the_decision_on_whatever_the_watch_shows() -> None:
     plugin, _, api = a_plugin(*GPUS, GPU_CLASS)
     api.late = True
