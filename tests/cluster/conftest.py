@@ -1,6 +1,8 @@
 """Fixtures of the cluster tests. Which cluster: see `LOADMASTER_CLUSTER` in tests/controlplane/foreign.py."""
 
+import json
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator
 
@@ -52,6 +54,31 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
         yield chosen
     finally:
         chosen.close()
+
+
+@pytest.fixture(scope="session")
+def kubernetes(cluster: Cluster) -> tuple[int, int]:
+    """The version of the API server, such as (1, 36)."""
+    said = json.loads(cluster.kubectl("get", "--raw=/version"))
+    minor = re.match(r"\d+", said["minor"])  # some providers append a +
+    assert minor is not None
+    return int(said["major"]), int(minor[0])
+
+
+@pytest.fixture(autouse=True)
+def applies(request: pytest.FixtureRequest) -> None:
+    """Skip a test that is marked as one of other versions of Kubernetes than the API server's."""
+    for marker in request.node.iter_markers("kubernetes"):
+        since, until, reason = (marker.kwargs.get(name) for name in ("since", "until", "reason"))
+        version = request.getfixturevalue("kubernetes")
+        if (since and version < as_version(since)) or (until and version > as_version(until)):
+            pytest.skip(reason)
+
+
+def as_version(text: str) -> tuple[int, int]:
+    """From `1.36`."""
+    major, minor = text.split(".")
+    return int(major), int(minor)
 
 
 @pytest.fixture

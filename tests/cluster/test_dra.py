@@ -64,10 +64,20 @@ def test_a_claim_is_allocated_and_reserved(api: Client, loadmaster: Component, n
     assert [(each["source"], each["requests"]) for each in allocation["devices"]["config"]] == [("FromClass", ["gpu"])]
     here = {"key": "metadata.name", "operator": "In", "values": [gpu_node]}
     assert allocation["nodeSelector"] == {"nodeSelectorTerms": [{"matchFields": [here]}]}
-    assert allocation["allocationTimestamp"]
     assert "resource.kubernetes.io/delete-protection" in claim["metadata"]["finalizers"]
     uid = api.get("Pod", "first", namespace)["metadata"]["uid"]
     assert claim["status"]["reservedFor"] == [{"resource": "pods", "name": "first", "uid": uid}]
+
+
+@pytest.mark.kubernetes(
+    since="1.36", reason="the time of an allocation: the feature gate DRADeviceBindingConditions is off before 1.36"
+)
+def test_an_allocation_has_its_time(api: Client, loadmaster: Component, namespace: str, gpu_node: str) -> None:
+    api.create(a_claim("timed", claim_spec()), namespace)
+    api.create(with_claim("first", "timed"), namespace)
+
+    assert wait_bound(api, namespace, "first") == gpu_node
+    assert api.get(CLAIM, "timed", namespace)["status"]["allocation"]["allocationTimestamp"]
 
 
 def test_pods_share_a_claim_and_wait_for_devices_that_others_have(

@@ -20,6 +20,10 @@ from tests.controlplane.client import Object
 
 GPU = "example.com/gpu"
 
+pytestmark = pytest.mark.kubernetes(
+    since="1.36", reason="devices for extended resources: the feature gate DRAExtendedResource is off before 1.36"
+)
+
 
 @pytest.fixture(scope="module", autouse=True)
 def rbac(cluster: Cluster) -> None:

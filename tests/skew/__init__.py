@@ -1,0 +1,1 @@
+"""The cluster tests on API servers of several versions of Kubernetes, and the table of docs/versions.md."""
