@@ -75,7 +75,8 @@ class Engine:
 
 def find() -> Engine | None:
     """The engine that answers, the user's before our own; None if there is none."""
-    candidates = [Engine("docker"), Engine("podman"), own()]
+    # The address is kept with the cluster: a later command finds it without the variable.
+    candidates = [Engine("docker", os.environ.get("DOCKER_HOST", "")), Engine("podman"), own()]
     return next((each for each in candidates if shutil.which(each.command) and each.answers()), None)
 
 
