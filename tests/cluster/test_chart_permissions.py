@@ -1,14 +1,12 @@
 """The account that the chart makes: it may do what the enabled plugins need, and nothing else."""
 
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from plugins import IN_TREE
 from plugins.contrib import CONTRIB
@@ -19,8 +17,9 @@ from tests.chart import Helm, load_documents, schedulers_own
 from tests.chart.helm import Values
 from tests.chart.permissions import ASKED
 from tests.chart.plugin_sets import OTHER_SETS, SETS
+from tests.cluster.charted import configuration, scheduler_with
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import is_ready, metric, node_of, serving
+from tests.cluster.loadmaster import metric, node_of
 from tests.cluster.metrics_servers import MetricsServer, behind_an_api_service
 from tests.cluster.topology_definition import DEFINITION, NAME
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
@@ -30,17 +29,10 @@ from tests.unit.cycle.fakes import an_engine
 OUT = Path(__file__).parents[2] / "build" / "can-i"
 """Where what `kubectl auth can-i --list` says is kept, for readers."""
 
-GRANTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
-
 
 @pytest.fixture(scope="module")
 def helm(cluster: Cluster) -> Helm:
     return Helm(cluster.directory / "helm", cluster.kubeconfig())
-
-
-def configuration(documents: list[dict[str, Any]]) -> Any:
-    (text,) = (each["data"]["config.yaml"] for each in documents if "config.yaml" in each.get("data", {}))
-    return yaml.safe_load(text)
 
 
 def needed_by(config: Any) -> set[Permission]:
@@ -107,21 +99,8 @@ def plugin_set(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def scheduler(cluster: Cluster, helm: Helm, namespace: str, plugin_set: str, tmp_path: Path) -> Iterator[Component]:
     """A scheduler with the account and the configuration that the chart makes for a set of plugins."""
-    documents = load_documents(helm.render(SETS[plugin_set], "--skip-tests", namespace=namespace))
-    grants = "---\n".join(json.dumps(each) + "\n" for each in documents if each["kind"] in GRANTS)
-    cluster.kubectl("apply", "-f", "-", stdin=grants)
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps(configuration(documents)))
-    kubeconfig = cluster.service_account_kubeconfig(namespace, "loadmaster")
-    lease = ["--leader-elect-resource-name=loadmaster", f"--leader-elect-resource-namespace={namespace}"]
-
-    def argv(port: int) -> list[str]:
-        common = [f"--kubeconfig={kubeconfig}", f"--config={config}", *lease, *serving(port)]
-        return [sys.executable, "-m", "scheduler", "run", *common]
-
-    with cluster.spawn("loadmaster", argv, is_ready) as process:
+    with scheduler_with(cluster, helm, namespace, SETS[plugin_set], tmp_path) as process:
         yield process
-    cluster.kubectl("delete", "-f", "-", stdin=grants)
 
 
 def test_the_scheduler_works_with_exactly_that_account(

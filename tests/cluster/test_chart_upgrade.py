@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -13,8 +12,9 @@ import yaml
 
 from tests.chart import CHART, Helm, HelmError
 from tests.chart.tables import releases
+from tests.cluster.charted import run
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import is_ready, node_of, serving
+from tests.cluster.loadmaster import is_ready, node_of
 from tests.controlplane import Client, Cluster, a_pod, wait_until
 
 BEFORE = Path(__file__).parents[1] / "chart" / "releases" / "loadmaster-0.1.0.tgz"
@@ -39,14 +39,7 @@ def scheduler_of_the_release(cluster: Cluster, api: Client, namespace: str, tmp_
     """A scheduler with the account and the configuration of the release `lm`."""
     config = tmp_path / "config.yaml"
     config.write_text(api.get("ConfigMap", "lm", namespace)["data"]["config.yaml"])
-    kubeconfig = cluster.service_account_kubeconfig(namespace, "lm")
-    lease = [f"--leader-elect-resource-namespace={namespace}", "--leader-elect-resource-name=lm"]
-
-    def argv(port: int) -> list[str]:
-        common = [f"--kubeconfig={kubeconfig}", f"--config={config}", *lease, *serving(port)]
-        return [sys.executable, "-m", "scheduler", "run", *common]
-
-    with cluster.spawn("loadmaster", argv, is_ready):
+    with cluster.spawn("loadmaster", run(cluster, namespace, "lm", config), is_ready):
         yield
 
 

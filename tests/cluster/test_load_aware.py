@@ -1,4 +1,4 @@
-"""LoadAware on the real control plane: enabled by its name, with the RBAC that is shipped and one documented rule."""
+"""LoadAware on the real control plane: enabled by its name, with the RBAC of the default plugins and its own rule."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 
 FAULTS = "loadmaster_plugin_data_faults_total"
 RULE = ("--verb=list", "--resource=nodes.metrics.k8s.io")
-"""What docs/plugins/load-aware.md tells to add."""
+"""What the chart grants while a profile enables it; the manifest is of the default plugins."""
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,4 +1,4 @@
-"""NodeResourceTopologyMatch on the real control plane: the real resource, the shipped RBAC and one documented rule."""
+"""NodeResourceTopologyMatch on the real control plane: the real resource, and its rule besides the shipped RBAC."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.controlplane.client import Object
 
 TOPOLOGY = "topology.node.k8s.io/v1alpha2/NodeResourceTopology"
 RULE = ("--verb=list,watch", "--resource=noderesourcetopologies.topology.node.k8s.io")
-"""What docs/plugins/node-resource-topology.md tells to add."""
+"""What the chart grants while a profile enables it; the manifest is of the default plugins."""
 
 
 @pytest.fixture(scope="module", autouse=True)
