@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.chart.helm import Helm
+from tests.chart.helm import CHART, Helm, HelmError
 from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, is_ready, node_of, serving
 from tests.controlplane import Client, Component, ControlPlane, a_node, a_pod, wait_until
 from tests.controlplane.client import Object
@@ -72,6 +72,12 @@ def loadmaster(own: ControlPlane, config: Path, values: Any) -> Component:
     return own.spawn("loadmaster-only", argv, is_ready)
 
 
+def install(own: ControlPlane, values: Any) -> None:
+    """Ask the API server whether it would take the chart with these values. Raises HelmError."""
+    helm = Helm(own.directory / "helm", own.kubeconfig())
+    helm.run("install", "second", str(CHART), "--namespace=default", "--dry-run=server", values=values)
+
+
 def holder(api: Client) -> str:
     lease: Object = api.get("coordination.k8s.io/v1/Lease", LEASE, NAMESPACE)
     return str(lease["spec"].get("holderIdentity") or "")
@@ -94,6 +100,9 @@ def test_loadmaster_takes_over_from_kube_scheduler_and_gives_back(
         with loadmaster(own, config, values) as ours:
             place(api, "while-loadmaster-stands-by")
             assert holder(api) == theirs, "it stands by"
+            install(own, values)
+            with pytest.raises(HelmError, match="is held by"):
+                install(own, {"config": {**values["config"], "profiles": [{"schedulerName": "another"}]}})
 
             kube_scheduler.send_signal(signal.SIGTERM)
             wait_until(lambda: not kube_scheduler.running, 30, "kube-scheduler has ended")

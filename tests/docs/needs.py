@@ -39,10 +39,23 @@ kubectl apply -f topologies.json
 kubectl wait --for=condition=Established --timeout=30s -f topologies.json
 """
 
+PROMETHEUS: Final = """
+kubectl create namespace monitoring
+kubectl -n monitoring create serviceaccount prometheus
+"""
+
+RELEASE: Final = """
+helm install loadmaster charts/loadmaster --namespace kube-system
+helm upgrade loadmaster charts/loadmaster --namespace kube-system --set replicas=1
+"""
+
 NEEDS: Final = {
     "README.md": Need(installed=False, repository=False, nodes=PENDING, before="kubectl apply -f pending.yaml"),
     "CONTRIBUTING.md": Need(cluster=False),
     "docs/chart.md": Need(installed=False),
+    "docs/operations/install.md": Need(installed=False),
+    "docs/operations/port.md": Need(before=PROMETHEUS),
+    "docs/upgrading.md": Need(installed=False, before=RELEASE),
     "docs/plugins.md": Need(cluster=False, before="cp docs/examples/gpu_guard.py ."),
     "docs/plugins/node-resource-topology.md": Need(before=TOPOLOGIES),
     "docs/plugins/recipes.md": Need(cluster=False, before="mkdir empty; cd empty; cp ../docs/examples/*partners.py ."),

@@ -134,15 +134,16 @@ def with_scheduler(cluster: ControlPlane, need: Need) -> Iterator[None]:
         kwok = stack.enter_context(start_kwok(cluster, address, log))
         stack.enter_context(cluster.start_kube_scheduler())
         api.create_many(node_at(address, kwok.port, **each) for each in need.nodes)
-        api.create(RELEASED, NAMESPACE)
         account = cluster.kubeconfig()
         if need.installed:
+            api.create(RELEASED, NAMESPACE)
             cluster.kubectl("apply", "-f", str(MANIFEST))
             page = '[{"op": "add", "path": "/rules/0/nonResourceURLs/-", "value": "/debug/page/*"}]'
             cluster.kubectl("patch", "clusterrole", "kube-system:loadmaster:explain", "--type=json", f"--patch={page}")
             account = cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
         given = [f"--{what}kubeconfig={account}" for what in ("", "authentication-", "authorization-")]
         given += [f"--bind-address={address}", f"--secure-port={PORT}", "--page"]
+        given += [] if need.installed else ["--leader-elect=false"]  # the Lease is for the release of the page
         command = [sys.executable, "-m", "scheduler", "run", *given]
         stack.enter_context(cluster.spawn("loadmaster", lambda _: command, lambda _: serves(address)))
         kubelet = threading.Thread(target=be_a_kubelet, args=(cluster, address, ended))

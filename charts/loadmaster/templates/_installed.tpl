@@ -64,9 +64,15 @@ Loadmaster {{ $installed }} is installed, and an upgrade to {{ $.Chart.Version }
 {{- end -}}
 {{- end }}
 
+{{/* Not empty if this is to take kube-scheduler's place: both elect one leader, and the other stands by. */}}
+{{- define "loadmaster.sharesKubeSchedulersLease" -}}
+{{- $lease := printf "%s/%s" (include "loadmaster.leaseNamespace" .) (include "loadmaster.leaseName" .) -}}
+{{- if and (eq $lease "kube-system/kube-scheduler") (include "loadmaster.profiles" . | splitList "," | has "default-scheduler") }}true{{ end -}}
+{{- end }}
+
 {{/* A line if another installation elects its leader by the same Lease. */}}
 {{- define "loadmaster.leaseProblem" -}}
-{{- if and .Values.rbac.create (include "loadmaster.elects" .) -}}
+{{- if and .Values.rbac.create (include "loadmaster.elects" .) (not (include "loadmaster.sharesKubeSchedulersLease" .)) -}}
   {{- $namespace := include "loadmaster.leaseNamespace" . -}}
   {{- $name := include "loadmaster.leaseName" . -}}
   {{- $holder := include "loadmaster.holder" (list $namespace $name) -}}
@@ -88,7 +94,7 @@ config.leaderElection: the Lease {{ $namespace }}/{{ $name }} is held by {{ $hol
       {{- end -}}
     {{- end -}}
   {{- end -}}
-  {{- if and (has "default-scheduler" $own) (include "loadmaster.holder" (list "kube-system" "kube-scheduler")) }}
+  {{- if and (has "default-scheduler" $own) (not (include "loadmaster.sharesKubeSchedulersLease" .)) (include "loadmaster.holder" (list "kube-system" "kube-scheduler")) }}
 default-scheduler is also kube-scheduler's profile, and kube-scheduler is at work
   {{- end -}}
 {{- end -}}
