@@ -37,13 +37,17 @@ def archive(out: Path, epoch: int) -> Path:
         program = _frozen(work, next(path for path in build(work / "dist", epoch) if path.suffix == ".whl"))
         _try_out(program)
         shutil.copy(ROOT / "LICENSE", program.parent)
-        packed = work / target.name
-        with tarfile.open(packed, "w:gz", compresslevel=1, dereference=True) as file:  # krew refuses links
-            for path in program.parent.iterdir():
-                file.add(path, path.name)
-        give_one_date(packed, epoch)
         out.mkdir(parents=True, exist_ok=True)
-        return Path(shutil.copy(packed, target))
+        pack(program.parent, target)
+        give_one_date(target, epoch)
+    return target
+
+
+def pack(folder: Path, target: Path) -> None:
+    """Write what is in a folder into an archive. Links become files: krew refuses an archive that has any."""
+    with tarfile.open(target, "w:gz", compresslevel=1, dereference=True) as file:
+        for path in folder.iterdir():
+            file.add(path, path.name)
 
 
 def manifest(out: Path) -> Path:

@@ -4,6 +4,7 @@ import hashlib
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,19 @@ def test_an_archive_that_is_missing_is_named(out: Path) -> None:
 
     with pytest.raises(ReleaseError, match=f"^{re.escape(str(missing))}: not there; `make krew` writes it"):
         krew.manifest(out)
+
+
+def test_an_archive_has_files_for_links_which_krew_refuses(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "_internal" / "numpy.libs").mkdir(parents=True)
+    (folder / "_internal" / "numpy.libs" / "lib.so").write_text("a library")
+    (folder / "_internal" / "lib.so").symlink_to("numpy.libs/lib.so")
+
+    krew.pack(folder, tmp_path / "archive.tar.gz")
+
+    with tarfile.open(tmp_path / "archive.tar.gz") as file:
+        kinds = {member.name: member.type for member in file if not member.isdir()}
+    assert kinds == {"_internal/numpy.libs/lib.so": tarfile.REGTYPE, "_internal/lib.so": tarfile.REGTYPE}
 
 
 def test_the_program_takes_code_as_python_does_for_the_child_that_tries_plugins_out() -> None:

@@ -10,6 +10,7 @@ import yaml
 
 from tests.controlplane.build import cache_directory
 from tests.controlplane.toolchain import BuildError, find_go
+from tests.controlplane.versions import VERSIONS
 from tests.image.locks import PROJECT
 from tests.release import wheels
 
@@ -25,7 +26,7 @@ def test_each_target_of_make_that_a_workflow_names_exists() -> None:
 
     named = {name for step in STEPS for name in re.findall(r"\bmake ([a-z-]+)", step.get("run", ""))}
 
-    assert {"check", "test", "node-test", "dist", "sbom", "krew"} <= named
+    assert {"check", "test", "node-test", "kind-test", "skew-test", "docs-test", "dist", "sbom", "krew"} <= named
     assert named - targets == set()
 
 
@@ -41,6 +42,11 @@ def test_each_action_is_pinned_by_its_commit_with_its_version_beside_it() -> Non
 
 def test_each_python_that_the_package_names_is_checked() -> None:
     assert JOBS["ci", "check"]["strategy"]["matrix"]["python"] == wheels.pythons()
+
+
+@pytest.mark.parametrize("job", [("kind", "kind-test"), ("weekly", "skew-test")])
+def test_each_kubernetes_that_we_build_is_tested(job: tuple[str, str]) -> None:
+    assert JOBS[job]["strategy"]["matrix"]["kubernetes"] == list(VERSIONS)
 
 
 def test_each_job_has_a_limit_and_only_the_permissions_that_it_names() -> None:
