@@ -129,7 +129,7 @@ def how_to_look_around(state: State) -> str:
         *([f"  {host}"] if host else []),
         "  kubectl get pods --output=wide                     where the pods of the example are",
         "  kubectl --namespace=kube-system logs deploy/loadmaster",
-        "  .venv/bin/loadmaster explain pod/too-large         why a pod is pending",
+        "  .venv/bin/loadmaster explain default/too-large     why a pod is pending",
         "  .venv/bin/loadmaster page                          all of it in a browser",
         "",
         "kubectl, helm and kind of these versions are in:",
