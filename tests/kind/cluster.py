@@ -2,19 +2,22 @@
 
 import json
 import shutil
+from collections.abc import Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from tests.chart import Helm
+from tests.chart import CHART, Helm
 from tests.controlplane.build import cache_directory, find_binaries
 from tests.controlplane.cluster import Cluster, wait_until
 from tests.controlplane.objects import is_ready
+from tests.kind import runc_within_bounds
 from tests.kind.engine import Engine, run
-from tests.kind.runc_within_bounds import withheld
 
+CONFIGURATION: Final = CHART.parents[1] / "deploy" / "kind.yaml"
+CGROUP_V2: Final = Path("/sys/fs/cgroup/cgroup.controllers")
 NAME: Final = "loadmaster"
 ZONES: Final = ("zone-a", "zone-b", "zone-c")
 NODES: Final = (f"{NAME}-control-plane", f"{NAME}-worker", f"{NAME}-worker2")
@@ -125,7 +128,8 @@ def exists(engine: Engine) -> bool:
 def create(engine: Engine, node_image: str) -> State:
     """Make the cluster and return when its nodes are ready. Raises EngineError."""
     path = directory() / "kind.yaml"
-    path.write_text(yaml.safe_dump(configuration(cgroup_v1=not Path("/sys/fs/cgroup/cgroup.controllers").exists())))
+    config = configuration(cgroup_v1=not CGROUP_V2.exists(), withheld=runc_within_bounds.withheld())
+    path.write_text(yaml.safe_dump(config))
     options = [f"--name={NAME}", f"--image={node_image}", f"--kubeconfig={kubeconfig()}", f"--config={path}"]
     kind(engine, "create", "cluster", *options, "--wait=180s")
     version = engine("exec", NODES[0], "cat", "/kind/version").strip()
@@ -140,22 +144,13 @@ def delete(engine: Engine) -> None:
     shutil.rmtree(directory())
 
 
-def configuration(*, cgroup_v1: bool) -> dict[str, Any]:
-    """Three nodes in three zones, all of which take pods; with what this machine's kernel needs."""
-    roles = ("control-plane", "worker", "worker")
-    nodes: list[dict[str, Any]] = [
-        {"role": role, "labels": {"topology.kubernetes.io/zone": zone}} for role, zone in zip(roles, ZONES, strict=True)
-    ]
-    patches: list[dict[str, Any]] = [{"kind": "InitConfiguration", "nodeRegistration": {"taints": []}}]
-    if cgroup_v1:
-        patches.append({"kind": "KubeletConfiguration", "failCgroupV1": False})
-    config: dict[str, Any] = {
-        "kind": "Cluster",
-        "apiVersion": "kind.x-k8s.io/v1alpha4",
-        "nodes": nodes,
-        "kubeadmConfigPatches": [yaml.safe_dump(patch) for patch in patches],
-    }
-    if "CAP_SYS_RESOURCE" in withheld():
+def configuration(*, cgroup_v1: bool, withheld: Set[str]) -> dict[str, Any]:
+    """What users give kind, deploy/kind.yaml, with what this machine's kernel needs."""
+    config: dict[str, Any] = yaml.safe_load(CONFIGURATION.read_text())
+    if cgroup_v1:  # the kubelet refuses it otherwise
+        patch = {"kind": "KubeletConfiguration", "failCgroupV1": False}
+        config["kubeadmConfigPatches"].append(yaml.safe_dump(patch))
+    if "CAP_SYS_RESOURCE" in withheld:  # the container runtime may not lower the score then
         table = 'plugins."io.containerd.grpc.v1.cri"'
         config["containerdConfigPatches"] = [f"[{table}]\nrestrict_oom_score_adj = true\n"]
     return config

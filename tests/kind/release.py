@@ -8,7 +8,8 @@ from tests.kind.cluster import KindCluster
 
 RELEASE: Final = "loadmaster"
 NAMESPACE: Final = "kube-system"
-EXAMPLE: Final = Path(__file__).parent / "example.yaml"
+SPREAD: Final = CHART.parents[1] / "deploy" / "examples" / "spread"
+TOO_LARGE: Final = Path(__file__).parent / "too-large.yaml"
 WAIT: Final = ("--wait", "--timeout=180s")
 HELM_SECONDS: Final = 200
 
@@ -22,6 +23,6 @@ def install_loadmaster(cluster: KindCluster, image: str) -> None:
 
 
 def install_example(cluster: KindCluster) -> None:
-    """Apply the example; return when its Deployment runs."""
-    cluster.kubectl("apply", f"--filename={EXAMPLE}")
-    cluster.kubectl("rollout", "status", "deployment/hello", "--timeout=120s", timeout=130)
+    """Apply a Deployment over all zones, and a pod that fits nowhere; return when the Deployment runs."""
+    cluster.kubectl("apply", f"--filename={SPREAD}", f"--filename={TOO_LARGE}")
+    cluster.kubectl("rollout", "status", "deployment/web", "--timeout=120s", timeout=130)
