@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "explain": "say why a pod is pending, and what would help",
     "page": "show the running scheduler's page in a browser",
     "simulate": "say where pods would run, without a cluster",
+    "doctor": "examine an installation: each line says what to do",
     "snapshot": "write what simulate reads of a cluster into a file",
     "record": "record what a running scheduler sees and decides",
     "replay": "decide once more what was recorded, and compare",

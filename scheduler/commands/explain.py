@@ -2,8 +2,6 @@
 
 import argparse
 import json
-import os
-import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import aclosing
@@ -18,8 +16,9 @@ from scheduler.commands.options import (
     add_service_arguments,
     describe,
 )
+from scheduler.commands.screens import screen
 from scheduler.explain.documents import PodReport
-from scheduler.explain.screen import PLAIN, Screen, lines_of
+from scheduler.explain.screen import lines_of
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.process.results import results
 
@@ -113,14 +112,6 @@ def _show(options: argparse.Namespace, document: Document) -> int:
 
 def _lines(report: PodReport) -> Iterable[str]:
     if report.found:
-        return lines_of(report, _screen())
+        return lines_of(report, screen())
     near = f"; did you mean {' or '.join(report.near)}?" if report.near else ""
     return [printable(f"there is no pod {report.namespace}/{report.name}{near}")]
-
-
-def _screen() -> Screen:
-    """The abilities of standard output: colours, unless it is not a terminal or NO_COLOR is set (no-color.org)."""
-    if not results().isatty():
-        return PLAIN
-    width = shutil.get_terminal_size((PLAIN.width, 24)).columns
-    return Screen(width, colour=os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR"))

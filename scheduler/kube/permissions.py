@@ -11,6 +11,7 @@ import msgspec
 import orjson
 
 from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.api.reviews import User
 from scheduler.framework.awaited import together
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.framework.resources import NODES, PODS, ApiResource
@@ -24,6 +25,9 @@ HOW_TO_GRANT: Final = (
 )
 """Ends the list of missing permissions, and so the container's termination message."""
 
+
+EMPTY: Final = '""'
+"""The core group, in YAML."""
 
 WITHOUT_A_LEASE: Final = "without other replicas no Lease is needed: --leader-elect=false"
 
@@ -91,27 +95,60 @@ def lease_permissions(namespace: str, name: str) -> tuple[Permission, ...]:
 async def check_permissions(client: Client, permissions: Sequence[Permission]) -> None:
     """Ask the API server about each permission. Raises ConfigError with those missing, or ClusterError.
 
-    It answers for resources that it does not serve yet, too. A line names all that is missing for one resource: of
-    the log of a container that ended, `kubectl describe` shows the last 2,048 bytes.
+    The rules to add come first, then a line for each resource: of the log of a container that ended, `kubectl describe`
+    shows the last 2,048 bytes.
     """
-    operation = Operation("POST", "selfsubjectaccessreviews", CallLimit(10), fenced=False)
-    asked = [(permission, verb) for permission in permissions for verb in permission.verbs]
-    allowed = await together(*(_is_allowed(client, operation, permission, verb) for permission, verb in asked))
-    missing: dict[Permission, list[str]] = {}
-    for (permission, verb), is_allowed in zip(asked, allowed, strict=True):
-        if not is_allowed:
-            missing.setdefault(permission, []).append(verb)
+    missing = await missing_permissions(client, permissions)
     if missing:
-        lines = [
-            f"may not {', '.join(verbs)} {permission.resource} ({permission.group or 'core'}){_where(permission)}"
-            for permission, verbs in missing.items()
-        ]
+        lines = ["these rules are missing:", *rules_for(missing), *map(denial, missing)]
         if any(permission.resource == "leases" for permission in missing):
             lines.append(WITHOUT_A_LEASE)
         raise ConfigError([*lines, f"{client.credentials.source}: {HOW_TO_GRANT}"])
 
 
-async def _is_allowed(client: Client, operation: Operation, permission: Permission, verb: str) -> bool:
+async def missing_permissions(
+    client: Client, permissions: Sequence[Permission], user: User | None = None
+) -> tuple[Permission, ...]:
+    """Ask the API server which of these a user has not, or we have not; each has the missing verbs alone.
+
+    It answers for resources that it does not serve yet, too. Raises ConfigError if it does not accept our credentials,
+    otherwise ClusterError.
+    """
+    kind = "SelfSubjectAccessReview" if user is None else "SubjectAccessReview"
+    operation = Operation("POST", f"{kind.lower()}s", CallLimit(10), fenced=False)
+    asked = [(permission, verb) for permission in permissions for verb in permission.verbs]
+    allowed = await together(*(_is_allowed(client, operation, kind, user, *each) for each in asked))
+    missing: dict[Permission, list[str]] = {}
+    for (permission, verb), is_allowed in zip(asked, allowed, strict=True):
+        if not is_allowed:
+            missing.setdefault(permission, []).append(verb)
+    return tuple(permission._replace(verbs=tuple(verbs)) for permission, verbs in missing.items())
+
+
+def denial(permission: Permission) -> str:
+    """Say that all verbs of a permission are missing."""
+    where = f" in namespace {permission.namespace}" if permission.namespace else ""
+    named = f" named {permission.name}" if permission.name else ""
+    return f"may not {', '.join(permission.verbs)} {permission.resource} ({permission.group or 'core'}){where}{named}"
+
+
+def rules_for(permissions: Iterable[Permission]) -> list[str]:
+    """Rules of a ClusterRole or a Role in YAML, a line each: resources of which the same is missing share one."""
+    shared: dict[tuple[str, str, str, tuple[str, ...]], list[str]] = {}
+    for each in permissions:
+        shared.setdefault((each.namespace, each.name, each.group, each.verbs), []).append(each.resource)
+    return [
+        f"- {{apiGroups: [{group or EMPTY}], resources: [{', '.join(resources)}], "
+        + (f"resourceNames: [{name}], " if name else "")
+        + f"verbs: [{', '.join(verbs)}]}}"
+        + (f"  # a Role in {namespace}" if namespace else "")
+        for (namespace, name, group, verbs), resources in shared.items()
+    ]
+
+
+async def _is_allowed(
+    client: Client, operation: Operation, kind: str, user: User | None, permission: Permission, verb: str
+) -> bool:
     resource, _, subresource = permission.resource.partition("/")
     attributes = {
         "verb": verb,
@@ -121,13 +158,11 @@ async def _is_allowed(client: Client, operation: Operation, permission: Permissi
     }
     if permission.namespace:
         attributes |= {"namespace": permission.namespace, "name": permission.name}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": attributes},
-    }
-    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-    reply = await client.call(operation, path, orjson.dumps(review))
+    spec: dict[str, object] = {"resourceAttributes": attributes}
+    if user is not None:
+        spec |= {"user": user.username, "groups": user.groups}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
+    reply = await client.call(operation, f"/apis/authorization.k8s.io/v1/{operation.resource}", orjson.dumps(review))
     if reply.status == 401:
         raise ConfigError([f"{client.credentials.source}: the API server does not accept the credentials"])
     if not reply.ok:
@@ -136,12 +171,6 @@ async def _is_allowed(client: Client, operation: Operation, permission: Permissi
         return _review_decoder.decode(reply.body).status.allowed
     except Unreadable as error:
         raise ClusterError(f"the answer about permissions cannot be read: {error}") from error
-
-
-def _where(permission: Permission) -> str:
-    if not permission.namespace:
-        return ""
-    return f" in namespace {permission.namespace}" + (f" named {permission.name}" if permission.name else "")
 
 
 class _ReviewStatus(msgspec.Struct):

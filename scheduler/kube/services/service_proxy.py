@@ -2,6 +2,7 @@
 
     token of the service account NAME-explain, for us alone ─► GET …/services/https:NAME:metrics/proxy/debug/explain
                                   NAME-record                                                    …/debug/record
+                                  NAME-doctor                                                    …/metrics, …/configz
 
 The API server's proxy keeps the Authorization header to itself, so the token goes in another one. It is made for this
 call, is of no use to the API server, and ends ten minutes after what it is for.
@@ -30,8 +31,8 @@ RENEWED_AFTER: Final = 480.0
 PORT: Final = "metrics"
 """The Service's port, by its name in the chart."""
 
-EXPLAIN, RECORD = "explain", "record"
-"""The services of the port, each with an account of its own."""
+EXPLAIN, RECORD, DOCTOR = "explain", "record", "doctor"
+"""The services of the port, each with an account of its own. That of the doctor may read what operators look at."""
 
 RECORD_SECONDS: Final = 86_400
 """A recording without an end is no longer than this."""
@@ -85,6 +86,15 @@ class RunningScheduler:
             if document.get("leading", True):
                 break
         return document
+
+    async def page(self, path: str) -> bytes:
+        """What any replica answers to a GET of `path`, without a slash before it. Raises NotRunning, ClusterError."""
+        async with self.opened(path, accept="*/*") as response, asyncio.timeout(_SECONDS):
+            body = await content_of(response)
+            # A health page says with 500 what is not healthy.
+            if response.status not in (200, 500):
+                raise self._problem(response.status, body)
+            return body
 
     @asynccontextmanager
     async def record(self, seconds: int) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -154,28 +164,29 @@ class RunningScheduler:
             return response.status, await content_of(response)
 
     def _read(self, status: int, body: bytes) -> dict[str, Any]:
-        try:
-            document = _any.decode(body)
-        except Unreadable:
-            document = {}
-        if isinstance(document, dict) and "found" in document and "state" in document:
+        document = _document(body)
+        if "found" in document and "state" in document:
             return document
-        message = document.get("message") if isinstance(document, dict) else None
+        raise self._problem(status, body)
+
+    def _problem(self, status: int, body: bytes) -> ClusterError:
+        """What an answer means that is not what was asked for."""
+        message = _document(body).get("message")
         said = message[:_LONGEST] if isinstance(message, str) else ""
         where = self.where
         if status == 404 and not said:
-            raise ClusterError(f"{where} is of a scheduler that cannot {self._what}: is it an older version?")
+            return ClusterError(f"{where} is of a scheduler that cannot {self._what}: is it an older version?")
         if status == 404:
-            raise NotRunning(f"{where} is not there: {said}")
+            return NotRunning(f"{where} is not there: {said}")
         if status in (502, 503):
-            raise NotRunning(f"{where} leads to no running scheduler: {said or f'HTTP {status}'}")
+            return NotRunning(f"{where} leads to no running scheduler: {said or f'HTTP {status}'}")
         if status == 401:
-            raise Refused(status, f"the scheduler does not accept the token of {self.account}")
+            return Refused(status, f"the scheduler does not accept the token of {self.account}")
         if status == 403:
-            raise Refused(status, f"asking is not allowed: {said or 'HTTP 403'}")
+            return Refused(status, f"asking is not allowed: {said or 'HTTP 403'}")
         if status == 200:
-            raise ClusterError(f"{where} answered what is no explanation: is Loadmaster behind it?")
-        raise ClusterError(f"{where} answered HTTP {status}" + (f": {said}" if said else ""))
+            return ClusterError(f"{where} answered what is no explanation: is Loadmaster behind it?")
+        return ClusterError(f"{where} answered HTTP {status}" + (f": {said}" if said else ""))
 
     async def _renew(self, seconds: int) -> None:
         self._token, self._made = await self._new_token(seconds), self._now()
@@ -238,6 +249,15 @@ async def _parts_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
             yield part
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise ClusterError(reason_of(error)) from error
+
+
+def _document(body: bytes) -> dict[str, Any]:
+    """The object that a body is; empty if it is none."""
+    try:
+        document = _any.decode(body)
+    except Unreadable:
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 _any: Decoder[Any] = Decoder(Any)

@@ -1,0 +1,52 @@
+"""`loadmaster doctor`: its options; `doctoring.py` examines."""
+
+import argparse
+from typing import Final
+
+from scheduler.commands.options import (
+    add_cluster_arguments,
+    add_output_argument,
+    add_plugin_arguments,
+    add_service_arguments,
+    describe,
+)
+from scheduler.framework.errors import ClusterError, ConfigError
+
+DESCRIPTION: Final = """\
+Examine an installation: permissions, versions, what the API server serves, who leads, clocks, tables, plugins,
+certificates, metrics, and pods that wait. Each line says what was found and what to do; what you may not read is named.
+Nothing is written. Exit code 1 if there is a problem.
+"""
+
+EPILOG: Final = """\
+examples:
+  loadmaster doctor
+  loadmaster doctor --service-namespace scheduling --service gpu
+  loadmaster doctor --metrics-reader monitoring/prometheus -o json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    describe(parser, DESCRIPTION, EPILOG)
+    add_cluster_arguments(parser)
+    add_service_arguments(parser)
+    parser.add_argument(
+        "--metrics-reader",
+        metavar="NAMESPACE/ACCOUNT",
+        help="also check whether this service account, your Prometheus's, may read metrics",
+    )
+    add_plugin_arguments(parser)
+    add_output_argument(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Examine, and print it; 1 if there is a problem. Raises ConfigError for what cannot be read or reached."""
+    import asyncio
+
+    from scheduler.commands import doctoring
+
+    try:
+        return asyncio.run(doctoring.run(options))
+    except ClusterError as error:
+        raise ConfigError([str(error)]) from error

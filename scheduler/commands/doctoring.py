@@ -1,0 +1,68 @@
+"""Examines an installation for `loadmaster doctor`, and prints what was found."""
+
+import argparse
+import json
+import time
+from functools import partial
+
+from scheduler.api.labels import subdomain_problems
+from scheduler.commands.options import registry
+from scheduler.commands.screens import screen
+from scheduler.doctor import certificates, port
+from scheduler.doctor.cluster import Cluster, LiveCluster
+from scheduler.doctor.examination import CHECKS, Check, examine
+from scheduler.doctor.facts import Facts, collect
+from scheduler.doctor.findings import Finding, Level
+from scheduler.doctor.report import document_of, lines_of
+from scheduler.framework.errors import ConfigError
+from scheduler.kube.http.client import connected
+from scheduler.kube.identity.credentials import Credentials
+from scheduler.process.results import results
+
+
+async def run(options: argparse.Namespace) -> int:
+    """Return the exit code. Raises ConfigError, ClusterError."""
+    _check_names(options)
+    plugins = registry(options)
+    async with connected(options.kubeconfig, options.context) as client:
+        cluster = LiveCluster(client, options.service_namespace, options.service)
+        facts = await collect(cluster, options.service_namespace, options.service, plugins, time.time)
+        checks: list[tuple[str, Check]] = [*CHECKS, ("certificates", partial(_of_the_user, client.credentials))]
+        if options.metrics_reader:
+            checks.append(("port", _reader(options.metrics_reader)))
+        findings = await examine(facts, cluster, checks)
+        server = client.credentials.server
+    _show(options, server, findings)
+    return 1 if any(each.level is Level.PROBLEM for each in findings) else 0
+
+
+def _show(options: argparse.Namespace, server: str, findings: list[Finding]) -> None:
+    if options.output == "json":
+        about = {"namespace": options.service_namespace, "service": options.service, "server": server}
+        print(json.dumps({**about, "findings": document_of(findings)}, indent=2), file=results())
+        return
+    print(f"Loadmaster {options.service_namespace}/{options.service} at {server}\n", file=results())
+    for line in lines_of(findings, screen()):
+        print(line, file=results())
+
+
+def _reader(account: str) -> Check:
+    async def check(facts: Facts, cluster: Cluster) -> list[Finding]:
+        return await port.reader(facts, cluster, account)
+
+    return check
+
+
+async def _of_the_user(credentials: Credentials, facts: Facts, _: Cluster) -> list[Finding]:
+    return certificates.of_the_user(credentials, facts.server_now.timestamp())
+
+
+def _check_names(options: argparse.Namespace) -> None:
+    """Raise ConfigError for what cannot be the name of anything."""
+    reader = options.metrics_reader or "namespace/account"
+    names = [options.service, options.service_namespace, *reader.split("/", 1)]
+    problems = [f"{name[:100]!r} cannot be a name" for name in names if not name.isascii() or subdomain_problems(name)]
+    if "/" not in reader:
+        problems.append(f"--metrics-reader: expected NAMESPACE/ACCOUNT, got {reader[:100]!r}")
+    if problems:
+        raise ConfigError(problems)

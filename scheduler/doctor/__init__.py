@@ -1,0 +1,7 @@
+"""Examines an installation from outside, for `loadmaster doctor`: facts are collected once, then each check judges
+some of them.
+
+    Cluster ──► facts ──► checks ──► findings ──► a line each
+
+What cannot be read costs the lines that need it, and these say why. Nothing is written, except for reviews and a token.
+"""

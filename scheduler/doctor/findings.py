@@ -1,0 +1,43 @@
+"""What a check has found: a line of the screen."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Level(Enum):
+    """How bad it is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+    UNKNOWN = "unknown"
+    """It could not be checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line, and what to do about it."""
+
+    level: Level
+    message: str
+    advice: str = ""
+    """With line breaks, what is to be copied."""
+
+    topic: str = ""
+    """Set by whoever ran the check."""
+
+
+def ok(message: str) -> Finding:
+    return Finding(Level.OK, message)
+
+
+def warning(message: str, advice: str) -> Finding:
+    return Finding(Level.WARNING, message, advice)
+
+
+def problem(message: str, advice: str) -> Finding:
+    return Finding(Level.PROBLEM, message, advice)
+
+
+def unknown(message: str, advice: str = "") -> Finding:
+    return Finding(Level.UNKNOWN, message, advice)

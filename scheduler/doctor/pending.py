@@ -1,0 +1,80 @@
+"""Pods that wait: for our profiles, and for a scheduler that nobody runs."""
+
+import re
+from collections import Counter
+from typing import Final
+
+from scheduler.api.near_names import near_names
+from scheduler.api.text import counted, shortened
+from scheduler.doctor.cluster import Cluster
+from scheduler.doctor.facts import Facts, known
+from scheduler.doctor.findings import Finding, ok, problem, warning
+from scheduler.doctor.objects import MAX_TEXT, Condition, Pod
+
+LONG_SECONDS: Final = 300.0
+"""A pod that has waited for this long is worth a line."""
+
+UNSEEN_SECONDS: Final = 60.0
+"""A pod that no scheduler has looked at for this long waits for one that is not there."""
+
+MAX_NAMED: Final = 3
+
+SELECTOR: Final = "spec.nodeName=,status.phase=Pending"
+
+_REASON: Final = re.compile(r"^\d+ (?:node\(s\) )?")
+
+
+async def pods(facts: Facts, cluster: Cluster) -> list[Finding]:
+    """Whether pods of our profiles wait for long, and why; and whether some are served by nobody."""
+    profiles = known(facts.config).profiles
+    listed = await cluster.list("/api/v1/pods", Pod, fieldSelector=SELECTOR)
+    waiting = [pod for pod in listed.items if pod.metadata.deletion_timestamp is None]
+    ours = [pod for pod in waiting if pod.spec.scheduler_name in profiles]
+    unseen = [
+        pod
+        for pod in waiting
+        if pod.condition("PodScheduled") is None and facts.age(pod.metadata.creation_timestamp) > UNSEEN_SECONDS
+    ]
+    findings = _unserved([pod for pod in unseen if pod not in ours], list(profiles))
+    if overlooked := [pod for pod in unseen if pod in ours]:
+        message = f"{counted(len(overlooked), 'pod')} of our profiles were never tried, as {overlooked[0]}"
+        findings.append(problem(message, "no replica works, or its tables differ: see the lines `leader` and `tables`"))
+    long = [pod for pod in ours if pod not in unseen and facts.age(pod.metadata.creation_timestamp) > LONG_SECONDS]
+    if long:
+        message = f"{counted(len(long), 'pod')} wait for more than {LONG_SECONDS / 60:.0f} minutes: {_reasons(long)}"
+        findings.append(warning(message, f"loadmaster explain {long[0]}"))
+    more = "" if listed.is_whole else f" of the first {len(listed.items):,}"
+    return findings or [ok(f"{counted(len(ours), 'waiting pod')}{more} of our profiles, none of them for long")]
+
+
+def _unserved(pods: list[Pod], profiles: list[str]) -> list[Finding]:
+    """A line for each scheduler that pods name and nobody runs."""
+    names = Counter(pod.spec.scheduler_name for pod in pods)
+    findings = []
+    for name, count in names.most_common(MAX_NAMED):
+        example = next(pod for pod in pods if pod.spec.scheduler_name == name)
+        near = near_names(name, profiles)
+        hint = f"did you mean {near[0]}? " if near else ""
+        message = f"{counted(count, 'pod')} wait for the scheduler {name!r}, which nobody runs, as {example}"
+        advice = f"{hint}profiles here: {', '.join(sorted(profiles))}; spec.schedulerName is set when a pod is created"
+        findings.append(problem(message, advice))
+    return findings
+
+
+def _reasons(pods: list[Pod]) -> str:
+    """The most frequent reasons, with the number of pods."""
+    counts: Counter[str] = Counter()
+    for pod in pods:
+        scheduled = pod.condition("PodScheduled")
+        counts.update(reasons_of(scheduled) if scheduled is not None else ())
+    return ", ".join(f"{reason} ({count})" for reason, count in counts.most_common(MAX_NAMED)) or "not said"
+
+
+def reasons_of(scheduled: Condition) -> set[str]:
+    """The reasons in a condition, without numbers of nodes: `0/5 nodes are available: 3 Insufficient cpu, …`."""
+    if scheduled.reason == "SchedulingGated":
+        return {"scheduling gates"}
+    head, _, rest = (scheduled.message or "").partition(": ")
+    text = rest if "nodes are available" in head else head
+    text = text.partition(". preemption: ")[0].partition(". ")[0].rstrip(".")
+    return {shortened(_REASON.sub("", part.strip()), MAX_TEXT) for part in text.split(", ") if part.strip()}

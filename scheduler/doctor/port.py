@@ -1,0 +1,51 @@
+"""The scheduler's port: health, and who reads its metrics."""
+
+from typing import Final
+
+from scheduler.doctor.cluster import Cluster, NotThere
+from scheduler.doctor.facts import Facts
+from scheduler.doctor.findings import Finding, ok, problem, warning
+from scheduler.doctor.objects import AnyObject
+from scheduler.kube.services.service_proxy import NotRunning, Refused
+
+PATHS: Final = ("/metrics", "/metrics/slis")
+
+
+async def health(facts: Facts, cluster: Cluster) -> list[Finding]:
+    """Whether a replica answers, and finds itself healthy."""
+    findings = list[Finding]()
+    for path in ("livez", "readyz"):
+        try:
+            text = (await cluster.page(f"{path}?verbose")).decode(errors="replace")
+        except NotRunning as error:
+            return [problem(str(error), "see the line `replicas`; without any, `kubectl get pods` and their logs")]
+        failed = [line[3:].partition(" ")[0] for line in text.splitlines() if line.startswith("[-]")]
+        if failed:
+            message = f"/{path} is not healthy: {', '.join(failed[:5])}"
+            findings.append(problem(message, "docs/operations.md explains each check; its log says why"))
+    return findings or [ok("the port answers, /livez and /readyz are healthy")]
+
+
+async def metrics(facts: Facts, cluster: Cluster) -> list[Finding]:
+    """Whether metrics can be read, and a Prometheus operator collects them."""
+    try:
+        await cluster.page("metrics")
+    except Refused as error:
+        role = f"{facts.name}-doctor"
+        bind = f"kubectl create rolebinding doctor -n {facts.namespace} --role={role} --user=YOU"
+        return [warning(f"you may not read metrics: {error}", bind)]
+    monitors = f"/apis/monitoring.coreos.com/v1/namespaces/{facts.namespace}/servicemonitors/{facts.name}"
+    try:
+        await cluster.get(monitors, AnyObject)
+    except NotThere:
+        return [ok("metrics can be read; no ServiceMonitor collects them (monitoring.serviceMonitor.enabled)")]
+    return [ok("metrics can be read, and a ServiceMonitor is there")]
+
+
+async def reader(facts: Facts, cluster: Cluster, account: str) -> list[Finding]:
+    """Whether an account, `namespace/name`, may read metrics."""
+    refused = [path for path in PATHS if not await cluster.may_read(account, path)]
+    if refused:
+        advice = "docs/examples/metrics-reader.yaml has a role for it"
+        return [problem(f"the account {account} may not get {', '.join(refused)}", advice)]
+    return [ok(f"the account {account} may read metrics")]

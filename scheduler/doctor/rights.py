@@ -1,0 +1,74 @@
+"""What the scheduler's account may do, and what the user may ask."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from scheduler.doctor.cluster import Cluster
+from scheduler.doctor.facts import Facts, known
+from scheduler.doctor.findings import Finding, ok, problem, warning
+from scheduler.framework.errors import ClusterError
+from scheduler.kube.permissions import Permission, denial, lease_permissions, rules_for
+from scheduler.kube.services.service_proxy import EXPLAIN, PORT
+from scheduler.snapshots.kept_fields import KINDS
+
+DELEGATION: Final = (
+    Permission("authentication.k8s.io", "tokenreviews", ("create",)),
+    Permission("authorization.k8s.io", "subjectaccessreviews", ("create",)),
+)
+
+MAX_NAMED: Final = 3
+
+
+async def of_the_account(facts: Facts, cluster: Cluster) -> list[Finding]:
+    """Whether the scheduler's account has what its configuration needs."""
+    config = known(facts.config)
+    needed = config.permissions
+    if config.election.leader_elect and not isinstance(facts.lease, ClusterError):
+        needed += lease_permissions(facts.lease.metadata.namespace, facts.lease.metadata.name)
+    missing = await cluster.missing(needed, facts.account)
+    if missing:
+        rules = "\n".join(rules_for(missing))
+        advice = f"add to the ClusterRole {facts.namespace}:{facts.name}, or apply the chart again:\n{rules}"
+        return [problem(f"the account {facts.account} {_named(missing)}", advice)]
+    but = f", apart from what {', '.join(config.unknown_plugins)} may need" if config.unknown_plugins else ""
+    return [ok(f"the account {facts.account} may do all that its configuration needs{but}")]
+
+
+async def of_the_port(facts: Facts, cluster: Cluster) -> list[Finding]:
+    """Whether the scheduler can find out who asks for its metrics."""
+    missing = await cluster.missing(DELEGATION, facts.account)
+    if missing:
+        message = f"the account {facts.account} {_named(missing)}, so nobody can read its metrics"
+        return [problem(message, f"bind it to the ClusterRole system:auth-delegator:\n{_delegation(facts)}")]
+    return [ok(f"the account {facts.account} may ask the API server who reads its metrics")]
+
+
+async def of_the_user(facts: Facts, cluster: Cluster) -> list[Finding]:
+    """Whether the one who asks may use `explain` and `snapshot`."""
+    role = f"{facts.name}-{EXPLAIN}"
+    explain = (
+        Permission("", "serviceaccounts/token", ("create",), facts.namespace, role),
+        Permission("", "services/proxy", ("get",), facts.namespace, f"https:{facts.name}:{PORT}"),
+    )
+    snapshot = [Permission(kind.resource.group, kind.resource.plural, ("list",)) for kind in KINDS]
+    findings = []
+    if missing := await cluster.missing(explain):
+        bind = f"kubectl create rolebinding {EXPLAIN} -n {facts.namespace} --role={role} --user=YOU"
+        findings.append(warning(f"you cannot use `loadmaster explain`: you {_named(missing)}", bind))
+    if missing := await cluster.missing(snapshot):
+        advice = "docs/examples/snapshot-reader.yaml has a role for it"
+        findings.append(warning(f"your snapshots are not complete: you {_named(missing)}", advice))
+    return findings or [ok("you may use `loadmaster explain` and `loadmaster snapshot`")]
+
+
+def _named(missing: Sequence[Permission]) -> str:
+    """The first of these as a sentence without its subject."""
+    more = len(missing) - MAX_NAMED
+    named = "; ".join(map(denial, missing[:MAX_NAMED]))
+    return named + (f"; and {more} more" if more > 0 else "")
+
+
+def _delegation(facts: Facts) -> str:
+    account = facts.account.replace("/", ":")
+    name = f"{facts.namespace}:{facts.name}:delegation"
+    return f"kubectl create clusterrolebinding {name} --clusterrole=system:auth-delegator --serviceaccount={account}"

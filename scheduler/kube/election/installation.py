@@ -1,0 +1,66 @@
+"""Which installation holds the Lease: what a leader writes into an annotation of it, beside its identity.
+
+The identity has the pod's name only, which does not tell two installations in different namespaces apart, nor an old
+version from a new one. Other leaders, also older ones of ours, leave the annotation as it is, so it has the identity.
+"""
+
+import re
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.kube.identity.identity import SERVICE_ACCOUNT
+
+ANNOTATION: Final = "loadmaster/leader"
+
+_POD: Final = re.compile(r"([a-z0-9][a-z0-9.-]*)-[a-z0-9]{4,10}-[a-z0-9]{5}", re.ASCII)
+"""A Deployment's pod: its name, the hash of its template, five characters."""
+
+
+class Leader(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whoever holds the Lease."""
+
+    identity: str = ""
+    installation: str = ""
+    """`namespace/deployment`; empty if nobody knows."""
+    version: str = ""
+    """Of Loadmaster; empty before 0.2.0, which was the first to write it."""
+
+    @property
+    def host(self) -> str:
+        """The part of the identity that people know, a pod's name mostly."""
+        return self.identity.partition("_")[0]
+
+
+def ourselves(identity: str, directory: Path = SERVICE_ACCOUNT) -> Leader:
+    """`directory`: with the namespace of our pod, if we are in one."""
+    leader = Leader(identity, version=version("loadmaster"))
+    try:
+        namespace = (directory / "namespace").read_text().strip()
+    except OSError:
+        return leader
+    deployment = deployment_of(leader.host)
+    return msgspec.structs.replace(leader, installation=f"{namespace}/{deployment}") if deployment else leader
+
+
+def leader_of(identity: str, annotations: Mapping[str, object]) -> Leader:
+    """The holder of a Lease with these annotations."""
+    text = annotations.get(ANNOTATION)
+    try:
+        written = _decoder.decode(text.encode()) if isinstance(text, str) else Leader()
+    except (Unreadable, UnicodeEncodeError):
+        written = Leader()
+    return written if written.identity == identity else Leader(identity)
+
+
+def deployment_of(host: str) -> str:
+    """The Deployment whose pod has this name; empty if it is no such name."""
+    match = _POD.fullmatch(host)
+    return match[1] if match else ""
+
+
+_decoder: Final[Decoder[Leader]] = Decoder(Leader)
