@@ -23,6 +23,7 @@ examples:
   loadmaster doctor
   loadmaster doctor --service-namespace scheduling --service gpu
   loadmaster doctor --metrics-reader monitoring/prometheus -o json
+  kubectl exec -n kube-system deploy/loadmaster -- loadmaster doctor --config /etc/loadmaster/config.yaml
 """
 
 
@@ -35,6 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics-reader",
         metavar="NAMESPACE/ACCOUNT",
         help="also check whether this service account, your Prometheus's, may read metrics",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="the configuration to examine by, where neither the running scheduler's nor the ConfigMap can be read",
     )
     add_plugin_arguments(parser)
     add_output_argument(parser)

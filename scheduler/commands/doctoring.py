@@ -8,8 +8,10 @@ from functools import partial
 from scheduler.api.labels import subdomain_problems
 from scheduler.commands.options import registry
 from scheduler.commands.screens import screen
+from scheduler.config.load import read_config
 from scheduler.doctor import certificates, port
 from scheduler.doctor.cluster import Cluster, LiveCluster
+from scheduler.doctor.configured import configured
 from scheduler.doctor.examination import CHECKS, Check, examine
 from scheduler.doctor.facts import Facts, collect
 from scheduler.doctor.findings import Finding, Level
@@ -24,9 +26,11 @@ async def run(options: argparse.Namespace) -> int:
     """Return the exit code. Raises ConfigError, ClusterError."""
     _check_names(options)
     plugins = registry(options)
+    file = read_config(options.config)
+    given = None if file is None else configured(file.values, plugins)
     async with connected(options.kubeconfig, options.context) as client:
         cluster = LiveCluster(client, options.service_namespace, options.service)
-        facts = await collect(cluster, options.service_namespace, options.service, plugins, time.time)
+        facts = await collect(cluster, options.service_namespace, options.service, plugins, given, time.time)
         checks: list[tuple[str, Check]] = [*CHECKS, ("certificates", partial(_of_the_user, client.credentials))]
         if options.metrics_reader:
             checks.append(("port", _reader(options.metrics_reader)))

@@ -1,4 +1,4 @@
-"""What standard output can show."""
+"""The abilities of standard output."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Examines an installation from outside, for `loadmaster doctor`: facts are collected once, then each check judges
+"""Examines an installation from outside, for `loadmaster doctor`: facts are collected once, then each check looks at
 some of them.
 
     Cluster ──► facts ──► checks ──► findings ──► a line each

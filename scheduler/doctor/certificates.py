@@ -2,15 +2,16 @@
 
 import base64
 import binascii
-from typing import Final
-
-import orjson
+from typing import Any, Final
 
 from scheduler.api.certificates import expires_at
+from scheduler.api.decoding import Decoder
 from scheduler.doctor.cluster import Cluster
 from scheduler.doctor.facts import Facts, known
 from scheduler.doctor.findings import Finding, ok, problem, warning
 from scheduler.kube.identity.credentials import Credentials
+
+_any: Final[Decoder[Any]] = Decoder(Any)
 
 DAY: Final = 86_400.0
 SOON: Final = 30 * DAY
@@ -27,7 +28,7 @@ async def of_the_scheduler(facts: Facts, _: Cluster) -> list[Finding]:
     samples = known(facts.samples)
     names = "loadmaster_certificate_expiration_timestamp_seconds"
     findings = [
-        judged(
+        remaining(
             f"the scheduler's {labels.get('certificate', '')} certificate",
             end - facts.server_now.timestamp(),
             RENEWAL.get(labels.get("certificate", ""), RENEWAL["client"]),
@@ -42,19 +43,19 @@ def of_the_user(credentials: Credentials, now: float) -> list[Finding]:
     findings = list[Finding]()
     own = expires_at(credentials.certificate)
     if own is not None:
-        findings.append(judged("your certificate", own - now, "have a new kubeconfig made"))
+        findings.append(remaining("your certificate", own - now, "have a new kubeconfig made"))
     authorities = [expires_at(_pem(each)) for each in credentials.ssl_context.get_ca_certs(binary_form=True)]
     # Without an authority of its own, a kubeconfig is for those that the machine trusts.
     if len(authorities) == 1 and authorities[0] is not None:
-        findings.append(judged("the cluster's authority", authorities[0] - now, "renew it: `kubeadm certs renew`"))
+        findings.append(remaining("the cluster's authority", authorities[0] - now, "renew it: `kubeadm certs renew`"))
     end = token_end(credentials.authorization or "")
     if end is not None and end < now:
         findings.append(problem("your token has ended", "have a new one made"))
     return findings
 
 
-def judged(what: str, left: float, advice: str) -> Finding:
-    """`left`: seconds."""
+def remaining(what: str, left: float, advice: str) -> Finding:
+    """Whether the time left, in seconds, is enough."""
     if left <= 0:
         return problem(f"{what} ended {-left / DAY:.0f} days ago", advice)
     if left < VERY_SOON:
@@ -70,7 +71,7 @@ def token_end(authorization: str) -> float | None:
     if len(parts) != 3:
         return None
     try:
-        claims = orjson.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        claims = _any.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except (ValueError, binascii.Error):
         return None
     end = claims.get("exp") if isinstance(claims, dict) else None

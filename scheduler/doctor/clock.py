@@ -1,4 +1,4 @@
-"""Whether the clocks agree: tokens and certificates are judged by them, and Leases show them to people."""
+"""Whether the clocks agree: tokens and certificates depend on them, and Leases show them to people."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ NTP: Final = "see that the machine follows a time server (chrony, systemd-timesy
 
 
 async def of_this_machine(facts: Facts, _: Cluster) -> list[Finding]:
-    """This machine's clock, beside the API server's."""
+    """This machine's clock, compared with the API server's."""
     ahead = facts.server.ahead
     if ahead is None:
         return [unknown("the API server shows no time")]
@@ -23,7 +23,7 @@ async def of_this_machine(facts: Facts, _: Cluster) -> list[Finding]:
 
 
 async def of_the_leader(facts: Facts, _: Cluster) -> list[Finding]:
-    """The leader's clock: it writes its time into the Lease, and the API server writes its own beside it."""
+    """The leader's clock: it writes its time into the Lease, and the API server adds its own."""
     if not known(facts.config).election.leader_elect:
         return []
     lease = known(facts.lease)

@@ -1,4 +1,4 @@
-"""What the checks may ask a cluster: every answer is bounded in size, and no question waits for long."""
+"""The questions that checks may ask a cluster: every answer is bounded in size, and no question waits for long."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a configuration asks of a cluster: permissions, resources, a Lease. Of plugins that are not here, nothing."""
+"""The permissions, resources and Lease that a configuration needs, without those of plugins that are not here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

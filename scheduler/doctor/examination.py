@@ -87,7 +87,7 @@ async def _checked(topic: str, check: Check, facts: Facts, cluster: Cluster) -> 
 
 
 def _merged(findings: Sequence[Finding]) -> list[Finding]:
-    """What could not be checked for one reason is one line, at the place of the first."""
+    """Make one line of all that could not be checked for one reason, at the place of the first."""
     topics: dict[str, list[str]] = {}
     for each in findings:
         if each.level is Level.UNKNOWN:

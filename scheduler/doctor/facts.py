@@ -1,12 +1,11 @@
-"""What is read of an installation once, for all checks. A fact that cannot be read is the error that says why."""
+"""The facts about an installation, read once for all checks. A fact that cannot be read is the error that says why."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
-import orjson
-
+from scheduler.api.decoding import Decoder
 from scheduler.doctor.cluster import Cluster, NotThere
 from scheduler.doctor.configured import CONFIG_KEY, Configured, configured, of_file
 from scheduler.doctor.objects import ConfigMap, Deployment, Lease, Pod, Service
@@ -19,6 +18,8 @@ from scheduler.runtime.registry import Registry
 T = TypeVar("T")
 
 Outcome: TypeAlias = T | ClusterError
+
+_any: Final[Decoder[Any]] = Decoder(Any)
 
 NAME_LABEL: Final = "app.kubernetes.io/name"
 INSTANCE_LABEL: Final = "app.kubernetes.io/instance"
@@ -71,15 +72,19 @@ class Facts:
         return 0.0 if of is None else (self.server_now - of).total_seconds()
 
 
-async def collect(cluster: Cluster, namespace: str, name: str, plugins: Registry, now: Callable[[], float]) -> Facts:
-    """Raises ClusterError if the API server does not answer."""
+async def collect(
+    cluster: Cluster, namespace: str, name: str, plugins: Registry, given: Configured | None, now: Callable[[], float]
+) -> Facts:
+    """`given`: the configuration to take for the ConfigMap's. Raises ClusterError if the API server does not answer."""
     server = await cluster.server()
     base = f"/api/v1/namespaces/{namespace}"
     service = await _outcome(cluster.get(f"{base}/services/{name}", Service))
     deployment = await _outcome(cluster.get(f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}", Deployment))
     pods = await _outcome(_pods(cluster, base, service))
     running = await _outcome(_in_effect(cluster, plugins))
-    file = await _outcome(_file(cluster, f"{base}/configmaps/{name}", plugins))
+    file: Outcome[Configured | ConfigError] = given or await _outcome(
+        _file(cluster, f"{base}/configmaps/{name}", plugins)
+    )
     config: Outcome[Configured] = running
     if isinstance(running, ClusterError) and isinstance(file, Configured):
         config = file
@@ -115,7 +120,7 @@ async def _pods(cluster: Cluster, base: str, service: Outcome[Service]) -> tuple
 async def _in_effect(cluster: Cluster, plugins: Registry) -> Configured:
     body = await cluster.page("configz")
     try:
-        return configured(orjson.loads(body)["componentconfig"], plugins)
+        return configured(_any.decode(body)["componentconfig"], plugins)
     except (ValueError, KeyError, TypeError) as error:
         raise ClusterError("what answers for the scheduler shows no configuration") from error
     except ConfigError as error:

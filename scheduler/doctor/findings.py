@@ -1,4 +1,4 @@
-"""What a check has found: a line of the screen."""
+"""The result of a check: a line of the screen."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -24,7 +24,7 @@ class Finding:
     """With line breaks, what is to be copied."""
 
     topic: str = ""
-    """Set by whoever ran the check."""
+    """Set where the checks are run."""
 
 
 def ok(message: str) -> Finding:

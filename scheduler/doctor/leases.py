@@ -1,4 +1,4 @@
-"""Who works: the Lease, and others who may serve the same pods."""
+"""The Lease, which says who works, and others that may serve the same pods."""
 
 from typing import Final
 
@@ -65,11 +65,11 @@ async def others(facts: Facts, cluster: Cluster) -> list[Finding]:
     ours = {pod.metadata.label(INSTANCE_LABEL) for pod in known(facts.pods)} | {facts.name}
     rest = [each for each in found if each[1] and not (each[0] == facts.namespace and each[1] in ours)]
     for namespace, name in rest[:MAX_OTHERS]:
-        findings.append(await _beside(cluster, profiles, namespace, name))
+        findings.append(await _other(cluster, profiles, namespace, name))
     return findings or [ok(f"no other scheduler is known to serve {', '.join(sorted(profiles))}")]
 
 
-async def _beside(cluster: Cluster, profiles: set[str], namespace: str, name: str) -> Finding:
+async def _other(cluster: Cluster, profiles: set[str], namespace: str, name: str) -> Finding:
     other = f"another installation, {namespace}/{name},"
     try:
         config = await _profiles_of(cluster, namespace, name)

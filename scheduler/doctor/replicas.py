@@ -15,7 +15,7 @@ ARCHITECTURES: Final = ("amd64", "arm64")
 ARCH_LABEL: Final = "kubernetes.io/arch"
 
 WRONG_IMAGE: Final = ("exec format error", "no matching manifest", "no match for platform")
-"""What the kernel, and container runtimes, say of an image that is for another processor."""
+"""Words of the kernel, and of container runtimes, for an image that is for another processor."""
 
 
 async def pods(facts: Facts, _: Cluster) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""What the scheduler's account may do, and what the user may ask."""
+"""The permissions of the scheduler's account, and of the user who asks."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -67,18 +67,18 @@ async def of_the_replicas(facts: Facts, _: Cluster) -> list[Finding]:
 
 
 async def of_kube_scheduler(facts: Facts, cluster: Cluster) -> list[Finding]:
-    """Whether the kube-scheduler beside it decides by about the same rules."""
+    """Whether the kube-scheduler of the cluster decides by about the same rules."""
     emulated = known(facts.samples).build.get("git_version", "")
     pods = await cluster.list(STATIC_PODS, Pod, pages=1, labelSelector="component=kube-scheduler")
     images = {container.image for pod in pods.items for container in pod.spec.containers or ()}
     versions = sorted({image.rpartition(":")[2] for image in images if minor_of(image.rpartition(":")[2])})
     if not versions:
         return []
-    beside = f"kube-scheduler {', '.join(versions[:3])} runs beside it"
+    neighbour = f"kube-scheduler {', '.join(versions[:3])} runs beside it"
     if any(distance(each, emulated) > MAX_APART for each in versions):
         rules = emulated.partition("+")[0]
-        return [warning(f"{beside}, and Loadmaster decides by the rules of {rules}", "see docs/differences.md")]
-    return [ok(beside)]
+        return [warning(f"{neighbour}, and Loadmaster decides by the rules of {rules}", "see docs/differences.md")]
+    return [ok(neighbour)]
 
 
 def distance(one: str, other: str) -> int:

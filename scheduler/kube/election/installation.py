@@ -1,7 +1,7 @@
-"""Which installation holds the Lease: what a leader writes into an annotation of it, beside its identity.
+"""Which installation holds the Lease: what a leader writes into an annotation of it, next to its identity.
 
-The identity has the pod's name only, which does not tell two installations in different namespaces apart, nor an old
-version from a new one. Other leaders, also older ones of ours, leave the annotation as it is, so it has the identity.
+The identity has the pod's name only, by which nobody can distinguish two installations in different namespaces, nor an
+old version from a new one. Other leaders, also older ones of ours, keep the annotation as it is, so it has the identity.
 """
 
 import re
@@ -22,7 +22,7 @@ _POD: Final = re.compile(r"([a-z0-9][a-z0-9.-]*)-[a-z0-9]{4,10}-[a-z0-9]{5}", re
 
 
 class Leader(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Whoever holds the Lease."""
+    """The holder of the Lease."""
 
     identity: str = ""
     installation: str = ""

@@ -21,7 +21,7 @@ _MINOR: Final = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?!\d)", re.ASCII)
 
 
 class ApiServer(NamedTuple):
-    """What it says of itself."""
+    """Its own description."""
 
     version: str
     """As `v1.36.3`; empty if it does not say."""

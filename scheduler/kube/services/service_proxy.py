@@ -88,7 +88,7 @@ class RunningScheduler:
         return document
 
     async def page(self, path: str) -> bytes:
-        """What any replica answers to a GET of `path`, without a slash before it. Raises NotRunning, ClusterError."""
+        """The answer of any replica to a GET of `path`, without a slash before it. Raises NotRunning, ClusterError."""
         async with self.opened(path, accept="*/*") as response, asyncio.timeout(_SECONDS):
             body = await content_of(response)
             # A health page says with 500 what is not healthy.
@@ -170,7 +170,7 @@ class RunningScheduler:
         raise self._problem(status, body)
 
     def _problem(self, status: int, body: bytes) -> ClusterError:
-        """What an answer means that is not what was asked for."""
+        """The meaning of an answer that is not what was asked for."""
         message = _document(body).get("message")
         said = message[:_LONGEST] if isinstance(message, str) else ""
         where = self.where

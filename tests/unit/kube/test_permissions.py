@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.framework.resources import PODS, parse_resource
@@ -97,7 +98,16 @@ def test_what_is_missing_has_a_line_per_resource(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError) as raised:
         run(scenario())
-    assert raised.value.problems[0] == "may not list, watch nodes (core)"
+    head, *rules = raised.value.problems[: -len(PERMISSIONS) - 1]
+    assert head == "these rules are missing:"
+    granted = {
+        (group, resource): set(rule["verbs"])
+        for rule in yaml.safe_load("\n".join(rules))
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    assert granted == {(each.group, each.resource): set(each.verbs) for each in PERMISSIONS}
+    assert "may not list, watch nodes (core)" in raised.value.problems
     assert "may not create pods/binding (core)" in raised.value.problems
     assert "may not create, patch events (events.k8s.io)" in raised.value.problems
 
@@ -115,7 +125,8 @@ def test_what_an_account_without_any_permission_lacks_fits_into_a_termination_me
     assert f"may not create {leases}" in raised.value.problems
     assert f"may not get, list, update, watch {leases} named loadmaster" in raised.value.problems
     assert raised.value.problems[-2].endswith("--leader-elect=false")
-    assert len("\n".join(raised.value.problems).encode()) < 2048 - 100  # the source may have a longer name
+    denials = raised.value.problems[[line[:7] for line in raised.value.problems].index("may not") :]
+    assert len("\n".join(denials).encode()) < 2048 - 100  # the source may have a longer name
     assert raised.value.problems[-1].endswith(HOW_TO_GRANT)
 
 
