@@ -17,7 +17,7 @@ from scheduler.cycle.engine import Engine
 from scheduler.cycle.profiles import Resources
 from scheduler.framework.awaited import first_of
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.http.client import Client
+from scheduler.kube.http.client import BadStatus, Client
 from scheduler.kube.http.outages import is_outage
 from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.identity.credentials import load_credentials
@@ -29,6 +29,8 @@ from scheduler.kube.informers.raw_nodes import keep_raw
 from scheduler.kube.informers.relister import Relister
 from scheduler.kube.informers.watch import Watch
 from scheduler.kube.permissions import Permission, check_permissions
+from scheduler.kube.services.api_server import ask_api_server
+from scheduler.kube.versions import version_problem
 from scheduler.process import allocator
 from scheduler.process.metrics import Metrics
 from scheduler.process.stop_signals import StopSignals
@@ -139,8 +141,12 @@ class Informers:
 
     async def _check(self, permissions: Sequence[Permission]) -> None:
         """Wait for an API server that answers. Raises ConfigError if it says that permissions are missing."""
+        is_known = False
         for wait in START_RETRIES:
             try:
+                if not is_known:
+                    await self._look_at_api_server()
+                    is_known = True
                 await check_permissions(self._cluster.client, permissions)
                 return
             except ClusterError as error:
@@ -149,6 +155,26 @@ class Informers:
                 if is_outage(error):
                     self._cluster.deadlines.excuse()
             await asyncio.sleep(wait)
+
+    async def _look_at_api_server(self) -> None:
+        """Log and show a version that we are not tested with; what is not served is found by each watch.
+
+        Raises ClusterError if there is no answer.
+        """
+        try:
+            version = (await ask_api_server(self._cluster.client)).version
+        except BadStatus:  # a cluster may keep it to itself
+            version = ""
+        problem = version_problem(version) if version else ""
+        if problem:
+            _logger.warning(problem)
+        samples = (((version, "false" if problem else "true"), 1.0),) if version else ()
+        self._cluster.metrics.watch_gauge(
+            "loadmaster_api_server_info",
+            "The version of the API server at the start, and whether Loadmaster is tested with it.",
+            ("version", "supported"),
+            lambda: samples,
+        )
 
 
 def settle_memory() -> None:

@@ -82,9 +82,11 @@ async def collect(
     deployment = await _outcome(cluster.get(f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}", Deployment))
     pods = await _outcome(_pods(cluster, base, service))
     running = await _outcome(_in_effect(cluster, plugins))
-    file: Outcome[Configured | ConfigError] = given or await _outcome(
-        _file(cluster, f"{base}/configmaps/{name}", plugins)
-    )
+    file: Outcome[Configured | ConfigError]
+    if given is None:
+        file = await _outcome(_file(cluster, f"{base}/configmaps/{name}", plugins))
+    else:
+        file = given
     config: Outcome[Configured] = running
     if isinstance(running, ClusterError) and isinstance(file, Configured):
         config = file

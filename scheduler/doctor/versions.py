@@ -9,10 +9,7 @@ from scheduler.doctor.cluster import Cluster, NotThere
 from scheduler.doctor.facts import Facts, known
 from scheduler.doctor.findings import Finding, ok, problem, warning
 from scheduler.doctor.objects import Pod
-from scheduler.kube.services.api_server import minor_of, version_problem
-
-MAX_APART: Final = 1
-"""Minor versions between two parts that are run together."""
+from scheduler.kube.versions import MAX_APART, distance, minor_of, version_problem
 
 OURS: Final = re.compile(r"\+loadmaster\.([0-9A-Za-z.+-]{1,40})$", re.ASCII)
 """In the version that `kubernetes_build_info` shows."""
@@ -79,11 +76,3 @@ async def of_kube_scheduler(facts: Facts, cluster: Cluster) -> list[Finding]:
         rules = emulated.partition("+")[0]
         return [warning(f"{neighbour}, and Loadmaster decides by the rules of {rules}", "see docs/differences.md")]
     return [ok(neighbour)]
-
-
-def distance(one: str, other: str) -> int:
-    """Minor versions between two; of another major version, many; 0 if one cannot be read."""
-    first, second = minor_of(one), minor_of(other)
-    if first is None or second is None:
-        return 0
-    return abs(first[1] - second[1]) + 100 * abs(first[0] - second[0])

@@ -24,6 +24,7 @@ from kubernetes.aio.leaderelection.electionconfig import Config
 from kubernetes.aio.leaderelection.leaderelection import LeaderElection as LibraryElection
 
 from scheduler.config.types import JITTER_FACTOR, LeaderElection
+from scheduler.kube.election.installation import strangers
 from scheduler.kube.election.leadership import Leadership
 from scheduler.kube.election.lease_events import LeaseEvents
 from scheduler.kube.election.lease_lock import LeaseLock
@@ -143,6 +144,8 @@ class Elector(LibraryElection):
         if holder != self._reported:
             self._reported = holder
             log.info("New leader elected", extra={"lock": self._lock.describe(), "identity": holder})
+            if problem := strangers(self._lock.leader, self._lock.ourselves):
+                log.warning(problem, extra={"lock": self._lock.describe()})
 
     async def _started(self) -> None:
         log.info("Successfully acquired lease", extra={"lock": self._lock.describe()})

@@ -1,7 +1,7 @@
 """Which installation holds the Lease: what a leader writes into an annotation of it, next to its identity.
 
 The identity has the pod's name only, by which nobody can distinguish two installations in different namespaces, nor an
-old version from a new one. Other leaders, also older ones of ours, keep the annotation as it is, so it has the identity.
+old version from a new one. Other leaders, also older ones of ours, keep the annotation, so it has the identity, too.
 """
 
 import re
@@ -14,6 +14,7 @@ import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.kube.identity.identity import SERVICE_ACCOUNT
+from scheduler.kube.versions import MAX_APART, distance
 
 ANNOTATION: Final = "loadmaster/leader"
 
@@ -45,6 +46,28 @@ def ourselves(identity: str, directory: Path = SERVICE_ACCOUNT) -> Leader:
         return leader
     deployment = deployment_of(leader.host)
     return msgspec.structs.replace(leader, installation=f"{namespace}/{deployment}") if deployment else leader
+
+
+def annotations_of(leader: Leader) -> dict[str, str]:
+    """The annotations of a Lease that this one holds."""
+    return {ANNOTATION: msgspec.json.encode(leader).decode()}
+
+
+def strangers(leader: Leader, us: Leader) -> str:
+    """Say why the holder of the Lease should not be together with us; empty if nothing is wrong."""
+    theirs = leader.installation or deployment_of(leader.host)
+    ours = us.installation if leader.installation else deployment_of(us.host)
+    if theirs and ours and theirs != ours:
+        return (
+            f"the Lease is held by {leader.host} of {theirs}, another installation than this one, {ours}: only one of "
+            "the two works; give each a Lease of its own, leaderElection.resourceName"
+        )
+    if distance(leader.version, us.version) > MAX_APART:
+        return (
+            f"the Lease is held by {leader.host} of version {leader.version}, more than one minor version from "
+            f"this one, {us.version}: that is not tested; upgrade one minor version after the other"
+        )
+    return ""
 
 
 def leader_of(identity: str, annotations: Mapping[str, object]) -> Leader:

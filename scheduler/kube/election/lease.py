@@ -7,8 +7,10 @@ for that.
 Rule: client-go's tools/leaderelection/resourcelock/leaselock.go at v0.36.3.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final, Self
 
 import orjson
@@ -87,16 +89,25 @@ class Lease:
         """Equal while nobody renewed it or changed who holds it; labels and the like do not matter."""
         return self.uid, self.spec
 
-    def with_spec(self, **changes: object) -> bytes:
-        """The body of an update of this version: the API server refuses it if there is a newer one."""
+    @property
+    def annotations(self) -> dict[str, Any]:
+        return _mapping(self.metadata.get("annotations"))
+
+    def with_spec(self, annotations: Mapping[str, str] = MappingProxyType({}), **changes: object) -> bytes:
+        """The body of an update of this version: the API server refuses it if there is a newer one.
+
+        `annotations` are added to those that it has.
+        """
         # Without managedFields the API server keeps those that it has.
         metadata = {key: value for key, value in self.metadata.items() if key != "managedFields"}
+        if annotations:
+            metadata["annotations"] = {**self.annotations, **annotations}
         return orjson.dumps({**self.body, "metadata": metadata, "spec": {**self.spec, **changes}})
 
 
-def new_lease(name: str, namespace: str, **spec: object) -> bytes:
+def new_lease(name: str, namespace: str, annotations: Mapping[str, str], **spec: object) -> bytes:
     """The body of a creation."""
-    metadata = {"name": name, "namespace": namespace}
+    metadata = {"name": name, "namespace": namespace, "annotations": annotations}
     return orjson.dumps({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec})
 
 

@@ -30,6 +30,7 @@ from kubernetes.aio.leaderelection.resourcelock.baselock import BaseLock
 
 from scheduler.api.versions import is_newer
 from scheduler.config.types import LeaderElection
+from scheduler.kube.election.installation import Leader, annotations_of, leader_of, ourselves
 from scheduler.kube.election.leadership import Leadership, boot_time
 from scheduler.kube.election.lease import RELEASED_SECONDS, Lease, micro_time, new_lease
 from scheduler.kube.http.client import Client
@@ -87,6 +88,8 @@ class LeaseLock(BaseLock):
         """The duration of the last term that somebody had."""
         self._acquired_at = ""
         self._transitions = 0
+        self.ourselves = ourselves(identity)
+        self._annotations = annotations_of(self.ourselves)
 
     # --- what the library calls ---
 
@@ -110,7 +113,7 @@ class LeaseLock(BaseLock):
             return False
         sent_at = self._now()
         self._claimed = ""
-        body = new_lease(self.name, self.namespace, **self._our_spec(self._transitions))
+        body = new_lease(self.name, self.namespace, self._annotations, **self._our_spec(self._transitions))
         return self._written(await self._client.attempt(self._post, self._path, body), sent_at)
 
     async def update(self, name: str, namespace: str, updated_record: LeaderElectionRecord) -> bool:
@@ -122,7 +125,8 @@ class LeaseLock(BaseLock):
         took_over = lease.holder != self.identity and not self._leadership.is_held()
         self._claimed = lease.version
         spec = self._our_spec(lease.transitions + 1 if took_over else lease.transitions)
-        return self._written(await self._client.attempt(self._put, self._of_lease, lease.with_spec(**spec)), sent_at)
+        body = lease.with_spec(self._annotations, **spec)
+        return self._written(await self._client.attempt(self._put, self._of_lease, body), sent_at)
 
     # --- what the watch and the elector call ---
 
@@ -142,6 +146,11 @@ class LeaseLock(BaseLock):
     def holder(self) -> str:
         """The holder's identity, as far as we know; empty if nobody holds it."""
         return "" if self._lease is None else self._lease.holder
+
+    @property
+    def leader(self) -> Leader:
+        """The holder, as far as we know it."""
+        return leader_of(self.holder, {} if self._lease is None else self._lease.annotations)
 
     def seconds_to_wait(self) -> float:
         """How long the Lease cannot be taken if nothing happens to it; 0 if it can, or is not known."""
