@@ -8,6 +8,7 @@ with ControlPlane(Settings(controller_manager=True, kwok=True)) as cp:
 """
 
 import http.client
+import os
 import signal
 import ssl
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.credentials import Credentials
 from tests.controlplane.flags import Settings
 from tests.controlplane.processes import Component, ProcessError, Program
+from tests.controlplane.versions import emulating
 
 UNLIMITED_QPS: Final = 5000.0
 """What scheduler_perf gives its client: no limit in practice. kube-scheduler's default is 50, with a burst of 100."""
@@ -119,7 +121,7 @@ class ControlPlane(Cluster):
         self._server_starts = sum(component.starts for component in servers)
 
     def _start(self) -> None:
-        settings = self.settings
+        settings = emulating(self.settings, os.environ)
         names = ["etcd", "kube-apiserver", "kubectl"]
         names += ["kube-controller-manager"] if settings.controller_manager else []
         names += ["kwok"] if settings.kwok else []

@@ -2,11 +2,16 @@
 
 Each has a go.mod, which names the patch release: `k8s/go.mod` for our own version, `k8s/1.34/go.mod` and so on for the
 others. `LOADMASTER_KUBERNETES=1.34` chooses another one than our own.
+
+A version can also be emulated, without a build of its own: with `LOADMASTER_EMULATED=1.34` API server and controllers
+are told to serve and do what 1.34 did, feature gates included. Kubernetes offers that for three minor versions back.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
+from tests.controlplane.flags import Settings
 from tests.controlplane.toolchain import BuildError
 
 OWN: Final = "1.36"
@@ -15,7 +20,11 @@ OWN: Final = "1.36"
 VERSIONS: Final = ("1.34", "1.35", OWN, "1.37")
 """The workflows, the chart's documentation and docs/versions.md name the same ones."""
 
+EMULATED: Final = ("1.33", "1.34", "1.35")
+"""Those that our own version emulates."""
+
 VARIABLE: Final = "LOADMASTER_KUBERNETES"
+EMULATION: Final = "LOADMASTER_EMULATED"
 
 
 def chosen(environment: Mapping[str, str]) -> str:
@@ -24,3 +33,16 @@ def chosen(environment: Mapping[str, str]) -> str:
     if version not in VERSIONS:
         raise BuildError(f"{VARIABLE}={version} is none of: {', '.join(VERSIONS)}")
     return version
+
+
+def emulating(settings: Settings, environment: Mapping[str, str]) -> Settings:
+    """The settings with the version that `LOADMASTER_EMULATED` in `environment` names."""
+    version = environment.get(EMULATION)
+    if not version:
+        return settings
+    flag = f"--emulated-version={version}"
+    return replace(
+        settings,
+        apiserver_flags=(flag, *settings.apiserver_flags),
+        controller_manager_flags=(flag, *settings.controller_manager_flags),
+    )

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.controlplane.build import KUBERNETES, in_version
-from tests.controlplane.versions import VARIABLE, VERSIONS
+from tests.controlplane.versions import VERSIONS
 from tests.skew.capabilities import CLUSTER, files
 from tests.skew.page import PAGE, table, with_table
 from tests.skew.results import Result, read
+from tests.skew.targets import TARGETS, Target
 
 ROOT: Final = Path(__file__).parents[2]
 OUT: Final = ROOT / "build" / "skew"
@@ -30,8 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run. Returns 0 if all that applies passes on each version, 1 if not, 2 if a control plane cannot be built."""
     options = parsed(argv)
     OUT.mkdir(parents=True, exist_ok=True)
-    codes = [run(version, options) for version in options.versions] if not options.no_run else []
-    results = {patch_of(version): found for version in VERSIONS if (found := result_of(version))}
+    codes = [run(TARGETS[name], options) for name in options.versions]
+    results = {target.title: found for target in TARGETS.values() if (found := result_of(target))}
     text = table(results)
     print(f"\n{text}")
     if options.write:
@@ -40,41 +40,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     return max(codes, default=0)
 
 
-def run(version: str, options: argparse.Namespace) -> int:
-    """Build the version's control plane if need be, and run the tests on it."""
-    environment = {name: value for name, value in os.environ.items() if name != "KUBEBUILDER_ASSETS"}
-    environment |= {VARIABLE: version, "LOADMASTER_CLUSTER": "built"}
+def run(target: Target, options: argparse.Namespace) -> int:
+    """Build the control plane if need be, and run the tests on it."""
+    environment = target.environment(os.environ)
     started = time.monotonic()
     for part in PARTS:
-        xml_of(version, part).unlink(missing_ok=True)
+        xml_of(target, part).unlink(missing_ok=True)
     built = subprocess.run([sys.executable, "-m", "tests.controlplane", "build"], env=environment, check=False)
     if built.returncode:
         return 2
     chosen = [CLUSTER] if options.all else files()
     codes = []
     for part in PARTS:
-        spread = [f"--numprocesses={options.workers}", "--dist=loadfile"] if part == "not alone" else []
-        print(f"\nKubernetes {patch_of(version)}: tests that are {part}", flush=True)
+        several = part == "not alone" and options.workers > 1
+        spread = [f"--numprocesses={options.workers}", "--dist=loadfile"] if several else []
+        print(f"\nKubernetes {target.title}: tests that are {part}", flush=True)
         command = [sys.executable, "-m", "pytest", *map(str, chosen), "-q", "-m", part, *spread]
-        tests = subprocess.run([*command, f"--junit-xml={xml_of(version, part)}"], env=environment, check=False)
+        tests = subprocess.run([*command, f"--junit-xml={xml_of(target, part)}"], env=environment, check=False)
         codes.append(0 if tests.returncode == NO_TESTS else min(tests.returncode, 1))
     said = "FAILED" if any(codes) else "passed"
-    print(f"Kubernetes {patch_of(version)}: {said} after {time.monotonic() - started:.0f} s", flush=True)
+    print(f"Kubernetes {target.title}: {said} after {time.monotonic() - started:.0f} s", flush=True)
     return max(codes)
 
 
-def xml_of(version: str, part: str) -> Path:
-    return OUT / f"{version}-{part.replace(' ', '-')}.xml"
+def xml_of(target: Target, part: str) -> Path:
+    return OUT / f"{target.name}-{part.replace(' ', '-')}.xml"
 
 
-def result_of(version: str) -> dict[str, Result]:
-    """Of the last run on this version; empty if there was none."""
-    return read(xml_of(version, part) for part in PARTS)
-
-
-def patch_of(version: str) -> str:
-    """Such as 1.34.4."""
-    return in_version(KUBERNETES, version).version.removeprefix("v")
+def result_of(target: Target) -> dict[str, Result]:
+    """Of the last run on it; empty if there was none."""
+    return read(xml_of(target, part) for part in PARTS)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -82,20 +77,23 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         prog="python -m tests.skew", description="The cluster tests on API servers of several versions of Kubernetes."
     )
-    result.add_argument("versions", nargs="*", metavar="VERSION", help=f"of {', '.join(VERSIONS)} (default: all)")
+    given = f"of {', '.join(TARGETS)} (default: {', '.join(VERSIONS)}; none: the table of the runs before)"
+    result.add_argument("versions", nargs="*", metavar="VERSION", help=given)
     result.add_argument("--all", action="store_true", help="all cluster tests: 9 minutes for each version")
     result.add_argument("--workers", type=int, default=3, help="tests at the same time (default: %(default)s)")
     result.add_argument("--write", action="store_true", help=f"write the table into docs/{PAGE.name}")
-    result.add_argument("--no-run", action="store_true", help="only the table of the runs before")
     return result
 
 
 def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     """The options, checked."""
     options = parser().parse_args(argv)
-    unknown = [version for version in options.versions if version not in VERSIONS]
+    if options.versions == ["none"]:
+        options.versions = []
+        return options
+    unknown = [name for name in options.versions if name not in TARGETS]
     if unknown:
-        parser().error(f"{', '.join(unknown)}: the versions are {', '.join(VERSIONS)}")
+        parser().error(f"{', '.join(unknown)}: the versions are {', '.join(TARGETS)}")
     options.versions = options.versions or list(VERSIONS)
     return options
 
