@@ -1,11 +1,14 @@
 import re
+from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.controlplane.build import KUBEADM, KUBELET, KUBERNETES, MODULES, in_version
 from tests.controlplane.toolchain import REQUIRED, BuildError
 from tests.controlplane.versions import OWN, VERSIONS, chosen
 
+ROOT = Path(__file__).parents[3]
 FURTHER = [version for version in VERSIONS if version != OWN]
 
 
@@ -61,3 +64,9 @@ def test_every_go_mod_belongs_to_a_version() -> None:
     found = {path.parent.name for path in KUBERNETES.directory.glob("*/go.mod")}
 
     assert found == set(FURTHER)
+
+
+def test_the_chart_accepts_these_versions_and_no_older_one() -> None:
+    chart = yaml.safe_load((ROOT / "charts" / "loadmaster" / "Chart.yaml").read_text())
+
+    assert chart["kubeVersion"] == f">={VERSIONS[0]}.0-0"
