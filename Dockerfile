@@ -84,6 +84,7 @@ LABEL org.opencontainers.image.title="Loadmaster" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.source="https://github.com/loadmaster/loadmaster" \
       org.opencontainers.image.base.name="${BASE}"
 USER 65532:65532
 # HOME, as libraries ask for it when they are imported and some runtimes set none.

@@ -7,6 +7,7 @@ a file that was never committed gets into them, and with modes that do not depen
 import gzip
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,9 @@ DIST: Final = ROOT / "dist"
 PACKAGES: Final = ("scheduler", "plugins")
 FILES: Final = ("pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE", *PACKAGES)
 """What the build reads."""
+
+HOME: Final = "https://github.com/loadmaster/loadmaster"
+_RELATIVE: Final = re.compile(r"(!?)(\[[^\]]*\])\((?!https?:|#)([^)\s]+)\)")
 
 
 class ReleaseError(Exception):
@@ -58,6 +62,15 @@ def _copy_tracked(target: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, path)
         path.chmod(0o644)
+    readme = target / "README.md"
+    readme.write_text(_with_addresses(readme.read_text()))
+
+
+def _with_addresses(readme: str) -> str:
+    """The README as package indexes show it, which have none of the files that it links to."""
+    return _RELATIVE.sub(
+        lambda link: f"{link[1]}{link[2]}({HOME}/{'raw' if link[1] else 'blob'}/v{version()}/{link[3]})", readme
+    )
 
 
 def _git(*arguments: str) -> str:

@@ -17,14 +17,13 @@ from typing import Any, Final
 
 import yaml
 
-from tests.release.dist import ROOT, ReleaseError, build, give_one_date, version
+from tests.release.dist import HOME, ROOT, ReleaseError, build, give_one_date, version
 
 PYINSTALLER: Final = "pyinstaller==6.22.3"
 PROGRAM: Final = "kubectl-loadmaster"
 SYSTEMS: Final = ("darwin-arm64", "linux-amd64", "linux-arm64")
 """Those that all libraries have wheels for. cryptography has none any more for Macs with Intel processors."""
 
-HOME: Final = "https://github.com/loadmaster/loadmaster"
 _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 

@@ -28,14 +28,13 @@ from packaging.utils import canonicalize_name
 
 from tests.image.locks import hashes
 from tests.image.locks import version as version_of
-from tests.release.dist import ROOT, ReleaseError, version
+from tests.release.dist import HOME, ROOT, ReleaseError, version
 
 LOCK: Final = ROOT / "requirements.lock"
 REPOSITORY: Final = "ghcr.io/loadmaster/loadmaster"
 """Where the released image is."""
 
-_HOME: Final = "https://github.com/loadmaster/loadmaster"
-_NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, _HOME)
+_NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, HOME)
 
 
 def of_wheel(out: Path, epoch: int) -> Path:
@@ -86,7 +85,7 @@ def _ours(kind: ComponentType, purl: PackageURL) -> Component:
         bom_ref="loadmaster-itself",
         purl=purl,
         licenses=[LicenseFactory().make_from_string("Apache-2.0")],
-        external_references=[ExternalReference(type=ExternalReferenceType.VCS, url=XsUri(_HOME))],
+        external_references=[ExternalReference(type=ExternalReferenceType.VCS, url=XsUri(HOME))],
     )
 
 

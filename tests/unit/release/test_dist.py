@@ -1,6 +1,7 @@
 """Wheel and sdist, as users install them: into an environment that has the libraries and nothing of this project."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -121,6 +122,15 @@ def test_the_metadata_says_licence_addresses_and_versions_of_python(wheel: Path)
     assert {"Homepage", "Documentation", "Changelog", "Issues", "Security"} <= urls.keys()
     assert [line.rpartition(" ")[2] for line in pythons] == ["Only", "3.11", "3.12", "3.13", "3.14"]
     assert metadata["Description-Content-Type"] == "text/markdown"
+
+
+def test_links_of_the_readme_lead_somewhere_on_a_package_index_too(wheel: Path) -> None:
+    with ZipFile(wheel) as file:
+        (name,) = (name for name in file.namelist() if name.endswith("/METADATA"))
+        links = re.findall(r"\]\(([^)\s]+)\)", file.read(name).decode())
+
+    assert f"{dist.HOME}/blob/v{dist.version()}/docs/plugins.md" in links
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
 
 
 @pytest.mark.parametrize("command", ["loadmaster", "kubectl-loadmaster"])
