@@ -1,8 +1,9 @@
 """Small systems of Debian's packages, for images where none can be pulled: tar files by mmdebstrap, as root."""
 
+import hashlib
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +28,15 @@ def make_system(target: Path, packages: Iterable[str], variant: str, *options: s
     command = ["mmdebstrap", "--quiet", f"--variant={variant}", "--mode=root", include, *left_out, *options]
     run([*command, SUITE, str(partial), mirror])
     partial.rename(target)
+
+
+def kept_system(directory: Path, name: str, packages: Sequence[str], variant: str) -> Path:
+    """The same, kept in `directory` for the next time."""
+    digest = hashlib.sha256(" ".join((SUITE, variant, *packages)).encode()).hexdigest()
+    target = directory / f"{name}-{digest[:12]}.tar"
+    if not target.exists():
+        make_system(target, packages, variant)
+    return target
 
 
 def run(command: list[str], env: Mapping[str, str] | None = None, cwd: Path | None = None) -> str:

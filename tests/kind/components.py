@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.controlplane.build import COREDNS, LOCAL_PATH, build
-from tests.image.debian import make_system, run
+from tests.image.debian import kept_system, run
 from tests.image.pause import compile_pause
 from tests.kind.archive import Image
 from tests.kind.kubernetes import Kubernetes
@@ -31,9 +31,7 @@ KINDNET_SCRIPT: Final = Path(__file__).parent / "node" / "kindnet.sh"
 def images(kubernetes: Kubernetes, work: Path) -> list[Image]:
     """All images of a node, under the names that kubeadm and kind's manifests use. Raises ImageError and BuildError."""
     names = expected(run([str(kubernetes.binary("kubeadm")), *LIST, f"--kubernetes-version={kubernetes.version}"]))
-    network = work / "network.tar"
-    if not network.exists():
-        make_system(network, NETWORK_PACKAGES, "extract")
+    network = kept_system(work, "network", NETWORK_PACKAGES, "extract")
     filters = {f"/usr/sbin/{name}": "xtables-nft-multi" for name in packet_filters()}
     shell = {f"/bin/{name}": "busybox" for name in ("sh", "cat", "ip", "mkdir", "mv", "rm", "seq", "sleep")}
     proxy = {"/usr/local/bin/kube-proxy": kubernetes.binary("kube-proxy")}

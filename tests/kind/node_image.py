@@ -14,7 +14,7 @@ from typing import Final
 
 from tests.controlplane.build import CNI_PLUGINS, CONTAINERD, COREDNS, CRICTL, KIND, LOCAL_PATH, build, cache_directory
 from tests.controlplane.toolchain import find_go
-from tests.image.debian import SUITE, ImageError, make_system, run
+from tests.image.debian import ImageError, kept_system, run
 from tests.kind import archive, components
 from tests.kind.engine import UNREACHABLE, Engine, EngineError
 from tests.kind.kubernetes import Kubernetes
@@ -27,7 +27,13 @@ PACKAGES: Final = (
 )
 """Those of kind's base image, and runc; without network storage."""
 HERE: Final = Path(__file__).parent
-RECIPE: Final = (HERE / "node" / "Dockerfile", components.KINDNET_SCRIPT, Path(components.__file__), Path(__file__))
+RECIPE: Final = (
+    HERE / "node" / "Dockerfile",
+    components.KINDNET_SCRIPT,
+    Path(components.__file__),
+    Path(archive.__file__),
+    Path(__file__),
+)
 BUILD_SECONDS: Final = 900
 
 
@@ -67,10 +73,7 @@ def make(engine: Engine, kubernetes: Kubernetes, image: str) -> None:
     work = cache / "node"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    system = cache / f"system-{digest_of('.'.join((SUITE, *PACKAGES)).encode())}.tar"
-    if not system.exists():
-        make_system(system, PACKAGES, "minbase")
-    os.link(system, work / "system.tar")
+    os.link(kept_system(cache, "system", PACKAGES, "minbase"), work / "system.tar")
     shutil.copy(HERE / "node" / "Dockerfile", work)
     lay_out(work / "files", kubernetes)
     archive.write(work / "images.tar", components.images(kubernetes, cache), work)
@@ -113,12 +116,7 @@ def kind_source() -> Path:
 def fingerprint(kubernetes: Kubernetes) -> str:
     """Of all that the image depends on: it is made anew when one of that changes."""
     modules = (*kubernetes.modules, KIND, CONTAINERD, CRICTL, CNI_PLUGINS, COREDNS, LOCAL_PATH)
-    files = [module.directory / "go.sum" for module in modules]
-    return digest_of(*(path.read_bytes() for path in (*files, *RECIPE)))
-
-
-def digest_of(*contents: bytes) -> str:
     digest = hashlib.sha256()
-    for each in contents:
-        digest.update(hashlib.sha256(each).digest())
+    for path in (*(module.directory / "go.sum" for module in modules), *RECIPE):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:12]
