@@ -42,7 +42,10 @@ def kept_system(directory: Path, name: str, packages: Sequence[str], variant: st
 def run(command: list[str], env: Mapping[str, str] | None = None, cwd: Path | None = None) -> str:
     """Run a command and return what it prints. Raises ImageError with the end of what it said."""
     environment = os.environ | dict(env or {})
-    result = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd, check=False)
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd, check=False)
+    except FileNotFoundError:
+        raise ImageError(f"There is no {command[0]} here; Debian's packages have it.") from None
     if result.returncode != 0:
         said = "\n".join((result.stdout + result.stderr).splitlines()[-20:])
         raise ImageError(f"{' '.join(command[:6])} … failed with code {result.returncode}:\n{said}")

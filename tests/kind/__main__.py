@@ -40,6 +40,8 @@ def main(argv: list[str] | None = None) -> int:
                 return requirements.install()
     except ERRORS as error:
         print(error, file=sys.stderr)
+        if isinstance(error, ImageError):
+            print("`sudo make kind-deps` installs what makes images where none can be pulled.", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
