@@ -3,9 +3,8 @@
 from typing import Any
 
 from tests.chart import CHART, Helm
-from tests.controlplane import Client
+from tests.controlplane import Client, Cluster
 from tests.node.scheduler import Scheduler
-from tests.realnode.node import RealNode
 
 WAIT = ("--wait", "--timeout=55s")
 
@@ -13,10 +12,10 @@ WAIT = ("--wait", "--timeout=55s")
 class Release:
     """A release in a namespace of its own, which has the same name."""
 
-    def __init__(self, node: RealNode, api: Client, name: str) -> None:
+    def __init__(self, cluster: Cluster, api: Client, name: str) -> None:
         self.name = name
-        self.scheduler = Scheduler(node, api, name, name)
-        self._helm = Helm(node.directory / "helm", node.kubeconfig())
+        self.scheduler = Scheduler(cluster, api, name, name)
+        self._helm = Helm(cluster.directory / "helm", cluster.kubeconfig())
 
     def install(self, **values: Any) -> None:
         """Install the chart; do not wait."""
@@ -44,12 +43,12 @@ class Release:
 
 
 def install(
-    node: RealNode, api: Client, name: str, values: dict[str, Any], labels: dict[str, str] | None = None
+    cluster: Cluster, api: Client, name: str, values: dict[str, Any], labels: dict[str, str] | None = None
 ) -> Release:
     """Make a namespace with these labels and install the chart in it, both called `name`."""
-    node.create_namespace(name)
+    cluster.create_namespace(name)
     for key, value in (labels or {}).items():
-        node.kubectl("label", "namespace", name, f"{key}={value}")
-    release = Release(node, api, name)
+        cluster.kubectl("label", "namespace", name, f"{key}={value}")
+    release = Release(cluster, api, name)
     release.install(**values)
     return release

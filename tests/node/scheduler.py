@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.cluster.loadmaster import MANIFEST, http_get, metrics_token, sum_of
 from tests.cluster.replicas import LEASE
-from tests.controlplane import ApiError, Client, wait_until
+from tests.controlplane import ApiError, Client, Cluster, wait_until
 from tests.controlplane.client import Object
 from tests.realnode.node import RealNode
 
@@ -22,10 +22,12 @@ PROGRAM = "/opt/loadmaster/bin/loadmaster run"
 class Scheduler:
     """One Deployment of Loadmaster: what is asked of it is asked of the replica that leads."""
 
-    def __init__(self, node: RealNode, api: Client, namespace: str, name: str = "loadmaster") -> None:
+    def __init__(self, cluster: Cluster, api: Client, namespace: str, name: str = "loadmaster") -> None:
         self.namespace = namespace
         self.name = name
-        self._node = node
+        self.lease = name
+        """The name of the Lease by which its replicas elect."""
+        self._cluster = cluster
         self._api = api
 
     @property
@@ -49,7 +51,7 @@ class Scheduler:
     def holder(self) -> str:
         """What the Lease says who leads: a pod's name, `_` and more. Empty if nobody does."""
         try:
-            lease = self._api.get(LEASE, self.name, self.namespace)
+            lease = self._api.get(LEASE, self.lease, self.namespace)
         except ApiError:
             return ""
         return str(lease["spec"].get("holderIdentity", ""))
@@ -109,19 +111,12 @@ class Scheduler:
     @cached_property
     def token(self) -> str:
         """Of somebody who may see its metrics."""
-        return metrics_token(self._node)
-
-    @property
-    def pid(self) -> int:
-        """The process, as the namespace of the tests numbers it."""
-        uid = self.pod["metadata"]["uid"]
-        (pid,) = (pid for pid in self._node.pids(PROGRAM) if uid in Path(f"/proc/{pid}/cgroup").read_text())
-        return pid
+        return metrics_token(self._cluster)
 
     def delete(self) -> None:
         """Delete what deploy/loadmaster.yaml made; return when it is gone."""
         self.stop()
-        self._node.kubectl("delete", "-f", str(MANIFEST), "--wait", "--timeout=60s", timeout=90)
+        self._cluster.kubectl("delete", "-f", str(MANIFEST), "--wait", "--timeout=60s", timeout=90)
 
     def stop(self) -> None:
         """End all its replicas; return when they are gone.
@@ -134,7 +129,7 @@ class Scheduler:
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """kubectl in its namespace."""
-        return self._node.kubectl(f"--namespace={self.namespace}", *arguments, stdin=stdin)
+        return self._cluster.kubectl(f"--namespace={self.namespace}", *arguments, stdin=stdin)
 
 
 def container_of(pod: Object) -> Object:
@@ -145,6 +140,13 @@ def container_of(pod: Object) -> Object:
 
 def is_ready(pod: Object) -> bool:
     return container_of(pod).get("ready", False) is True
+
+
+def pid_of(scheduler: Scheduler, node: RealNode) -> int:
+    """The process of its pod, as the namespace of the tests numbers it."""
+    uid = scheduler.pod["metadata"]["uid"]
+    (pid,) = (pid for pid in node.pids(PROGRAM) if uid in Path(f"/proc/{pid}/cgroup").read_text())
+    return pid
 
 
 def apply_manifest(node: RealNode) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.cluster.prometheus import a_prometheus, as_documented
 from tests.controlplane import Client, condition, wait_until
-from tests.node.scheduler import PORT, Scheduler, container_of, started_at
+from tests.node.scheduler import PORT, Scheduler, container_of, pid_of, started_at
 from tests.node.workloads import a_deployment, a_running_pod, a_slow_pod, running, wait_running
 from tests.realnode.node import NODE, RealNode
 
@@ -22,17 +22,17 @@ def status_of(pid: int) -> dict[str, str]:
     return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
-def test_it_becomes_ready_soon_and_without_a_warning(loadmaster: Scheduler) -> None:
+def test_it_becomes_ready_soon_and_without_a_warning(loadmaster: Scheduler, node: RealNode) -> None:
     ready = next(line for line in loadmaster.lines() if line["msg"] == "Ready")
-    seconds = datetime.fromisoformat(ready["ts"]).timestamp() - started_at(loadmaster.pid)
+    seconds = datetime.fromisoformat(ready["ts"]).timestamp() - started_at(pid_of(loadmaster, node))
 
     print(f"ready {seconds:.2f} s after the process was started")
     assert seconds < 5  # 1.5 on a machine without other work; this one runs a whole cluster
     assert [line for line in loadmaster.lines() if line["level"] in ("warning", "error", "critical")] == []
 
 
-def test_it_runs_as_nobody_and_may_do_nothing(loadmaster: Scheduler) -> None:
-    status = status_of(loadmaster.pid)
+def test_it_runs_as_nobody_and_may_do_nothing(loadmaster: Scheduler, node: RealNode) -> None:
+    status = status_of(pid_of(loadmaster, node))
 
     assert status["Uid"].split() == [str(NOBODY)] * 4
     assert status["Gid"].split() == [str(NOBODY)] * 4
@@ -40,8 +40,8 @@ def test_it_runs_as_nobody_and_may_do_nothing(loadmaster: Scheduler) -> None:
     assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1")
 
 
-def test_it_has_nowhere_to_write(loadmaster: Scheduler) -> None:
-    mounts = [line.split() for line in Path(f"/proc/{loadmaster.pid}/mountinfo").read_text().splitlines()]
+def test_it_has_nowhere_to_write(loadmaster: Scheduler, node: RealNode) -> None:
+    mounts = [line.split() for line in Path(f"/proc/{pid_of(loadmaster, node)}/mountinfo").read_text().splitlines()]
 
     (root,) = [mount for mount in mounts if mount[4] == "/"]
     assert "ro" in root[5].split(",")
@@ -128,9 +128,11 @@ def test_two_schedulers_that_fill_the_node_at_once_leave_nothing_counted_twice(
     assert loadmaster.metric("scheduler_cache_size", type="assumed_pods") == 0
 
 
-def test_killed_it_is_started_again_and_goes_on(loadmaster: Scheduler, api: Client, namespace: str) -> None:
+def test_killed_it_is_started_again_and_goes_on(
+    loadmaster: Scheduler, node: RealNode, api: Client, namespace: str
+) -> None:
     killed, before = loadmaster.pod_name, loadmaster.restarts
-    os.kill(loadmaster.pid, signal.SIGKILL)
+    os.kill(pid_of(loadmaster, node), signal.SIGKILL)
     api.create(a_deployment("meanwhile", 3), namespace)
 
     def restarts() -> int:
