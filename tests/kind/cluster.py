@@ -11,7 +11,7 @@ import yaml
 
 from tests.chart import CHART, Helm
 from tests.controlplane.build import cache_directory, find_binaries
-from tests.controlplane.cluster import Cluster, wait_until
+from tests.controlplane.cluster import Cluster, KubectlError, wait_until
 from tests.controlplane.objects import is_ready
 from tests.kind import runc_within_bounds
 from tests.kind.engine import Engine, run
@@ -25,6 +25,8 @@ NODES: Final = (f"{NAME}-control-plane", f"{NAME}-worker", f"{NAME}-worker2")
 PAUSE: Final = "registry.k8s.io/pause:3.10"
 """A program that does nothing: an image that each node has, as it is part of every pod."""
 CREATE_SECONDS: Final = 600
+READY_SECONDS: Final = 60
+"""In which the API server is ready again after it was too busy."""
 NODE_SECONDS: Final = 120
 """In which a node that was started is ready again."""
 
@@ -66,7 +68,14 @@ class KindCluster(Cluster):
         return NAME
 
     def _start(self) -> None:
-        self.kubectl("get", "--raw=/readyz")
+        wait_until(self._is_ready, READY_SECONDS, f"the API server of {NAME} is ready", interval=0.5)
+
+    def _is_ready(self) -> bool:
+        try:
+            self.kubectl("get", "--raw=/readyz")
+        except KubectlError:
+            return False
+        return True
 
     def kubeconfig(self, user: str = "admin") -> Path:
         if user != "admin":

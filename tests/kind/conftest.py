@@ -10,9 +10,13 @@ from typing import Final
 import pytest
 
 from tests.chart import Helm
+from tests.controlplane import Client
 from tests.controlplane.fixtures import api as api
 from tests.controlplane.fixtures import new_namespace as new_namespace
-from tests.kind.cluster import KindCluster, State
+from tests.kind import workload_images
+from tests.kind.cluster import NODES, KindCluster, State
+from tests.kind.release import HELM_SECONDS, NAMESPACE, RELEASE
+from tests.node.scheduler import Scheduler
 
 LACKS: Final = "LOADMASTER_KIND_LACKS"
 """In the environment of the tests: what the machine lacks. They are skipped with that as the reason."""
@@ -41,3 +45,23 @@ def namespace(cluster: KindCluster, new_namespace: str) -> Iterator[str]:
     yield new_namespace
     # Its pods are gone before the next test counts on empty nodes.
     cluster.kubectl("delete", "namespace", new_namespace, "--wait", "--timeout=120s", timeout=150)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def images(cluster: KindCluster) -> None:
+    """What the workloads of tests and specs run."""
+    workload_images.load(cluster)
+
+
+@pytest.fixture(scope="session")
+def loadmaster(cluster: KindCluster, api: Client) -> Scheduler:
+    """Loadmaster as it was installed."""
+    return Scheduler(cluster, api, NAMESPACE, RELEASE)
+
+
+@pytest.fixture(autouse=True)
+def as_at_first(cluster: KindCluster, loadmaster: Scheduler) -> Iterator[None]:
+    """Each test begins with replicas that are ready, and ends with nodes that take pods."""
+    loadmaster.wait_ready(HELM_SECONDS)
+    yield
+    cluster.kubectl("uncordon", *NODES)

@@ -1,0 +1,71 @@
+"""What people ask a scheduler that runs on a cluster: `kubectl loadmaster explain`, and the page in a browser."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.chromium import chromium
+from tests.browser.visitor import visiting
+from tests.controlplane import Client, wait_until
+from tests.kind.cluster import NODES, ZONES, KindCluster
+from tests.kind.workloads import SOON, a_pod, apply, why_pending
+from tests.node.scheduler import Scheduler
+
+SECONDS: Final = 30.0
+
+
+@pytest.fixture
+def pending(cluster: KindCluster, api: Client, loadmaster: Scheduler, namespace: str) -> str:
+    """A pod that fits nowhere, as `explain` is asked for it."""
+    apply(cluster, namespace, a_pod("huge", cpu="900"))
+    wait_until(lambda: why_pending(api, namespace, "huge"), SOON, "the scheduler's verdict")
+    return f"{namespace}/huge"
+
+
+def environment(cluster: KindCluster) -> dict[str, str]:
+    """That of a user whose kubectl finds the plugin."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    return os.environ | {"PATH": path, "KUBECONFIG": str(cluster.kubeconfig())}
+
+
+@contextmanager
+def page_of(cluster: KindCluster) -> Iterator[str]:
+    """`kubectl loadmaster page`, and the address that it prints."""
+    command = [str(cluster.kubectl_binary), "loadmaster", "page"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(cluster)) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+def test_kubectl_explains_why_a_pod_is_pending(cluster: KindCluster, pending: str) -> None:
+    command = [str(cluster.kubectl_binary), "loadmaster", "explain", pending]
+    told = subprocess.run(
+        command, capture_output=True, text=True, env=environment(cluster), timeout=SECONDS, check=False
+    )
+
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.startswith(f"{pending}  unschedulable\n")
+    assert f"none of {len(NODES)} nodes takes it" in told.stdout
+    assert "WHAT WOULD HELP" in told.stdout
+    assert "attempt 1: unschedulable" in told.stdout, "the running scheduler was asked, which has the history"
+
+
+def test_the_page_shows_the_nodes_and_the_pod_that_waits(cluster: KindCluster, pending: str) -> None:
+    with chromium() as browser, page_of(cluster) as url, visiting(browser, url) as visitor:
+        visitor.ready()
+
+        assert visitor.text("#map-count") == f"{len(NODES)} nodes in {len(ZONES)} zones"
+        visitor.page.click(f"#queue >> text={pending}", timeout=20_000)
+        dialog = visitor.page.get_by_role("dialog", name=pending)
+        expect(dialog).to_contain_text("What would help, each tried out", timeout=20_000)
+        assert visitor.complaints == []
