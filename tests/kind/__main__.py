@@ -84,7 +84,7 @@ def ensure() -> tuple[State, bool]:
                 install_loadmaster(kind, loadmaster)
     except BaseException:
         if made and os.environ.get("KEEP") != "1":
-            delete(running)
+            down()
         raise
     return state, made
 
@@ -92,17 +92,13 @@ def ensure() -> tuple[State, bool]:
 def down() -> int:
     """Delete the cluster, and end our own engine."""
     running = engine.find()
-    if running and (State.load() or cluster.exists(running)):
-        delete(running)
-    else:
+    if running is None or not cluster.exists(running):
         print("There is no kind cluster.", file=sys.stderr)
-    return 0
-
-
-def delete(running: Engine) -> None:
-    cluster.delete(running)
+    else:
+        cluster.delete(running)
     if running == engine.own():
         engine.stop(engine.own_directory())
+    return 0
 
 
 def test(arguments: list[str]) -> int:
@@ -123,19 +119,18 @@ def test(arguments: list[str]) -> int:
 
 def how_to_look_around(state: State) -> str:
     """What a user types next."""
-    host = Engine(state.engine, state.host).export_line
+    running = Engine(state.engine, state.host)
     lines = [
         f"Loadmaster places pods on a kind cluster with Kubernetes {state.kubernetes}: three nodes in three zones.",
         "",
         f"  export KUBECONFIG={cluster.kubeconfig()}",
-        *([f"  {host}"] if host else []),
+        *([f"  {running.export_line}"] if running.host else []),
+        f"  export PATH={':'.join(str(path.parent) for path in cluster.programs(running))}:$PATH",
         "  kubectl get pods --output=wide                     where the pods of the example are",
         "  kubectl --namespace=kube-system logs deploy/loadmaster",
         "  .venv/bin/loadmaster explain default/too-large     why a pod is pending",
         "  .venv/bin/loadmaster page                          all of it in a browser",
         "",
-        "kubectl, helm and kind of these versions are in:",
-        *(f"  {path}" for path in sorted({str(path.parent) for path in cluster.programs()})),
         "`make kind` again takes up what you changed; `make kind-down` deletes the cluster.",
     ]
     return "\n".join(lines)

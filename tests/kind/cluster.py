@@ -61,7 +61,7 @@ class KindCluster(Cluster):
         super().__init__()
         self.state = state
         self.engine = Engine(state.engine, state.host)
-        self.kubectl_binary = find_binaries(["kubectl"])["kubectl"]
+        self.kubectl_binary = kubectl(self.engine)
 
     @property
     def name(self) -> str:
@@ -124,9 +124,17 @@ def kind(engine: Engine, *arguments: str) -> str:
     return run([str(binary), *arguments], engine.environment, CREATE_SECONDS)
 
 
-def programs() -> list[Path]:
+def kubectl(engine: Engine) -> Path:
+    """The cluster's own kubectl, from a node: of its version, and nothing is built for it."""
+    path = directory() / "kubectl"
+    if not path.exists():
+        engine("cp", f"{NODES[0]}:/usr/bin/kubectl", str(path))
+    return path
+
+
+def programs(engine: Engine) -> list[Path]:
     """What a user needs to look around."""
-    return list(find_binaries(["kubectl", "helm", "kind"]).values())
+    return [kubectl(engine), *find_binaries(["helm", "kind"]).values()]
 
 
 def exists(engine: Engine) -> bool:
