@@ -370,3 +370,19 @@ async def test_the_check_leader_election_fails_only_if_a_lost_lease_did_not_end_
     healthy.append(leader.elector.is_healthy())
 
     assert healthy == [True, True, False]
+
+
+def test_a_standby_names_the_installation_that_holds_its_lease_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        server = LeaseServer()
+        server.put(**{**A_LEASE, "holderIdentity": "gpu-5d4b9c6f5d-zzzzz_2"})
+        a_replica(server, "loadmaster-7d4b9c6f5d-abcde_1")
+        await asyncio.sleep(10)
+
+    run_virtually(scenario())
+
+    warnings = [record.getMessage() for record in caplog.records if "another installation" in record.getMessage()]
+    assert len(warnings) == 1
+    assert warnings[0].startswith(
+        "the Lease is held by gpu-5d4b9c6f5d-zzzzz of gpu, another installation than this one"
+    )
