@@ -44,10 +44,11 @@ def of_the_user(credentials: Credentials, now: float) -> list[Finding]:
     own = expires_at(credentials.certificate)
     if own is not None:
         findings.append(remaining("your certificate", own - now, "have a new kubeconfig made"))
-    authorities = [expires_at(_pem(each)) for each in credentials.ssl_context.get_ca_certs(binary_form=True)]
-    # Without an authority of its own, a kubeconfig is for those that the machine trusts.
-    if len(authorities) == 1 and authorities[0] is not None:
-        findings.append(remaining("the cluster's authority", authorities[0] - now, "renew it: `kubeadm certs renew`"))
+    authorities = credentials.ssl_context.get_ca_certs(binary_form=True)
+    # Several are those that the machine trusts: the kubeconfig has no authority of its own.
+    end = expires_at(_pem(authorities[0])) if len(authorities) == 1 else None
+    if end is not None:
+        findings.append(remaining("the cluster's authority", end - now, "renew it: `kubeadm certs renew`"))
     end = token_end(credentials.authorization or "")
     if end is not None and end < now:
         findings.append(problem("your token has ended", "have a new one made"))
