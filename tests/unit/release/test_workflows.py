@@ -78,6 +78,13 @@ def test_the_release_is_a_draft() -> None:
     assert re.search(r"gh release create .* --draft ", make)
 
 
+def test_the_released_chart_names_the_released_image() -> None:
+    (package,) = (each["run"] for each in JOBS["release", "packages"]["steps"] if "helm package" in each.get("run", ""))
+    (local,) = re.findall(r"s#\^(  repository: \w+)\\\$#", package)
+
+    assert local in (PROJECT / "charts/loadmaster/values.yaml").read_text().splitlines()
+
+
 @pytest.mark.programs
 def test_actionlint_finds_nothing() -> None:
     try:
