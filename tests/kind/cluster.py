@@ -89,7 +89,7 @@ class KindCluster(Cluster):
 
     def stop_node(self, node: str) -> None:
         """Stop a node as a power failure does: the container with all its processes."""
-        self.engine("stop", "--time=1", node)
+        self.engine("stop", "-t", "1", node)  # the long name of the option depends on the engine
 
     def start_node(self, node: str) -> None:
         """Start a stopped node; return when it is ready."""
@@ -104,7 +104,15 @@ class KindCluster(Cluster):
 
     def load(self, *images: str) -> None:
         """Copy images from the engine to all nodes."""
-        kind(self.engine, "load", "docker-image", f"--name={NAME}", *images)
+        if self.engine.command == "docker":
+            kind(self.engine, "load", "docker-image", f"--name={NAME}", *images)
+            return
+        for image in images:  # kind asks `docker` for images, whatever the engine is
+            archive = directory() / "image.tar"
+            archive.unlink(missing_ok=True)
+            self.engine("save", "--output", str(archive), image, timeout=CREATE_SECONDS)
+            kind(self.engine, "load", "image-archive", f"--name={NAME}", str(archive))
+            archive.unlink()
 
 
 def directory() -> Path:
