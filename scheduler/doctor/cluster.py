@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
+from urllib.parse import quote
 
 import orjson
 
@@ -98,7 +99,7 @@ class LiveCluster:
 
     async def list(self, path: str, type_: type[T], pages: int = MAX_PAGES, **query: str) -> Listed[T]:
         items = list[T]()
-        base = "".join(f"&{key}={_quoted(value)}" for key, value in query.items())
+        base = "".join(f"&{key}={quote(value, safe='')}" for key, value in query.items())
         more = ""
         for _ in range(pages):
             reply = await self._client.page(self._get, path, PAGE, f"{base}{more}")
@@ -110,7 +111,7 @@ class LiveCluster:
             items += (_converted(each, type_, path) for each in page.items or ())
             if not page.metadata.continue_:
                 return Listed(tuple(items), is_whole=True, count=len(items))
-            more = f"&continue={_quoted(page.metadata.continue_)}"
+            more = f"&continue={quote(page.metadata.continue_, safe='')}"
         left = page.metadata.remaining_item_count
         return Listed(tuple(items), is_whole=False, count=None if left is None else len(items) + left)
 
@@ -131,7 +132,9 @@ class LiveCluster:
         except ConfigError as error:
             raise ClusterError(str(error)) from error
         except BadStatus as error:
-            raise _not_allowed(str(error)) if error.status == 403 else error from error
+            if error.status == 403:
+                raise _not_allowed(str(error)) from error
+            raise
 
     async def may_read(self, account: str, path: str) -> bool:
         return (await Reviews(self._client).review_access(user_of(account), path, "get")).allowed
@@ -158,12 +161,6 @@ def _not_allowed(message: str) -> NotAllowed:
     """In the API server's words, without the name of the user."""
     _, found, what = message.partition(" cannot ")
     return NotAllowed(f"you cannot {what}" if found else message)
-
-
-def _quoted(text: str) -> str:
-    from urllib.parse import quote
-
-    return quote(text, safe="")
 
 
 def _read(body: bytes, type_: Any, path: str) -> Any:

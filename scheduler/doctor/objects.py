@@ -17,11 +17,6 @@ class _Read(msgspec.Struct, frozen=True, rename="camel"):
     """Base of all."""
 
 
-class Owner(_Read, frozen=True):
-    kind: str = ""
-    name: str = ""
-
-
 class ManagedFields(_Read, frozen=True):
     time: Time | None = None
 
@@ -69,9 +64,7 @@ class ContainerStatus(_Read, frozen=True):
 
 
 class Container(_Read, frozen=True):
-    name: str = ""
     image: str = ""
-    args: tuple[str, ...] | None = None
 
 
 class PodSpec(_Read, frozen=True):
@@ -134,17 +127,12 @@ class Service(_Read, frozen=True):
     spec: ServiceSpec = ServiceSpec()
 
 
-class Selector(_Read, frozen=True):
-    match_labels: dict[str, str] | None = None
-
-
 class PodTemplate(_Read, frozen=True):
     spec: PodSpec = PodSpec()
 
 
 class DeploymentSpec(_Read, frozen=True):
     replicas: int | None = None
-    selector: Selector = Selector()
     template: PodTemplate = PodTemplate()
 
 

@@ -42,7 +42,7 @@ async def faults(facts: Facts, _: Cluster) -> list[Finding]:
         counts[labels.get("plugin", "")] = counts.get(labels.get("plugin", ""), 0) + value
     failing = [f"{name} {count:,.0f} times" for name, count in sorted(counts.items()) if count]
     if failing:
-        advice = "its log has the traceback of each: docs/runbook.md, LoadmasterPluginFaults"
+        advice = "its log has the traceback of each: docs/runbook.md, LoadmasterPluginFails"
         findings.append(warning(f"failed or were late since the start: {', '.join(failing[:MAX_NAMED])}", advice))
     blind = {labels.get("plugin", "") for labels, value in samples.of("loadmaster_plugin_data_faults_total") if value}
     if blind:

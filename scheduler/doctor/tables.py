@@ -55,7 +55,7 @@ async def repairs(facts: Facts, _: Cluster) -> list[Finding]:
     findings = list[Finding]()
     repaired = samples.total("loadmaster_resync_repairs_total") or 0
     if repaired:
-        advice = "each was a change that the watch lost: docs/runbook.md, LoadmasterLostChanges"
+        advice = "each was a change that the watch lost: docs/runbook.md, LoadmasterChangesMissed"
         findings.append(warning(f"{repaired:,.0f} lost changes were repaired since its start", advice))
     unreadable = {labels.get("resource", "") for labels, value in samples.of("loadmaster_watch_errors_total") if value}
     if unreadable:

@@ -1,8 +1,10 @@
 """Each check, of a healthy installation and of broken ones: the level, what is said, and what to do."""
 
+import re
 import time
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -506,6 +508,15 @@ async def test_long_waits_come_with_the_most_frequent_reasons() -> None:
     assert "had untolerated taint(s) (1)" in findings[0].message
     assert "scheduling gates (1)" in findings[0].message
     assert findings[0].advice == "loadmaster explain shop/a"
+
+
+def test_each_alert_that_is_named_has_its_place_in_the_runbook() -> None:
+    root = Path(__file__).parents[3]
+    text = "".join(path.read_text() for path in (root / "scheduler" / "doctor").glob("*.py"))
+    named = set(re.findall(r"runbook\.md, (\w+)", text))
+
+    assert named
+    assert named <= set(re.findall(r"^### (\w+)$", (root / "docs" / "runbook.md").read_text(), re.MULTILINE))
 
 
 def test_metrics_that_are_none_are_an_error_of_the_cluster() -> None:
