@@ -214,6 +214,12 @@ def test_helm_lint_finds_nothing(helm: Helm) -> None:
     assert "1 chart(s) linted, 0 chart(s) failed" in helm.run("lint", "--strict", str(CHART))
 
 
+def test_what_is_packaged_renders_as_the_directory_does(helm: Helm, tmp_path: Path) -> None:
+    packaged = helm.run("package", str(CHART), f"--destination={tmp_path}").partition(": ")[2].strip()
+
+    assert helm.render({"page": {"enabled": True}}, chart=Path(packaged)) == helm.render({"page": {"enabled": True}})
+
+
 def test_the_plain_manifest_is_what_the_chart_renders(helm: Helm) -> None:
     assert MANIFEST.read_text() == rendered(helm), "`make manifest` renders it"
 
@@ -243,7 +249,14 @@ def test_kustomize_builds_the_plain_manifest_and_an_overlay_of_it(cluster: Clust
             {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}},
             id="small",
         ),
-        pytest.param({"resources": {"requests": {"cpu": 2}}}, {"requests": {"cpu": 2}}, id="one's own"),
+        pytest.param(
+            {"resources": {"requests": {"cpu": 2}}},
+            {"requests": {"cpu": 2, "memory": "512Mi"}, "limits": {"memory": "2Gi"}},
+            id="one of one's own",
+        ),
+        pytest.param(
+            {"clusterSize": "", "resources": {"requests": {"cpu": 2}}}, {"requests": {"cpu": 2}}, id="one's own only"
+        ),
         pytest.param({"clusterSize": ""}, None, id="none"),
     ],
 )

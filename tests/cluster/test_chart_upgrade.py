@@ -129,7 +129,7 @@ def hold(api: Client, namespace: str, holder: str, renewed: datetime) -> None:
         "metadata": {"name": "shared"},
         "spec": {
             "holderIdentity": holder,
-            "leaseDurationSeconds": 15,
+            "leaseDurationSeconds": 300,
             "renewTime": renewed.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         },
     }
@@ -151,7 +151,7 @@ def test_a_lease_that_another_scheduler_holds_is_refused(helm: Helm, api: Client
 
 
 @pytest.mark.parametrize(
-    ("holder", "age"), [("other-6d5f_1", 60), ("", 0), ("lm-6d5f_1", 0)], ids=["expired", "released", "our own"]
+    ("holder", "age"), [("other-6d5f_1", 600), ("", 0), ("lm-6d5f_1", 0)], ids=["expired", "released", "our own"]
 )
 def test_a_lease_that_nobody_else_holds_is_taken(
     helm: Helm, api: Client, namespace: str, where: str, holder: str, age: int
@@ -159,6 +159,18 @@ def test_a_lease_that_nobody_else_holds_is_taken(
     hold(api, namespace, holder, datetime.now(UTC) - timedelta(seconds=age))
 
     assert "is installed" in helm.run("install", "lm", str(CHART), where, values=SHARED)
+
+
+def test_an_upgrade_to_a_lease_that_another_scheduler_holds_is_refused_and_others_are_not(
+    helm: Helm, api: Client, namespace: str, where: str
+) -> None:
+    helm.run("install", "lm", str(CHART), where, values=SHARED)
+    hold(api, namespace, "its-own-by-another-name_1", datetime.now(UTC))
+
+    helm.run("upgrade", "lm", str(CHART), where, values={**SHARED, "clusterSize": "small"})
+    helm.run("upgrade", "lm", str(CHART), where, values={"clusterSize": "small"})
+    with pytest.raises(HelmError, match="is held by its-own-by-another-name_1"):
+        helm.run("upgrade", "lm", str(CHART), where, values=SHARED)
 
 
 def test_all_that_is_wrong_is_told_at_once(helm: Helm, api: Client, namespace: str, where: str) -> None:

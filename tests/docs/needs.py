@@ -44,9 +44,9 @@ kubectl create namespace monitoring
 kubectl -n monitoring create serviceaccount prometheus
 """
 
-RELEASE: Final = """
-helm install loadmaster charts/loadmaster --namespace kube-system
-helm upgrade loadmaster charts/loadmaster --namespace kube-system --set replicas=1
+RELEASE_BEFORE: Final = """
+helm install loadmaster tests/chart/releases/loadmaster-0.1.0.tgz --namespace kube-system
+echo 'replicas: 2' > values.yaml
 """
 
 NEEDS: Final = {
@@ -55,7 +55,7 @@ NEEDS: Final = {
     "docs/chart.md": Need(installed=False),
     "docs/operations/install.md": Need(installed=False),
     "docs/operations/port.md": Need(before=PROMETHEUS),
-    "docs/upgrading.md": Need(installed=False, before=RELEASE),
+    "docs/upgrading.md": Need(installed=False, before=RELEASE_BEFORE),
     "docs/plugins.md": Need(cluster=False, before="cp docs/examples/gpu_guard.py ."),
     "docs/plugins/node-resource-topology.md": Need(before=TOPOLOGIES),
     "docs/plugins/recipes.md": Need(cluster=False, before="mkdir empty; cd empty; cp ../docs/examples/*partners.py ."),

@@ -84,11 +84,11 @@ config.yaml: |
   {{- toYaml .Values.config | nindent 2 }}
 {{- end }}
 
-{{/* What the scheduler requests: `resources`, or those for the size of the cluster. */}}
+{{/* What the scheduler requests: those for the size of the cluster, with `resources` over them. */}}
 {{- define "loadmaster.resources" -}}
 {{- $sizes := .Files.Get "files/sizes.yaml" | fromYaml -}}
-{{- $resources := .Values.resources | default (get $sizes (.Values.clusterSize | default "") | default dict).resources -}}
-{{- with $resources }}{{ toYaml . }}{{ end -}}
+{{- $size := (get $sizes (.Values.clusterSize | default "") | default dict).resources | default dict -}}
+{{- with mergeOverwrite $size (.Values.resources | default dict) }}{{ toYaml . }}{{ end -}}
 {{- end }}
 
 {{/* The container's, and the test pods'. */}}

@@ -70,9 +70,27 @@ Loadmaster {{ $installed }} is installed, and an upgrade to {{ $.Chart.Version }
 {{- if and (eq $lease "kube-system/kube-scheduler") (include "loadmaster.profiles" . | splitList "," | has "default-scheduler") }}true{{ end -}}
 {{- end }}
 
+{{/* The flags that name the Lease. */}}
+{{- define "loadmaster.leaseFlags" -}}
+- --leader-elect-resource-namespace={{ include "loadmaster.leaseNamespace" . }}
+- --leader-elect-resource-name={{ include "loadmaster.leaseName" . }}
+{{- end }}
+
+{{/* Not empty if this release uses the same Lease already. */}}
+{{- define "loadmaster.keepsItsLease" -}}
+{{- if .Release.IsUpgrade -}}
+  {{- $deployment := lookup "apps/v1" "Deployment" .Release.Namespace (include "loadmaster.fullname" .) -}}
+  {{- $flags := include "loadmaster.leaseFlags" . | fromYamlArray -}}
+  {{- range dig "spec" "template" "spec" "containers" list $deployment -}}
+    {{- if and (has (first $flags) (.args | default list)) (has (last $flags) (.args | default list)) -}}true{{- end -}}
+  {{- end -}}
+{{- end -}}
+{{- end }}
+
 {{/* A line if another installation elects its leader by the same Lease. */}}
 {{- define "loadmaster.leaseProblem" -}}
-{{- if and .Values.rbac.create (include "loadmaster.elects" .) (not (include "loadmaster.sharesKubeSchedulersLease" .)) -}}
+{{- $isFine := or (include "loadmaster.sharesKubeSchedulersLease" .) (include "loadmaster.keepsItsLease" .) -}}
+{{- if and .Values.rbac.create (include "loadmaster.elects" .) (not $isFine) -}}
   {{- $namespace := include "loadmaster.leaseNamespace" . -}}
   {{- $name := include "loadmaster.leaseName" . -}}
   {{- $holder := include "loadmaster.holder" (list $namespace $name) -}}
