@@ -36,8 +36,8 @@ REALS: Final = ((100, 3_000), (1_000, 10_000))
 """In time and memory of a small machine: a real API server takes 300 objects a second."""
 OUT: Final = Path("build/bench/sizing.jsonl")
 
-BYTES_A_NODE: Final = 64 << 10
-BYTES_A_POD: Final = 24 << 10
+BYTES_A_NODE: Final = 32 << 10
+BYTES_A_POD: Final = 16 << 10
 """Of memory for two replicas and the simulated API server together, so that no machine is filled up."""
 
 
