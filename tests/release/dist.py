@@ -74,7 +74,10 @@ def _with_addresses(readme: str) -> str:
 
 
 def _git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ReleaseError(f"git {arguments[0]}: {done.stderr.strip()}")
+    return done.stdout
 
 
 def _run(command: list[object], epoch: int) -> None:

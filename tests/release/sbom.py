@@ -119,10 +119,8 @@ def _distributions(root: Path) -> Iterator[Component]:
 
 
 def _python_package(name: str, version_: str) -> Component:
-    name = canonicalize_name(name)
-    return Component(
-        name=name, version=version_, bom_ref=f"pypi:{name}", purl=PackageURL("pypi", name=name, version=version_)
-    )
+    purl = PackageURL("pypi", name=canonicalize_name(name), version=version_)
+    return Component(name=purl.name, version=version_, bom_ref=str(purl), purl=purl)
 
 
 def _debian(root: Path) -> Iterator[Component]:
@@ -137,7 +135,7 @@ def _debian(root: Path) -> Iterator[Component]:
         qualifiers = {"arch": fields["Architecture"], "distro": f"{release['ID']}-{release.get('VERSION_ID', '')}"}
         name, version_ = fields["Package"], fields["Version"]
         purl = PackageURL("deb", release["ID"], name, version_, qualifiers)
-        yield Component(name=name, version=version_, bom_ref=f"deb:{name}:{fields['Architecture']}", purl=purl)
+        yield Component(name=name, version=version_, bom_ref=str(purl), purl=purl)
 
 
 def _interpreters(root: Path) -> Iterator[Component]:
@@ -146,7 +144,7 @@ def _interpreters(root: Path) -> Iterator[Component]:
         (found,) = re.findall(r"^version = (\S+)$", config.read_text(), re.MULTILINE)
         purl = PackageURL("generic", name="python", version=found)
         cpe = f"cpe:2.3:a:python:python:{found}:*:*:*:*:*:*:*"  # what vulnerabilities of Python are listed under
-        yield Component(name="python", version=found, bom_ref="python", purl=purl, cpe=cpe)
+        yield Component(name="python", version=found, bom_ref=str(purl), purl=purl, cpe=cpe)
 
 
 def _systems(root: Path) -> Iterator[Component]:

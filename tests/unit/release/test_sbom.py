@@ -55,6 +55,14 @@ def test_the_list_of_the_wheel_has_each_library_of_the_lock_with_all_its_hashes(
     assert len(hashes) > 10 * len(names)
 
 
+def test_a_library_that_is_locked_in_two_versions_is_listed_with_both_the_same_each_time(tmp_path: Path) -> None:
+    first, second = (sbom.of_wheel(tmp_path / name, EPOCH).read_text() for name in "ab")
+
+    references = [each["bom-ref"] for each in json.loads(first)["components"]]
+    assert len([each for each in references if each.startswith("pkg:pypi/numpy@")]) == 2
+    assert first == second
+
+
 def test_the_list_of_an_image_has_packages_of_python_and_debian_and_python_and_debian(
     image: Path, tmp_path: Path
 ) -> None:
