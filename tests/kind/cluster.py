@@ -14,7 +14,7 @@ from tests.controlplane.build import cache_directory, find_binaries
 from tests.controlplane.cluster import Cluster, KubectlError, wait_until
 from tests.controlplane.objects import is_ready
 from tests.kind import runc_within_bounds
-from tests.kind.engine import Engine, run
+from tests.kind.engine import Engine, EngineError, run
 
 CONFIGURATION: Final = CHART.parents[1] / "deploy" / "kind.yaml"
 CGROUP_V2: Final = Path("/sys/fs/cgroup/cgroup.controllers")
@@ -164,8 +164,12 @@ def create(engine: Engine, node_image: str) -> State:
 
 
 def delete(engine: Engine) -> None:
-    """Delete the cluster and what is known of it."""
-    kind(engine, "delete", "cluster", f"--name={NAME}", f"--kubeconfig={kubeconfig()}")
+    """Delete the cluster and what is known of it. Raises EngineError."""
+    command = ("delete", "cluster", f"--name={NAME}", f"--kubeconfig={kubeconfig()}")
+    try:
+        kind(engine, *command)
+    except EngineError:  # on a busy machine Docker does not wait long enough for a node's processes to end
+        kind(engine, *command)
     shutil.rmtree(directory())
 
 
