@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.cluster.prometheus import a_prometheus, as_documented
 from tests.controlplane import Client, condition, wait_until
 from tests.node.scheduler import PORT, Scheduler, container_of, pid_of, started_at
-from tests.node.workloads import a_deployment, a_running_pod, a_slow_pod, running, wait_running
+from tests.node.workloads import a_deployment, a_running_pod, running, wait_running
 from tests.realnode.node import NODE, RealNode
 
 NOBODY = 65532
@@ -47,48 +47,6 @@ def test_it_has_nowhere_to_write(loadmaster: Scheduler, node: RealNode) -> None:
     assert "ro" in root[5].split(",")
     (config,) = [mount for mount in mounts if mount[4] == "/etc/loadmaster"]
     assert "ro" in config[5].split(",")
-
-
-def test_pods_of_a_deployment_run_alongside_those_of_the_default_scheduler(
-    loadmaster: Scheduler, node: RealNode, api: Client, namespace: str
-) -> None:
-    api.create(a_deployment("ours", 4), namespace)
-    api.create(a_deployment("theirs", 4, scheduler="default-scheduler"), namespace)
-
-    wait_running(api, namespace, 8)
-
-    events = node.kubectl("events", f"--namespace={namespace}", "--for=deployment/ours", "--output=json")
-    assert "error" not in events.lower()
-    bound = api.list("events.k8s.io/v1/Event", namespace, fields="reason=Scheduled")
-    assert sorted(event["reportingController"] for event in bound) == ["default-scheduler"] * 4 + ["loadmaster"] * 4
-
-
-def test_preemption_waits_until_its_victims_have_ended_gracefully(
-    loadmaster: Scheduler, node: RealNode, api: Client, namespace: str
-) -> None:
-    node.kubectl("create", "priorityclass", namespace, "--value=1000")
-    free = free_milli_cpu(api)
-    victims = [f"low-{i}" for i in range(2)]
-    for name in victims:
-        api.create(a_slow_pod(name, f"{free // 2 - 5}m", seconds=4), namespace)
-    wait_running(api, namespace, 2)
-
-    api.create(a_running_pod("high", f"{free // 2 - 5}m", priorityClassName=namespace), namespace)
-    leaving = wait_until(
-        lambda: [pod for pod in api.list("Pod", namespace) if "deletionTimestamp" in pod["metadata"]], 10, "a victim"
-    )
-    asked = time.monotonic()
-    nominated = wait_until(
-        lambda: api.get("Pod", "high", namespace)["status"].get("nominatedNodeName"), 10, "the nomination"
-    )
-    wait_until(lambda: api.get("Pod", "high", namespace)["status"]["phase"] == "Running", 30, "the preemptor runs")
-
-    waited = time.monotonic() - asked
-    node.kubectl("delete", "priorityclass", namespace)
-    assert len(leaving) == 1
-    assert nominated == NODE
-    assert waited > 3
-    assert len(running(api, namespace)) == 2
 
 
 def test_a_pod_that_the_kubelet_rejects_does_not_count_for_ever(

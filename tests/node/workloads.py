@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.controlplane import Client, wait_until
 from tests.controlplane.client import Object, Objects
-from tests.realnode.images import LOADMASTER, PAUSE
+from tests.realnode.images import PAUSE
 
 
 def a_running_pod(
@@ -12,11 +12,10 @@ def a_running_pod(
     cpu: str = "10m",
     *,
     scheduler: str = "loadmaster",
-    grace: int = 0,
     labels: dict[str, str] | None = None,
     **spec: Any,
 ) -> Object:
-    """A pod that does nothing; more of its spec by the API's own names. `grace`: seconds that it may take to end."""
+    """A pod that does nothing; more of its spec by the API's own names."""
     container = {
         "name": "main",
         "image": PAUSE,
@@ -29,19 +28,11 @@ def a_running_pod(
         "metadata": {"name": name, "labels": labels or {}},
         "spec": {
             "schedulerName": scheduler,
-            "terminationGracePeriodSeconds": grace,
+            "terminationGracePeriodSeconds": 0,
             "containers": [container],
             **spec,
         },
     }
-
-
-def a_slow_pod(name: str, cpu: str, *, seconds: int, **spec: Any) -> Object:
-    """A pod that takes `seconds` to end after it was told to."""
-    pod = a_running_pod(name, cpu, grace=seconds + 20, **spec)
-    program = f"import signal as s, sys, time as t; s.signal(15, lambda *_: sys.exit(t.sleep({seconds}))); s.pause()"
-    pod["spec"]["containers"][0] |= {"image": LOADMASTER, "command": ["/opt/loadmaster/bin/python", "-c", program]}
-    return pod
 
 
 def a_deployment(name: str, replicas: int, cpu: str = "10m", *, scheduler: str = "loadmaster") -> Object:
