@@ -5,6 +5,7 @@ import re
 import pytest
 import yaml
 
+from scheduler.api.quantity import parse_quantity
 from tests.chart import CHART
 from tests.chart.manifest import KIND, MANIFEST, kind_text
 from tests.chart.tables import CHART_PAGE, UPGRADING, actions_text, releases, sizes_text, with_part
@@ -44,6 +45,13 @@ def test_each_size_is_in_the_comment_and_the_schema_and_larger_than_the_one_befo
     for name, size in SIZES.items():
         assert f"{name} ({size['nodes']:,} nodes, {size['pods']:,} pods)" in comment
     assert [size["nodes"] for size in SIZES.values()] == sorted(size["nodes"] for size in SIZES.values())
+
+
+def test_each_size_requests_a_quarter_more_than_was_measured() -> None:
+    for name, size in SIZES.items():
+        measured = 119 + (size["nodes"] * 10.7 + size["pods"] * 4) / 1024  # MiB: docs/sizing.md
+
+        assert parse_quantity(size["resources"]["requests"]["memory"]) >= 1.25 * measured * 2**20, name
 
 
 def test_what_artifact_hub_shows_is_of_this_version() -> None:
