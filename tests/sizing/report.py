@@ -175,7 +175,7 @@ def real_table(pairs: Sequence[tuple[Sizing, Sizing]]) -> str:
         ("CPU of a start, s", lambda one: one.ready_cpu, "{:,.1f}"),
         ("CPU of a takeover, s", lambda one: one.takeover_cpu, "{:,.1f}"),
         *(
-            (f"CPU of a {kind} pod, ms", lambda one, kind=kind: 1000 * one.decision_cpu[kind], "{:.2f}")
+            (f"CPU of a pod, {kind}, ms", lambda one, kind=kind: 1000 * one.decision_cpu[kind], "{:.2f}")
             for kind in KINDS
         ),
     ]
