@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from scheduler.api.node_images import share_images
 from scheduler.api.objects import Node, node_from_dict
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.api.recent_caches import RecentCache
@@ -106,7 +107,9 @@ def test_nodes_and_pods_take_what_the_page_says() -> None:
     with traced() as taken:
         start = taken()
         for number in range(300):
-            handlers.node_changed(a_usual_node(number))
+            node = a_usual_node(number)
+            share_images(node, None)
+            handlers.node_changed(node)
         nodes = taken()
         for number in range(2000):
             handlers.pod_changed(bound(a_usual_pod(number), node_name(number % 300)))

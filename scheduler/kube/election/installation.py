@@ -13,10 +13,14 @@ from typing import Final
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.files.reading import read
 from scheduler.kube.identity.identity import SERVICE_ACCOUNT
 from scheduler.kube.versions import MAX_APART, distance
 
 ANNOTATION: Final = "loadmaster/leader"
+
+MAX_NAME: Final = 4096
+"""Bytes of the file with the namespace's name."""
 
 _POD: Final = re.compile(r"([a-z0-9][a-z0-9.-]*)-[a-z0-9]{4,10}-[a-z0-9]{5}", re.ASCII)
 """A Deployment's pod: its name, the hash of its template, five characters."""
@@ -41,8 +45,8 @@ def ourselves(identity: str, directory: Path = SERVICE_ACCOUNT) -> Leader:
     """`directory`: with the namespace of our pod, if we are in one."""
     leader = Leader(identity, version=version("loadmaster"))
     try:
-        namespace = (directory / "namespace").read_text().strip()
-    except OSError:
+        namespace = read(directory / "namespace", MAX_NAME).decode().strip()
+    except (OSError, ValueError):  # also what is too large, or no text
         return leader
     deployment = deployment_of(leader.host)
     return msgspec.structs.replace(leader, installation=f"{namespace}/{deployment}") if deployment else leader
