@@ -20,7 +20,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 DIST: Final = ROOT / "dist"
 PACKAGES: Final = ("scheduler", "plugins")
-FILES: Final = ("pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE", *PACKAGES)
+FILES: Final = ("pyproject.toml", "README.md", "LICENSE", *PACKAGES)
 """What the build reads."""
 
 HOME: Final = "https://github.com/loadmaster/loadmaster"

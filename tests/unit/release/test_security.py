@@ -12,9 +12,9 @@ from tests.image.locks import PROJECT
 from tests.release.dist import version
 
 HOME = "https://github.com/loadmaster/loadmaster"
-VEX: dict[str, Any] = json.loads((PROJECT / "security/loadmaster.openvex.json").read_text())
-INSIGHTS: dict[str, Any] = yaml.safe_load((PROJECT / "SECURITY-INSIGHTS.yml").read_text())
-POLICY = (PROJECT / "SECURITY.md").read_text()
+VEX: dict[str, Any] = json.loads((PROJECT / "docs/security/loadmaster.openvex.json").read_text())
+INSIGHTS: dict[str, Any] = yaml.safe_load((PROJECT / ".github/SECURITY-INSIGHTS.yml").read_text())
+POLICY = (PROJECT / ".github/SECURITY.md").read_text()
 
 NOT_AFFECTED = {
     "component_not_present",
@@ -83,11 +83,11 @@ def test_the_insights_have_what_their_schema_asks_for() -> None:
 
 
 def test_each_file_that_is_named_by_its_public_address_is_here() -> None:
-    texts = [POLICY, (PROJECT / "SECURITY-INSIGHTS.yml").read_text(), (PROJECT / "pyproject.toml").read_text()]
+    texts = [POLICY, (PROJECT / ".github/SECURITY-INSIGHTS.yml").read_text(), (PROJECT / "pyproject.toml").read_text()]
 
     named = {path for text in texts for path in re.findall(rf"{HOME}/(?:blob|tree)/main/([\w./-]+\w)", text)}
 
-    assert {"SECURITY.md", "CHANGELOG.md", "docs/releasing.md"} <= named
+    assert {".github/SECURITY.md", "CHANGELOG.md", "docs/releasing.md"} <= named
     assert [path for path in named if not (PROJECT / path).exists()] == []
 
 
