@@ -18,7 +18,7 @@ from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 from tests.controlplane.client import Object
 from tests.controlplane.cluster import KubectlError
 
-WAIT: Final = 20.0
+WAIT: Final = 60.0
 
 
 @pytest.fixture(autouse=True)
