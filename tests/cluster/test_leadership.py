@@ -197,11 +197,15 @@ def test_without_rights_to_the_lease_a_start_says_so_and_what_to_do(cluster: Clu
     loadmaster.install_rbac(cluster)
     assert ended.returncode == 2
     where = "leases (coordination.k8s.io) in namespace kube-system"
-    assert ended.stderr.splitlines()[:3] == [
+    lines = ended.stderr.splitlines()
+    denied = [
         f"may not create {where}",
         f"may not get, list, update, watch {where} named loadmaster",
         "without other replicas no Lease is needed: --leader-elect=false",
     ]
+    at = lines.index(denied[0])
+    assert lines[0] == "these rules are missing:"
+    assert lines[at : at + 3] == denied
 
 
 def test_a_write_to_a_lease_that_is_gone_is_no_takeover(cluster: Cluster, api: Client) -> None:
