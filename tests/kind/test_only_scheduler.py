@@ -11,10 +11,11 @@ import pytest
 
 from tests.chart import Helm
 from tests.controlplane import Client, wait_until
+from tests.controlplane.client import Object
 from tests.kind import specs
 from tests.kind.cluster import NODES, KindCluster
 from tests.kind.release import HELM_SECONDS, upgraded
-from tests.kind.workloads import a_deployment, apply, rollout, schedulers_of
+from tests.kind.workloads import a_deployment, a_template, apply, rollout, schedulers_of
 from tests.node.scheduler import Scheduler
 
 CONTROL_PLANE: Final = NODES[0]
@@ -75,6 +76,28 @@ def test_each_spec_that_is_left_out_exists() -> None:
     assert specs.left_out().keys() <= set(specs.names())
 
 
+@pytest.fixture
+def add_ons(cluster: KindCluster) -> Iterator[None]:
+    """Pods on each node that are called as add-ons of Kubernetes' own test clusters, and do nothing.
+
+    Ten of the specs wait a minute each for such pods before they begin, and then go on without them
+    (`requiredPerNodePods` of test/e2e/framework/node).
+    """
+    daemon_sets = [a_daemon_set(name) for name in ("fluentd-elasticsearch", "node-problem-detector")]
+    apply(cluster, "kube-system", *daemon_sets)
+    for each in daemon_sets:
+        rollout(cluster, "kube-system", f"daemonset/{each['metadata']['name']}")
+    yield
+    cluster.kubectl("delete", "daemonset", *(each["metadata"]["name"] for each in daemon_sets), IN_KUBE_SYSTEM)
+
+
+def a_daemon_set(name: str) -> Object:
+    template = a_template(name, cpu="0", scheduler="default-scheduler", tolerations=[{"operator": "Exists"}])
+    spec = {"selector": {"matchLabels": {"app": name}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.mark.usefixtures("add_ons")
 def test_the_specs_of_kubernetes_pass(cluster: KindCluster, tmp_path: Path) -> None:
     expected = set(specs.names()) - specs.left_out().keys()
 
