@@ -94,7 +94,7 @@ async def test_repetitions_become_a_series(tmp_path: Path) -> None:
     async with a_setup(tmp_path) as setup:
         setup.recorder.event(POD, *WAITING)
         setup.recorder.event(POD, *WAITING)
-        await until(lambda: setup.api.seen(SERIES))
+        await until(lambda: len(setup.api.requests) == 2)
         setup.recorder.event(POD, *WAITING)
         assert len(setup.api.requests) == 2
     series = [request.body["series"] for request in setup.api.seen(SERIES)]
