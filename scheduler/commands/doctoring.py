@@ -9,11 +9,11 @@ from scheduler.api.labels import subdomain_problems
 from scheduler.commands.options import registry
 from scheduler.commands.screens import screen
 from scheduler.config.load import read_config
-from scheduler.doctor import certificates, port
-from scheduler.doctor.cluster import Cluster, LiveCluster
-from scheduler.doctor.configured import configured
+from scheduler.doctor.checks import certificates, port
+from scheduler.doctor.evidence.cluster import Cluster, LiveCluster
+from scheduler.doctor.evidence.configured import configured
+from scheduler.doctor.evidence.facts import Facts, collect
 from scheduler.doctor.examination import CHECKS, Check, examine
-from scheduler.doctor.facts import Facts, collect
 from scheduler.doctor.findings import Finding, Level
 from scheduler.doctor.report import document_of, lines_of
 from scheduler.framework.errors import ConfigError

@@ -2,6 +2,7 @@
 some of them.
 
     Cluster ──► facts ──► checks ──► findings ──► a line each
+    └─── evidence/ ──┘    checks/    examination.py, report.py
 
 What cannot be read costs the lines that need it, and these say why. Nothing is written, except for reviews and a token.
 """

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from scheduler.doctor import (
+from scheduler.doctor.checks import (
     certificates,
     clock,
     installation,
@@ -19,8 +19,8 @@ from scheduler.doctor import (
     tables,
     versions,
 )
-from scheduler.doctor.cluster import Cluster, NotAllowed
-from scheduler.doctor.facts import Facts
+from scheduler.doctor.evidence.cluster import Cluster, NotAllowed
+from scheduler.doctor.evidence.facts import Facts
 from scheduler.doctor.findings import Finding, Level, unknown
 from scheduler.framework.awaited import together
 from scheduler.framework.errors import ClusterError

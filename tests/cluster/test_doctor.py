@@ -18,7 +18,7 @@ import trustme
 import yaml
 
 from scheduler.__main__ import main
-from scheduler.doctor import leases, pending
+from scheduler.doctor.checks import leases, pending
 from scheduler.kube.election.installation import Leader
 from tests.cluster.loadmaster import ACCOUNT, MANIFEST, NAMESPACE, install_rbac
 from tests.cluster.proxied import asker, proxied

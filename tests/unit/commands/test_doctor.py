@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from scheduler.__main__ import main
-from scheduler.doctor import examination, tables
+from scheduler.doctor import examination
+from scheduler.doctor.checks import tables
 from scheduler.kube.identity import credentials
 from scheduler.kube.services import service_proxy
 from tests.unit.commands.scripted_api import HANGS, LOST, Answer, Script, ScriptedApi, status

@@ -7,13 +7,13 @@ from typing import Any, Final, TypeVar
 
 from plugins import SHIPPED
 from scheduler.api.decoding import convert
-from scheduler.doctor.cluster import Listed, NotAllowed, NotThere
-from scheduler.doctor.configured import Configured, configured
-from scheduler.doctor.facts import Facts
+from scheduler.doctor.checks.versions import VERSION_LABEL
+from scheduler.doctor.evidence.cluster import Listed, NotAllowed, NotThere
+from scheduler.doctor.evidence.configured import Configured, configured
+from scheduler.doctor.evidence.facts import Facts
+from scheduler.doctor.evidence.objects import Deployment, Lease, Pod, Service
+from scheduler.doctor.evidence.samples import Samples
 from scheduler.doctor.findings import Finding, Level
-from scheduler.doctor.objects import Deployment, Lease, Pod, Service
-from scheduler.doctor.samples import Samples
-from scheduler.doctor.versions import VERSION_LABEL
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.resources import ApiResource
 from scheduler.kube.permissions import Permission
@@ -26,6 +26,16 @@ NOW: Final = datetime(2026, 6, 1, 12, tzinfo=UTC)
 BUILD: Final = 'kubernetes_build_info{git_version="v1.36.3+loadmaster.0.2.0",go_version="python3.13.1"} 1.0\n'
 
 HOLDER: Final = "loadmaster-7d4b9c6f5d-abcde_1"
+
+OK, WARNING, PROBLEM, UNKNOWN = Level.OK, Level.WARNING, Level.PROBLEM, Level.UNKNOWN
+
+HEALTHY = {
+    "livez?verbose": "[+]ping ok\nlivez check passed\n",
+    "readyz?verbose": "[+]ping ok\nreadyz check passed\n",
+    "metrics": BUILD + 'scheduler_cache_size{type="nodes"} 2.0\nscheduler_cache_size{type="pods"} 0.0\n',
+}
+BUDGETS = "/apis/policy/v1/namespaces/kube-system/poddisruptionbudgets"
+A_NODE = {"metadata": {"name": "n1", "labels": {"kubernetes.io/arch": "amd64"}}}
 
 LABELS: Final = {"app.kubernetes.io/instance": "loadmaster"}
 
@@ -80,6 +90,19 @@ class FakeCluster:
     def _check(self, path: str) -> None:
         if path in self.forbidden:
             raise NotAllowed(f"you cannot read {path}")
+
+
+def healthy(**changes: Any) -> FakeCluster:
+    lists = {BUDGETS: [{}], "/api/v1/nodes": [A_NODE, A_NODE]}
+    return FakeCluster(**{"lists": lists, "pages": HEALTHY, **changes})
+
+
+def samples(text: str) -> Samples:
+    return Samples(BUILD + text)
+
+
+def said(findings: list[Finding]) -> str:
+    return "\n".join(f"{each.message} {each.advice}" for each in findings)
 
 
 def a_pod(name: str, node: str = "n1", *, is_ready: bool = True, version: str = "0.2.0") -> Pod:

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from scheduler.doctor.cluster import Cluster
-from scheduler.doctor.facts import Facts, known
+from scheduler.doctor.evidence.cluster import Cluster
+from scheduler.doctor.evidence.facts import Facts, known
 from scheduler.doctor.findings import Finding, ok, warning
 from scheduler.framework.awaited import together
 from scheduler.framework.resources import ApiResource

@@ -1,6 +1,6 @@
 """The questions that checks may ask a cluster: every answer is bounded in size, and no question waits for long."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 from urllib.parse import quote
@@ -9,7 +9,7 @@ import orjson
 
 from scheduler.api.decoding import Decoder, Unreadable, convert
 from scheduler.api.reviews import User
-from scheduler.doctor.objects import Page
+from scheduler.doctor.evidence.objects import Page
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.framework.resources import ApiResource
 from scheduler.kube.http.client import BadStatus, Client, Reply
@@ -27,6 +27,7 @@ MAX_PAGES: Final = 20
 SECONDS: Final = 10.0
 """For one call."""
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -94,8 +95,7 @@ class LiveCluster:
             raise NotThere(reply.message)
         if not reply.ok:
             raise _refused(reply)
-        found: T = _read(reply.body, type_, path)
-        return found
+        return _read(Decoder[T](type_).decode, reply.body, path)
 
     async def list(self, path: str, type_: type[T], pages: int = MAX_PAGES, **query: str) -> Listed[T]:
         items = list[T]()
@@ -107,8 +107,8 @@ class LiveCluster:
                 return Listed((), is_whole=True)
             if not reply.ok:
                 raise _refused(reply)
-            page = _read(reply.body, Page, path)
-            items += (_converted(each, type_, path) for each in page.items or ())
+            page = _read(Decoder[Page](Page).decode, reply.body, path)
+            items += (_read(lambda item: convert(item, type_), each, path) for each in page.items or ())
             if not page.metadata.continue_:
                 return Listed(tuple(items), is_whole=True, count=len(items))
             more = f"&continue={quote(page.metadata.continue_, safe='')}"
@@ -121,7 +121,7 @@ class LiveCluster:
         reply = await self._client.call(self._post, path, orjson.dumps(review))
         if not reply.ok:
             raise _refused(reply)
-        status = _read(reply.body, dict[str, Any], path).get("status")
+        status = _read(Decoder[dict[str, Any]](dict).decode, reply.body, path).get("status")
         info = status.get("userInfo") if isinstance(status, Mapping) else None
         return str(info.get("username", "")) if isinstance(info, Mapping) else ""
 
@@ -163,15 +163,8 @@ def _not_allowed(message: str) -> NotAllowed:
     return NotAllowed(f"you cannot {what}" if found else message)
 
 
-def _read(body: bytes, type_: Any, path: str) -> Any:
+def _read(read: Callable[[S], T], value: S, path: str) -> T:
     try:
-        return Decoder[Any](type_).decode(body)
-    except Unreadable as error:
-        raise ClusterError(f"{path}: what the API server answers cannot be read: {error}") from error
-
-
-def _converted(value: Any, type_: type[T], path: str) -> T:
-    try:
-        return convert(value, type_)
+        return read(value)
     except Unreadable as error:
         raise ClusterError(f"{path}: what the API server answers cannot be read: {error}") from error

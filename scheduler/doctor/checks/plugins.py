@@ -1,13 +1,17 @@
 """The configuration in effect and its plugins: whether the newest one was taken, and which plugins fail."""
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import Final
 
-from scheduler.doctor.cluster import Cluster
-from scheduler.doctor.facts import Facts, known
+from scheduler.doctor.evidence.cluster import Cluster
+from scheduler.doctor.evidence.facts import Facts, known
 from scheduler.doctor.findings import Finding, ok, problem, warning
 from scheduler.framework.errors import ConfigError
 
 MAX_NAMED: Final = 5
+
+CHECK: Final = "`loadmaster config check FILE` says what is wrong with a file before it is applied"
 
 
 async def configuration(facts: Facts, _: Cluster) -> list[Finding]:
@@ -26,26 +30,22 @@ async def configuration(facts: Facts, _: Cluster) -> list[Finding]:
     return [ok(f"the newest configuration is in use: {profiles} with {count} plugins{own}")]
 
 
-CHECK: Final = "`loadmaster config check FILE` says what is wrong with a file before it is applied"
-
-
 async def faults(facts: Facts, _: Cluster) -> list[Finding]:
     """Whether plugins fail, or are out of the way for that."""
     samples = known(facts.samples)
     findings = list[Finding]()
-    paused = sorted({labels.get("plugin", "") for labels, value in samples.of("loadmaster_plugins_paused") if value})
-    if paused:
+    if paused := samples.by("plugin", "loadmaster_plugins_paused"):
         advice = "pods are decided without them, or wait: docs/runbook.md, LoadmasterPluginPaused"
-        findings.append(problem(f"out of the way, as they failed too often: {', '.join(paused[:MAX_NAMED])}", advice))
-    counts: dict[str, float] = {}
-    for labels, value in samples.of("loadmaster_plugin_faults_total"):
-        counts[labels.get("plugin", "")] = counts.get(labels.get("plugin", ""), 0) + value
-    failing = [f"{name} {count:,.0f} times" for name, count in sorted(counts.items()) if count]
-    if failing:
+        findings.append(problem(f"out of the way, as they failed too often: {_named(paused)}", advice))
+    if counts := samples.by("plugin", "loadmaster_plugin_faults_total"):
+        failing = [f"{name} {count:,.0f} times" for name, count in counts.items()]
         advice = "its log has the traceback of each: docs/runbook.md, LoadmasterPluginFails"
-        findings.append(warning(f"failed or were late since the start: {', '.join(failing[:MAX_NAMED])}", advice))
-    blind = {labels.get("plugin", "") for labels, value in samples.of("loadmaster_plugin_data_faults_total") if value}
-    if blind:
-        message = f"could not read some of the data they go by: {', '.join(sorted(blind)[:MAX_NAMED])}"
+        findings.append(warning(f"failed or were late since the start: {_named(failing)}", advice))
+    if blind := samples.by("plugin", "loadmaster_plugin_data_faults_total"):
+        message = f"could not read some of the data they go by: {_named(blind)}"
         findings.append(warning(message, "see what serves it: metrics-server, or your Prometheus"))
     return findings or [ok("no plugin has failed since the start")]
+
+
+def _named(what: Iterable[str]) -> str:
+    return ", ".join(islice(what, MAX_NAMED))

@@ -1,9 +1,9 @@
 """Whether there is an installation of that name, and else which there are."""
 
-from scheduler.doctor.cluster import Cluster, NotThere
-from scheduler.doctor.facts import INSTANCE_LABEL, NAME_LABEL, Facts, known
+from scheduler.doctor.evidence.cluster import Cluster, NotThere
+from scheduler.doctor.evidence.facts import INSTANCE_LABEL, NAME_LABEL, Facts, known
+from scheduler.doctor.evidence.objects import Service
 from scheduler.doctor.findings import Finding, problem
-from scheduler.doctor.objects import Service
 
 
 async def found(facts: Facts, cluster: Cluster) -> list[Finding]:

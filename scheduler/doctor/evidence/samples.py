@@ -48,6 +48,13 @@ class Samples:
         found = [value for its, value in self.of(name) if labels.items() <= its.items()]
         return sum(found) if found else None
 
+    def by(self, label: str, name: str) -> dict[str, float]:
+        """The sums for each value of a label, ordered by it, without those that are 0."""
+        sums: dict[str, float] = {}
+        for labels, value in self.of(name):
+            sums[labels.get(label, "")] = sums.get(labels.get(label, ""), 0.0) + value
+        return {each: total for each, total in sorted(sums.items()) if total}
+
     @property
     def leads(self) -> bool:
         """Whether the replica that shows them works."""

@@ -5,10 +5,10 @@ import re
 from importlib.metadata import version
 from typing import Final
 
-from scheduler.doctor.cluster import Cluster, NotThere
-from scheduler.doctor.facts import Facts, known
+from scheduler.doctor.evidence.cluster import Cluster, NotThere
+from scheduler.doctor.evidence.facts import Facts, known
+from scheduler.doctor.evidence.objects import Pod
 from scheduler.doctor.findings import Finding, ok, problem, warning
-from scheduler.doctor.objects import Pod
 from scheduler.kube.versions import MAX_APART, distance, minor_of, version_problem
 
 OURS: Final = re.compile(r"\+loadmaster\.([0-9A-Za-z.+-]{1,40})$", re.ASCII)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from scheduler.doctor.cluster import Cluster
-from scheduler.doctor.facts import Facts, known
+from scheduler.doctor.evidence.cluster import Cluster
+from scheduler.doctor.evidence.facts import Facts, known
 from scheduler.doctor.findings import Finding, ok, problem, warning
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.permissions import Permission, denial, lease_permissions, rules_for

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from scheduler.doctor.cluster import Cluster, NotThere
-from scheduler.doctor.configured import CONFIG_KEY, Configured, of_file
-from scheduler.doctor.facts import INSTANCE_LABEL, NAME_LABEL, Facts, known
+from scheduler.doctor.evidence.cluster import Cluster, NotThere
+from scheduler.doctor.evidence.configured import CONFIG_KEY, Configured, of_file
+from scheduler.doctor.evidence.facts import INSTANCE_LABEL, NAME_LABEL, Facts, known
+from scheduler.doctor.evidence.objects import ConfigMap, Lease, Pod
 from scheduler.doctor.findings import Finding, ok, problem, unknown, warning
-from scheduler.doctor.objects import ConfigMap, Lease, Pod
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.election.installation import Leader, deployment_of, leader_of
 from scheduler.plugin_loading.in_tree import in_tree

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from scheduler.doctor.cluster import Cluster
-from scheduler.doctor.facts import Facts, known
+from scheduler.doctor.evidence.cluster import Cluster
+from scheduler.doctor.evidence.facts import Facts, known
 from scheduler.doctor.findings import Finding, ok, unknown, warning
 
 MAX_SECONDS: Final = 5.0

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from scheduler.doctor.cluster import Cluster, NotThere
-from scheduler.doctor.facts import INSTANCE_LABEL, Facts, known
+from scheduler.doctor.evidence.cluster import Cluster, NotThere
+from scheduler.doctor.evidence.facts import INSTANCE_LABEL, Facts, known
+from scheduler.doctor.evidence.objects import AnyObject, Deployment, Ended, Node, Pod
 from scheduler.doctor.findings import Finding, ok, problem, unknown, warning
-from scheduler.doctor.objects import AnyObject, Deployment, Ended, Node, Pod
 from scheduler.framework.errors import ClusterError
 
 ARCHITECTURES: Final = ("amd64", "arm64")

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from scheduler.api.certificates import expires_at
 from scheduler.api.decoding import Decoder
-from scheduler.doctor.cluster import Cluster
-from scheduler.doctor.facts import Facts, known
+from scheduler.doctor.evidence.cluster import Cluster
+from scheduler.doctor.evidence.facts import Facts, known
 from scheduler.doctor.findings import Finding, ok, problem, warning
 from scheduler.kube.identity.credentials import Credentials
 

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from scheduler.doctor.cluster import Cluster, NotThere
-from scheduler.doctor.facts import Facts
+from scheduler.doctor.evidence.cluster import Cluster, NotThere
+from scheduler.doctor.evidence.facts import Facts
+from scheduler.doctor.evidence.objects import AnyObject
 from scheduler.doctor.findings import Finding, ok, problem, warning
-from scheduler.doctor.objects import AnyObject
 from scheduler.kube.services.service_proxy import NotRunning, Refused
 
 PATHS: Final = ("/metrics", "/metrics/slis")

@@ -3,11 +3,11 @@
 import asyncio
 from typing import Final
 
-from scheduler.doctor.cluster import Cluster
-from scheduler.doctor.facts import Facts, known
+from scheduler.doctor.evidence.cluster import Cluster
+from scheduler.doctor.evidence.facts import Facts, known
+from scheduler.doctor.evidence.objects import AnyObject
+from scheduler.doctor.evidence.samples import Samples
 from scheduler.doctor.findings import Finding, ok, unknown, warning
-from scheduler.doctor.objects import AnyObject
-from scheduler.doctor.samples import Samples
 
 SETTLE_SECONDS: Final = 2.0
 """A list and the metrics are never of the same moment."""
@@ -53,12 +53,10 @@ async def repairs(facts: Facts, _: Cluster) -> list[Finding]:
     """Whether comparisons have found lost changes since the start, and objects could be read."""
     samples = known(facts.samples)
     findings = list[Finding]()
-    repaired = samples.total("loadmaster_resync_repairs_total") or 0
-    if repaired:
+    if repaired := samples.total("loadmaster_resync_repairs_total"):
         advice = "each was a change that the watch lost: docs/runbook.md, LoadmasterChangesMissed"
         findings.append(warning(f"{repaired:,.0f} lost changes were repaired since its start", advice))
-    unreadable = {labels.get("resource", "") for labels, value in samples.of("loadmaster_watch_errors_total") if value}
-    if unreadable:
-        message = f"objects that could not be used: {', '.join(sorted(unreadable)[:5])}"
+    if unreadable := samples.by("resource", "loadmaster_watch_errors_total"):
+        message = f"objects that could not be used: {', '.join(list(unreadable)[:5])}"
         findings.append(warning(message, "its log names them, and what is wrong with them"))
     return findings or [ok("no change was lost since its start")]

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias, TypeVar
 
 from scheduler.api.decoding import Decoder
-from scheduler.doctor.cluster import Cluster, NotThere
-from scheduler.doctor.configured import CONFIG_KEY, Configured, configured, of_file
-from scheduler.doctor.objects import ConfigMap, Deployment, Lease, Pod, Service
-from scheduler.doctor.samples import Samples
+from scheduler.doctor.evidence.cluster import Cluster, NotThere
+from scheduler.doctor.evidence.configured import CONFIG_KEY, Configured, configured, of_file
+from scheduler.doctor.evidence.objects import ConfigMap, Deployment, Lease, Pod, Service
+from scheduler.doctor.evidence.samples import Samples
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.services.api_server import ApiServer
 from scheduler.kube.services.service_proxy import TRIES

@@ -6,10 +6,10 @@ from typing import Final
 
 from scheduler.api.near_names import near_names
 from scheduler.api.text import counted, shortened
-from scheduler.doctor.cluster import Cluster
-from scheduler.doctor.facts import Facts, known
+from scheduler.doctor.evidence.cluster import Cluster
+from scheduler.doctor.evidence.facts import Facts, known
+from scheduler.doctor.evidence.objects import MAX_TEXT, Condition, Pod
 from scheduler.doctor.findings import Finding, ok, problem, warning
-from scheduler.doctor.objects import MAX_TEXT, Condition, Pod
 
 LONG_SECONDS: Final = 300.0
 """A pod that has waited for this long is worth a line."""

@@ -1,0 +1,56 @@
+"""Pods that wait."""
+
+from datetime import timedelta
+from typing import Any
+
+from scheduler.doctor.checks import pending
+from scheduler.doctor.findings import Finding
+from tests.unit.doctor.fake_cluster import NOW, OK, PROBLEM, WARNING, FakeCluster, facts, levels
+
+
+def waiting(name: str, scheduler: str, age: float, message: str = "", reason: str = "Unschedulable") -> dict[str, Any]:
+    condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+    return {
+        "metadata": {"name": name, "namespace": "shop", "creationTimestamp": NOW - timedelta(seconds=age)},
+        "spec": {"schedulerName": scheduler},
+        "status": {"phase": "Pending", "conditions": [condition] if message or reason != "Unschedulable" else []},
+    }
+
+
+async def of_pods(*pods: dict[str, Any]) -> list[Finding]:
+    return await pending.pods(facts(), FakeCluster(lists={"/api/v1/pods": list(pods)}))
+
+
+async def test_pods_for_a_scheduler_that_nobody_runs_are_named_with_the_name_that_was_meant() -> None:
+    findings = await of_pods(waiting("web", "loadmastr", 120), waiting("new", "loadmastr", 5))
+
+    assert levels(findings) == [PROBLEM]
+    assert "1 pod wait for the scheduler 'loadmastr', which nobody runs, as shop/web" in findings[0].message
+    assert findings[0].advice.startswith("did you mean loadmaster?")
+
+
+async def test_pods_that_another_scheduler_looks_at_are_not_ours_to_judge() -> None:
+    assert levels(await of_pods(waiting("web", "volcano", 999, "0/5 nodes are available: 5 x."))) == [OK]
+
+
+async def test_pods_of_ours_that_were_never_tried_are_a_problem() -> None:
+    assert levels(await of_pods(waiting("web", "loadmaster", 120))) == [PROBLEM]
+
+
+async def test_long_waits_come_with_the_most_frequent_reasons() -> None:
+    message = (
+        "0/5 nodes are available: 3 Insufficient cpu, 2 node(s) had untolerated taint(s). "
+        "no new claims to deallocate, preemption: 0/5 nodes are available"
+    )
+    findings = await of_pods(
+        waiting("a", "loadmaster", 400, message),
+        waiting("b", "loadmaster", 400, "0/5 nodes are available: 5 Insufficient cpu. preemption: none"),
+        waiting("c", "loadmaster", 400, reason="SchedulingGated"),
+        waiting("young", "loadmaster", 10, message),
+    )
+
+    assert levels(findings) == [WARNING]
+    assert "3 pods wait for more than 5 minutes: Insufficient cpu (2)" in findings[0].message
+    assert "had untolerated taint(s) (1)" in findings[0].message
+    assert "scheduling gates (1)" in findings[0].message
+    assert findings[0].advice == "loadmaster explain shop/a"
