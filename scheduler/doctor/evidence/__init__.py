@@ -1,3 +1,3 @@
-"""What checks go by: `cluster` asks the API server and the running scheduler, `facts` keeps the answers that several
+"""Evidence for checks: `cluster` asks the API server and the running scheduler, `facts` keeps the answers that several
 checks need. Answers are read as `objects`, `samples` of metrics, and what a configuration needs (`configured`).
 """
