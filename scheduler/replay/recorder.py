@@ -39,6 +39,12 @@ MEMBER: Final = 64 << 10
 PAUSE_SECONDS: Final = 0.25
 """Between two looks at an empty buffer."""
 
+BEAT_SECONDS: Final = 15.0
+"""Between two signs of life while nothing happens: readers and proxies give up connections that are silent."""
+
+BEAT: Final = gzip.compress(b"", mtime=0)
+"""A member without lines, which a trace may have anywhere after its first one."""
+
 TOO_SLOW: Final = f"the reader was too slow: more than {MAX_WAITING >> 20} MiB of the trace waited for it"
 NOT_LEADING: Final = "this replica is no longer the leader"
 OTHER_CONFIG: Final = "the configuration has changed: record again for what follows"
@@ -59,12 +65,13 @@ class Recorder:
         is_leading: Callable[[], bool],
         max_waiting: int = MAX_WAITING,
         pause: float = PAUSE_SECONDS,
+        beat: float = BEAT_SECONDS,
     ) -> None:
         """`config` returns the configuration in effect, without secrets."""
         self._engine = engine
         self._config = config
         self._is_leading = is_leading
-        self._max_waiting, self._pause = max_waiting, pause
+        self._max_waiting, self._pause, self._beat = max_waiting, pause, beat
         self.is_busy = False
 
     @property
@@ -75,7 +82,7 @@ class Recorder:
     async def record(self, seconds: float = 0.0) -> AsyncGenerator[bytes, None]:
         """Yield the parts of a trace, for `seconds` or until the generator is closed; none if a recording is under way.
 
-        An empty part means that nothing has happened for a while.
+        An empty part means that nothing has happened for a while; a BEAT, that nothing has for long.
         """
         if self.is_busy:
             return
@@ -95,7 +102,8 @@ class Recorder:
             yield _packed(msgspec.json.encode(header) + b"\n")
             async for part in _in_parts(state.lines()):
                 yield part
-            deadline = time.monotonic() + seconds if seconds else None
+            said = time.monotonic()
+            deadline = said + seconds if seconds else None
             while not recording.over_because:
                 if not self.is_leading:
                     recording.end(NOT_LEADING)
@@ -103,7 +111,11 @@ class Recorder:
                     recording.end(FULL_TIME)
                 elif part := recording.take():
                     yield _packed(part)
+                    said = time.monotonic()
                     await asyncio.sleep(0)  # a reader that takes it at once does not suspend this task
+                elif time.monotonic() - said >= self._beat:
+                    yield BEAT
+                    said = time.monotonic()
                 else:
                     await asyncio.sleep(self._pause)
                     yield b""

@@ -93,6 +93,30 @@ async def test_it_ends_when_its_time_is_up() -> None:
     stage.close()
 
 
+async def test_a_recording_of_a_cluster_in_which_nothing_happens_gives_signs_of_life_without_lines() -> None:
+    stage = with_nodes(Stage())
+    parts, _ = await begun(stage, stage.a_recorder(beat=0.0))
+
+    beats = [await anext(parts) for _ in range(3)]
+    stage.is_leading = False
+    rest = [part async for part in parts]
+
+    assert beats == [recorder.BEAT] * 3
+    assert lines_of(beats) == []
+    assert [line[0] for line in lines_of(rest)] == ["end"]
+    stage.close()
+
+
+async def test_a_recording_gives_no_sign_of_life_before_it_is_time() -> None:
+    stage = with_nodes(Stage())
+    parts, _ = await begun(stage, stage.recorder)
+
+    assert [await anext(parts) for _ in range(3)] == [b""] * 3
+
+    await parts.aclose()
+    stage.close()
+
+
 @pytest.mark.parametrize(
     "changed",
     [{"profile": {"percentageOfNodesToScore": 50}}, {"loadmaster": {"seed": 7}}],

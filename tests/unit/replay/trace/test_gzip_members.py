@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 
+from scheduler.replay.recorder import BEAT
 from scheduler.replay.trace import gzip_members
 from scheduler.replay.trace.gzip_members import BadStream, GzipMembers
 from scheduler.replay.trace.lines import MARK, Checksum
@@ -12,6 +13,7 @@ from tests.fakes.trace import line, member
 STREAM = [
     gzip.compress(MARK + b"1}\n"),
     member(("decide", 10, "a"), ("pod", 20, "b")),
+    BEAT,
     member(("decided", 30, "c"), ("decide", 40, "d")),
     member(("end", 50, "the time was up")),
 ]
