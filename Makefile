@@ -9,6 +9,7 @@ BIN := .venv/bin
 SEEDS ?= 200
 # One more than there are cores: some tests wait for processes.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 CYCLE := build/bench/cycle.jsonl
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
     --no-emit-index-url --no-emit-find-links $(if $(UPGRADE),--upgrade) pyproject.toml
@@ -138,6 +139,12 @@ reference: install ## Write what comes from the code: docs/plugin-reference.md, 
 .PHONY: docs
 docs: install ## Build the pages as a site into build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file docs/site/mkdocs.yml
+
+.PHONY: docs-version
+docs-version: docs ## Commit the site to the local branch gh-pages as that of this version, beside those of others
+	export PATH="$(CURDIR)/$(BIN):$$PATH" NO_MKDOCS_2_WARNING=1; \
+	mike deploy --config-file docs/site/mkdocs.yml --update-aliases $(VERSION) latest && \
+	mike set-default --config-file docs/site/mkdocs.yml latest
 
 .PHONY: docs-test
 docs-test: install ## Run the commands of README and docs on a real control plane, and check links and examples: 6 minutes

@@ -1,5 +1,6 @@
 """What the site needs so that the pages are the same files as on GitHub: README as its home, links out of docs."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any, Final
@@ -8,6 +9,9 @@ from mkdocs.structure.files import File
 
 DOCS: Final = Path(__file__).parents[1]
 ROOT: Final = DOCS.parent
+VERSION: Final = os.environ.get("MIKE_DOCS_VERSION", "")
+"""Of the pages; empty, unless mike builds them as those of a release."""
+REVISION: Final = f"v{VERSION}" if VERSION else "main"
 LINK: Final = re.compile(r"(\]\()([^()\s#]+)((?:#[^()\s]*)?\))")
 
 
@@ -19,7 +23,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
-    """Let links to what is not in docs, and to folders, lead to the repository."""
+    """Let links to what is not in docs, and to folders, lead to the repository in the pages' version."""
     folder = (DOCS / page.file.src_uri).parent
 
     def target(found: re.Match[str]) -> str:
@@ -29,6 +33,6 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
         path = ((ROOT if page.file.src_uri == "index.md" and not (DOCS / link).exists() else folder) / link).resolve()
         if path.is_relative_to(DOCS) and not path.is_dir():
             return found[0]
-        return f"{found[1]}{config.repo_url.rstrip('/')}/blob/main/{path.relative_to(ROOT)}{found[3]}"
+        return f"{found[1]}{config.repo_url.rstrip('/')}/blob/{REVISION}/{path.relative_to(ROOT)}{found[3]}"
 
     return LINK.sub(target, markdown)
