@@ -22,7 +22,7 @@ async def health(facts: Facts, cluster: Cluster) -> list[Finding]:
         failed = [line[3:].partition(" ")[0] for line in text.splitlines() if line.startswith("[-]")]
         if failed:
             message = f"/{path} is not healthy: {', '.join(failed[:5])}"
-            findings.append(problem(message, "docs/operations.md explains each check; its log says why"))
+            findings.append(problem(message, "docs/operations/high-availability.md explains each; its log says why"))
     return findings or [ok("the port answers, /livez and /readyz are healthy")]
 
 

@@ -23,7 +23,7 @@ async def of_the_api_server(facts: Facts, _: Cluster) -> list[Finding]:
     """Whether Loadmaster is tested with this API server."""
     problems = version_problem(facts.server.version)
     if problems:
-        return [warning(problems, "look at the line `served` for what it lacks; docs/operations.md has the versions")]
+        return [warning(problems, "look at the line `served` for what it lacks; docs/versions.md has the versions")]
     return [ok(f"API server {facts.server.version}")]
 
 
