@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from scheduler.kube.versions import NEWEST, OLDEST, minor_of
 from tests.controlplane.build import KUBEADM, KUBELET, KUBERNETES, MODULES, in_version
 from tests.controlplane.toolchain import REQUIRED, BuildError
 from tests.controlplane.versions import OWN, VERSIONS, chosen
@@ -70,3 +71,7 @@ def test_the_chart_accepts_these_versions_and_no_older_one() -> None:
     chart = yaml.safe_load((ROOT / "charts" / "loadmaster" / "Chart.yaml").read_text())
 
     assert chart["kubeVersion"] == f">={VERSIONS[0]}.0-0"
+
+
+def test_the_doctor_calls_these_versions_tested() -> None:
+    assert (minor_of(VERSIONS[0]), minor_of(VERSIONS[-1])) == (OLDEST, NEWEST)
