@@ -1,12 +1,8 @@
 """What people ask a scheduler that runs on a cluster: `kubectl loadmaster explain`, and the page in a browser."""
 
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Final
 
 import pytest
 from playwright.sync_api import expect
@@ -15,10 +11,9 @@ from tests.browser.chromium import chromium
 from tests.browser.visitor import visiting
 from tests.controlplane import Client, wait_until
 from tests.kind.cluster import NODES, ZONES, KindCluster
+from tests.kind.plugin import command, environment, kubectl_loadmaster
 from tests.kind.workloads import SOON, a_pod, apply, why_pending
 from tests.node.scheduler import Scheduler
-
-SECONDS: Final = 30.0
 
 
 @pytest.fixture
@@ -29,17 +24,11 @@ def pending(cluster: KindCluster, api: Client, loadmaster: Scheduler, namespace:
     return f"{namespace}/huge"
 
 
-def environment(cluster: KindCluster) -> dict[str, str]:
-    """That of a user whose kubectl finds the plugin."""
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    return os.environ | {"PATH": path, "KUBECONFIG": str(cluster.kubeconfig())}
-
-
 @contextmanager
 def page_of(cluster: KindCluster) -> Iterator[str]:
     """`kubectl loadmaster page`, and the address that it prints."""
-    command = [str(cluster.kubectl_binary), "loadmaster", "page"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(cluster)) as process:
+    page = command(cluster, "page")
+    with subprocess.Popen(page, stdout=subprocess.PIPE, text=True, env=environment(cluster)) as process:
         try:
             assert process.stdout is not None
             yield process.stdout.readline().strip()
@@ -48,10 +37,7 @@ def page_of(cluster: KindCluster) -> Iterator[str]:
 
 
 def test_kubectl_explains_why_a_pod_is_pending(cluster: KindCluster, pending: str) -> None:
-    command = [str(cluster.kubectl_binary), "loadmaster", "explain", pending]
-    told = subprocess.run(
-        command, capture_output=True, text=True, env=environment(cluster), timeout=SECONDS, check=False
-    )
+    told = kubectl_loadmaster(cluster, "explain", pending)
 
     assert (told.returncode, told.stderr) == (0, "")
     assert told.stdout.startswith(f"{pending}  unschedulable\n")
