@@ -11,13 +11,14 @@ import pytest
 import yaml
 
 from tests.chart import CHART, Helm, HelmError
+from tests.chart.earlier import release_before
 from tests.chart.tables import releases
 from tests.cluster.charted import run
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import is_ready, node_of
 from tests.controlplane import Client, Cluster, a_pod, wait_until
 
-BEFORE = Path(__file__).parents[1] / "chart" / "releases" / "loadmaster-0.1.0.tgz"
+BEFORE = release_before()
 
 
 @pytest.fixture(scope="module")
@@ -64,14 +65,14 @@ def test_the_release_before_is_upgraded_and_rolled_back_and_schedules_at_each_st
             wait_until(lambda: node_of(api.get("Pod", pod, namespace)), 20, f"{pod} is bound")
         return node_of(api.get("Pod", pod, namespace))
 
-    helm.run("install", "lm", str(BEFORE), where)
+    helm.run("install", "lm", str(BEFORE.chart), where)
     before = version(), place("before")
     notes = helm.run("upgrade", "lm", str(CHART), where)
     after = version(), place("after")
     helm.run("rollback", "lm", where)
     rolled_back = version(), place("rolled-back")
 
-    assert (before, after, rolled_back) == (("0.1.0", node), (chart_version(), node), ("0.1.0", node))
+    assert (before, after, rolled_back) == ((BEFORE.version, node), (chart_version(), node), (BEFORE.version, node))
     assert "Actions required by this upgrade" in notes
     assert all(action in notes for action in releases()[1]["actions"])
 
@@ -95,7 +96,7 @@ def chart_of_later(tmp_path: Path) -> Path:
 def test_an_upgrade_over_two_releases_is_refused_before_anything_changes(
     helm: Helm, where: str, chart_of_later: Path
 ) -> None:
-    helm.run("install", "lm", str(BEFORE), where)
+    helm.run("install", "lm", str(BEFORE.chart), where)
 
     with pytest.raises(HelmError) as raised:
         helm.run("upgrade", "lm", str(chart_of_later), where)
@@ -106,7 +107,7 @@ def test_an_upgrade_over_two_releases_is_refused_before_anything_changes(
 
 
 def test_an_upgrade_release_by_release_is_taken(helm: Helm, where: str, chart_of_later: Path) -> None:
-    helm.run("install", "lm", str(BEFORE), where)
+    helm.run("install", "lm", str(BEFORE.chart), where)
     helm.run("upgrade", "lm", str(CHART), where)
 
     notes = helm.run("upgrade", "lm", str(chart_of_later), where)

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tests.chart.earlier import release_before
 from tests.docs.pages import ROOT
 from tests.docs.stage import Need
 
@@ -44,8 +45,8 @@ kubectl create namespace monitoring
 kubectl -n monitoring create serviceaccount prometheus
 """
 
-RELEASE_BEFORE: Final = """
-helm install loadmaster tests/chart/releases/loadmaster-0.1.0.tgz --namespace kube-system
+RELEASE_BEFORE: Final = f"""
+helm install loadmaster {release_before().chart.relative_to(ROOT)} --namespace kube-system
 echo 'replicas: 2' > values.yaml
 """
 

@@ -111,8 +111,12 @@ class KindCluster(Cluster):
             archive = directory() / "image.tar"
             archive.unlink(missing_ok=True)
             self.engine("save", "--output", str(archive), image, timeout=CREATE_SECONDS)
-            kind(self.engine, "load", "image-archive", f"--name={NAME}", str(archive))
+            self.load_archive(archive)
             archive.unlink()
+
+    def load_archive(self, archive: Path) -> None:
+        """Copy the images of a file that `docker save` wrote to all nodes."""
+        kind(self.engine, "load", "image-archive", f"--name={NAME}", str(archive))
 
 
 def directory() -> Path:

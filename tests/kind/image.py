@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 from typing import Final
 
 from tests.controlplane.build import cache_directory
@@ -23,15 +24,23 @@ PIP_SETTINGS: Final = ("cert", "index-url", "extra-index-url", "trusted-host", "
 
 def build(engine: Engine) -> str:
     """Build the image; return its name, whose tag is another for another content. Raises EngineError, ImageError."""
-    base = find_base(engine)
-    arguments = [f"--build-arg=BASE={base}", f"--build-arg=BUILDER={make_builder(engine, base)}"]
     version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
     newest = f"{REPOSITORY}:{version}"
-    # The machine's network, as a proxy or an index may be reached only from there.
-    engine("build", "--network=host", *arguments, f"--tag={newest}", str(PROJECT), timeout=BUILD_SECONDS)
+    build_as(engine, newest, PROJECT)
     identity = engine("image", "inspect", "--format={{.Id}}", newest).strip().removeprefix("sha256:")
     engine("tag", newest, f"{newest}-{identity[:12]}")
     return f"{newest}-{identity[:12]}"
+
+
+def build_as(engine: Engine, name: str, source: Path) -> None:
+    """Build the image of a source tree, which may be that of an earlier release. Raises EngineError, ImageError."""
+    base = find_base(engine)
+    builder = make_builder(engine, base)
+    takes_builder = "ARG BUILDER" in (source / "Dockerfile").read_text()
+    arguments = {"BASE": base, "BUILDER": builder} if takes_builder else {"BASE": builder}
+    options = [f"--build-arg={key}={value}" for key, value in arguments.items()]
+    # The machine's network, as a proxy or an index may be reached only from there.
+    engine("build", "--network=host", *options, f"--tag={name}", str(source), timeout=BUILD_SECONDS)
 
 
 def find_base(engine: Engine) -> str:

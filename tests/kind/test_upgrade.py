@@ -4,21 +4,23 @@ import itertools
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from importlib.metadata import version
 from typing import Any, Final, Self
 
 import pytest
 
 from tests.chart import CHART, Helm
+from tests.chart.earlier import release_before
 from tests.controlplane import Client, wait_until
+from tests.kind import earlier_image, image
 from tests.kind.cluster import KindCluster
 from tests.kind.release import NAMESPACE, RELEASE, run_helm
 from tests.kind.workloads import a_pod, is_running
 from tests.node.scheduler import Scheduler
 
-RELEASES: Final = Path(__file__).parents[1] / "chart" / "releases"
-BEFORE: Final = "0.1.0"
+BEFORE: Final = release_before()
 NAME: Final = "upgraded"
+PROGRAM: Final = "/opt/loadmaster/bin/loadmaster"
 VALUES: Final[dict[str, Any]] = {
     "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
     "config": {"profiles": [{"schedulerName": NAME}]},
@@ -63,47 +65,48 @@ def image_now(api: Client) -> dict[str, str]:
 
 
 @pytest.fixture
-def image_before(cluster: KindCluster, image_now: dict[str, str]) -> dict[str, str]:
-    """What the chart before names. The program is that of now: of the one before there is no image to be had."""
-    repository, tag = image_now["repository"], image_now["tag"]
-    cluster.engine("tag", f"{repository}:{tag}", f"{repository}:{BEFORE}")
-    cluster.load(f"{repository}:{BEFORE}")
-    return {"repository": repository}
+def image_before(cluster: KindCluster) -> dict[str, str]:
+    """The image of the release before, as its chart's values name it: the chart has the tag."""
+    try:
+        archive = earlier_image.ensure(cluster.engine, BEFORE)
+    except earlier_image.NoHistoryError as error:
+        pytest.skip(f"the image of {BEFORE.version} is built from its commit: {error}")
+    cluster.load_archive(archive)
+    return {"repository": image.REPOSITORY}
 
 
 @pytest.fixture
 def upgraded(cluster: KindCluster, api: Client, helm: Helm, image_before: dict[str, str]) -> Iterator[Scheduler]:
     """A release of the chart before, with the image that it names, in a namespace of its own."""
     cluster.create_namespace(NAME)
-    chart = RELEASES / f"loadmaster-{BEFORE}.tgz"
-    run_helm(helm, "install", NAME, str(chart), namespace=NAME, values=VALUES | {"image": image_before})
+    run_helm(helm, "install", NAME, str(BEFORE.chart), namespace=NAME, values=VALUES | {"image": image_before})
     yield Scheduler(cluster, api, NAME, NAME)
     run_helm(helm, "uninstall", NAME, namespace=NAME)
     cluster.kubectl("delete", "namespace", NAME, "--wait", "--timeout=170s", timeout=180)
 
 
-def images(scheduler: Scheduler) -> set[str]:
-    """What its pods run."""
-    return {str(pod["spec"]["containers"][0]["image"]) for pod in scheduler.pods}
+def program(scheduler: Scheduler) -> str:
+    """What the replica that leads says that it is."""
+    return scheduler.execute(PROGRAM, "--version").strip()
 
 
 def test_no_pod_is_lost_or_bound_twice_over_an_upgrade_and_a_rollback(
     image_now: dict[str, str], upgraded: Scheduler, helm: Helm, api: Client, namespace: str
 ) -> None:
-    began_with = images(upgraded)
+    began_with = program(upgraded)
 
     with Load(api, namespace) as load:
         run_helm(helm, "upgrade", NAME, str(CHART), namespace=NAME, values=VALUES | {"image": image_now})
-        went_on_with = images(upgraded)
+        went_on_with = program(upgraded)
         run_helm(helm, "rollback", NAME, namespace=NAME)
-        ended_with = images(upgraded)
+        ended_with = program(upgraded)
     wait_until(lambda: all(map(is_running, api.list("Pod", namespace))), 60, "all pods run", interval=0.5)
 
     events = api.list("events.k8s.io/v1/Event", namespace, fields="reason=Scheduled")
     bindings = Counter(event["regarding"]["name"] for event in events)
     print(f"{len(load.created)} pods were created meanwhile")
-    assert began_with == ended_with == {f"{image_now['repository']}:{BEFORE}"}
-    assert went_on_with == {f"{image_now['repository']}:{image_now['tag']}"}
+    assert began_with == ended_with == f"loadmaster {BEFORE.version}"
+    assert went_on_with == f"loadmaster {version('loadmaster')}"
     assert len(load.created) > 10
     assert sorted(pod["metadata"]["name"] for pod in api.list("Pod", namespace)) == sorted(load.created)
     assert bindings == dict.fromkeys(load.created, 1)
