@@ -14,9 +14,8 @@ from tests.controlplane.toolchain import BuildError
 from tests.image.debian import ImageError
 from tests.kind import cluster, engine, image, node_image, requirements
 from tests.kind.cluster import KindCluster, State
-from tests.kind.conftest import LACKS
-from tests.kind.engine import Engine, EngineError
-from tests.kind.kubernetes import VersionError, requested
+from tests.kind.engine import Engine, EngineError, RefusedError
+from tests.kind.kubernetes import Kubernetes, VersionError, requested
 from tests.kind.release import install_example, install_loadmaster
 
 PYTEST = (sys.executable, "-m", "pytest", "--override-ini=testpaths=tests/kind")
@@ -66,27 +65,38 @@ def ensure() -> tuple[State, bool]:
         running = engine.find_or_start()
     state = State.load()
     made = state is None or not cluster.exists(running)
-    if made:
-        with timed("node image"):
-            nodes = node_image.ensure(running, kubernetes)
-        with timed("cluster"):
-            state = cluster.create(running, nodes)
-    elif state and os.environ.get("KUBERNETES") and not kubernetes.covers(state.kubernetes):
+    if state and not made and os.environ.get("KUBERNETES") and not kubernetes.covers(state.kubernetes):
         raise VersionError(f"The cluster that is there has Kubernetes {state.kubernetes}: `make kind-down` first.")
-    assert state is not None
     try:
-        with timed("Loadmaster's image"):
-            loadmaster = image.build(running)
-        with KindCluster(state) as kind:
-            with timed("image on the nodes"):
-                kind.load(loadmaster)
-            with timed("chart"):
-                install_loadmaster(kind, loadmaster)
+        if made:
+            state = make(running, kubernetes)
+        assert state is not None
+        update(running, state)
     except BaseException:
         if made and os.environ.get("KEEP") != "1":
-            down()
+            end(running)
         raise
     return state, made
+
+
+def make(running: Engine, kubernetes: Kubernetes) -> State:
+    """Make the cluster."""
+    with timed("node image"):
+        nodes = node_image.ensure(running, kubernetes)
+        running.check_privileged(nodes)
+    with timed("cluster"):
+        return cluster.create(running, nodes)
+
+
+def update(running: Engine, state: State) -> None:
+    """Have Loadmaster on the cluster as it is in this directory."""
+    with timed("Loadmaster's image"):
+        loadmaster = image.build(running)
+    with KindCluster(state) as kind:
+        with timed("image on the nodes"):
+            kind.load(loadmaster)
+        with timed("chart"):
+            install_loadmaster(kind, loadmaster)
 
 
 def down() -> int:
@@ -94,20 +104,28 @@ def down() -> int:
     running = engine.find()
     if running is None or not cluster.exists(running):
         print("There is no kind cluster.", file=sys.stderr)
-    else:
+    if running:
+        end(running)
+    return 0
+
+
+def end(running: Engine) -> None:
+    """Leave no cluster, and no engine of our own."""
+    if cluster.exists(running):
         cluster.delete(running)
     if running == engine.own():
         engine.stop(engine.own_directory())
-    return 0
 
 
 def test(arguments: list[str]) -> int:
     """Run the tests; return pytest's exit code. A cluster that is made for them is deleted afterwards."""
-    if lacks := requirements.missing():
-        print("Skipped: no kind cluster can run here. Missing:", *lacks, sep="\n  ", file=sys.stderr)
-        subprocess.run([*PYTEST, *arguments], env=os.environ | {LACKS: "; ".join(lacks)}, check=False)
+    try:
+        if lacks := requirements.missing():
+            raise RefusedError("Missing:\n  " + "\n  ".join(lacks))
+        _, made = ensure()
+    except RefusedError as refused:
+        print(f"Skipped: no kind cluster can run here. {refused}", file=sys.stderr)
         return 0
-    _, made = ensure()
     try:
         with timed("tests"):
             return subprocess.run([*PYTEST, *arguments], check=False).returncode

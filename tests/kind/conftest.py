@@ -3,9 +3,7 @@
 Loadmaster is installed as users do it: release `loadmaster` in kube-system, two replicas.
 """
 
-import os
 from collections.abc import Iterator
-from typing import Final
 
 import pytest
 
@@ -18,15 +16,10 @@ from tests.kind.cluster import NODES, KindCluster, State
 from tests.kind.release import HELM_SECONDS, NAMESPACE, RELEASE
 from tests.node.scheduler import Scheduler
 
-LACKS: Final = "LOADMASTER_KIND_LACKS"
-"""In the environment of the tests: what the machine lacks. They are skipped with that as the reason."""
-
 
 @pytest.fixture(scope="session", autouse=True)
 def cluster() -> Iterator[KindCluster]:
     """The cluster; its `kubectl`, `helm`, `engine`, `stop_node`, `start_node` and `load` are what tests use most."""
-    if lacks := os.environ.get(LACKS):
-        pytest.skip(f"no kind cluster can run here: {lacks}")
     if (state := State.load()) is None:
         pytest.skip("there is no kind cluster: `make kind` makes one")
     with KindCluster(state) as cluster:

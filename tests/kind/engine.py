@@ -28,6 +28,10 @@ class EngineError(Exception):
     """A command of the engine failed. The text has the end of what it said."""
 
 
+class RefusedError(EngineError):
+    """No node can run on this machine: our own engine does not start, or one refuses what a node needs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
     """A command line that manages containers: `docker` or `podman`."""
@@ -67,6 +71,13 @@ class Engine:
         if not self.has(image):
             self("pull", "--quiet", image, timeout=PULL_SECONDS)
 
+    def check_privileged(self, image: str) -> None:
+        """Run `true` of a node image in a container that may do what a node may. Raises RefusedError."""
+        try:
+            self("run", "--rm", "--privileged", "--entrypoint=/bin/true", image)
+        except EngineError as error:
+            raise RefusedError(f"privileged containers are refused here.\n{error}") from None
+
     @property
     def export_line(self) -> str:
         """What the user types so that `docker` means this engine; empty if it does already."""
@@ -81,7 +92,7 @@ def find() -> Engine | None:
 
 
 def find_or_start() -> Engine:
-    """The engine that answers, otherwise our own, started. Raises EngineError."""
+    """The engine that answers, otherwise our own, started. Raises RefusedError."""
     return find() or start(own_directory())
 
 
@@ -100,7 +111,7 @@ def own(directory: Path | None = None) -> Engine:
 
 
 def start(directory: Path) -> Engine:
-    """Start a Docker engine that keeps everything in `directory`, and return when it answers. Raises EngineError."""
+    """Start a Docker engine that keeps everything in `directory`, and return when it answers. Raises RefusedError."""
     engine = own(directory)
     if engine.answers():
         return engine
@@ -118,7 +129,7 @@ def start(directory: Path) -> Engine:
     while not engine.answers():
         if process.poll() is not None or time.monotonic() > deadline:
             stop(directory)
-            raise EngineError(f"dockerd does not start:\n{end_of(log.read_text())}")
+            raise RefusedError(f"dockerd does not start:\n{end_of(log.read_text())}")
         time.sleep(0.2)
     return engine
 

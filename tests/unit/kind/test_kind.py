@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.kind import components, requirements
+from tests.kind import components, earlier_image, requirements
 from tests.kind.archive import Image, write
 from tests.kind.cluster import NAME, NODES, ZONES, configuration
+from tests.kind.engine import Engine, RefusedError
 from tests.kind.kubernetes import VersionError, requested
 from tests.kind.runc_within_bounds import bounding_set, narrow_specification, narrowed
 
@@ -115,3 +116,19 @@ def test_without_an_engine_it_is_said_how_to_get_one() -> None:
     (line,) = requirements.missing(find=lambda: None, can_start=lambda: False, which=lambda _: None)
 
     assert "make kind-deps" in line
+
+
+def test_an_engine_that_refuses_privileged_containers_is_told_from_one_that_fails(tmp_path: Path) -> None:
+    docker = tmp_path / "docker"
+    docker.write_text("#!/bin/sh\necho privileged mode is disabled >&2\nexit 125\n")
+    docker.chmod(0o755)
+
+    with pytest.raises(RefusedError, match="privileged mode is disabled"):
+        Engine(str(docker)).check_privileged("node")
+
+
+def test_a_commit_that_the_history_has_not_is_named() -> None:
+    not_here = pytest.raises(earlier_image.NoHistoryError, match=r"0{40}|no git|not a git repository")
+
+    with not_here, earlier_image.source("0" * 40):
+        pass
