@@ -70,7 +70,7 @@ async def budget(facts: Facts, cluster: Cluster) -> list[Finding]:
     instance = known(facts.pods)[0].metadata.label(INSTANCE_LABEL)
     budgets = await cluster.list(path, AnyObject, 1, labelSelector=f"{INSTANCE_LABEL}={instance}")
     if not budgets.items:
-        advice = "a drain may evict all replicas at once: the chart's podDisruptionBudget"
+        advice = "a drain may evict all replicas at once: the chart makes one for two replicas or more"
         return [warning("no PodDisruptionBudget protects the replicas", advice)]
     return [ok("a PodDisruptionBudget protects the replicas")]
 
