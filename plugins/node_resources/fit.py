@@ -34,6 +34,7 @@ from plugins.node_resources.scoring import (
     ResourceSpec,
     Scorer,
     score_resources,
+    usages_of_placement,
     with_defaults,
 )
 from plugins.shared.column_math import Amount, amounts, any_of
@@ -111,10 +112,12 @@ class NodeResourcesFit(
     fw.PreScorePlugin,
     fw.ScoreNodesPlugin,
     fw.SignPlugin,
+    fw.PlacementScorePlugin,
     fw.ExplainPlugin,
 ):
     """Filter: the pod's requests fit into what is free on the node. Score: by `scoring_strategy`.
 
+    PlacementScore: the fuller a group of pods makes the nodes of a placement, the better, by any strategy's resources.
     Rule: noderesources/fit.go and resource_allocation.go at v1.36.3. Amounts are thousandths of a core, units or
     bytes. Scoring neither counts requests of the pod as a whole nor resizes in progress, as kube-scheduler's does not.
     """
@@ -146,6 +149,7 @@ class NodeResourcesFit(
         self._devices: DeviceCounts | None = None
 
     def start(self, handle: fw.Handle) -> None:
+        self._nodes = handle.nodes
         self._extended = extended_resources_of(handle)
         self._devices = device_counts(handle, self._scored)
 
@@ -233,6 +237,14 @@ class NodeResourcesFit(
         resources = self.scoring_strategy.resources
         requests = state.get(_ADDED, tuple) or self._scoring_requests(pod)
         return score_resources(resources, requests, nodes, rows, self._scorer, self._devices, non_zero=True)
+
+    def score_placement(self, state: fw.CycleState, pod: fw.Pod, assignments: fw.PodGroupAssignments) -> int:
+        """Return how full all nodes of the placement together are then, 0 to 100. Rule: fit.go (ScorePlacement)."""
+        resources, rows = self.scoring_strategy.resources, assignments.placement.rows
+        pods = np.array([self._scoring_requests(each.pod) for each in assignments.proposed], np.int64)
+        requests = pods.reshape(-1, len(resources)).sum(axis=0).tolist()
+        score = most_allocated(usages_of_placement(resources, requests, self._nodes, rows))
+        return score if isinstance(score, int) else score.item()
 
     def _compared(self, requests: Mapping[str, int]) -> Iterator[Compared]:
         """Each resource that Filter compares.

@@ -95,6 +95,28 @@ def score_resources(
     return _scores(usages, len(rows), scorer)
 
 
+def usages_of_placement(
+    resources: Sequence[ResourceSpec], requests: Sequence[int], nodes: fw.NodeColumns, rows: fw.Rows
+) -> list[Usage]:
+    """Return the usage of each resource on all of `rows` together, as if they were one node.
+
+    `requests` are those of all pods that would come there. Devices do not stand in for extended resources.
+    Rule: noderesources/resource_allocation.go (scorePlacement) at v1.36.3.
+    """
+    usages = []
+    for resource, request in zip(resources, requests, strict=True):
+        name = resource.name
+        if name not in _NATIVE and not (request and is_scalar_resource(name)):
+            continue
+        capacity = nodes.allocatable(name)[rows]
+        column = nodes.non_zero_requested(name) if name in _WITH_DEFAULTS else nodes.requested(name)
+        allocated = column[rows][capacity != 0]
+        total = capacity.sum(keepdims=True)
+        if total.item():
+            usages.append(Usage(resource.weight, total, allocated.sum(keepdims=True), request))
+    return usages
+
+
 _NATIVE = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
 _WITH_DEFAULTS = frozenset((CPU, MEMORY))
 

@@ -23,7 +23,6 @@ KIND: Final = "KubeSchedulerConfiguration"
 MAX_PROFILES: Final = 1_000
 """Each has plugins and stored answers of its own."""
 
-_FOR_POD_GROUPS: Final = ("placementGenerate", "placementScore")
 _MAX_WEIGHT: Final = 2**31 - 1
 
 KnownPlugins = Mapping[str, type[Plugin]]
@@ -71,25 +70,12 @@ def read_profiles(values: object, known: KnownPlugins, problems: list[str]) -> t
     checked = []
     for index, entry in enumerate(entries):
         path = f"profiles[{index}]"
-        entry = _without_pod_groups(entry, path, problems)
         profile = parse_arguments(Profile, entry, path, problems) or _readable_part(entry)
         if profile.scheduler_name is None and len(entries) == 1:
             profile = replace(profile, scheduler_name=DEFAULT_SCHEDULER_NAME)
         checked.append(_check(profile, path, known, problems))
     _check_together(checked, problems)
     return tuple(profile.spec for profile in checked)
-
-
-def _without_pod_groups(entry: Any, path: str, problems: list[str]) -> Any:
-    plugins = entry.get("plugins") if isinstance(entry, dict) else None
-    if not isinstance(plugins, dict):
-        return entry
-    problems.extend(
-        f"{path}.plugins.{point}: pod groups are not available in this version of Loadmaster yet"
-        for point in _FOR_POD_GROUPS
-        if plugins.get(point)
-    )
-    return {**entry, "plugins": {key: value for key, value in plugins.items() if key not in _FOR_POD_GROUPS}}
 
 
 def _readable_part(entry: Any) -> Profile:
@@ -149,6 +135,10 @@ def _check_effect(plugins: Plugins, path: str, known: KnownPlugins, problems: li
         problems.append(f"{path}.plugins.queueSort: {invalid(sorts, detail)}")
     if not _names_at("bind", plugins, known):
         problems.append(f"{path}.plugins.bind: {required('at least one bind plugin is needed')}")
+    generators = _names_at("placement_generate", plugins, known)
+    if len(generators) > 1:
+        detail = "at most one placement generate plugin is allowed"
+        problems.append(f"{path}.plugins.placementGenerate: {invalid(generators, detail)}")
 
 
 def _check_plugin_config(

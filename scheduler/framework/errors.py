@@ -66,6 +66,12 @@ _PLUGIN_ERRORS = {
     "Score": 'running Score plugins: plugin "{plugin}" failed with: {detail}',
     "ScoreExtensionNormalize": 'running Normalize on Score plugins: plugin "{plugin}" failed with: {detail}',
     "ScoreRange": 'applying score defaultWeights on Score plugins: plugin "{plugin}" {detail}',
+    "PlacementGenerate": "{detail}",
+    "PlacementScore": 'running PlacementScore plugins: plugin "{plugin}" failed with: {detail}',
+    "PlacementScoreExtensionNormalize": (
+        'running NormalizePlacementScore on PlacementScore plugins: plugin "{plugin}" failed with: {detail}'
+    ),
+    "PlacementScoreRange": 'applying score defaultWeights on PlacementScore plugins: plugin "{plugin}" {detail}',
 }
 
 

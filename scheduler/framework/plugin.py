@@ -3,6 +3,11 @@
     PreEnqueue → QueueSort → PreFilter → Filter → (PostFilter) → PreScore → Score → NormalizeScore
     → Reserve → Permit → PreBind → Bind → PostBind
 
+A group of pods whose nodes are to be near each other is tried in several placements, sets of nodes:
+
+    PlacementGenerate → for each placement: PreFilter … Permit for each of the pods, taken back
+    → PlacementScore → NormalizePlacementScore → Reserve … PostBind for each of the pods
+
 A plugin is a class that names its extension points as bases, usually a dataclass whose fields are its arguments in
 the configuration file and nothing else. What it needs from the scheduler comes to `start`:
 
@@ -31,6 +36,7 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
 from scheduler.framework.handle import Handle
 from scheduler.framework.nodes import Aspect, Int32Column, Int64Column, NodeColumns, NodeInfo, Rows
+from scheduler.framework.placements import Placement, PodGroupAssignments
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status
 
@@ -339,3 +345,29 @@ class PostBindPlugin(Plugin):
     @abstractmethod
     async def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
         """Learn that the pod was bound; clean up."""
+
+
+class PlacementGeneratePlugin(Plugin):
+    """Splits the nodes for a group of pods. A profile has one such plugin at most."""
+
+    @abstractmethod
+    def generate_placements(self, state: CycleState, pod: Pod, parent: Placement) -> Sequence[Placement] | Status:
+        """Return the sets of nodes of `parent` in which the group of `pod` is to be tried; they may overlap.
+
+        None at all means that the group fits nowhere; so does a refusal, which says why.
+        """
+
+
+class PlacementScorePlugin(Plugin):
+    """Rates placements for a group of pods."""
+
+    @abstractmethod
+    def score_placement(self, state: CycleState, pod: Pod, assignments: PodGroupAssignments) -> int:
+        """Rate a placement in which the group of `pod` fits: MIN_NODE_SCORE to MAX_NODE_SCORE, or any int64 where
+        NormalizePlacementScore follows. Meanwhile none of the proposed pods counts on its node."""
+
+
+class NormalizePlacementScorePlugin(Plugin):
+    @abstractmethod
+    def normalize_placement_score(self, state: CycleState, pod: Pod, scores: Int64Column) -> Int64Column:
+        """Bring the scores of all placements in which the group fits into MIN_NODE_SCORE to MAX_NODE_SCORE."""

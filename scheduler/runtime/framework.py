@@ -18,6 +18,8 @@ from scheduler.framework.plugin import (
     BindPlugin,
     PermitPlugin,
     PermitWait,
+    PlacementGeneratePlugin,
+    PlacementScorePlugin,
     Plugin,
     PostBindPlugin,
     PostFilterPlugin,
@@ -53,6 +55,7 @@ from scheduler.runtime.guards.return_values import (
 )
 from scheduler.runtime.handle import EngineHandle
 from scheduler.runtime.live_nodes import LiveNodes
+from scheduler.runtime.placing import Placing
 from scheduler.runtime.plugin_calls import PluginCalls
 from scheduler.runtime.post_filter import PostFilter
 from scheduler.runtime.profile import ProfilePlugins
@@ -106,6 +109,9 @@ class Framework:
         self._pre_bind = plugins.of("pre_bind", PreBindPlugin)
         self._bind = plugins.of("bind", BindPlugin)
         self._post_bind = plugins.of("post_bind", PostBindPlugin)
+        generators = plugins.of("placement_generate", PlacementGeneratePlugin)
+        scorers = plugins.of("placement_score", PlacementScorePlugin)
+        self.placing = Placing(generators, scorers, plugins.placement_weights, calls, breaker)
         extensions = [p for p in self._pre_filter if isinstance(p, PreFilterExtensions)]
         store = handle.columns.store
         store.on_flush = calls.flushes()

@@ -232,13 +232,14 @@ def check_column(
     answers: Any,
     rows: npt.NDArray[Any],
     kinds: str = "ib",
+    of: str = "nodes",
 ) -> None:
     """Raise WrongAnswer unless `answers` has one whole number for each row. `kinds`: numpy's letters for dtypes."""
     if not isinstance(answers, np.ndarray):
         raise wrong_answer(plugin, point, method, answers, "an array")
     if answers.shape != rows.shape or answers.dtype.kind not in kinds:
         name = getattr(method, "__name__", point)
-        detail = f"{name} answered {answers.dtype} of shape {answers.shape} for {len(rows)} nodes"
+        detail = f"{name} answered {answers.dtype} of shape {answers.shape} for {len(rows)} {of}"
         raise WrongAnswer(plugin, point, detail, place_of(method) or name)
 
 

@@ -20,6 +20,8 @@ from scheduler.framework.plugin import (
     FilterNodesPlugin,
     FilterPlugin,
     PermitPlugin,
+    PlacementGeneratePlugin,
+    PlacementScorePlugin,
     Plugin,
     PostBindPlugin,
     PostFilterPlugin,
@@ -56,8 +58,13 @@ POINTS: Final[Mapping[str, tuple[type[Plugin], ...]]] = {
     "pre_bind": (PreBindPlugin,),
     "bind": (BindPlugin,),
     "post_bind": (PostBindPlugin,),
+    "placement_generate": (PlacementGeneratePlugin,),
+    "placement_score": (PlacementScorePlugin,),
 }
 """Extension point → what a plugin there is."""
+
+_WEIGHTED: Final = {"score": "Score", "placement_score": "PlacementScore"}
+"""The extension points at which plugins have weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,9 @@ class ProfilePlugins:
     """Score plugin → weight, at least 1."""
 
     by_name: Mapping[str, Plugin] = field(default_factory=dict)
+
+    placement_weights: Mapping[str, int] = field(default_factory=dict)
+    """PlacementScore plugin → weight, at least 1."""
 
     def of(self, point: str, kind: type[P]) -> tuple[P, ...]:
         """The plugins at an extension point, which are all of that kind."""
@@ -146,17 +156,18 @@ def build(spec: ProfileSpec, registry: Registry) -> ProfilePlugins:
     """Make the plugins that `spec` enables and put them at their extension points; `start` is still to come.
 
     Raises ConfigError with every problem: unknown names, wrong arguments, a plugin enabled twice or where it has
-    nothing to do, no or several queue sort plugins, no bind plugin, weights whose sum overflows.
+    nothing to do, no or several queue sort plugins, no bind plugin, several plugins that generate placements, weights
+    whose sum overflows.
     """
     problems: list[str] = []
     by_name = _make(spec, registry, problems)
     if not problems:
         at = {point: _at_point(point, spec, by_name, problems) for point in POINTS}
         _check(at, problems)
-        weights = _weights(spec, by_name, problems)
+        weights, placement_weights = (_weights(point, spec, by_name, problems) for point in _WEIGHTED)
     if problems:
         raise ConfigError([f"profile {spec.scheduler_name!r}: {problem}" for problem in problems])
-    return ProfilePlugins(at, weights, by_name)
+    return ProfilePlugins(at, weights, by_name, placement_weights)
 
 
 def plugin_names(spec: ProfileSpec) -> tuple[str, ...]:
@@ -221,6 +232,8 @@ def _check(at: Mapping[str, Sequence[Plugin]], problems: list[str]) -> None:
         problems.append(f"only one queue sort plugin required, but got {sorts}")
     if not at["bind"]:
         problems.append("at least one bind plugin is needed")
+    if len(at["placement_generate"]) > 1:
+        problems.append("at most one placement generate plugin is allowed")
     either_form = {plugin.name: plugin for point in ("filter", "score") for plugin in at[point]}
     both = [name for name, plugin in either_form.items() if _has_both_forms(plugin)]
     problems.extend(f"plugin {name!r} has Filter or Score in both forms; keep one" for name in both)
@@ -232,17 +245,17 @@ def _has_both_forms(plugin: Plugin) -> bool:
     )
 
 
-def _weights(spec: ProfileSpec, by_name: Mapping[str, Plugin], problems: list[str]) -> dict[str, int]:
-    """A weight at the score point wins over MultiPoint's; 0 means 1, since a plugin can be disabled instead."""
+def _weights(point: str, spec: ProfileSpec, by_name: Mapping[str, Plugin], problems: list[str]) -> dict[str, int]:
+    """A weight at the point wins over MultiPoint's; 0 means 1, since a plugin can be disabled instead."""
     weights: dict[str, int] = {}
     total = 0
-    refs: tuple[PluginRef, ...] = (*spec.plugins.score.enabled, *spec.plugins.multi_point.enabled)
+    refs: tuple[PluginRef, ...] = (*_set(spec, point).enabled, *spec.plugins.multi_point.enabled)
     for ref in refs:
-        if ref.name in weights or not isinstance(by_name[ref.name], POINTS["score"]):
+        if ref.name in weights or not isinstance(by_name[ref.name], POINTS[point]):
             continue
         weights[ref.name] = ref.weight or 1
         if weights[ref.name] * MAX_NODE_SCORE > MAX_TOTAL_SCORE - total:
-            problems.append("total score of Score plugins could overflow")
+            problems.append(f"total score of {_WEIGHTED[point]} plugins could overflow")
             break
         total += weights[ref.name] * MAX_NODE_SCORE
     return weights

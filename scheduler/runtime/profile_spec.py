@@ -41,6 +41,8 @@ class Plugins:
     pre_bind: PluginSet = PluginSet()
     bind: PluginSet = PluginSet()
     post_bind: PluginSet = PluginSet()
+    placement_generate: PluginSet = PluginSet()
+    placement_score: PluginSet = PluginSet()
 
 
 PLUGIN_SETS: Final = tuple(f.name for f in fields(Plugins))

@@ -217,10 +217,11 @@ class Scoring:
         lowest, highest = int(scores.min()), int(scores.max())
         if lowest < MIN_NODE_SCORE or highest > MAX_NODE_SCORE:
             wrong = lowest if lowest < MIN_NODE_SCORE else highest
-            raise PluginError(
-                step.name,
-                "ScoreRange",
-                f"returns an invalid score {wrong}, it should in the range of "
-                f"[{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing",
-            )
+            raise PluginError(step.name, "ScoreRange", out_of_range(wrong))
         return scores
+
+
+def out_of_range(score: int) -> str:
+    """Return the error for a final score that is not allowed, in kube-scheduler's words."""
+    allowed = f"[{MIN_NODE_SCORE}, {MAX_NODE_SCORE}]"
+    return f"returns an invalid score {score}, it should in the range of {allowed} after normalizing"

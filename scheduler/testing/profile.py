@@ -18,4 +18,5 @@ def profile_of(*plugins: Plugin) -> ProfilePlugins:
     missing = [name for point, name in DEFAULTS.items() if not any(isinstance(each, POINTS[point]) for each in plugins)]
     every = (*plugins, *(in_tree()[name]() for name in missing))
     at = {point: tuple(plugin for plugin in every if isinstance(plugin, kinds)) for point, kinds in POINTS.items()}
-    return ProfilePlugins(at, {plugin.name: 1 for plugin in every}, {plugin.name: plugin for plugin in every})
+    weights = {plugin.name: 1 for plugin in every}
+    return ProfilePlugins(at, weights, {plugin.name: plugin for plugin in every}, weights)

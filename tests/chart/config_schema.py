@@ -18,7 +18,7 @@ from scheduler.config.profiles import API_VERSION, KIND, PluginConfig, Profile
 from scheduler.config.types import Config
 from scheduler.framework.arguments import YAML, camel_case
 from scheduler.framework.duration import Duration
-from scheduler.runtime.profile_spec import Plugins, ProfileSpec
+from scheduler.runtime.profile_spec import ProfileSpec
 from tests.chart.helm import CHART
 
 FILE: Final = CHART / "values.schema.json"
@@ -26,9 +26,6 @@ START: Final = '    "config": '
 """`config` is the last property of the schema."""
 
 WIDTH: Final = 120
-FOR_POD_GROUPS: Final = ("placementGenerate", "placementScore")
-"""Extension points of kube-scheduler at which a configuration may have empty sets."""
-
 SCALARS: Final[Mapping[type, str]] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 DURATION: Final = r"^[-+]?(0|([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+$"
 
@@ -43,8 +40,6 @@ def config_schema() -> tuple[Schema, Schema]:
     profile["required"] = ["schedulerName"]
     profile["properties"]["schedulerName"] = {"type": "string", "minLength": 1}
     profile["properties"]["pluginConfig"]["items"] = _plugin_config(definitions)
-    for point in FOR_POD_GROUPS:
-        definitions[Plugins.__name__]["properties"][point] = {}
     del definitions[ProfileSpec.__name__], definitions[PluginConfig.__name__]
     properties = {
         "apiVersion": {"const": API_VERSION},

@@ -43,8 +43,9 @@ def verdict(text: str) -> Json:
 
 
 def _plugins_at(made: profile.ProfilePlugins) -> Json:
+    weights = {"score": made.weights, "placement_score": made.placement_weights}
     return {
-        camel_case(point): [[each.name, made.weights[each.name] if point == "score" else 0] for each in plugins]
+        camel_case(point): [[each.name, weights.get(point, {}).get(each.name, 0)] for each in plugins]
         for point, plugins in made.at.items()
         if plugins
     }
@@ -87,13 +88,14 @@ def _is_told(path: str, told: str) -> bool:
 
 
 def _in_order(plugins: Json) -> Json:
-    """Extension point → its plugins with their weights, which count at Score only."""
+    """Extension point → its plugins with their weights, which count at Score and PlacementScore only."""
     return {
         point[0].lower() + point[1:]: [
-            [each["Name"], each.get("Weight", 0) if point == "Score" else 0] for each in chosen["Enabled"]
+            [each["Name"], each.get("Weight", 0) if point in ("Score", "PlacementScore") else 0]
+            for each in chosen["Enabled"]
         ]
         for point, chosen in plugins.items()
-        if chosen.get("Enabled") and point not in ("MultiPoint", "PlacementGenerate", "PlacementScore")
+        if chosen.get("Enabled") and point != "MultiPoint"
     }
 
 

@@ -1,4 +1,4 @@
-"""The test tables of kube-scheduler's own plugins, counted in its Go sources.
+"""The test tables of kube-scheduler's own plugins, and those of groups of pods, counted in its Go sources.
 
 docs/conformance.md tells of each table where its intent is covered here, and a unit test compares that list with these
 counts. The sources are there once the oracle was built: Go keeps them in its module cache.
@@ -16,6 +16,9 @@ from typing import Final, NamedTuple
 
 VERSION: Final = "v1.36.3"
 
+OTHERS: Final = ("schedule_one_podgroup_test.go", "framework/preemption/podgrouppreemption_test.go")
+"""Files elsewhere, below pkg/scheduler: those about groups of pods."""
+
 _NOT_CODE: Final = re.compile(r"//[^\n]*|/\*.*?\*/|`[^`]*`|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
 _FUNCTION: Final = re.compile(r"^func (Test|Benchmark)(\w+)\(\w+ \*testing\.[TB]\) \{", re.MULTILINE)
 _LIST: Final = re.compile(
@@ -30,7 +33,7 @@ class Table(NamedTuple):
     """A test function of kube-scheduler."""
 
     file: str
-    """Below the folder of the plugins: `nodeports/node_ports_test.go`."""
+    """With its folder: `nodeports/node_ports_test.go`."""
 
     function: str
     cases: int
@@ -38,16 +41,16 @@ class Table(NamedTuple):
 
 
 def find_sources() -> Path | None:
-    """The folder of kube-scheduler's plugins, or None where Go has not fetched it."""
+    """The folder of kube-scheduler, or None where Go has not fetched it."""
     path = os.environ.get("GOPATH") or Path.home() / "go"
     modules = os.environ.get("GOMODCACHE") or Path(path) / "pkg" / "mod"
-    found = Path(modules) / f"k8s.io/kubernetes@{VERSION}/pkg/scheduler/framework/plugins"
+    found = Path(modules) / f"k8s.io/kubernetes@{VERSION}/pkg/scheduler"
     return found if found.is_dir() else None
 
 
 def tables(sources: Path) -> Iterator[Table]:
-    """Yield every test function below that folder, with the helpers that follow it."""
-    for path in sorted(sources.rglob("*_test.go")):
+    """Yield every test function of the plugins and of OTHERS, with the helpers that follow it."""
+    for path in sorted([*(sources / "framework/plugins").rglob("*_test.go"), *(sources / each for each in OTHERS)]):
         # Of the same length, so that brackets in texts and comments do not count.
         code = _NOT_CODE.sub(lambda match: "x" * len(match[0]), path.read_text(encoding="utf-8"))
         functions = list(_FUNCTION.finditer(code))
@@ -55,7 +58,7 @@ def tables(sources: Path) -> Iterator[Table]:
             end = functions[number].start() if number < len(functions) else len(code)
             if match[1] == "Test":
                 count = count_cases(code[match.end() : end])
-                yield Table(str(path.relative_to(sources)), match[1] + match[2], count)
+                yield Table(f"{path.parent.name}/{path.name}", match[1] + match[2], count)
 
 
 def count_cases(code: str) -> int:

@@ -80,7 +80,7 @@ def a_framework(
     nominator = nominated if isinstance(nominated, Nominator) else _nominator(nominated or {})
     at = {point: tuple(p for p in plugins if isinstance(p, kinds)) for point, kinds in POINTS.items()}
     every_weight = {plugin.name: (weights or {}).get(plugin.name, 1) for plugin in plugins}
-    made = ProfilePlugins(at, every_weight, {plugin.name: plugin for plugin in plugins})
+    made = ProfilePlugins(at, every_weight, {plugin.name: plugin for plugin in plugins}, every_weight)
     handle = a_handle(table, nominator, world=events, profile=profile)
     return Framework(made, handle, table, nominator, metrics or Metrics(), percentage, limits)
 

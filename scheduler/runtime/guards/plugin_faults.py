@@ -61,8 +61,8 @@ def as_plugin_error(point: str, plugin: str, error: BaseException) -> PluginErro
     if not _is_by_us(error):
         if detail != kind_of(error) and not isinstance(error, AttemptFailed):
             detail = described(error)
-        if point == "PostFilter":  # what it says is all that kube-scheduler says
-            detail = f'running PostFilter plugin "{plugin}": {detail}'
+        if point in ("PostFilter", "PlacementGenerate"):  # what it says is all that kube-scheduler says
+            detail = f'running {point} plugin "{plugin}": {detail}'
     named = PluginError(plugin, point, detail)
     named.__cause__ = error
     return named

@@ -5,7 +5,7 @@ Nothing is looked at where a plugin answers None, which is what most of them ans
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +13,7 @@ import numpy as np
 
 from scheduler.api.text import MAX_REASON, MAX_REASONS, encodable, shortened
 from scheduler.framework.errors import PluginError, WrongAnswer
+from scheduler.framework.placements import Placement
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS, PermitWait, PostFilterResult, PreFilterResult
 from scheduler.framework.status import Code, Status
 from scheduler.runtime.guards.plugin_faults import place_of
@@ -23,6 +24,7 @@ POST_FILTER: Final = "a pair: None or a PostFilterResult, then None or a Status"
 PERMIT: Final = "None, a Status or a PermitWait"
 WHOLE_NUMBER: Final = "a whole number of 64 bits"
 NODE_NAME: Final = "a PostFilterResult with the name of a node, or none"
+PLACEMENTS: Final = "a list of Placements or a Status"
 AWAITABLE: Final = "`async def`, as it is awaited"
 
 _REFUSALS: Final = "unschedulable(…), unresolvable(…) or pending(…)"
@@ -40,6 +42,7 @@ MAY_ANSWER: Final = {
     "PreBindPreFlight": "None or SKIP",
     "PreBind": f"None, {_REFUSALS}",
     "Bind": f"None, SKIP, {_REFUSALS}",
+    "PlacementGenerate": f"Placements, {_REFUSALS}",
 }
 """Extension point → what its plugins may answer. All may answer a Status with the code Error, too."""
 
@@ -152,11 +155,24 @@ def check_permit(plugin: str, method: Callable[..., Any], answer: object) -> Sta
     return PermitWait(min(float(timeout), MAX_PERMIT_SECONDS), encodable(shortened(message, MAX_REASON)))
 
 
-def check_score(plugin: str, method: Callable[..., Any], answer: object) -> int:
+def check_score(plugin: str, method: Callable[..., Any], answer: object, point: str = "Score") -> int:
     """The same for Score, of anything but an int."""
     if not isinstance(answer, np.integer):
-        raise wrong_answer(plugin, "Score", method, answer, WHOLE_NUMBER)
+        raise wrong_answer(plugin, point, method, answer, WHOLE_NUMBER)
     return int(answer)
+
+
+def check_placements(plugin: str, method: Callable[..., Any], answer: object) -> Sequence[Placement]:
+    """The same for PlacementGenerate, of anything but a Status."""
+    if not isinstance(answer, list | tuple):
+        raise wrong_answer(plugin, "PlacementGenerate", method, answer, PLACEMENTS)
+    for each in answer:
+        if not isinstance(each, Placement) or not isinstance(each.name, str):
+            raise wrong_answer(plugin, "PlacementGenerate", method, each, PLACEMENTS)
+        rows: object = each.rows
+        if not isinstance(rows, np.ndarray) or rows.ndim != 1 or rows.dtype.kind != "i":
+            raise wrong_answer(plugin, "PlacementGenerate", method, rows, "a Placement with an array of rows")
+    return answer
 
 
 def _shown(answer: object) -> str:

@@ -78,8 +78,9 @@ class ConfigurationDetails:
 def _points(framework: Framework) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Each extension point with its plugins in order; weights are included where they count."""
     plugins = framework.plugins
+    weighted = {"score": plugins.weights, "placement_score": plugins.placement_weights}
     for point in POINTS:
-        weights = plugins.weights if point == "score" else {}
+        weights = weighted.get(point, {})
         document = [
             {"name": cut(each.name)} | ({"weight": weights[each.name]} if each.name in weights else {})
             for each in plugins.at[point]

@@ -54,6 +54,11 @@ class Fit(fw.FilterPlugin, fw.ScorePlugin):
         return 0
 
 
+class SomeGenerator(fw.PlacementGeneratePlugin):
+    def generate_placements(self, state: fw.CycleState, pod: fw.Pod, parent: fw.Placement) -> list[fw.Placement]:
+        return [parent]
+
+
 @dataclass(frozen=True, slots=True)
 class Demanding(SomeFilter):
     zone: str
@@ -73,6 +78,8 @@ REGISTRY: Registry = {
     "ImageLocality": SomeScore,
     "DefaultBinder": SomeBind,
     "Demanding": Demanding,
+    "Racks": SomeGenerator,
+    "Zones": SomeGenerator,
 }
 
 

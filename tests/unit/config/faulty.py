@@ -134,9 +134,9 @@ FAULTY: Final[tuple[Faulty, ...]] = (
     _profile("plugins:\n  filters: {}", 5, "profiles[0].plugins.filters: unknown field; did you mean 'filter'?"),
     _profile("plugins:\n  filter: [NodeName]", 5, "profiles[0].plugins.filter: expected a mapping, got a list"),
     _profile(
-        "plugins:\n  placementScore:\n    enabled: [{name: NodeResourcesFit}]",
-        5,
-        "profiles[0].plugins.placementScore: pod groups are not available",
+        "plugins:\n  placementScore:\n    enabled: [{name: NodeName}]",
+        6,
+        'profiles[0].plugins.placementScore.enabled[0]: Invalid value: "NodeName"',
     ),
     _filter("enabled: NodeName", 6, ".enabled: expected a list, got 'NodeName'"),
     _filter("enabled:\n  - NodeName", 7, ".enabled[0]: expected a mapping, got 'NodeName'"),

@@ -83,9 +83,9 @@ def disabled(*names: str) -> dict[str, Any]:
             id="no bind plugin",
         ),
         pytest.param(
-            {"placementScore": enabled("PodGroupPodsCount")},
-            "placementScore: pod groups are not available in this version of Loadmaster yet",
-            id="pod groups",
+            {"multiPoint": enabled("Racks"), "placementGenerate": enabled("Zones")},
+            'placementGenerate: Invalid value: ["Zones", "Racks"]: at most one placement generate plugin is allowed',
+            id="two that generate placements",
         ),
     ],
 )

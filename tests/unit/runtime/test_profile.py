@@ -41,6 +41,20 @@ class ScoreInBothFormsAndFilter(ScoreInBothForms, Filter):
     """Is at two points, and wrong at one."""
 
 
+class Racks(fw.PlacementGeneratePlugin):
+    """For groups."""
+
+    def generate_placements(self, state: fw.CycleState, pod: fw.Pod, parent: fw.Placement) -> list[fw.Placement]:
+        return [parent]
+
+
+class ScoresBoth(Score, fw.PlacementScorePlugin):
+    """For pods and for groups."""
+
+    def score_placement(self, state: fw.CycleState, pod: fw.Pod, assignments: fw.PodGroupAssignments) -> int:
+        return 0
+
+
 @dataclass(frozen=True)
 class Argued(fw.PreBindPlugin):
     name = "Argued"
@@ -61,6 +75,9 @@ KINDS: Mapping[str, type[fw.Plugin]] = {
     "OnlyFilter": Filter,
     "OnlyPreScore": PreScore,
     "OnlyPreBind": PreBind,
+    "Racks": Racks,
+    "Zones": Racks,
+    "ScoresBoth": ScoresBoth,
     "FilterInBothForms": FilterInBothForms,
     "ScoreInBothForms": ScoreInBothForms,
     "ScoreInBothFormsAndFilter": ScoreInBothFormsAndFilter,
@@ -168,6 +185,13 @@ def test_an_unset_weight_at_score_means_one_whatever_multi_point_says() -> None:
     assert a_profile(("A", 3), score=enabled("A")).weights == {"A": 1}
 
 
+def test_placements_have_weights_of_their_own() -> None:
+    profile = a_profile(("ScoresBoth", 3), ("A", 5), placement_score=enabled(("ScoresBoth", 7)))
+
+    assert profile.weights == {"ScoresBoth": 3, "A": 5}
+    assert profile.placement_weights == {"ScoresBoth": 7}
+
+
 @pytest.mark.parametrize("weights", [(2**63 // 100 + 1, 0), (2**62 // 100, 2**62 // 100 + 1)])
 def test_weights_whose_scores_overflow_are_refused(weights: tuple[int, int]) -> None:
     problems = problems_of(("A", weights[0]), ("B", weights[1]))
@@ -226,6 +250,12 @@ def test_plugins_of_a_point_are_given_by_kind() -> None:
         ),
         pytest.param(("OtherSort",), {}, "only one queue sort plugin required, but got 2", id="two queue sorts"),
         pytest.param((), {"bind": PluginSet()}, "at least one bind plugin is needed", id="no bind"),
+        pytest.param(
+            ("Racks", "Zones"),
+            {},
+            "at most one placement generate plugin is allowed",
+            id="two that generate placements",
+        ),
         *(
             pytest.param((name,), {}, f"plugin {name!r} has Filter or Score in both forms; keep one", id=name)
             for name in ("FilterInBothForms", "ScoreInBothForms", "ScoreInBothFormsAndFilter")
