@@ -181,7 +181,7 @@ class RunningScheduler:
         if status in (502, 503):
             return NotRunning(f"{where} leads to no running scheduler: {said or f'HTTP {status}'}")
         if status == 401:
-            return Refused(status, f"the scheduler does not accept the token of {self.account}")
+            return Refused(status, f"the scheduler does not accept the token of {self.account}; its log says why")
         if status == 403:
             return Refused(status, f"asking is not allowed: {said or 'HTTP 403'}")
         if status == 200:

@@ -105,7 +105,9 @@ BAD: Final = (
         "an escape sequence", status(500, "\x1b[31mred\nline"), f"{SERVICE} answered HTTP 500: \\x1b[31mred\\nline"
     ),
     of_answer("a long message", status(500, "x" * 5000), f"{SERVICE} answered HTTP 500: {'x' * 300}"),
-    of_answer("401", status(401, "who?"), "the scheduler does not accept the token of loadmaster-explain"),
+    of_answer(
+        "401", status(401, "who?"), "the scheduler does not accept the token of loadmaster-explain; its log says why"
+    ),
     of_answer("403", status(403, "services is forbidden"), "asking is not allowed: services is forbidden"),
     of_answer("403 without a word", Answer(403, b""), "asking is not allowed: HTTP 403"),
     of_answer(

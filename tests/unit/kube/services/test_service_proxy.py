@@ -83,7 +83,10 @@ async def test_no_service_account_means_no_scheduler(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (refusal(401, "Unauthorized"), "the scheduler does not accept the token of loadmaster-explain"),
+        (
+            refusal(401, "Unauthorized"),
+            "the scheduler does not accept the token of loadmaster-explain; its log says why",
+        ),
         (refusal(403, "services is forbidden"), "asking is not allowed: services is forbidden"),
         (Answer(404, "404 page not found"), "is of a scheduler that cannot explain: is it an older version"),
         (refusal(500, "out of order"), "answered HTTP 500: out of order"),
