@@ -54,6 +54,7 @@ NEEDS: Final = {
     "README.md": Need(installed=False, repository=False, nodes=PENDING, before="kubectl apply -f pending.yaml"),
     "CONTRIBUTING.md": Need(cluster=False),
     "docs/chart.md": Need(installed=False),
+    "docs/image.md": Need(cluster=False),
     "docs/operations/install.md": Need(installed=False),
     "docs/operations/port.md": Need(before=PROMETHEUS),
     "docs/upgrading.md": Need(installed=False, before=RELEASE_BEFORE),
