@@ -200,6 +200,9 @@ MODULES: Final = (KUBERNETES, KWOK, HELM, KUBELET, KUBEADM, KIND, E2E)
 BINARIES: Final = tuple(name for module in (KUBERNETES, KWOK, HELM) for name in module.binaries)
 """Those of a control plane, and helm."""
 
+COMPARED: Final = "kube-scheduler"
+"""Of our own version on every API server: it is the one whose decisions Loadmaster's are compared with."""
+
 
 def find_binaries(names: Iterable[str] = BINARIES) -> dict[str, Path]:
     """Return the path of each binary named, built first if need be. Raises BuildError."""
@@ -211,7 +214,8 @@ def find_binaries(names: Iterable[str] = BINARIES) -> dict[str, Path]:
             found[name] = given.absolute()
         else:
             module = next(module for module in MODULES if name in module.binaries)
-            found[name] = build(in_version(module, versions.chosen(os.environ))) / name
+            version = versions.OWN if name == COMPARED else versions.chosen(os.environ)
+            found[name] = build(in_version(module, version)) / name
     return found
 
 

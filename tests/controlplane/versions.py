@@ -1,7 +1,8 @@
 """The versions of Kubernetes that Loadmaster is tested with, and which of them a control plane is built from.
 
 Each has a go.mod, which names the patch release: `k8s/go.mod` for our own version, `k8s/1.34/go.mod` and so on for the
-others. `LOADMASTER_KUBERNETES=1.34` chooses another one than our own.
+others. `LOADMASTER_KUBERNETES=1.34` chooses another one than our own, for all programs but kube-scheduler: what we are
+compared with is the one that Loadmaster equals, on every API server.
 
 A version can also be emulated, without a build of its own: with `LOADMASTER_EMULATED=1.34` API server and controllers
 are told to serve and do what 1.34 did, feature gates included. Kubernetes offers that for three minor versions back.
