@@ -59,5 +59,11 @@ def _publish(api: Client, address: str, port: int) -> None:
     ports = [{"name": "metrics", "port": port}]
     api.create({"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": {"ports": ports}})
     target = {"kind": "Pod", "namespace": NAMESPACE, "name": "loadmaster-here", "uid": pod["metadata"]["uid"]}
+    # The API server's proxy looks into Endpoints up to 1.36, from 1.37 on into EndpointSlices.
     subset = {"addresses": [{"ip": address, "targetRef": target}], "ports": ports}
-    api.create({"apiVersion": "v1", "kind": "Endpoints", "metadata": meta, "subsets": [subset]})
+    not_mirrored = meta | {"labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}}
+    api.create({"apiVersion": "v1", "kind": "Endpoints", "metadata": not_mirrored, "subsets": [subset]})
+    of_the_service = meta | {"labels": {"kubernetes.io/service-name": "loadmaster"}}
+    endpoint = {"addresses": [address], "conditions": {"ready": True}, "targetRef": target}
+    kind = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4"}
+    api.create(kind | {"metadata": of_the_service, "endpoints": [endpoint], "ports": ports})
