@@ -16,11 +16,13 @@ CAPABILITIES: Final[dict[str, tuple[str, ...]]] = {
     "Devices for extended resources": ("extended_resources", "older_api_servers"),
     "Extenders": ("extenders",),
     "Custom resources that plugins watch": ("watched_resources",),
-    "Beside other schedulers": ("coexistence",),
+    "Beside other schedulers": ("coexistence", "shadow"),
+    "In kube-scheduler's place": ("only_scheduler",),
     "Profiles": ("profile",),
     "Explanations": ("explain",),
     "Helm chart and its account": ("chart", "chart_permissions", "least_privilege"),
     "Secured port": ("serving",),
+    "Metrics": ("metrics",),
     "Two replicas": ("leadership",),
 }
 """Those of a usual run; every other file is in a run of all, as one row."""
