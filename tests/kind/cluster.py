@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -114,9 +114,9 @@ class KindCluster(Cluster):
             self.load_archive(archive)
             archive.unlink()
 
-    def load_archive(self, archive: Path) -> None:
-        """Copy the images of a file that `docker save` wrote to all nodes."""
-        kind(self.engine, "load", "image-archive", f"--name={NAME}", str(archive))
+    def load_archive(self, archive: Path, nodes: Iterable[str] = NODES) -> None:
+        """Copy the images of a file that `docker save` wrote to nodes."""
+        kind(self.engine, "load", "image-archive", f"--name={NAME}", f"--nodes={','.join(nodes)}", str(archive))
 
 
 def directory() -> Path:

@@ -4,17 +4,20 @@ Loadmaster is installed as users do it: release `loadmaster` in kube-system, two
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
 from tests.chart import Helm
-from tests.controlplane import Client
+from tests.controlplane import Client, wait_until
 from tests.controlplane.fixtures import api as api
 from tests.controlplane.fixtures import new_namespace as new_namespace
 from tests.kind import workload_images
 from tests.kind.cluster import NODES, KindCluster, State
 from tests.kind.release import HELM_SECONDS, NAMESPACE, RELEASE
 from tests.node.scheduler import Scheduler
+
+GONE_SECONDS: Final = 150
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -33,11 +36,12 @@ def helm(cluster: KindCluster) -> Helm:
 
 
 @pytest.fixture
-def namespace(cluster: KindCluster, new_namespace: str) -> Iterator[str]:
+def namespace(cluster: KindCluster, api: Client, new_namespace: str) -> Iterator[str]:
     """A namespace of the test's own; it and what is in it are deleted afterwards."""
     yield new_namespace
-    # Its pods are gone before the next test counts on empty nodes.
-    cluster.kubectl("delete", "namespace", new_namespace, "--wait", "--timeout=120s", timeout=150)
+    cluster.kubectl("delete", "namespace", new_namespace, "--wait=false")
+    # The next test counts on empty nodes; what else is in the namespace may end later.
+    wait_until(lambda: not api.list("Pod", new_namespace), GONE_SECONDS, "the test's pods are gone", interval=0.2)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,15 +13,17 @@ from tests.chart import CHART, Helm
 from tests.chart.earlier import release_before
 from tests.controlplane import Client, wait_until
 from tests.kind import earlier_image, image
-from tests.kind.cluster import KindCluster
+from tests.kind.cluster import NODES, KindCluster
 from tests.kind.release import NAMESPACE, RELEASE, run_helm
-from tests.kind.workloads import a_pod, is_running
+from tests.kind.workloads import HOST, a_pod, is_running
 from tests.node.scheduler import Scheduler
 
 BEFORE: Final = release_before()
 NAME: Final = "upgraded"
 PROGRAM: Final = "/opt/loadmaster/bin/loadmaster"
+NODE: Final = NODES[1]
 VALUES: Final[dict[str, Any]] = {
+    "nodeSelector": {HOST: NODE},  # one copy of the image is enough
     "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
     "config": {"profiles": [{"schedulerName": NAME}]},
 }
@@ -71,7 +73,7 @@ def image_before(cluster: KindCluster) -> dict[str, str]:
         archive = earlier_image.ensure(cluster.engine, BEFORE)
     except earlier_image.NoHistoryError as error:
         pytest.skip(f"the image of {BEFORE.version} is built from its commit: {error}")
-    cluster.load_archive(archive)
+    cluster.load_archive(archive, [NODE])
     return {"repository": image.REPOSITORY}
 
 
