@@ -129,7 +129,7 @@ def start(directory: Path) -> Engine:
     while not engine.answers():
         if process.poll() is not None or time.monotonic() > deadline:
             stop(directory)
-            raise RefusedError(f"dockerd does not start:\n{end_of(log.read_text())}")
+            raise RefusedError(f"dockerd does not start; {log} ends with:\n{end_of(log.read_text(), lines=2)}")
         time.sleep(0.2)
     return engine
 
@@ -179,5 +179,5 @@ def run(command: list[str], environment: dict[str, str] | None = None, timeout: 
     return result.stdout
 
 
-def end_of(text: str) -> str:
-    return "\n".join(text.splitlines()[-20:])
+def end_of(text: str, lines: int = 20) -> str:
+    return "\n".join(text.splitlines()[-lines:])

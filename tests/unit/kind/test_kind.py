@@ -1,11 +1,13 @@
 import json
+import os
 import tarfile
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.kind import components, earlier_image, requirements
+from tests.kind import components, earlier_image, engine, requirements
+from tests.kind.__main__ import main
 from tests.kind.archive import Image, write
 from tests.kind.cluster import NAME, NODES, ZONES, configuration
 from tests.kind.engine import Engine, RefusedError
@@ -118,13 +120,37 @@ def test_without_an_engine_it_is_said_how_to_get_one() -> None:
     assert "make kind-deps" in line
 
 
-def test_an_engine_that_refuses_privileged_containers_is_told_from_one_that_fails(tmp_path: Path) -> None:
-    docker = tmp_path / "docker"
-    docker.write_text("#!/bin/sh\necho privileged mode is disabled >&2\nexit 125\n")
-    docker.chmod(0o755)
+def program(path: Path, says: str) -> None:
+    """Make a program that fails with a message."""
+    path.write_text(f"#!/bin/sh\necho {says} >&2\nexit 125\n")
+    path.chmod(0o755)
+
+
+def test_an_engine_that_refuses_privileged_containers_is_no_failure_of_ours(tmp_path: Path) -> None:
+    program(tmp_path / "docker", "privileged mode is disabled")
 
     with pytest.raises(RefusedError, match="privileged mode is disabled"):
-        Engine(str(docker)).check_privileged("node")
+        Engine(str(tmp_path / "docker")).check_privileged("node")
+
+
+def test_an_engine_that_does_not_start_is_no_failure_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "docker", "no daemon")
+    program(tmp_path / "dockerd", "cannot mount overlay")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+
+    with pytest.raises(RefusedError, match=r"dockerd does not start.*\ncannot mount overlay"):
+        engine.start(tmp_path / "own")
+
+
+def test_without_an_engine_the_tests_are_skipped_and_say_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    code = main(["test"])
+
+    assert code == 0
+    assert capsys.readouterr().err.startswith("Skipped: no kind cluster can run here. Missing:")
 
 
 def test_a_commit_that_the_history_has_not_is_named() -> None:
