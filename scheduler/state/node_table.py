@@ -33,7 +33,7 @@ from scheduler.state.images import ImageRows, ImageTable
 from scheduler.state.labels import LabelColumn, LabelColumns
 from scheduler.state.live_column import LiveColumn, bool_column, int64_column
 from scheduler.state.node_row import NodeRow
-from scheduler.state.pod_index import PodGroupIndex
+from scheduler.state.pod_index import AlikePodsIndex
 from scheduler.state.volume_users import VolumeUsers
 
 
@@ -60,7 +60,7 @@ class NodeTable:
         self._zeros = int64_column(capacity)
         self._taints: dict[Taint, LiveColumn[np.bool_]] = {}
         self._labels = LabelColumns(capacity)
-        self._pod_groups = PodGroupIndex(capacity, self._labels.rows_with)
+        self._alike_pods = AlikePodsIndex(capacity, self._labels.rows_with)
         self._images = ImageTable()
         self._ports = HostPorts()
         self.is_broken = False
@@ -71,7 +71,7 @@ class NodeTable:
     size: int = read_only_attribute("_size")
     count: int = read_only_attribute("_count")
     volumes: VolumeUsers = read_only_attribute("_volumes")
-    pods: PodGroupIndex = read_only_attribute("_pod_groups")
+    pods: AlikePodsIndex = read_only_attribute("_alike_pods")
     host_ports: Mapping[tuple[str, int], Mapping[str, Mapping[int, int]]] = read_only_attribute("_ports.rows")
     images: Mapping[str, ImageRows] = read_only_attribute("_images.shown")
 

@@ -16,8 +16,8 @@ from scheduler.api.pod_affinity import NO_TERMS
 from scheduler.framework.columns import Int32Column, Int64Column
 from scheduler.framework.pods import PodCounts, PodMatch, TermWeights
 from scheduler.framework.topology import Topology
+from scheduler.state.alike_pods import AlikePods, GroupKey, add_up, fulfils, group_key
 from scheduler.state.count_columns import COLUMN_BYTES, CountColumn, CountColumns
-from scheduler.state.pod_groups import GroupKey, PodGroup, add_up, fulfils, group_key
 from scheduler.state.pod_terms import SUMS_BYTES, TermTable
 from scheduler.state.selector_postings import SelectorPostings
 
@@ -33,7 +33,7 @@ MAX_LOOKS: Final = 80_000
 FREE_MATCHES: Final = 8
 """New matches of a decision for which it may look at any number of groups: more than any usual pod has."""
 
-_NO_GROUPS: Final[Mapping[GroupKey, PodGroup]] = {}
+_NO_GROUPS: Final[Mapping[GroupKey, AlikePods]] = {}
 
 
 class MatchCounts(NamedTuple):
@@ -50,7 +50,7 @@ class MatchCounts(NamedTuple):
         return self.column.sums(topology)
 
 
-class PodGroupIndex:
+class AlikePodsIndex:
     """Implements framework.pods.PodIndex. The node table is the only writer."""
 
     def __init__(
@@ -61,7 +61,7 @@ class PodGroupIndex:
         self._capacity = capacity
         self._label_keys = label_keys
         self._limit, self._sums_limit = limit, sums_limit
-        self._groups: dict[str, dict[GroupKey, PodGroup]] = {}
+        self._groups: dict[str, dict[GroupKey, AlikePods]] = {}
         self._matches: CountColumns[PodMatch] = CountColumns(capacity, limit)
         self._postings: SelectorPostings[PodMatch] = SelectorPostings()
         self._unlisted: set[PodMatch] = set()
@@ -209,9 +209,9 @@ class PodGroupIndex:
                 group.columns = (*group.columns, column)
         return column
 
-    def _new_group(self, pod: Pod, key: GroupKey) -> PodGroup:
+    def _new_group(self, pod: Pod, key: GroupKey) -> AlikePods:
         namespace = pod.metadata.namespace
-        group = PodGroup(labels_of(pod.metadata) or {}, pod.is_deleting, {})
+        group = AlikePods(labels_of(pod.metadata) or {}, pod.is_deleting, {})
         group.columns = tuple(
             self._matches.peek(match)
             for match in self._postings.candidates(namespace, group.labels)
@@ -226,13 +226,13 @@ class PodGroupIndex:
         if not groups:
             del self._groups[namespace]
 
-    def _fulfilling(self, match: PodMatch) -> list[PodGroup]:
+    def _fulfilling(self, match: PodMatch) -> list[AlikePods]:
         if match.selector.is_nothing:
             return []
         namespaces: Iterable[str] = self._groups if match.namespaces is None else match.namespaces
-        fulfilling: list[PodGroup] = []
+        fulfilling: list[AlikePods] = []
         for namespace in namespaces:
-            groups: Collection[PodGroup] = self._groups.get(namespace, _NO_GROUPS).values()
+            groups: Collection[AlikePods] = self._groups.get(namespace, _NO_GROUPS).values()
             self._looks += len(groups)
             for requirement in match.selector.requirements:
                 if requirement.operator == IN:  # leaves few groups to evaluate, and is cheap itself
@@ -242,7 +242,7 @@ class PodGroupIndex:
             fulfilling += (group for group in groups if fulfils(match, namespace, group))
         return fulfilling
 
-    def _make_room_in(self, groups: Iterable[PodGroup]) -> None:
+    def _make_room_in(self, groups: Iterable[AlikePods]) -> None:
         """Forget the columns that were not used for the longest time of each group that has too many."""
         for group in groups:
             if len(group.columns) >= MAX_COLUMNS_OF_A_GROUP:

@@ -11,7 +11,7 @@ from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.framework.pods import PodMatch, TermKind, TermWeights
 from scheduler.state.count_columns import column_bytes
 from scheduler.state.node_table import NodeTable
-from scheduler.state.pod_index import FREE_MATCHES, MAX_COLUMNS_OF_A_GROUP, MAX_UNLISTED, PodGroupIndex
+from scheduler.state.pod_index import FREE_MATCHES, MAX_COLUMNS_OF_A_GROUP, MAX_UNLISTED, AlikePodsIndex
 from scheduler.testing import a_node, a_pod
 from tests.unit.state.tables import a_table
 
@@ -54,7 +54,7 @@ def counts(table: NodeTable, match: PodMatch) -> list[int]:
 
 
 def towards(
-    table: NodeTable | PodGroupIndex, labels: Any, weights: TermWeights = ANTI, namespace: str = "default"
+    table: NodeTable | AlikePodsIndex, labels: Any, weights: TermWeights = ANTI, namespace: str = "default"
 ) -> dict[str, list[int]]:
     """How many terms of each row select such a pod, by topology key."""
     index = table.pods if isinstance(table, NodeTable) else table
@@ -151,7 +151,7 @@ def test_a_pod_cannot_be_counted_twice() -> None:
 
 @pytest.mark.parametrize("stranger", [app_pod("p", {"app": "db"}), app_pod("p", {"app": "web"}, namespace="other")])
 def test_a_pod_that_was_never_counted_cannot_be_taken_away(stranger: Pod) -> None:
-    index = PodGroupIndex(1, LABEL_KEYS)
+    index = AlikePodsIndex(1, LABEL_KEYS)
     index.resize(2)
     index.count(0, app_pod("p", {"app": "web"}), 1)
     with pytest.raises(KeyError):
@@ -304,7 +304,7 @@ def test_the_labels_of_the_namespace_are_those_of_now() -> None:
 
 
 def test_the_least_recently_used_matches_are_forgotten_when_memory_is_full() -> None:
-    index = PodGroupIndex(8, LABEL_KEYS, limit=4 * column_bytes(8))
+    index = AlikePodsIndex(8, LABEL_KEYS, limit=4 * column_bytes(8))
     index.resize(2)
     index.count(1, app_pod("p", {"app": "web"}), 1)
     matches = [matching(EVERYTHING, f"ns{i}", "default") for i in range(4)]
@@ -320,7 +320,7 @@ def test_the_least_recently_used_matches_are_forgotten_when_memory_is_full() -> 
 
 
 def test_columns_that_are_not_asked_for_are_given_back_and_made_again_when_they_are() -> None:
-    index = PodGroupIndex(8, LABEL_KEYS)
+    index = AlikePodsIndex(8, LABEL_KEYS)
     index.resize(1)
     pods = [app_pod(value, apart=value) for value in "xyz"]
     for pod in pods:
@@ -343,7 +343,7 @@ def test_columns_that_are_not_asked_for_are_given_back_and_made_again_when_they_
 
 
 def test_the_sums_of_terms_are_made_again_when_memory_is_full() -> None:
-    index = PodGroupIndex(8, LABEL_KEYS, sums_limit=2 * (1024 + 8 * 4))  # room for two kinds of pods
+    index = AlikePodsIndex(8, LABEL_KEYS, sums_limit=2 * (1024 + 8 * 4))  # room for two kinds of pods
     index.resize(1)
     pods = [app_pod(value, apart=value) for value in "xyz"]
     for pod in pods:

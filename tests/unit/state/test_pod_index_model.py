@@ -109,7 +109,7 @@ class PodsComeAndGo(RuleBasedStateMachine):
         self.table = NodeTable(1)
         # Room for three columns of eight rows: columns are dropped and built again all the time.
         keys, limit = self.table._labels.rows_with, 3 * count_columns.column_bytes(8)
-        self.table._pod_groups = pod_index.PodGroupIndex(1, keys, limit, sums_limit=4 * 1024)
+        self.table._alike_pods = pod_index.AlikePodsIndex(1, keys, limit, sums_limit=4 * 1024)
         self.pods: dict[str, tuple[str, Pod]] = {}
         self.nodes: set[str] = set()
         self.asked: list[PodMatch] = []

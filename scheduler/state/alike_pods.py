@@ -17,7 +17,7 @@ GroupKey: TypeAlias = tuple[str | bool, ...]
 """Within a namespace: being deleted or not, the label keys, the label values. Flat, since there may be one per pod."""
 
 
-class PodGroup(msgspec.Struct, eq=False, gc=False):
+class AlikePods(msgspec.Struct, eq=False, gc=False):
     """One group. It refers to columns, which refer to nothing, so the garbage collector need not track it."""
 
     labels: Mapping[str, str]
@@ -38,14 +38,14 @@ def group_key(pod: Pod) -> GroupKey:
     return (metadata.deletion_timestamp is not None,)
 
 
-def fulfils(match: PodMatch, namespace: str, group: PodGroup) -> bool:
+def fulfils(match: PodMatch, namespace: str, group: AlikePods) -> bool:
     """Return whether the pods of a group match."""
     if group.is_deleting and match.alive_only:
         return False
     return (match.namespaces is None or namespace in match.namespaces) and match.selector.matches(group.labels)
 
 
-def add_up(groups: Iterable[PodGroup], counts: Int32Column) -> None:
+def add_up(groups: Iterable[AlikePods], counts: Int32Column) -> None:
     """Add to `counts` how many pods of the groups are on each row."""
     by_row = [group.rows for group in groups]
     if not by_row:
