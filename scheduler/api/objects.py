@@ -283,6 +283,12 @@ class PodResourceClaim(Wire, frozen=True):
     resource_claim_template_name: str | None = None
 
 
+class SchedulingGroup(Wire, frozen=True):
+    """The pods that are to be scheduled together with this one."""
+
+    pod_group_name: str = ""
+
+
 class PodSpec(Wire, frozen=True):
     node_name: str = ""
     scheduler_name: str = ""
@@ -301,6 +307,7 @@ class PodSpec(Wire, frozen=True):
     host_network: bool = False
     host_users: bool | None = None
     resource_claims: tuple[PodResourceClaim, ...] | None = None
+    scheduling_group: SchedulingGroup | None = None
 
 
 class PodCondition(Wire, frozen=True):

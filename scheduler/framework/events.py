@@ -57,6 +57,7 @@ VOLUME_ATTACHMENT: Final = "storage.k8s.io/VolumeAttachment"
 RESOURCE_CLAIM: Final = "resource.k8s.io/ResourceClaim"
 RESOURCE_SLICE: Final = "resource.k8s.io/ResourceSlice"
 DEVICE_CLASS: Final = "resource.k8s.io/DeviceClass"
+POD_GROUP: Final = "scheduling.k8s.io/PodGroup"
 ANY: Final = "*"
 
 

@@ -42,6 +42,7 @@ from scheduler.framework.events import NODE as NODE
 from scheduler.framework.events import PERSISTENT_VOLUME as PERSISTENT_VOLUME
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM as PERSISTENT_VOLUME_CLAIM
 from scheduler.framework.events import POD as POD
+from scheduler.framework.events import POD_GROUP as POD_GROUP
 from scheduler.framework.events import RESOURCE_CLAIM as RESOURCE_CLAIM
 from scheduler.framework.events import RESOURCE_SLICE as RESOURCE_SLICE
 from scheduler.framework.events import STORAGE_CLASS as STORAGE_CLASS
@@ -123,6 +124,9 @@ from scheduler.framework.plugin import ScoreNodesPlugin as ScoreNodesPlugin
 from scheduler.framework.plugin import ScorePlugin as ScorePlugin
 from scheduler.framework.plugin import SignPlugin as SignPlugin
 from scheduler.framework.plugin import Write as Write
+from scheduler.framework.pod_groups import GroupMembers as GroupMembers
+from scheduler.framework.pod_groups import PodGroup as PodGroup
+from scheduler.framework.pod_groups import PodGroups as PodGroups
 from scheduler.framework.pods import PodCounts as PodCounts
 from scheduler.framework.pods import PodIndex as PodIndex
 from scheduler.framework.pods import PodMatch as PodMatch

@@ -9,6 +9,7 @@ from scheduler.api.pod import Pod
 from scheduler.framework.dry_run import DryRuns
 from scheduler.framework.errors import ApiError
 from scheduler.framework.nodes import NodeColumns
+from scheduler.framework.pod_groups import NO_POD_GROUPS, PodGroups
 from scheduler.framework.shared import Shared
 from scheduler.framework.stored_columns import StoredColumns
 
@@ -335,3 +336,5 @@ class Handle:
     reader: Reader = field(default_factory=NoReads)
     shared: Shared = field(default_factory=Shared)
     """Objects that plugins share with those of other profiles, as kube-scheduler's SharedDRAManager."""
+    pod_groups: PodGroups = NO_POD_GROUPS
+    """The groups of pods that are scheduled together, and their members. None at the default of the feature gates."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from scheduler.api.devices import DeviceClass, ResourceClaim, ResourceSlice
+from scheduler.api.pod_groups import PodGroup
 from scheduler.api.unstructured import Unstructured
 from scheduler.api.volumes import (
     CSIDriver,
@@ -34,6 +35,7 @@ from scheduler.framework.events import (
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
     POD,
+    POD_GROUP,
     RESOURCE_CLAIM,
     RESOURCE_SLICE,
     STORAGE_CLASS,
@@ -95,6 +97,7 @@ KNOWN: Final[Mapping[str, ApiResource]] = {
     RESOURCE_CLAIM: ApiResource("resource.k8s.io", "v1", "resourceclaims"),
     RESOURCE_SLICE: ApiResource("resource.k8s.io", "v1", "resourceslices"),
     DEVICE_CLASS: ApiResource("resource.k8s.io", "v1", "deviceclasses"),
+    POD_GROUP: ApiResource("scheduling.k8s.io", "v1alpha2", "podgroups"),
 }
 """Event resource → API resource."""
 
@@ -109,6 +112,7 @@ STRUCTS: Final[Mapping[str, type[Any]]] = {
     RESOURCE_CLAIM: ResourceClaim,
     RESOURCE_SLICE: ResourceSlice,
     DEVICE_CLASS: DeviceClass,
+    POD_GROUP: PodGroup,
 }
 """Event resource → the struct, with a `metadata`, that its objects are decoded into; Unstructured without an entry."""
 

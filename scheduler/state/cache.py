@@ -16,6 +16,7 @@ the table fails half way, it is rebuilt from the facts. To stop counting what is
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, KeysView
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from scheduler.api.objects import Node
@@ -23,6 +24,7 @@ from scheduler.api.pod import Pod
 from scheduler.api.requests import PodResources, allocatable_of
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.event_stream import EventStream
+from scheduler.state.group_members import MembersByGroup
 from scheduler.state.node_table import NodeTable
 from scheduler.state.resting import RestingNodes
 from scheduler.state.state_events import NodeQuarantined, NodeRemoved, NodeSet, PodCounted, PodUncounted, TableRebuilt
@@ -64,6 +66,8 @@ class Cache:
         self._changes = 0
         self._resting = RestingNodes()
         self._stream = stream or EventStream()
+        self.members: MembersByGroup | None = None
+        """The members of groups of pods; None if groups are off."""
 
     # Our own assumptions.
 
@@ -72,6 +76,15 @@ class Cache:
         if pod.uid in self._entries:
             raise ValueError(f"{pod} is in the cache already, so it cannot be assumed")
         self._add(pod, assumed=True)
+
+    @contextmanager
+    def what_if(self) -> Iterator[None]:
+        """Tell nobody of what is assumed and forgotten within a `with` block, in which nothing may await."""
+        stream, self._stream = self._stream, EventStream()
+        try:
+            yield
+        finally:
+            self._stream = stream
 
     def finish_binding(self, pod: Pod) -> None:
         """Start the time within which the watch must confirm an assumed pod. No effect once it has."""
@@ -87,6 +100,8 @@ class Cache:
         if entry is None or not entry.assumed:
             return False
         self._drop(entry)
+        if self.members is not None:
+            self.members.forget(entry.pod)
         return True
 
     def expire(self) -> list[Pod]:
@@ -98,6 +113,8 @@ class Cache:
             if entry.deadline is None or entry.deadline > now:
                 break
             self._drop(entry)
+            if self.members is not None:
+                self.members.forget(entry.pod)
             self._metrics.assumed_pods_expired.inc()
             late.append(entry.pod)
         return late
@@ -141,6 +158,8 @@ class Cache:
         entry.assumed = False
         entry.deadline = None
         self._expiring.pop(uid, None)
+        if self.members is not None:
+            self.members.assign(pod)
         if moved or resized:
             self._note_change(name)
         if PodCounted in self._stream.listeners:
@@ -153,6 +172,8 @@ class Cache:
         if entry is None:
             return None
         self._drop(entry)
+        if self.members is not None:
+            self.members.remove(entry.pod)
         return entry.pod
 
     def set_node(self, node: Node) -> Node | None:
@@ -260,6 +281,8 @@ class Cache:
         assert counted == len(self._entries), f"{counted} pods counted, {len(self._entries)} known"
         assert self._nodes == {name: self.table.node(name) for name in self.table.node_names()}
         assert self._expiring.keys() <= self._entries.keys()
+        if self.members is not None:
+            self.members.check_invariants()
 
     # Internals.
 
@@ -279,6 +302,8 @@ class Cache:
             raise
         self._entries[pod.uid] = entry
         self.assumed_count += assumed
+        if self.members is not None:
+            (self.members.assume if assumed else self.members.assign)(pod)
         if PodCounted in self._stream.listeners:
             self._stream.publish(PodCounted(pod, assumed))
 

@@ -27,6 +27,10 @@ class Nominator:
         pods = self._pods.get(node_name)
         return tuple(pods.values()) if pods else ()
 
+    def node_of(self, uid: str) -> str:
+        """Return the node that a pod is nominated to; empty without one."""
+        return self._node_names.get(uid, "")
+
     def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]:
         """Yield each node that has nominated pods, with these pods."""
         for node_name, pods in self._pods.items():

@@ -30,6 +30,7 @@ from scheduler.api.objects import (
     PreferredSchedulingTerm,
     ResourceList,
     ResourceRequirements,
+    SchedulingGroup,
     Taint,
     Toleration,
     Volume,
@@ -99,11 +100,13 @@ def a_pod(
     scheduler_name: str = "default-scheduler",
     status: PodStatus | None = None,
     annotations: Mapping[str, str] | None = None,
+    group: str = "",
 ) -> Pod:
     """Make a pod with one container that has `requests` and `ports`, or with `containers` instead.
 
     `pod_requests` are those of the pod as a whole. The UID is made from namespace and name unless given. Annotations
-    are for plugins that read raw pods; for all else in `raw`, `pod_from_dict` takes a manifest.
+    are for plugins that read raw pods; for all else in `raw`, `pod_from_dict` takes a manifest. `group`: the name of
+    the PodGroup with which it is scheduled.
     """
     pod = Pod(
         metadata=ObjectMeta(
@@ -122,6 +125,7 @@ def a_pod(
             resources=_requirements(pod_requests),
             scheduling_gates=tuple(PodSchedulingGate(name=gate) for gate in gates) or None,
             volumes=tuple(volumes) or None,
+            scheduling_group=SchedulingGroup(pod_group_name=group) if group else None,
         ),
         status=status or PodStatus(),
     )

@@ -1,0 +1,57 @@
+"""scheduling.k8s.io/v1alpha2, reduced to what scheduling reads: pods that are to be scheduled together."""
+
+from typing import Final
+
+from scheduler.api.objects import ObjectMeta, Wire
+
+POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
+"""The condition that says whether a group has its nodes."""
+
+TOGETHER: Final = "PodGroup"
+"""The `disruptionMode` of a group that is evicted as a whole."""
+
+
+class GangPolicy(Wire, frozen=True):
+    min_count: int = 0
+
+
+class SchedulingPolicy(Wire, frozen=True):
+    """A gang, or, without one, pods that are only tried together."""
+
+    gang: GangPolicy | None = None
+
+
+class TopologyConstraint(Wire, frozen=True):
+    key: str = ""
+
+
+class SchedulingConstraints(Wire, frozen=True):
+    topology: tuple[TopologyConstraint, ...] | None = None
+
+
+class PodGroupSpec(Wire, frozen=True):
+    scheduling_policy: SchedulingPolicy = SchedulingPolicy()
+    scheduling_constraints: SchedulingConstraints | None = None
+    disruption_mode: str | None = None
+    priority: int | None = None
+
+
+class Condition(Wire, frozen=True):
+    """A metav1.Condition: with all of its fields, as it is also written."""
+
+    type: str = ""
+    status: str = ""
+    observed_generation: int = 0
+    last_transition_time: str | None = None
+    reason: str = ""
+    message: str = ""
+
+
+class PodGroupStatus(Wire, frozen=True):
+    conditions: tuple[Condition, ...] | None = None
+
+
+class PodGroup(Wire, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()

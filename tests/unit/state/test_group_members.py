@@ -1,0 +1,113 @@
+"""The members of a group, as the cache and the watch report them.
+
+Cases: podgroupstate_test.go at v1.36.3 (4 tests).
+"""
+
+from scheduler.groups.kubernetes import name_of
+from scheduler.state.group_members import Members, MembersByGroup
+from scheduler.testing import a_pod
+from tests.unit.state.caches import CacheUnderTest
+
+
+def states(members: Members) -> tuple[list[str], list[str], list[str]]:
+    """The names of the members: unscheduled, assumed, scheduled."""
+    members.check_invariants()
+    return (
+        [pod.name for pod in members.unscheduled],
+        [uid.rpartition("/")[2] for uid in members.assumed],
+        sorted(pod.name for pod in members.scheduled),
+    )
+
+
+def test_a_member_that_is_assumed_and_forgotten_is_unscheduled_again() -> None:
+    members, pod = Members(), a_pod("p1")
+
+    members.see(pod)
+    assert states(members) == (["p1"], [], [])
+    members.assume(pod.bound_to("n"))
+    assert states(members) == ([], ["p1"], ["p1"])
+    members.forget(pod.uid)
+    assert states(members) == (["p1"], [], [])
+
+
+def test_counts_follow_each_change_and_ignore_what_cannot_be() -> None:
+    members = Members()
+    one, two, bound, stranger = a_pod("p1"), a_pod("p2"), a_pod("p3", node_name="n"), a_pod("p4")
+    assert (members.count, members.scheduled_count) == (0, 0)
+
+    members.see(one)
+    members.see(two)
+    members.assign(bound)
+    assert (members.count, members.scheduled_count) == (3, 1)
+    members.assume(one)
+    assert (members.count, members.scheduled_count) == (3, 2)
+    members.assume(bound)
+    members.assume(stranger)
+    members.forget(bound.uid)
+    assert (members.count, members.scheduled_count) == (3, 2)
+    members.forget(one.uid)
+    members.forget(one.uid)
+    assert (members.count, members.scheduled_count) == (3, 1)
+    members.assume(two)
+    members.forget(stranger.uid)
+    assert (members.count, members.scheduled_count) == (3, 2)
+
+
+def test_scheduled_are_those_with_a_node_in_the_version_that_has_it() -> None:
+    members = Members()
+    assigned, waiting, assumed = a_pod("p3", node_name="node1"), a_pod("p1"), a_pod("p2").bound_to("node2")
+    for pod in (a_pod("p2"), waiting):
+        members.see(pod)
+    members.assign(assigned)
+
+    members.assume(assumed)
+
+    assert list(members.scheduled) == [assigned, assumed]
+
+
+def test_a_pod_that_others_bind_is_not_unscheduled_any_more() -> None:
+    members, pod = Members(), a_pod("p1")
+    members.see(pod)
+
+    members.assign(pod.bound_to("n"))
+
+    assert states(members) == ([], [], ["p1"])
+
+
+def test_the_cache_tells_of_all_that_happens_to_members_and_of_no_other_pod() -> None:
+    cache = CacheUnderTest(ttl=30)
+    groups = cache.members = MembersByGroup(name_of)
+    pod, other = a_pod("p1", group="g"), a_pod("other")
+    for each in (pod, other):
+        groups.see(each)
+
+    def shown() -> tuple[int, int, int]:
+        cache.check_invariants()
+        members = groups.of(pod)
+        return members.count, len(members.unscheduled), members.scheduled_count
+
+    cache.assume(other.bound_to("n1"))
+    assert shown() == (1, 1, 0)
+    cache.assume(pod.bound_to("n1"))
+    assert shown() == (1, 0, 1)
+    cache.forget(pod.bound_to("n1"))
+    assert shown() == (1, 1, 0)
+    cache.assume(pod.bound_to("n1"))
+    cache.finish_binding(pod)
+    cache.clock.advance(31)
+    cache.expire()
+    assert shown() == (1, 1, 0)
+    cache.confirm(pod.bound_to("n2"))
+    assert shown() == (1, 0, 1)
+    cache.remove(pod.uid)
+    assert shown() == (0, 0, 0)
+
+
+def test_groups_of_one_name_in_two_namespaces_are_two() -> None:
+    groups = MembersByGroup(name_of)
+
+    groups.see(a_pod("p", namespace="a", group="g"))
+    groups.see(a_pod("q", namespace="b", group="g"))
+
+    assert [pod.name for pod in groups.of(a_pod(namespace="b", group="g")).unscheduled] == ["q"]
+    assert groups.of(a_pod(namespace="c", group="g")).count == groups.of(a_pod()).count == 0
