@@ -82,6 +82,13 @@ class Fairness:
             self._left(popped)
         return popped
 
+    def take(self, uid: str) -> QueuedPod | None:
+        """Take this pod out; None if it is not in activeQ."""
+        taken = self._active.remove(uid)
+        if taken is not None:
+            self._left(taken)
+        return taken
+
     def _left(self, queued: QueuedPod) -> None:
         """Forget a popped pod; otherwise a queue that drains would keep all its pods in memory."""
         entries = self._by_priority.get(queued.pod.priority)

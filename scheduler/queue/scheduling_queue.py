@@ -102,6 +102,9 @@ class SchedulingQueue:
         self._incoming_by_label: dict[tuple[str, str], Counter] = {}
         self._arrived = asyncio.Event()
         self._closed = False
+        self.is_grouped: Callable[[Pod], object] | None = None
+        """Whether a pod is scheduled with others: then it is tried again after its backoff, whatever happens. None if
+        groups are off."""
 
     def __contains__(self, uid: str) -> bool:
         """Return whether a pod waits or is in flight, and was not deleted."""
@@ -187,6 +190,22 @@ class SchedulingQueue:
         self._in_flight.start(queued)
         return queued
 
+    def pop_specific(self, uid: str) -> QueuedPod | None:
+        """Take this pod as if an event had brought it to activeQ; None if it is not here, or is kept out.
+
+        Rule: PopSpecificPod.
+        """
+        if (refused := self._unschedulable.get(uid)) is not None:
+            self._requeue(refused, Requeue.IMMEDIATELY, FORCE_ACTIVATE.label)
+        elif (waiting := self._backoff.remove(uid)) is not None:
+            self._activate(waiting, FORCE_ACTIVATE.label)
+        queued = self._fairness.take(uid)
+        if queued is not None:
+            queued.attempts += 1
+            self._rejectors.remove(queued)
+            self._in_flight.start(queued)
+        return queued
+
     def add_unschedulable_if_not_present(self, queued: QueuedPod) -> None:
         """Take a popped pod back, in its newest version. The caller has recorded which plugins refused it, if any.
 
@@ -204,7 +223,8 @@ class SchedulingQueue:
             if flight.deleted:
                 return
             queued.pod = flight.newest
-            decision = self._rules.decide_all(queued, observed_events)
+            if self.is_grouped is None or not self.is_grouped(queued.pod):
+                decision = self._rules.decide_all(queued, observed_events)
         self._count_failure(queued)
         if decision is Requeue.SKIP:
             self._park(queued, SCHEDULE_ATTEMPT_FAILURE)
