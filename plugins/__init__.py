@@ -6,6 +6,7 @@ from plugins.contrib import CONTRIB
 from plugins.default_binder import DefaultBinder
 from plugins.default_preemption.plugin import DefaultPreemption
 from plugins.dynamic_resources.plugin import DynamicResources
+from plugins.gang_scheduling import GangScheduling
 from plugins.image_locality import ImageLocality
 from plugins.inter_pod_affinity.plugin import InterPodAffinity
 from plugins.node_affinity import NodeAffinity
@@ -46,6 +47,7 @@ IN_TREE: Final[dict[str, type[Plugin]]] = {
     "ImageLocality": ImageLocality,
     "DefaultBinder": DefaultBinder,
     "NodeDeclaredFeatures": NodeDeclaredFeatures,
+    "GangScheduling": GangScheduling,
 }
 """kube-scheduler's plugins, by name."""
 

@@ -85,7 +85,7 @@ def run(options: RunOptions) -> int:
     set_up_logging(levels, options.logging_format)
     allocator.settle()
     gates, notes_on_gates = read_gates(options.feature_gates)
-    source = ConfigurationSource(options)
+    source = ConfigurationSource(options, gates)
     loaded = source.load()
     config = loaded.config
     for note in (*notes(config, loaded.registry), *notes_on_gates):

@@ -3,8 +3,10 @@
 Order and weights are kube-scheduler's: pkg/scheduler/apis/config/v1/default_plugins.go at v1.36.3.
 """
 
+from dataclasses import replace
 from typing import Final
 
+from scheduler.config.feature_gates import FeatureGates
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
 
 DEFAULT_SCHEDULER_NAME: Final = "loadmaster"
@@ -37,9 +39,19 @@ DEFAULT_PLUGINS: Final = Plugins(
     )
 )
 
+FOR_POD_GROUPS: Final = frozenset({"GangScheduling"})
+"""Plugins that do nothing without the feature gate GenericWorkload."""
+
+
+def default_plugins(gates: FeatureGates) -> Plugins:
+    """Return the plugins of a profile with these feature gates. Rule: applyFeatureGates there."""
+    further = [PluginRef("GangScheduling")] if gates.gang_scheduling else []
+    enabled = DEFAULT_PLUGINS.multi_point.enabled
+    return replace(DEFAULT_PLUGINS, multi_point=PluginSet((*enabled, *further))) if further else DEFAULT_PLUGINS
+
+
 NOT_AVAILABLE_YET: Final = frozenset(
     {
-        "GangScheduling",
         "PodGroupPodsCount",
         "TopologyPlacementGenerator",
     }

@@ -24,7 +24,7 @@ _logger = logging.getLogger(__name__)
 
 def as_document(config: Config, known: KnownPlugins) -> dict[str, Any]:
     """The configuration as plain values. `known`: the plugins that it was checked with."""
-    sections = {key: value for key, value in arguments_of(config).items() if key != "profiles"}
+    sections = {key: value for key, value in arguments_of(config).items() if key not in ("profiles", "gates")}
     profiles = [_profile(spec, known) for spec in config.profiles]
     document: dict[str, Any] = _plain({"apiVersion": API_VERSION, "kind": KIND, **sections, "profiles": profiles})
     return document

@@ -7,7 +7,8 @@
                                     another value: of the scheduler's? ──► refused: it would place pods otherwise
                                                              └─no──► accepted, and said to have no effect
 
-Rule: k8s.io/component-base/featuregate/feature_gate.go at v0.36.3 for the syntax, AllAlpha and AllBeta, and locks.
+Rule: k8s.io/component-base/featuregate/feature_gate.go at v0.36.3 for the syntax, AllAlpha and AllBeta, locks, and
+gates that depend on others; which those are, defaultKubernetesFeatureGateDependencies in pkg/features at v1.36.3.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,6 +67,12 @@ class FeatureGates:
     component_statusz: bool = True
     """Serve `/statusz`."""
 
+    generic_workload: bool = False
+    """Schedule the pods of a PodGroup together."""
+
+    gang_scheduling: bool = False
+    """Enable the plugin GangScheduling in the default profile."""
+
     given: Mapping[str, bool] = field(default_factory=dict)
     """All gates that were set, ours or not, by kube-scheduler's names."""
 
@@ -84,6 +91,12 @@ OURS: Final = {
     if each.type is bool
 }
 """Name of a gate → its field."""
+
+DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "GangScheduling": ("GenericWorkload",),
+    "WorkloadWithJob": ("GenericWorkload",),
+}
+"""Name of a gate → those without which it cannot be on, as far as they are ours."""
 
 
 def read_gates(texts: Sequence[str]) -> tuple[FeatureGates, tuple[str, ...]]:
@@ -105,10 +118,21 @@ def read_gates(texts: Sequence[str]) -> tuple[FeatureGates, tuple[str, ...]]:
         }
         _check_stage(f"{stage}={_text(given[stage])}", of_stage, problems, notes)
         chosen |= of_stage
+    if not problems:
+        problems += _unmet(chosen)
     if problems:
         raise ConfigError([f"{FLAG}: {problem}" for problem in problems])
     ours = {OURS[name]: wanted for name, wanted in chosen.items() if name in OURS}
     return FeatureGates(**ours, given={**given, **chosen}), tuple(notes)
+
+
+def _unmet(chosen: Mapping[str, bool]) -> Iterator[str]:
+    known = known_gates()
+    for name, needed in DEPENDENCIES.items():
+        if chosen.get(name, known[name].default):
+            off = [each for each in needed if not chosen.get(each, known[each].default)]
+            if off:
+                yield f"{name} is enabled, but depends on features that are disabled: [{' '.join(off)}]"
 
 
 def _given(texts: Sequence[str], problems: list[str]) -> dict[str, bool]:

@@ -7,10 +7,11 @@ from typing import Final
 
 from scheduler.config.documents import PIPE_SECONDS, name_of, parse_documents, read_file
 from scheduler.config.extenders import leave_to_extenders, read_extenders
+from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.places import with_lines
 from scheduler.config.plugin_request import requested_plugins
 from scheduler.config.profiles import API_VERSION, KIND, KnownPlugins, read_profiles
-from scheduler.config.types import Config
+from scheduler.config.types import DEFAULT_GATES, Config
 from scheduler.framework.arguments import camel_case, parse_arguments
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
@@ -49,14 +50,15 @@ def load_config(
     known_plugins: KnownPlugins,
     leader_election: Mapping[str, object] = MappingProxyType({}),
     deprecated: Mapping[str, object] = MappingProxyType({}),
+    gates: FeatureGates = DEFAULT_GATES,
 ) -> Config:
     """Read the configuration in a YAML or JSON file, `-` for standard input; without a path, the default one.
 
     `known_plugins`: every plugin that a profile may enable, by name; a PluginRegistry loads those that the file names
     first. `leader_election`: fields of that section which take the place of the file's. `deprecated`: path → value of
-    further fields, of which a file leaves only those that are `STRONG`. Raises ConfigError.
+    further fields, of which a file leaves only those that are `STRONG`. `gates`: the feature gates. Raises ConfigError.
     """
-    return config_of(read_config(path), known_plugins, leader_election, deprecated)
+    return config_of(read_config(path), known_plugins, leader_election, deprecated, gates)
 
 
 def read_config(path: str | None, pipe_seconds: float = PIPE_SECONDS) -> ConfigFile | None:
@@ -75,6 +77,7 @@ def config_of(
     known_plugins: KnownPlugins,
     leader_election: Mapping[str, object] = MappingProxyType({}),
     deprecated: Mapping[str, object] = MappingProxyType({}),
+    gates: FeatureGates = DEFAULT_GATES,
 ) -> Config:
     """The same as `load_config` for a file that was read."""
     # A file has seconds as a number.
@@ -82,8 +85,8 @@ def config_of(
     if file is None:
         load_plugins({}, known_plugins)
         header = {"apiVersion": API_VERSION, "kind": KIND}
-        return config_from_dict(_with_fields(header, deprecated), known_plugins, leader_election)
-    config = _checked(file, known_plugins, leader_election)
+        return config_from_dict(_with_fields(header, deprecated), known_plugins, leader_election, gates)
+    config = _checked(file, known_plugins, leader_election, gates)
     strong = deprecated.get(STRONG)
     if not isinstance(strong, float):
         return config
@@ -93,10 +96,12 @@ def config_of(
     return replace(config, loadmaster=settings)
 
 
-def _checked(file: ConfigFile, known_plugins: KnownPlugins, leader_election: Mapping[str, object]) -> Config:
+def _checked(
+    file: ConfigFile, known_plugins: KnownPlugins, leader_election: Mapping[str, object], gates: FeatureGates
+) -> Config:
     load_plugins(file.values, known_plugins)
     try:
-        return config_from_dict(file.values, known_plugins, leader_election)
+        return config_from_dict(file.values, known_plugins, leader_election, gates)
     except ConfigError as error:
         printed, more = error.problems[:MAX_PROBLEMS], len(error.problems) - MAX_PROBLEMS
         rest = [f"{file.source}: and {more} more problems"] if more > 0 else []
@@ -115,7 +120,10 @@ def values_of(text: str, source: str) -> object:
 
 
 def config_from_dict(
-    values: object, known_plugins: KnownPlugins, leader_election: Mapping[str, object] = MappingProxyType({})
+    values: object,
+    known_plugins: KnownPlugins,
+    leader_election: Mapping[str, object] = MappingProxyType({}),
+    gates: FeatureGates = DEFAULT_GATES,
 ) -> Config:
     """Read a configuration from parsed YAML or JSON. Raises ConfigError."""
     if not isinstance(values, Mapping):
@@ -126,10 +134,12 @@ def config_from_dict(
     rest = {key: value for key, value in values.items() if key not in ("apiVersion", "kind", "profiles", "extenders")}
     if leader_election:
         rest["leaderElection"] = _with_flags(rest.get("leaderElection"), leader_election)
-    profiles = read_profiles(values.get("profiles"), known_plugins, problems)
+    profiles = read_profiles(values.get("profiles"), known_plugins, problems, gates)
     extenders = read_extenders(values.get("extenders"), problems)
+    if extenders and gates.generic_workload:
+        problems.append("extenders: not available together with the feature gate GenericWorkload yet")
     profiles = leave_to_extenders(profiles, extenders)
-    config = parse_arguments(Config, rest, "", problems, profiles=profiles, extenders=extenders)
+    config = parse_arguments(Config, rest, "", problems, profiles=profiles, extenders=extenders, gates=gates)
     if config is not None and leader_election:
         # As a flag, unlike in a file, a zero is a zero.
         election = config.leader_election.with_flags(leader_election)

@@ -9,7 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
-from scheduler.config.defaults import DEFAULT_PLUGINS, DEFAULT_SCHEDULER_NAME, NOT_AVAILABLE_YET, REMOVED
+from scheduler.config.defaults import (
+    DEFAULT_SCHEDULER_NAME,
+    FOR_POD_GROUPS,
+    NOT_AVAILABLE_YET,
+    REMOVED,
+    default_plugins,
+)
+from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.merge import merge_plugins
 from scheduler.config.types import percentage_problem
 from scheduler.framework.arguments import arguments_of, camel_case, did_you_mean, parse_arguments
@@ -58,7 +65,9 @@ class _Checked(NamedTuple):
     queue_sort_arguments: Sequence[Any]
 
 
-def read_profiles(values: object, known: KnownPlugins, problems: list[str]) -> tuple[ProfileSpec, ...]:
+def read_profiles(
+    values: object, known: KnownPlugins, problems: list[str], gates: FeatureGates
+) -> tuple[ProfileSpec, ...]:
     """Return the profiles that can be read; add everything that is wrong to `problems`."""
     if not isinstance(values, list | None):
         problems.append("profiles: expected a list")
@@ -73,7 +82,7 @@ def read_profiles(values: object, known: KnownPlugins, problems: list[str]) -> t
         profile = parse_arguments(Profile, entry, path, problems) or _readable_part(entry)
         if profile.scheduler_name is None and len(entries) == 1:
             profile = replace(profile, scheduler_name=DEFAULT_SCHEDULER_NAME)
-        checked.append(_check(profile, path, known, problems))
+        checked.append(_check(profile, path, known, problems, gates))
     _check_together(checked, problems)
     return tuple(profile.spec for profile in checked)
 
@@ -92,13 +101,19 @@ def _readable_fields(cls: type[Any], values: Mapping[str, Any]) -> dict[str, Any
     return {key: value for key, value in values.items() if parse_arguments(cls, {key: value}, "", []) is not None}
 
 
-def _check(profile: Profile, path: str, known: KnownPlugins, problems: list[str]) -> _Checked:
+def _check(profile: Profile, path: str, known: KnownPlugins, problems: list[str], gates: FeatureGates) -> _Checked:
     if not profile.scheduler_name:
         problems.append(f"{path}.schedulerName: {required()}")
     before = len(problems)
     for name in PLUGIN_SETS:
         _check_set(name, getattr(profile.plugins, name), f"{path}.plugins.{camel_case(name)}", known, problems)
-    plugins = merge_plugins(DEFAULT_PLUGINS, profile.plugins)
+    plugins = merge_plugins(default_plugins(gates), profile.plugins)
+    if not gates.generic_workload:
+        problems += (
+            f"{path}.plugins: {invalid(name, 'this plugin needs the feature gate GenericWorkload')}"
+            for name in _enabled(profile.plugins)
+            if name in FOR_POD_GROUPS
+        )
     if len(problems) == before:
         _check_effect(plugins, path, known, problems)
     plugin_config = _check_plugin_config(profile.plugin_config, path, known, problems)

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from scheduler.config.documents import STDIN
+from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.load import ConfigFile, config_of, read_config
 from scheduler.config.options import RunOptions
 from scheduler.config.plugin_request import requested_plugins
-from scheduler.config.types import Config
+from scheduler.config.types import DEFAULT_GATES, Config
 from scheduler.plugin_loading.registry import PluginRegistry, PluginRequest
 from scheduler.runtime.guards.plugin_exits import refused_exits
 from scheduler.runtime.registry import Registry
@@ -34,8 +35,9 @@ class Loaded:
 class ConfigurationSource:
     """The file and the plugins, as the options of `run` name them."""
 
-    def __init__(self, options: RunOptions) -> None:
+    def __init__(self, options: RunOptions, gates: FeatureGates = DEFAULT_GATES) -> None:
         self._options = options
+        self._gates = gates
         self._directories: tuple[str, ...] = ()
         """All directories of plugins: those of the command line, and those of the newest configuration."""
 
@@ -72,7 +74,7 @@ class ConfigurationSource:
 
     def _load(self, file: ConfigFile | None, registry: Registry) -> Loaded:
         options = self._options
-        config = config_of(file, registry, options.leader_election, options.deprecated)
+        config = config_of(file, registry, options.leader_election, options.deprecated, self._gates)
         own = registry.directories if isinstance(registry, PluginRegistry) else ()
         self._directories = (*own, *config.loadmaster.plugin_directories)
         return Loaded(config, registry)

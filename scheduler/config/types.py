@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from scheduler.config.extenders import Extender
+from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.arguments import YAML, camel_case
 from scheduler.framework.duration import Duration
 from scheduler.framework.field_errors import invalid, required
@@ -21,6 +22,8 @@ JITTER_FACTOR: Final = 1.2
 
 MAX_PODS_AT_EXTENDERS: Final = 1_000
 """Each of them holds its pod as JSON, and a connection."""
+
+DEFAULT_GATES: Final = FeatureGates()
 
 Problems = Iterator[tuple[str, str]]
 """Path of a field, message."""
@@ -198,6 +201,8 @@ class Config:
     delay_cache_until_active: bool = False
     extenders: tuple[Extender, ...] = ()
     loadmaster: LoadmasterSettings = LoadmasterSettings()
+    gates: FeatureGates = DEFAULT_GATES
+    """From the command line, not from the file."""
 
     def problems(self) -> Problems:
         if self.parallelism <= 0:

@@ -29,6 +29,8 @@ _logger = logging.getLogger(__name__)
 MIN_NODES_TO_FIND: Final = 100
 """Feasible nodes to look for, however low the percentage is."""
 
+NO_POST_FILTER: Final = "All PostFilter plugins are skipped"
+
 NO_REASON: Final = unresolvable()
 """The status of nodes that no plugin answered about, as in kube-scheduler."""
 
@@ -103,13 +105,21 @@ class Algorithm:
         """Use another salt for the choice among equal nodes."""
         self._seed = seed.to_bytes(8, "little", signed=True)
 
-    def schedule(self, framework: Framework, state: CycleState, pod: Pod, attempt: int = 0) -> Placed | Unplaced:
-        """Choose a node for `pod`, or say why there is none. Raises PluginError."""
+    def schedule(
+        self, framework: Framework, state: CycleState, pod: Pod, attempt: int = 0, *, makes_room: bool = True
+    ) -> Placed | Unplaced:
+        """Choose a node for `pod`, or say why there is none. Raises PluginError.
+
+        `makes_room`: whether PostFilter runs if there is none.
+        """
         if self.table.count == 0:
             return Unplaced(NO_NODES)
         state.attempt = attempt
         search = self.search(framework, state, pod)
         if len(search.feasible) == 0:
+            if not makes_room:
+                search.diagnosis.post_filter_message = NO_POST_FILTER
+                return unplaced_by(search.diagnosis, None)
             return self._unplaced(framework, state, pod, search.diagnosis)
         if len(search.feasible) == 1:
             row = int(search.feasible[0])
@@ -313,6 +323,13 @@ def room_not_made(framework: Framework, pod: Pod, diagnosis: Diagnosis, error: P
     framework.faults.report(error, pod)
     _logger.error("PostFilter plugin failed", extra={"pod": str(pod), "plugin": error.plugin, "err": str(error)})
     diagnosis.post_filter_message = str(error)
+
+
+def refused_by(refusal: Status) -> Unplaced:
+    """Return the result for a pod that a plugin of Reserve or Permit refused, in kube-scheduler's words."""
+    diagnosis = Diagnosis(node_count=1)
+    diagnosis.add(refusal, 1)
+    return Unplaced(diagnosis.message, frozenset(diagnosis.unschedulable_plugins), frozenset(diagnosis.pending_plugins))
 
 
 def unplaced_by(diagnosis: Diagnosis, nominated: str | None) -> Unplaced:

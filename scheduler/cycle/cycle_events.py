@@ -49,6 +49,15 @@ class Decided(EngineEvent, frozen=True):
     has_extenders: bool
 
 
+class GroupDecided(EngineEvent, frozen=True):
+    """A group of pods was decided about: what follows for each member is published as that of an attempt of its own."""
+
+    name: str
+    code: Code
+    message: str
+    members: int
+
+
 class SearchStarted(EngineEvent, frozen=True):
     """An attempt with extenders searches nodes right after this, or once more among those that extenders have left."""
 

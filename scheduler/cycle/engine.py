@@ -15,7 +15,10 @@ from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectEventHandlers
-from scheduler.cycle.profiles import Profiles
+from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
+from scheduler.cycle.pod_groups.conditions import GroupConditions
+from scheduler.cycle.pod_groups.cycle import PodGroupCycle
+from scheduler.cycle.profiles import Profiles, Resources
 from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.with_extenders.algorithm import ExtendedAlgorithm
@@ -26,7 +29,9 @@ from scheduler.extenders.chain import Extenders, PodSource
 from scheduler.extenders.conversation import Conversations
 from scheduler.extenders.roster import Roster, nobody_is_asked
 from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
+from scheduler.framework.pod_groups import NO_POD_GROUPS
 from scheduler.framework.resources import ApiResource
+from scheduler.groups.kubernetes import KubernetesGroups
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.queue.backoff_queue import Backoff
@@ -73,6 +78,8 @@ class Engine:
     records: DecisionRecords
     roster: Roster
     stream: EventStream
+    pod_groups: PodGroupAlgorithm | None = None
+    """Decides about groups of pods; None if groups are off."""
 
     @property
     def watched(self) -> dict[str, ApiResource]:
@@ -163,6 +170,7 @@ def build_engine(
     pods: dict[str, Pod] = {}
     calls = PublishedCalls(writers.api, writers.reader, stream)
     waiting_pods, pods_in_pre_bind, sharing = WaitingPods(), PodsInPreBind(), Sharing()
+    groups = KubernetesGroups(objects) if config.gates.generic_workload else None
 
     def handle(profile_name: str) -> tuple[EngineHandle, ProfileObjects, ProfileShared]:
         of_profile = ProfileObjects(objects)
@@ -185,13 +193,15 @@ def build_engine(
             reader=calls,
             shared=shared,
             tasks=tasks,
+            pod_groups=groups or NO_POD_GROUPS,
         )
         return made, of_profile, shared
 
     def framework(plugins: ProfilePlugins, of: EngineHandle, percentage: int, limits: Limits) -> Framework:
         return Framework(plugins, of, cache.table, nominator, metrics, percentage, limits, stream)
 
-    profiles = Profiles(handle, framework, make_plugins)
+    of_groups = Resources() if groups is None else Resources(*groups.resources())
+    profiles = Profiles(handle, framework, make_plugins, of_groups)
     profiles.swap(profiles.prepare(config, registry))
     roster = Roster(nobody_is_asked, metrics) if extender_access is None else extender_access.roster
     queue = SchedulingQueue(queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now)
@@ -227,6 +237,15 @@ def build_engine(
         loop.extended = ExtendedAttempts(
             profiles.frameworks, extended, conversations, queue, failure, loop, metrics, now, tasks, stream
         )
+    pod_groups = None
+    if groups is not None:
+        cache.members, queue.is_grouped = groups.members_by_group, groups.name_of
+        handlers.announces_pods = config.gates.gang_scheduling
+        pod_groups = PodGroupAlgorithm(algorithm, cache, nominator, metrics)
+        conditions, of_metrics = GroupConditions(objects, writers.api, tasks), metrics.add_pod_groups()
+        loop.groups = PodGroupCycle(
+            profiles.frameworks, groups, pod_groups, queue, failure, loop, conditions, of_metrics, now, stream
+        )
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     engine = Engine(
         profiles,
@@ -243,6 +262,7 @@ def build_engine(
         records,
         roster,
         stream,
+        pod_groups,
     )
     engine.use_extenders(config.loadmaster.pods_at_extenders)
     return engine

@@ -70,6 +70,8 @@ class ClusterEventHandlers:
         self._handling = metrics.event_handling_duration
         self._observers: dict[str, Histogram] = {}
         self._stream = stream
+        self.announces_pods = False
+        """Whether a pod that has come may help pods that wait for it: the feature gate GangScheduling."""
 
     # Pods.
 
@@ -110,6 +112,8 @@ class ClusterEventHandlers:
         self._queue.delete(pod.uid)
         self._writers.status.forget(pod)
         counted = self._cache.get(pod.uid)
+        if self._cache.members is not None:
+            self._cache.members.remove(pod)
         if counted is not None:
             if not pod.is_deleting:
                 self._ends.note(counted)
@@ -138,6 +142,8 @@ class ClusterEventHandlers:
         """Handle a pod of ours without a node. An assumed one is in no queue, but may be in flight."""
         if old is not None and pod.metadata.resource_version and _is_same_version(old, pod):
             return  # reported twice; it may not be in the queue on purpose
+        if self._cache.members is not None:
+            self._cache.members.see(pod)
         if self._cache.is_assumed(pod.uid):
             if pod.uid in self._queue:
                 self._queue.update(old, pod)  # if Permit refuses it, the newest version goes back to the queue
@@ -146,6 +152,8 @@ class ClusterEventHandlers:
             return
         if old is None:
             self._queue.add(pod)
+            if self.announces_pods:
+                self._queue.move_all(UNSCHEDULABLE_POD_ADD, None, pod)
             return
         self._queue.update(old, pod)
         if old.nominated_node_name and old.nominated_node_name != pod.nominated_node_name:
@@ -247,9 +255,13 @@ class ClusterEventHandlers:
             waits, is_ours = pod.uid in self._queue, pod.spec.scheduler_name in self._profiles
             if is_ours and not waits:
                 self._nominator.delete(pod.uid)
+                if self._cache.members is not None:
+                    self._cache.members.see(pod)
                 self._queue.add(pod)
             elif waits and not is_ours:
                 self._queue.delete(pod.uid)
+                if self._cache.members is not None:
+                    self._cache.members.remove(pod)
                 self._writers.status.forget(pod)
                 self._others_waiting_changed(None, pod)
             else:

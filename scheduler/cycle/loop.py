@@ -21,7 +21,7 @@ from functools import partial
 from typing import Final
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
+from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced, refused_by
 from scheduler.cycle.binding import BindingCycle
 from scheduler.cycle.cycle_events import (
     AttemptEnded,
@@ -36,12 +36,12 @@ from scheduler.cycle.cycle_events import (
 )
 from scheduler.cycle.failure import FailureHandler, as_scheduler_error
 from scheduler.cycle.last_look import LastLook
+from scheduler.cycle.pod_groups.cycle import PodGroupCycle
 from scheduler.cycle.with_extenders.attempts import ExtendedAttempts
 from scheduler.cycle.with_extenders.binding import ExtenderBinding
 from scheduler.cycle.writers import Writers
 from scheduler.extenders.extender import Extender
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import ASSIGNED_POD_DELETE
 from scheduler.framework.queued import QueuedPod
@@ -121,6 +121,8 @@ class SchedulingLoop:
         """Number of binding tasks that wait for a Permit or PreBind plugin."""
         self.extended: ExtendedAttempts | None = None
         """Takes over attempts with extenders; None without extenders."""
+        self.groups: PodGroupCycle | None = None
+        """Takes over the pods of groups; None if groups are off."""
         self.extender_binding = extender_binding
         self._binding_ended = asyncio.Event()
         self._holds = 0
@@ -201,6 +203,8 @@ class SchedulingLoop:
 
     def schedule_one(self, queued: QueuedPod) -> None:
         """Try to place one pod. Raises nothing: an error concerns this pod only."""
+        if self.groups is not None and self.groups.take(queued):
+            return
         started = time.perf_counter()
         queued.attempt_began = self._now()
         pod = queued.pod
@@ -268,7 +272,7 @@ class SchedulingLoop:
             return
         if refusal is not None:
             self._undo(attempt)
-            self._failure.handle(framework.name, queued, _unplaced_by(refusal), started)
+            self._failure.handle(framework.name, queued, refused_by(refusal), started)
             return
         if attempt.is_held:
             self._parked += 1
@@ -357,7 +361,7 @@ class SchedulingLoop:
             if attempt.is_held:
                 self._end_hold(attempt)
         if refusal is not None:
-            return _unplaced_by(refusal)
+            return refused_by(refusal)
         # From here on, no event in the cluster decides what becomes of a pod that fails.
         self._queue.done(pod.uid)
         if busy:
@@ -429,10 +433,3 @@ class SchedulingLoop:
             metrics.pod_scheduling_sli_duration.labels(attempts).observe(waited)
         if queued.was_flushed:
             metrics.pod_scheduled_after_flush.inc()
-
-
-def _unplaced_by(refusal: Status) -> Unplaced:
-    """Describe the refusal of the chosen node in kube-scheduler's words."""
-    diagnosis = Diagnosis(node_count=1)
-    diagnosis.add(refusal, 1)
-    return Unplaced(diagnosis.message, frozenset(diagnosis.unschedulable_plugins), frozenset(diagnosis.pending_plugins))

@@ -75,7 +75,8 @@ class Prepared:
     """New profiles, by name."""
 
     limits: Limits
-    """The resources of all their plugins."""
+    further: "Resources"
+    """What is read and written besides, whatever the plugins."""
 
     @property
     def frameworks(self) -> dict[str, Framework]:
@@ -84,7 +85,7 @@ class Prepared:
     @property
     def resources(self) -> "Resources":
         """The resources that the plugins read and write."""
-        return Resources.union(each.resources for each in self.running.values())
+        return Resources.union((*(each.resources for each in self.running.values()), self.further))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +144,16 @@ MakeFramework = Callable[[ProfilePlugins, EngineHandle, int, Limits], Framework]
 class Profiles:
     """All of them, by name."""
 
-    def __init__(self, handle: MakeHandle, framework: MakeFramework, plugins: MakePlugins = profile.build) -> None:
+    def __init__(
+        self,
+        handle: MakeHandle,
+        framework: MakeFramework,
+        plugins: MakePlugins = profile.build,
+        further: Resources | None = None,
+    ) -> None:
+        """`further`: what is read and written besides, whatever the plugins."""
         self._handle = handle
+        self._further = further or Resources()
         self._plugins = plugins
         self._framework = framework
         self._running: dict[str, _Running] = {}
@@ -192,7 +201,7 @@ class Profiles:
                     raise ConfigError([f"profile {name!r}: {described_with_place(error)}"]) from error
                 made[name] = _Running(origins[name], framework, objects, shared, resources)
             undo.pop_all()
-        return Prepared({name: stays.get(name) or made[name] for name in origins}, made, limits)
+        return Prepared({name: stays.get(name) or made[name] for name in origins}, made, limits, self._further)
 
     def _made(self, specs: Mapping[str, ProfileSpec], registry: Registry) -> dict[str, ProfilePlugins]:
         made: dict[str, ProfilePlugins] = {}

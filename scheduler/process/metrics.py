@@ -8,7 +8,7 @@ process (tests, simulations) do not share counts. Of the program, not of a sched
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, repeat
 from operator import mul
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from prometheus_client import Gauge
 from prometheus_client.core import GaugeMetricFamily
@@ -350,11 +350,42 @@ class Metrics:
         """Add a gauge whose values are read at each scrape."""
         self.registry.register(_ReadGauge(name, text, labels, read))
 
+    def add_pod_groups(self) -> "PodGroupMetrics":
+        """Add the metrics that kube-scheduler has with the feature gate GenericWorkload."""
+        return PodGroupMetrics(
+            self._counter(
+                "scheduler_podgroup_schedule_attempts",
+                "Number of attempts to schedule pod group, by the result. 'unschedulable' means a pod group could not "
+                "be scheduled, while 'error' means an internal scheduler problem.",
+                ("result", "profile"),
+            ),
+            self._histogram(
+                "scheduler_podgroup_scheduling_attempt_duration_seconds",
+                "Pod group scheduling attempt latency in seconds (scheduling algorithm + binding)",
+                ("result", "profile"),
+                exponential(0.001, 2, 15),
+            ),
+            self._histogram(
+                "scheduler_podgroup_scheduling_algorithm_duration_seconds",
+                "Pod group scheduling algorithm latency in seconds",
+                (),
+                exponential(0.001, 2, 15),
+            ),
+        )
+
     def _counter(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
         return Counter(name, text, labels, registry=self.registry)
 
     def _histogram(self, name: str, text: str, labels: tuple[str, ...], buckets: tuple[float, ...]) -> Histogram:
         return Histogram(name, text, labels, buckets=buckets, registry=self.registry)
+
+
+class PodGroupMetrics(NamedTuple):
+    """The metrics of groups of pods."""
+
+    schedule_attempts: Counter
+    scheduling_attempt_duration: Histogram
+    scheduling_algorithm_duration: Histogram
 
 
 class _ReadGauge(Collector):

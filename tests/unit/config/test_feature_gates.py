@@ -65,8 +65,13 @@ def test_the_state_of_every_gate_is_told_with_its_stage() -> None:
             "cannot set feature gate DynamicResourceAllocation to false, feature is locked to true",
         ),
         (
+            "DRAWorkloadResourceClaims=true",
+            "DRAWorkloadResourceClaims changes how pods are scheduled, and is always false in this version of "
+            "Loadmaster",
+        ),
+        (
             "GangScheduling=true",
-            "GangScheduling changes how pods are scheduled, and is always false in this version of Loadmaster",
+            "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
         ),
         ("GangScheduling", "missing bool value for GangScheduling"),
         ("GangScheduling=on", "invalid value of GangScheduling=on: it is neither true nor false"),
@@ -77,8 +82,14 @@ def test_what_cannot_be_is_refused(text: str, problem: str) -> None:
 
 
 def test_all_problems_are_told_at_once() -> None:
-    assert len(problems_of("A=1,B", "GangScheduling=t")) == 3
+    assert len(problems_of("A=1,B", "DRAWorkloadResourceClaims=t")) == 3
 
 
 def test_our_gates_are_known() -> None:
     assert known_gates().keys() >= OURS.keys()
+
+
+def test_a_gate_is_on_with_all_that_it_depends_on() -> None:
+    gates, notes = read_gates(["GangScheduling=true,GenericWorkload=true"])
+
+    assert (gates.generic_workload, gates.gang_scheduling, notes) == (True, True, ())

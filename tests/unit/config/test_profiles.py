@@ -33,8 +33,8 @@ def disabled(*names: str) -> dict[str, Any]:
         pytest.param({"filter": enabled("Foo")}, 'filter.enabled[0]: unknown plugin "Foo"', id="no name"),
         pytest.param({"filter": disabled("Foo")}, 'filter.disabled[0]: unknown plugin "Foo"', id="disabled, no name"),
         pytest.param(
-            {"multiPoint": enabled("GangScheduling")},
-            'multiPoint.enabled[0]: plugin "GangScheduling" is not available in this version of Loadmaster yet',
+            {"multiPoint": enabled("PodGroupPodsCount")},
+            'multiPoint.enabled[0]: plugin "PodGroupPodsCount" is not available in this version of Loadmaster yet',
             id="not available yet",
         ),
         pytest.param(
@@ -95,7 +95,7 @@ def test_a_list_of_plugins_that_cannot_be_is_refused(plugins: dict[str, Any], pr
     assert len(found) == 2 if problem is None else found == [f"profiles[0].plugins.{problem}"]
 
 
-@pytest.mark.parametrize("name", ["*", "GangScheduling", "EBSLimits", "NodePorts"])
+@pytest.mark.parametrize("name", ["*", "PodGroupPodsCount", "EBSLimits", "NodePorts"])
 def test_any_plugin_of_kube_scheduler_can_be_disabled(name: str) -> None:
     config = config_from_dict(a_profile(plugins={"filter": disabled(name)}), REGISTRY)
 
@@ -127,8 +127,8 @@ def test_plugins_of_the_file_are_merged_into_the_default_ones() -> None:
             [{"name": "NodeName"}, {"name": "NodeName"}], ['[1]: Duplicate value: "NodeName"'], id="a plugin twice"
         ),
         pytest.param(
-            [{"name": "GangScheduling", "args": {}}],
-            ['[0]: plugin "GangScheduling" is not available in this version of Loadmaster yet'],
+            [{"name": "PodGroupPodsCount", "args": {}}],
+            ['[0]: plugin "PodGroupPodsCount" is not available in this version of Loadmaster yet'],
             id="not available yet",
         ),
         pytest.param([{"args": {}}], ["[0].name: Required value"], id="no name"),

@@ -11,8 +11,9 @@ import msgspec
 
 from plugins import IN_TREE
 from scheduler import framework as fw
-from scheduler.config.defaults import DEFAULT_PLUGINS
-from scheduler.config.types import Config, LoadmasterSettings
+from scheduler.config.defaults import default_plugins
+from scheduler.config.feature_gates import FeatureGates
+from scheduler.config.types import DEFAULT_GATES, Config, LoadmasterSettings
 from scheduler.cycle.engine import Engine, ExtenderAccess, build_engine
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.metrics import Metrics
@@ -95,17 +96,20 @@ def an_engine(
     extender_access: ExtenderAccess | None = None,
     room: int = 16,
     stream: EventStream | None = None,
+    gates: FeatureGates = DEFAULT_GATES,
 ) -> EngineUnderTest:
     """Build an engine with the default plugins and these after them, or with the plugins of `only`.
 
     `extender_access`: extenders; `room`: how many pods they are asked about at once.
     """
     own = tuple(PluginRef(plugin.name) for plugin in plugins)
-    enabled = only or replace(DEFAULT_PLUGINS, multi_point=PluginSet(DEFAULT_PLUGINS.multi_point.enabled + own))
+    default = default_plugins(gates)
+    enabled = only or replace(default, multi_point=PluginSet(default.multi_point.enabled + own))
     config = Config(
         profiles=tuple(ProfileSpec(name, enabled) for name in profiles),
         percentage_of_nodes_to_score=percentage,
         loadmaster=LoadmasterSettings(seed=seed, assumed_pod_ttl_seconds=ttl, pods_at_extenders=room),
+        gates=gates,
     )
     registry = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
     world, clock, metrics = FakeWorld(), FakeClock(), Metrics()

@@ -1,0 +1,1 @@
+"""Groups of pods: decided about at once, without holding anything for a group that does not fit."""

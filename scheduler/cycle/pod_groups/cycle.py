@@ -1,0 +1,215 @@
+"""The pod group cycle: when a member of a group is popped, the whole group is tried at once.
+
+    queue.pop ─► take the others out of the queue ─► order ─► skip ─► decide ─► submit ─┬─► with a node: loop.place
+                                                                                        └─► all others: failure
+
+Rule: pkg/scheduler/schedule_one_podgroup.go at v1.36.3. `loop.py` asks `take` first for each pod that it pops.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.cycle_events import AttemptStarted, Decided, GroupDecided
+from scheduler.cycle.failure import FailureHandler
+from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
+from scheduler.cycle.pod_groups.conditions import GroupConditions
+from scheduler.cycle.pod_groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.errors import SchedulerError
+from scheduler.framework.pod_groups import PodGroups
+from scheduler.framework.queued import QueuedPod
+from scheduler.framework.status import Code
+from scheduler.process.metrics import PodGroupMetrics
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.event_stream import EventStream
+from scheduler.runtime.framework import Framework
+
+_logger = logging.getLogger(__name__)
+
+
+class Loop(Protocol):
+    """What the cycle needs of the scheduling loop."""
+
+    def should_skip(self, pod: Pod) -> bool:
+        """Return whether a pod is being deleted, or has its node."""
+
+    def place(self, framework: Framework, state: CycleState, queued: QueuedPod, placed: Placed, started: float) -> None:
+        """Assume a pod on its node, and begin to bind it."""
+
+    def settle(self, queued: QueuedPod) -> None:
+        """Clean up after an attempt that failed unexpectedly."""
+
+
+class PodGroupCycle:
+    """Schedules groups of pods, one group after the other."""
+
+    def __init__(
+        self,
+        frameworks: Mapping[str, Framework],
+        groups: PodGroups,
+        algorithm: PodGroupAlgorithm,
+        queue: SchedulingQueue,
+        failure: FailureHandler,
+        loop: Loop,
+        conditions: GroupConditions,
+        metrics: PodGroupMetrics,
+        now: Callable[[], float],
+        stream: EventStream,
+    ) -> None:
+        """`now` is the queue's clock."""
+        self._frameworks = frameworks
+        self._groups = groups
+        self._algorithm = algorithm
+        self._queue = queue
+        self._failure = failure
+        self._loop = loop
+        self._conditions = conditions
+        self._metrics = metrics
+        self._now = now
+        self._stream = stream
+
+    def take(self, queued: QueuedPod) -> bool:
+        """Schedule the group of a popped pod; return False if it has none. Of what is raised, the loop tells."""
+        if not self._groups.name_of(queued.pod):
+            return False
+        open_attempts = {each.pod.uid: each for each in self._members(queued)}
+        try:
+            self._schedule(list(open_attempts.values()), open_attempts)
+        except BaseException:
+            del open_attempts[queued.pod.uid]  # the loop settles this one
+            for each in open_attempts.values():
+                self._loop.settle(each)
+            raise
+        return True
+
+    def _members(self, first: QueuedPod) -> list[QueuedPod]:
+        """Take the other members out of the queue. The most important are first, then those that came first."""
+        members = [first]
+        for pod in self._groups.members(first.pod).unscheduled:
+            popped = None if pod.uid == first.pod.uid else self._queue.pop_specific(pod.uid)
+            if popped is not None:
+                members.append(popped)
+        return sorted(members, key=_order)
+
+    def _schedule(self, members: list[QueuedPod], open_attempts: dict[str, QueuedPod]) -> None:
+        began, now = time.perf_counter(), self._now()
+        for queued in members:
+            queued.attempt_began = now
+        try:
+            framework = self._framework_of(members)
+        except SchedulerError as error:
+            for queued in members:
+                del open_attempts[queued.pod.uid]
+                self._failure.handle(queued.pod.spec.scheduler_name, queued, error, time.perf_counter())
+            return
+        tried = []
+        for queued in members:
+            if framework is None or self._loop.should_skip(queued.pod):
+                del open_attempts[queued.pod.uid]
+                self._queue.done(queued.pod.uid)
+            else:
+                tried.append(queued)
+        if framework is None or not tried:
+            return
+        decision = self._algorithm.decide(framework, tried)
+        self._metrics.scheduling_algorithm_duration.observe(time.perf_counter() - began)
+        self._submit(framework, tried, decision, open_attempts)
+        self._report(framework, tried[0].pod, decision, began)
+
+    def _framework_of(self, members: Sequence[QueuedPod]) -> Framework | None:
+        """Return the profile of all members; None if it was removed. Raises SchedulerError if there are several."""
+        name = members[0].pod.spec.scheduler_name
+        for queued in members:
+            other = queued.pod.spec.scheduler_name
+            if other != name:
+                raise SchedulerError(
+                    "all pods in a single pod group should have the same .spec.schedulerName set, "
+                    f'got: "{other}" and "{name}"'
+                )
+        return self._frameworks.get(name)
+
+    def _submit(
+        self,
+        framework: Framework,
+        members: Sequence[QueuedPod],
+        decision: GroupDecision,
+        open_attempts: dict[str, QueuedPod],
+    ) -> None:
+        """Begin to bind those that have a node if the group is schedulable; send all others back to the queue."""
+        stream = self._stream
+        if GroupDecided in stream.listeners:
+            name = self._groups.name_of(members[0].pod)
+            stream.publish(GroupDecided(name, decision.code, decision.message, len(members)))
+        decided = dict(enumerate(decision.members))
+        for index, queued in enumerate(members):
+            outcome = decided.get(index)
+            state = CycleState() if outcome is None else outcome.state
+            # As for a pod by itself, an attempt begins when the pod's own part begins.
+            started = time.perf_counter() - (0.0 if outcome is None else outcome.seconds)
+            verdict = _verdict(decision, outcome)
+            if AttemptStarted in stream.listeners:
+                stream.publish(AttemptStarted(framework.name, queued, False))
+            if Decided in stream.listeners:
+                stream.publish(Decided(framework.name, state, queued, verdict, False))
+            del open_attempts[queued.pod.uid]
+            try:
+                if isinstance(verdict, Placed):
+                    self._loop.place(framework, state, queued, verdict, started)
+                else:
+                    self._failure.handle(framework.name, queued, verdict, started)
+            except BaseException:
+                open_attempts[queued.pod.uid] = queued
+                raise
+
+    def _report(self, framework: Framework, member: Pod, decision: GroupDecision, began: float) -> None:
+        """Count the attempt, and set the group's condition."""
+        if decision.code is Code.SUCCESS:
+            result, reason = "scheduled", "Scheduled"
+        elif decision.is_rejected:
+            result = "waiting_on_preemption" if decision.is_waiting_for_preemption else "unschedulable"
+            reason = "Unschedulable"
+        else:
+            result, reason = "error", "SchedulerError"
+            _logger.error("Error scheduling pod group", extra={"podGroup": _name(self._groups, member)})
+        self._metrics.schedule_attempts.labels(result, framework.name).inc()
+        lasted = self._metrics.scheduling_attempt_duration.labels(result, framework.name)
+        lasted.observe(time.perf_counter() - began)
+        if _logger.isEnabledFor(logging.DEBUG):
+            fields = {"podGroup": _name(self._groups, member), "result": result, "err": decision.message}
+            _logger.debug("Tried to schedule a pod group", extra=fields)
+        group = self._groups.of(member)
+        if group is not None:
+            is_scheduled = decision.code is Code.SUCCESS
+            self._conditions.set(group, is_scheduled=is_scheduled, reason=reason, message=decision.message)
+
+
+def _verdict(decision: GroupDecision, outcome: MemberOutcome | None) -> Placed | Unplaced | SchedulerError:
+    """Return what becomes of one member. Rule: submitPodGroupAlgorithmResult."""
+    if decision.code is Code.ERROR:
+        if outcome is not None and isinstance(outcome.decision, SchedulerError):
+            return outcome.decision
+        return SchedulerError(decision.message)
+    if outcome is None:  # the group was refused before its members were looked at: nominations stay as they are
+        return Unplaced(decision.message, nominated_node_name=None)
+    of_group = f"{UNSCHEDULABLE_GROUP}, {outcome.permit_message or ''}"
+    if isinstance(outcome.decision, Placed):
+        if decision.code is Code.SUCCESS:
+            return outcome.decision
+        if decision.is_waiting_for_preemption:
+            return Unplaced(decision.message, nominated_node_name=outcome.node_name)
+        return Unplaced(of_group)
+    if outcome.requires_preemption and not decision.is_waiting_for_preemption:
+        return Unplaced(of_group)
+    return outcome.decision
+
+
+def _order(queued: QueuedPod) -> tuple[int, float, str]:
+    return -queued.pod.priority, queued.initial_attempt_timestamp or 0.0, queued.pod.name
+
+
+def _name(groups: PodGroups, pod: Pod) -> str:
+    return f"{pod.namespace}/{groups.name_of(pod)}"

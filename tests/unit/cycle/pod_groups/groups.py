@@ -1,0 +1,107 @@
+"""An engine with groups on, and groups and pods for it."""
+
+from typing import Any
+
+from scheduler import framework as fw
+from scheduler.api import pod_groups as api
+from scheduler.api.objects import ObjectMeta
+from scheduler.config.feature_gates import FeatureGates
+from scheduler.framework.events import POD_GROUP
+from scheduler.testing import a_node, a_pod
+from tests.fakes import settle
+from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine
+
+GATES = FeatureGates(generic_workload=True, gang_scheduling=True)
+
+
+class ApiForGroups:
+    """Takes patches of groups' status as the API server does."""
+
+    def __init__(self, groups: "Groups") -> None:
+        self.groups = groups
+        self.patches: list[Any] = []
+        self.refusals: list[Exception] = []
+
+    async def patch(self, resource: str, name: str, namespace: str, patch: Any, subresource: str = "") -> Any:
+        if self.refusals:
+            raise self.refusals.pop(0)
+        self.patches.append(patch)
+        group = self.groups.object(name)
+        conditions = tuple(
+            api.Condition(
+                type=each["type"],
+                status=each["status"],
+                reason=each["reason"],
+                message=each["message"],
+                observed_generation=each.get("observedGeneration", 0),
+                last_transition_time=each["lastTransitionTime"],
+            )
+            for each in patch["status"]["conditions"]
+        )
+        return self.groups.store(group, conditions)
+
+
+class Groups:
+    """An engine whose nodes have room for two pods of one core each."""
+
+    def __init__(self, *plugins: type[fw.Plugin], nodes: int = 2, gates: FeatureGates = GATES, **options: Any) -> None:
+        self.under_test: EngineUnderTest = an_engine(*plugins, gates=gates, **options)
+        self.engine = self.under_test.engine
+        self.api = ApiForGroups(self)
+        assert self.engine.loop.groups is not None
+        self.engine.loop.groups._conditions._writer = self.api  # type: ignore[assignment]
+        self._version = 0
+        self.under_test.see(*(a_node(f"n{number}", cpu="2") for number in range(nodes)))
+
+    def create(self, name: str = "g", minimum: int | None = 3, priority: int | None = None) -> None:
+        """Let the watch show a group; without a minimum it is no gang."""
+        gang = None if minimum is None else api.GangPolicy(min_count=minimum)
+        spec = api.PodGroupSpec(scheduling_policy=api.SchedulingPolicy(gang=gang), priority=priority)
+        self.store(api.PodGroup(metadata=ObjectMeta(name=name, namespace="default", uid=f"uid of {name}"), spec=spec))
+
+    def store(self, group: api.PodGroup, conditions: tuple[api.Condition, ...] = ()) -> api.PodGroup:
+        self._version += 1
+        metadata = ObjectMeta(
+            name=group.metadata.name,
+            namespace=group.metadata.namespace,
+            uid=group.metadata.uid,
+            resource_version=str(self._version),
+            generation=1,
+        )
+        new = api.PodGroup(metadata=metadata, spec=group.spec, status=api.PodGroupStatus(conditions=conditions))
+        self.engine.object_handlers.object_changed(POD_GROUP, new)
+        return new
+
+    def object(self, name: str = "g") -> Any:
+        return self.engine.objects.get(POD_GROUP, name, "default")
+
+    def pods(self, count: int, group: str = "g", **fields: Any) -> list[fw.Pod]:
+        """Let the watch show the pods of a group."""
+        fields = {"requests": {"cpu": "1"}, "scheduler_name": PROFILE, **fields}
+        made = [a_pod(f"{group}-{number}", group=group, **fields) for number in range(count)]
+        self.under_test.see(*made)
+        return made
+
+    async def schedule(self) -> None:
+        """Try what is at the head of the queue, and let bindings go as far as they can."""
+        queued = self.engine.queue.pop_nowait()
+        assert queued is not None, "nothing to try"
+        self.engine.loop.schedule_one(queued)
+        await settle()
+
+    @property
+    def bound(self) -> dict[str, str]:
+        """Name → node of the pods that are bound."""
+        return {uid.rpartition("/")[2]: node for uid, node in self.under_test.world.bound.items()}
+
+    def where(self, name: str) -> str:
+        return self.under_test.where(f"default/{name}")
+
+    def condition(self, name: str = "g") -> tuple[str, str, str] | None:
+        found = [each for each in self.object(name).status.conditions or () if each.type == api.POD_GROUP_SCHEDULED]
+        return (found[0].status, found[0].reason, found[0].message) if found else None
+
+    def check(self) -> None:
+        """All that we believe is consistent, and nothing is assumed that is not being bound."""
+        self.under_test.check()
+        assert {pod.uid for pod in self.engine.cache.assumed_pods()} <= self.under_test.world.bound.keys()

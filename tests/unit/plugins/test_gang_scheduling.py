@@ -1,0 +1,156 @@
+"""GangScheduling: who may enter the queue, who waits at Permit, what wakes whom.
+
+Cases: gangscheduling_test.go at v1.36.3, 13 of 13.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from plugins.gang_scheduling import GangScheduling
+from scheduler import framework as fw
+from scheduler.api import pod_groups as api
+from scheduler.api.objects import ObjectMeta
+from scheduler.framework.events import POD_GROUP
+from scheduler.groups.kubernetes import KubernetesGroups
+from scheduler.state.objects import ObjectStore
+from scheduler.testing import a_pod
+from tests.fakes import a_handle, run
+
+QUEUE, SKIP = fw.QueueingHint.QUEUE, fw.QueueingHint.SKIP
+
+
+def a_group(name: str, min_count: int | None = None, namespace: str = "default") -> api.PodGroup:
+    gang = None if min_count is None else api.GangPolicy(min_count=min_count)
+    return api.PodGroup(
+        metadata=ObjectMeta(name=name, namespace=namespace, uid=f"{namespace}/{name}"),
+        spec=api.PodGroupSpec(scheduling_policy=api.SchedulingPolicy(gang=gang)),
+    )
+
+
+PODS = {
+    **{name: a_pod(name, namespace="ns1", uid=name, group="pg1") for name in ("p1", "p2", "p3")},
+    **{name: a_pod(name, namespace="ns1", uid=name, group="pg2") for name in ("p4", "p5")},
+    "basic-pod": a_pod("basic-pod", namespace="ns1", uid="basic-pod", group="pg3"),
+    "non-gang": a_pod("non-gang", namespace="ns1", uid="non-gang"),
+}
+GROUPS = {"pg1": a_group("pg1", 3, "ns1"), "pg2": a_group("pg2", 4, "ns1"), "pg3": a_group("pg3", None, "ns1")}
+
+
+class Gangs:
+    """The plugin, over groups and pods of a test."""
+
+    def __init__(self, groups: Collection[str], pods: Collection[str]) -> None:
+        objects = ObjectStore()
+        objects.watch([POD_GROUP])
+        for name in groups:
+            objects.set(POD_GROUP, GROUPS[name])
+        known = KubernetesGroups(objects)
+        self.members = known.members_by_group
+        for name in pods:
+            self.members.see(PODS[name])
+        self.activated: list[str] = []
+        self.handle = replace(a_handle(), pod_groups=known, activator=self)
+        self.plugin = GangScheduling()
+        self.plugin.start(self.handle)
+
+    def activate(self, uids: Collection[str]) -> None:
+        self.activated += uids
+
+    def permit(self, name: str) -> Any:
+        """Assume a pod and ask about it; hold it if the plugin says so."""
+        pod = PODS[name].bound_to("some-node")
+        self.members.assume(pod)
+        answer = self.plugin.permit(fw.CycleState(), pod, "some-node")
+        if isinstance(answer, fw.PermitWait):
+            self.handle.waiting_pods.add(pod, {self.plugin.name: answer})
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("new", "hint"),
+    [
+        pytest.param(a_pod("q", group="pg"), QUEUE, id="the same group"),
+        pytest.param(a_pod("q", namespace="foo", group="pg"), SKIP, id="another namespace"),
+        pytest.param(a_pod("q", group="pg2"), SKIP, id="another name"),
+    ],
+)
+def test_a_pod_that_comes_wakes_those_of_its_group(new: fw.Pod, hint: fw.QueueingHint) -> None:
+    assert Gangs((), ()).plugin.hint_after_pod_add(a_pod("p", group="pg"), None, new) is hint
+
+
+@pytest.mark.parametrize(
+    ("group", "hint"),
+    [
+        pytest.param(a_group("pg", 1), QUEUE, id="the pod's group"),
+        pytest.param(a_group("pg2", 1), SKIP, id="another name"),
+        pytest.param(a_group("pg", 1, "ns2"), SKIP, id="another namespace"),
+    ],
+)
+def test_a_group_that_comes_wakes_its_pods(group: Any, hint: fw.QueueingHint) -> None:
+    assert Gangs((), ()).plugin.hint_after_group_add(a_pod("p", group="pg"), None, group) is hint
+
+
+@pytest.mark.parametrize("name", ["non-gang", "basic-pod"])
+def test_a_pod_without_a_gang_waits_for_nothing(name: str) -> None:
+    gangs = Gangs(GROUPS, [name])
+
+    assert gangs.plugin.pre_enqueue(PODS[name]) is None
+    assert gangs.permit(name) is None
+
+
+@pytest.mark.parametrize(
+    ("groups", "pods", "message"),
+    [
+        pytest.param(
+            (),
+            ("p1", "p2", "p3", "p4", "p5"),
+            'waiting for pods\'s pod group "pg1" to appear in scheduling queue',
+            id="no group",
+        ),
+        pytest.param(
+            ("pg1", "pg2"),
+            ("p1", "p2", "p4", "p5"),
+            "waiting for minCount pods from a gang to appear in scheduling queue",
+            id="too few pods",
+        ),
+    ],
+)
+def test_a_pod_of_an_incomplete_gang_is_kept_out(groups: Collection[str], pods: Collection[str], message: str) -> None:
+    assert Gangs(groups, pods).plugin.pre_enqueue(PODS["p1"]) == fw.unresolvable(message)
+
+
+def test_a_pod_waits_at_permit_and_wakes_those_without_a_node() -> None:
+    async def play() -> None:
+        gangs = Gangs(("pg1", "pg2"), ("p1", "p2", "p3", "p4", "p5"))
+        assert gangs.plugin.pre_enqueue(PODS["p1"]) is None
+        for name in ("p4", "p5"):
+            assert isinstance(gangs.permit(name), fw.PermitWait)
+
+        answer = gangs.permit("p1")
+
+        assert answer == fw.PermitWait(300.0, "waiting for minCount pods from a gang to be scheduled")
+        assert gangs.activated[-2:] == ["p2", "p3"]
+
+    run(play())
+
+
+def test_the_pod_that_completes_the_gang_lets_all_go() -> None:
+    async def play() -> None:
+        gangs = Gangs(("pg1", "pg2"), ("p1", "p2", "p3", "p4", "p5"))
+        for name in ("p2", "p3", "p4", "p5"):
+            assert isinstance(gangs.permit(name), fw.PermitWait)
+
+        assert gangs.permit("p1") is None
+
+        held = {name: gangs.handle.waiting_pods.get(name) for name in ("p2", "p3", "p4", "p5")}
+        assert {name for name, waiting in held.items() if waiting and not waiting.pending_plugins} == {"p2", "p3"}
+
+    run(play())
+
+
+def test_a_group_that_is_gone_at_permit_fails_the_attempt() -> None:
+    with pytest.raises(fw.AttemptFailed, match=r'failed to get podGroup ns1/pg1: .* "pg1" not found'):
+        Gangs((), ("p1",)).permit("p1")
