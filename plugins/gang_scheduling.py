@@ -1,6 +1,7 @@
 """All or nothing: no pod of a gang is bound before its minimum of pods have nodes."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from scheduler import framework as fw
@@ -12,6 +13,7 @@ TOO_FEW_PODS: Final = fw.unresolvable("waiting for minCount pods from a gang to 
 TOO_FEW_PLACED: Final = fw.PermitWait(PERMIT_SECONDS, "waiting for minCount pods from a gang to be scheduled")
 
 
+@dataclass
 class GangScheduling(fw.PreEnqueuePlugin, fw.PermitPlugin):
     """Rule: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go at v1.36.3."""
 

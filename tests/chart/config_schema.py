@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 import msgspec
 
 from plugins import SHIPPED
+from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.profiles import API_VERSION, KIND, PluginConfig, Profile
 from scheduler.config.types import Config
 from scheduler.framework.arguments import YAML, camel_case
@@ -41,6 +42,7 @@ def config_schema() -> tuple[Schema, Schema]:
     profile["properties"]["schedulerName"] = {"type": "string", "minLength": 1}
     profile["properties"]["pluginConfig"]["items"] = _plugin_config(definitions)
     del definitions[ProfileSpec.__name__], definitions[PluginConfig.__name__]
+    del whole["properties"]["gates"], definitions[FeatureGates.__name__]  # they are flags, not fields
     properties = {
         "apiVersion": {"const": API_VERSION},
         "kind": {"const": KIND},

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from plugins import SHIPPED
+from scheduler.config.defaults import FOR_POD_GROUPS
+from scheduler.config.feature_gates import FeatureGates
+from scheduler.config.types import DEFAULT_GATES
 from scheduler.kube.permissions import PERMISSIONS, permissions_for
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
 from tests.chart.helm import CHART
@@ -67,6 +70,9 @@ REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
     ((STORAGE, "csistoragecapacities"), WATCH): "how much a storage can still provision, and where",
     ((STORAGE, "storageclasses"), WATCH): "how and where a volume is provisioned",
     ((STORAGE, "volumeattachments"), WATCH): "how many volumes a node supports",
+    (("scheduling.k8s.io", "podgroups"), WATCH): "the groups whose pods are scheduled together",
+    (("scheduling.k8s.io", "podgroups"), ("get",)): "the outcome of a patch whose response was lost",
+    (("scheduling.k8s.io", "podgroups/status"), ("patch",)): "the condition `PodGroupScheduled`",
     (("topology.node.k8s.io", "noderesourcetopologies"), WATCH): "the NUMA zones of each node, and what is free there",
 }
 """Why each verb is needed; verbs with the same reason are together."""
@@ -91,7 +97,8 @@ def declared_by(plugin: str) -> dict[Resource, tuple[str, ...]]:
     kind = SHIPPED[plugin]
     names = dict.fromkeys(("PrioritySort", "DefaultBinder", plugin))  # no profile is without the first two
     only = Plugins(multi_point=PluginSet(tuple(PluginRef(name) for name in names)))
-    resources = an_engine(kind, only=only).engine.profiles.resources
+    gates = FeatureGates(generic_workload=True) if plugin in FOR_POD_GROUPS else DEFAULT_GATES
+    resources = an_engine(kind, only=only, gates=gates).engine.profiles.resources
     own = {(each.group, each.plural): WATCH for each in resources.watched.values()}
     written = permissions_for((), resources.written)
     without = {(each.group, each.resource): frozenset(each.verbs) for each in PERMISSIONS}

@@ -13,6 +13,8 @@
     {{- range (($set | default dict).enabled | default list) }}{{ $names = append $names .name }}{{ end -}}
   {{- end -}}
 {{- end -}}
+{{- /* The feature gate makes the scheduler itself read groups of pods, whatever the profiles enable. */ -}}
+{{- if regexMatch "GenericWorkload=(true|True|TRUE|t|T|1)" (join " " .Values.extraArgs) }}{{ $names = append $names "GangScheduling" }}{{ end -}}
 {{- dict "names" (uniq $names) | toJson -}}
 {{- end }}
 

@@ -3,7 +3,7 @@
 Cases: gangscheduling_test.go at v1.36.3, 13 of 13.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -56,7 +56,7 @@ class Gangs:
         self.plugin = GangScheduling()
         self.plugin.start(self.handle)
 
-    def activate(self, uids: Collection[str]) -> None:
+    def activate(self, uids: Iterable[str]) -> None:
         self.activated += uids
 
     def permit(self, name: str) -> Any:
