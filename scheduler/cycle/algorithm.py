@@ -106,18 +106,18 @@ class Algorithm:
         self._seed = seed.to_bytes(8, "little", signed=True)
 
     def schedule(
-        self, framework: Framework, state: CycleState, pod: Pod, attempt: int = 0, *, makes_room: bool = True
+        self, framework: Framework, state: CycleState, pod: Pod, attempt: int = 0, *, runs_post_filter: bool = True
     ) -> Placed | Unplaced:
         """Choose a node for `pod`, or say why there is none. Raises PluginError.
 
-        `makes_room`: whether PostFilter runs if there is none.
+        `runs_post_filter`: whether PostFilter runs if there is none.
         """
         if self.table.count == 0:
             return Unplaced(NO_NODES)
         state.attempt = attempt
         search = self.search(framework, state, pod)
         if len(search.feasible) == 0:
-            if not makes_room:
+            if not runs_post_filter:
                 search.diagnosis.post_filter_message = NO_POST_FILTER
                 return unplaced_by(search.diagnosis, None)
             return self._unplaced(framework, state, pod, search.diagnosis)

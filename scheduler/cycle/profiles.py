@@ -76,7 +76,7 @@ class Prepared:
 
     limits: Limits
     further: "Resources"
-    """What is read and written besides, whatever the plugins."""
+    """The resources that the scheduler itself reads and writes."""
 
     @property
     def frameworks(self) -> dict[str, Framework]:
@@ -151,7 +151,7 @@ class Profiles:
         plugins: MakePlugins = profile.build,
         further: Resources | None = None,
     ) -> None:
-        """`further`: what is read and written besides, whatever the plugins."""
+        """`further`: the resources that the scheduler itself reads and writes."""
         self._handle = handle
         self._further = further or Resources()
         self._plugins = plugins

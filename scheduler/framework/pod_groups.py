@@ -9,7 +9,7 @@ from scheduler.api.pod import Pod
 
 
 class PodGroup(msgspec.Struct, frozen=True):
-    """What a group wants."""
+    """A group, and how its pods are to be placed."""
 
     namespace: str
     name: str
@@ -71,6 +71,8 @@ class PodGroups(Protocol):
 class _NoMembers:
     """The members of no group."""
 
+    __slots__ = ()
+
     count: Final = 0
     scheduled_count: Final = 0
     unscheduled: Final[Collection[Pod]] = ()
@@ -83,6 +85,8 @@ NO_MEMBERS: Final[GroupMembers] = _NoMembers()
 
 class NoPodGroups:
     """No pod has a group."""
+
+    __slots__ = ()
 
     def name_of(self, pod: Pod) -> str:
         return ""

@@ -79,7 +79,7 @@ class Cache:
 
     @contextmanager
     def what_if(self) -> Iterator[None]:
-        """Tell nobody of what is assumed and forgotten within a `with` block, in which nothing may await."""
+        """Publish nothing of what is assumed and forgotten within a `with` block, in which nothing may await."""
         stream, self._stream = self._stream, EventStream()
         try:
             yield

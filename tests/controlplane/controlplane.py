@@ -88,17 +88,19 @@ class ControlPlane(Cluster):
         qps: float = UNLIMITED_QPS,
         burst: int = int(UNLIMITED_QPS),
         leader_elect: bool = False,
+        further: Sequence[str] = (),
     ) -> Component:
         """Start kube-scheduler with the KubeSchedulerConfiguration in `config`, or its default, and wait until ready.
 
         Its client may do `qps` requests a second. Its metrics are at `https://127.0.0.1:PORT/metrics`, for everyone.
+        `further`: more flags, such as feature gates.
         """
         kubeconfig = self.kubeconfig("system:kube-scheduler")
         written = self.directory / "kube-scheduler.yaml"
         text = config.read_text() if config else ""
         written.write_text(flags.scheduler_config(text, kubeconfig, qps, burst, leader_elect=leader_elect))
         binary = find_binaries(["kube-scheduler"])["kube-scheduler"]
-        argv = partial(flags.kube_scheduler, binary, self.credentials, kubeconfig, written)
+        argv = partial(flags.kube_scheduler, binary, self.credentials, kubeconfig, written, further)
         return self.spawn("kube-scheduler", argv, partial(self._answers, "/readyz"))
 
     def restore(self) -> None:

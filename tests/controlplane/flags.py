@@ -1,7 +1,7 @@
 """The command line of each component, and what had to be learned about its flags. Pure: nothing is started here."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,6 +54,15 @@ class Settings:
     among priority levels by API Priority and Fairness, and the levels differ for kube-scheduler (by user name), a
     service account and an administrator (not limited at all). A benchmark that compares them must not measure that,
     so no level is to be the limit. Tests of throttling set it low."""
+
+    def with_feature_gates(self, gates: str, runtime_config: str) -> "Settings":
+        """The same with these feature gates, `A=true,B=true`, and the API versions that they need, `group/version`."""
+        switches = (f"--feature-gates={gates}",)
+        return replace(
+            self,
+            apiserver_flags=(*self.apiserver_flags, *switches, f"--runtime-config={runtime_config}=true"),
+            controller_manager_flags=(*self.controller_manager_flags, *switches),
+        )
 
     def __post_init__(self) -> None:
         if self.max_inflight < 2:
@@ -130,12 +139,15 @@ def kube_controller_manager(
     ]
 
 
-def kube_scheduler(binary: Path, credentials: Credentials, kubeconfig: Path, config: Path, port: int) -> list[str]:
-    """The scheduler to compare with; `config` is the output of `scheduler_config`."""
+def kube_scheduler(
+    binary: Path, credentials: Credentials, kubeconfig: Path, config: Path, further: Sequence[str], port: int
+) -> list[str]:
+    """The scheduler to compare with; `config` is the output of `scheduler_config`, `further` are more flags."""
     return [
         str(binary),
         *serving(credentials, kubeconfig, port),
         f"--config={config}",
+        *further,
     ]
 
 

@@ -17,8 +17,9 @@ import pytest
 from plugins import SHIPPED
 from scheduler import framework as fw
 from scheduler.api.label_selectors import EVERYTHING
-from scheduler.api.objects import Taint
+from scheduler.api.objects import ObjectMeta, Taint
 from scheduler.api.pod import Pod
+from scheduler.api.pod_groups import PodGroup
 from scheduler.api.read_only import ReadOnlyStruct
 from scheduler.api.unstructured import Unstructured
 from scheduler.cycle.algorithm import Algorithm
@@ -28,9 +29,11 @@ from scheduler.framework.handle import WaitingPod as WaitingPodRole
 from scheduler.framework.nodes import NodeColumns, NodeInfo
 from scheduler.framework.pods import PodMatch, TermKind
 from scheduler.framework.queued import QueuedPod, shown
+from scheduler.groups.kubernetes import KubernetesGroups
 from scheduler.queue.sorting import sort_key_of
 from scheduler.runtime.guards.plugin_faults import PluginFaults
 from scheduler.runtime.waiting import WaitingPods
+from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_cluster, a_handle, a_node, a_pod, an_object, pod_from_dict
 from scheduler.testing.handles import Cluster
 from tests.fakes import Metrics, a_framework
@@ -235,13 +238,30 @@ def test_nothing_of_the_handle_can_be_written_to() -> None:
     shop = an_object("shop", namespace="web", spec={"pools": [{"name": "blue"}]})
     nodes = a_rich_cluster()
     handle = a_handle(nodes, {BUDGETS: [shop]})
-    roles = get_type_hints(Handle)
+    roles, pod = get_type_hints(Handle), a_pod()
+    of_pod = {f"PodGroups.{name}": [(pod,)] for name in ("name_of", "of", "members")}
 
     for name in roles.keys() - SERVICES - {"pods"}:
-        writes = found_in(f"handle.{name}", getattr(handle, name), roles[name], sums_over(nodes))
+        writes = found_in(f"handle.{name}", getattr(handle, name), roles[name], {**sums_over(nodes), **of_pod})
         assert writes.found == [], name
     with pytest.raises(AttributeError):
         handle.nodes = None  # type: ignore[misc, assignment]
+
+
+def test_nothing_of_groups_of_pods_can_be_written_to() -> None:
+    objects, pods = ObjectStore(), [a_pod("p", group="g"), a_pod("q", group="g")]
+    objects.watch([fw.POD_GROUP])
+    objects.set(fw.POD_GROUP, PodGroup(metadata=ObjectMeta(name="g", namespace="default", uid="g")))
+    groups = KubernetesGroups(objects)
+    for pod in pods:
+        groups.members_by_group.see(pod)
+    groups.members_by_group.assume(pods[0].bound_to("n"))
+    calls: Calls = {f"PodGroups.{name}": [(pods[0],)] for name in ("name_of", "of", "members")}
+
+    writes = found_in("groups", groups, fw.PodGroups, calls)
+
+    assert writes.found == []
+    assert len(writes.looked_at) > 10
 
 
 def test_nothing_of_an_object_without_a_struct_can_be_written_to() -> None:

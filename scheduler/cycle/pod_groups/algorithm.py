@@ -47,15 +47,15 @@ class PodGroupAlgorithm:
 
     def decide(self, framework: Framework, members: Sequence[QueuedPod]) -> GroupDecision:
         """Decide about the members of one group, in this order. Tables are as before afterwards. Raises nothing."""
-        return self.simulate(framework, members, makes_room=True)
+        return self.simulate(framework, members, runs_post_filter=True)
 
-    def simulate(self, framework: Framework, members: Sequence[QueuedPod], *, makes_room: bool) -> GroupDecision:
-        """The same; `makes_room`: whether PostFilter runs for members that fit nowhere."""
+    def simulate(self, framework: Framework, members: Sequence[QueuedPod], *, runs_post_filter: bool) -> GroupDecision:
+        """The same; `runs_post_filter`: whether PostFilter runs for members that fit nowhere."""
         decision = GroupDecision()
         requires_preemption = False
         with self._cache.what_if(), ExitStack() as undo:
             for queued in members:
-                outcome = self._decide_member(framework, queued, undo, makes_room=makes_room)
+                outcome = self._decide_member(framework, queued, undo, runs_post_filter=runs_post_filter)
                 decision.members.append(outcome)
                 if isinstance(outcome.decision, SchedulerError):
                     text = f"failed to schedule other pod from a pod group: {outcome.decision}"
@@ -73,7 +73,7 @@ class PodGroupAlgorithm:
         return decision
 
     def _decide_member(
-        self, framework: Framework, queued: QueuedPod, undo: ExitStack, *, makes_room: bool
+        self, framework: Framework, queued: QueuedPod, undo: ExitStack, *, runs_post_filter: bool
     ) -> MemberOutcome:
         """Decide about a member, and assume it on its node until `undo`."""
         started = time.perf_counter()
@@ -81,7 +81,7 @@ class PodGroupAlgorithm:
         state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
         outcome = MemberOutcome(queued, state, SchedulerError("not decided"), started)
         try:
-            self._schedule(framework, outcome, makes_room=makes_room)
+            self._schedule(framework, outcome, runs_post_filter=runs_post_filter)
             if outcome.node_name:
                 self._try_out(framework, outcome, undo)
         except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
@@ -90,12 +90,14 @@ class PodGroupAlgorithm:
         outcome.seconds = time.perf_counter() - started
         return outcome
 
-    def _schedule(self, framework: Framework, outcome: MemberOutcome, *, makes_room: bool) -> None:
+    def _schedule(self, framework: Framework, outcome: MemberOutcome, *, runs_post_filter: bool) -> None:
         queued, state = outcome.queued, outcome.state
         if self._cache.table.is_broken:
             self._cache.mend()
         try:
-            decision = self._algorithm.schedule(framework, state, queued.pod, queued.attempts, makes_room=makes_room)
+            decision = self._algorithm.schedule(
+                framework, state, queued.pod, queued.attempts, runs_post_filter=runs_post_filter
+            )
         finally:
             self._duration.observe(time.perf_counter() - outcome.started)
         outcome.decision = decision

@@ -32,7 +32,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Loop(Protocol):
-    """What the cycle needs of the scheduling loop."""
+    """The part of the scheduling loop that the cycle needs."""
 
     def should_skip(self, pod: Pod) -> bool:
         """Return whether a pod is being deleted, or has its node."""
@@ -73,7 +73,7 @@ class PodGroupCycle:
         self._stream = stream
 
     def take(self, queued: QueuedPod) -> bool:
-        """Schedule the group of a popped pod; return False if it has none. Of what is raised, the loop tells."""
+        """Schedule the group of a popped pod; return False if it has none. Errors are raised for the loop to report."""
         if not self._groups.name_of(queued.pod):
             return False
         open_attempts = {each.pod.uid: each for each in self._members(queued)}
@@ -174,7 +174,8 @@ class PodGroupCycle:
             reason = "Unschedulable"
         else:
             result, reason = "error", "SchedulerError"
-            _logger.error("Error scheduling pod group", extra={"podGroup": _name(self._groups, member)})
+            fields = {"podGroup": _name(self._groups, member), "err": decision.message}
+            _logger.error("Error scheduling pod group; retrying", extra=fields)
         self._metrics.schedule_attempts.labels(result, framework.name).inc()
         lasted = self._metrics.scheduling_attempt_duration.labels(result, framework.name)
         lasted.observe(time.perf_counter() - began)

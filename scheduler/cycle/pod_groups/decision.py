@@ -1,4 +1,4 @@
-"""What becomes of a group of pods in one cycle, before any of it takes effect.
+"""The decision about a group of pods in one cycle, before any of it takes effect.
 
 Rule: algorithmResult and podGroupAlgorithmResult in pkg/scheduler/schedule_one_podgroup.go at v1.36.3.
 """
@@ -20,7 +20,7 @@ WAITING_FOR_PREEMPTION: Final = "pod group is waiting for preemption to complete
 
 @dataclass(slots=True, eq=False)
 class MemberOutcome:
-    """What the decision is for one member."""
+    """The decision about one member."""
 
     queued: QueuedPod
     state: CycleState
@@ -32,10 +32,10 @@ class MemberOutcome:
     """How long that took."""
 
     node_name: str = ""
-    """Where it was assumed for the members after it: the node that was chosen, or that it is nominated to."""
+    """The node on which the members after it see it: that which was chosen, or that it is nominated to."""
 
     permit_message: str | None = None
-    """What Permit plugins wait for; empty if they let it go, None if they were not asked, or refused it."""
+    """The reason why Permit plugins wait; empty if they let it go, None if they were not asked, or refused it."""
 
     is_permitted: bool = False
 
@@ -52,7 +52,7 @@ class MemberOutcome:
 
 @dataclass(slots=True, eq=False)
 class GroupDecision:
-    """What the decision is for the group."""
+    """The decision about the whole group."""
 
     members: list[MemberOutcome] = field(default_factory=list)
     """In the order in which they were decided; after an error those that come later are missing."""
