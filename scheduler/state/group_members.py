@@ -4,8 +4,8 @@
                             ▲                     │
                             └───────forget────────┘              any ──remove──► (unknown)
 
-A pod without a node is a member if it is one of our profiles'; one with a node is, also if others have bound it. A pod that is
-assumed is a member already: what is assumed of any other is not counted. A group is known as long as it has members.
+A pod without a node is a member if it is one of our profiles'; one with a node is, also if others bound it. A pod that
+is assumed is a member already: what is assumed of any other is not counted. A group is known as long as it has members.
 
 Rule: pkg/scheduler/backend/cache/podgroupstate.go at v1.36.3. One difference: a pod that others bind while it waits for
 us is not unscheduled any more.
