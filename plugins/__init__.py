@@ -16,10 +16,12 @@ from plugins.node_ports import NodePorts
 from plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
 from plugins.node_resources.fit import NodeResourcesFit
 from plugins.node_unschedulable import NodeUnschedulable
+from plugins.pod_group_pods_count import PodGroupPodsCount
 from plugins.pod_topology_spread.plugin import PodTopologySpread
 from plugins.priority_sort import PrioritySort
 from plugins.scheduling_gates import SchedulingGates
 from plugins.taint_toleration import TaintToleration
+from plugins.topology_placement import TopologyPlacementGenerator
 from plugins.volumes.node_volume_limits import NodeVolumeLimits
 from plugins.volumes.volume_binding import VolumeBinding
 from plugins.volumes.volume_restrictions import VolumeRestrictions
@@ -48,6 +50,8 @@ IN_TREE: Final[dict[str, type[Plugin]]] = {
     "DefaultBinder": DefaultBinder,
     "NodeDeclaredFeatures": NodeDeclaredFeatures,
     "GangScheduling": GangScheduling,
+    "TopologyPlacementGenerator": TopologyPlacementGenerator,
+    "PodGroupPodsCount": PodGroupPodsCount,
 }
 """kube-scheduler's plugins, by name."""
 

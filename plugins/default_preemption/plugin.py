@@ -18,6 +18,9 @@ from scheduler.framework.field_errors import invalid
 NOT_HELPFUL: Final = fw.unresolvable("Preemption is not helpful for scheduling")
 WAITING: Final = fw.unresolvable("waiting for the preemption for this pod to be finished")
 
+PLACEMENTS: Final = fw.unschedulable("preemption: not eligible due to placement-based pod group scheduling limitation")
+NO_GROUP: Final = fw.unschedulable("preemption: pod group for pod not found")
+
 _NEVER: Final = "not eligible due to preemptionPolicy=Never."
 _TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
 
@@ -58,6 +61,8 @@ class DefaultPreemption(
 
     def start(self, handle: fw.Handle) -> None:
         self.handle = handle
+        groups = handle.pod_groups
+        self._groups_in_placements = groups if groups.are_tried_in_placements else None
         self._executor = Executor(handle, self.name)
 
     def kept(self) -> Executor:
@@ -98,6 +103,12 @@ class DefaultPreemption(
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
         """Nominate a node and begin to evict, or say why not. Raises PluginError."""
         try:
+            if self._groups_in_placements is not None:
+                group = self._groups_in_placements.of(pod)
+                if group is not None and group.topology_keys:
+                    return None, PLACEMENTS
+                if group is None and self._groups_in_placements.name_of(pod):
+                    return None, NO_GROUP
             return self._preempt(state, pod, node_to_status)
         finally:
             self.handle.metrics.preemption_attempts.inc()

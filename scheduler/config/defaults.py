@@ -39,24 +39,18 @@ DEFAULT_PLUGINS: Final = Plugins(
     )
 )
 
-FOR_POD_GROUPS: Final = frozenset({"GangScheduling"})
+FOR_POD_GROUPS: Final = frozenset({"GangScheduling", "PodGroupPodsCount", "TopologyPlacementGenerator"})
 """Plugins that do nothing without the feature gate GenericWorkload."""
 
 
 def default_plugins(gates: FeatureGates) -> Plugins:
     """Return the plugins of a profile with these feature gates. Rule: applyFeatureGates there."""
     further = [PluginRef("GangScheduling")] if gates.gang_scheduling else []
+    if gates.topology_aware_workload_scheduling:
+        further += [PluginRef("TopologyPlacementGenerator"), PluginRef("PodGroupPodsCount", 1)]
     enabled = DEFAULT_PLUGINS.multi_point.enabled
     return replace(DEFAULT_PLUGINS, multi_point=PluginSet((*enabled, *further))) if further else DEFAULT_PLUGINS
 
-
-NOT_AVAILABLE_YET: Final = frozenset(
-    {
-        "PodGroupPodsCount",
-        "TopologyPlacementGenerator",
-    }
-)
-"""kube-scheduler's plugins that a configuration may disable here, but not enable or configure."""
 
 REMOVED: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 """Plugins that kubescheduler.config.k8s.io/v1 no longer allows."""

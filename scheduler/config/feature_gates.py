@@ -73,6 +73,9 @@ class FeatureGates:
     gang_scheduling: bool = False
     """Enable the plugin GangScheduling in the default profile."""
 
+    topology_aware_workload_scheduling: bool = False
+    """Try each group in several placements, those of plugins; enable these in the default profile."""
+
     given: Mapping[str, bool] = field(default_factory=dict)
     """All gates that were set, ours or not, by kube-scheduler's names."""
 
@@ -94,6 +97,7 @@ OURS: Final = {
 
 DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
     "GangScheduling": ("GenericWorkload",),
+    "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
     "WorkloadWithJob": ("GenericWorkload",),
 }
 """Name of a gate → those without which it cannot be on, as far as they are ours."""

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 from scheduler.config.defaults import (
     DEFAULT_SCHEDULER_NAME,
     FOR_POD_GROUPS,
-    NOT_AVAILABLE_YET,
     REMOVED,
     default_plugins,
 )
@@ -139,7 +138,7 @@ def _check_set(name: str, chosen: PluginSet, path: str, known: KnownPlugins, pro
             problems.append(f"{at}.weight: {invalid(ref.weight, 'does not fit into 32 bits')}")
     for index, ref in enumerate(chosen.disabled):
         # Plugins that do not exist here can be disabled: configurations written for kube-scheduler do so.
-        if ref.name not in known and ref.name not in {"*"} | NOT_AVAILABLE_YET | REMOVED:
+        if ref.name not in known and ref.name not in {"*"} | REMOVED:
             problems.append(f"{path}.disabled[{index}]: {_unknown(ref.name, known)}")
 
 
@@ -166,7 +165,7 @@ def _check_plugin_config(
         if entry.name in arguments:
             problems.append(f"{at}: {duplicate(entry.name)}")
         # kube-scheduler takes no notice of arguments for what is no plugin at all, and warns of nothing.
-        problem = None if entry.name not in NOT_AVAILABLE_YET | REMOVED else _name_problem(entry.name, known)
+        problem = None if entry.name not in REMOVED else _name_problem(entry.name, known)
         if problem is not None:
             problems.append(f"{at}: {problem}")
         args = dict(entry.args)
@@ -213,8 +212,6 @@ def _check_together(profiles: Sequence[_Checked], problems: list[str]) -> None:
 def _name_problem(name: str, known: KnownPlugins) -> str | None:
     if name in known:
         return None
-    if name in NOT_AVAILABLE_YET:
-        return f"plugin {json.dumps(name)} is not available in this version of Loadmaster yet"
     if name in REMOVED:
         detail = f'was invalid in version "{API_VERSION}" (KubeSchedulerConfiguration is version "{API_VERSION}")'
         return invalid(name, detail)

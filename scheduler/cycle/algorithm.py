@@ -106,16 +106,24 @@ class Algorithm:
         self._seed = seed.to_bytes(8, "little", signed=True)
 
     def schedule(
-        self, framework: Framework, state: CycleState, pod: Pod, attempt: int = 0, *, runs_post_filter: bool = True
+        self,
+        framework: Framework,
+        state: CycleState,
+        pod: Pod,
+        attempt: int = 0,
+        *,
+        runs_post_filter: bool = True,
+        placement: BoolColumn | None = None,
     ) -> Placed | Unplaced:
         """Choose a node for `pod`, or say why there is none. Raises PluginError.
 
-        `runs_post_filter`: whether PostFilter runs if there is none.
+        `runs_post_filter`: whether PostFilter runs if there is none. `placement`: the nodes that there are for this
+        pod; None for all. Plugins see the others nevertheless.
         """
         if self.table.count == 0:
             return Unplaced(NO_NODES)
         state.attempt = attempt
-        search = self.search(framework, state, pod)
+        search = self.search(framework, state, pod, placement=placement)
         if len(search.feasible) == 0:
             if not runs_post_filter:
                 search.diagnosis.post_filter_message = NO_POST_FILTER
@@ -136,13 +144,14 @@ class Algorithm:
         *,
         nominated_first: bool = True,
         only: BoolColumn | None = None,
+        placement: BoolColumn | None = None,
     ) -> Search:
         """Run PreFilter and Filter, on all rows or `only` some. Raises PluginError.
 
-        `nominated_first`: the search ends if the pod fits its nominated node.
+        `nominated_first`: the search ends if the pod fits its nominated node. `placement`: the nodes that there are.
         """
         table = self.table
-        count = table.count
+        count = table.count if placement is None else int(np.count_nonzero(placement))
         diagnosis = Diagnosis(count)
         table.pods.decision += 1
         names, refusal = framework.run_pre_filter(state, pod, diagnosis)
@@ -154,12 +163,14 @@ class Algorithm:
             return search
         search = Search(np.arange(0), diagnosis)
         nominated_first = nominated_first and bool(pod.status.nominated_node_name)
-        if nominated_first and self._nominated_node_fits(framework, state, pod, search):
+        if nominated_first and self._nominated_node_fits(framework, state, pod, search, placement):
             return search
-        asked = None
+        asked = placement
         if names is not None:
             search.absent = cut_off_by(diagnosis)
             chosen = [row for row in map(table.row_of, names) if row is not None]
+            if placement is not None:
+                chosen = [row for row in chosen if placement[row]]
             asked = np.zeros(table.size, np.bool_)
             asked[chosen], count = True, len(chosen)
         if only is not None:
@@ -226,10 +237,12 @@ class Algorithm:
         search.feasible = np.arange(0)
         self._diagnose(state, pod, search)
 
-    def _nominated_node_fits(self, framework: Framework, state: CycleState, pod: Pod, search: Search) -> bool:
+    def _nominated_node_fits(
+        self, framework: Framework, state: CycleState, pod: Pod, search: Search, placement: BoolColumn | None
+    ) -> bool:
         """Evaluate the nominated node first: a preemption made room there."""
         row = self.table.row_of(pod.nominated_node_name)
-        if row is None:
+        if row is None or (placement is not None and not placement[row]):
             return False
         only = np.zeros(self.table.size, np.bool_)
         only[row] = True

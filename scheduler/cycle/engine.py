@@ -170,7 +170,9 @@ def build_engine(
     pods: dict[str, Pod] = {}
     calls = PublishedCalls(writers.api, writers.reader, stream)
     waiting_pods, pods_in_pre_bind, sharing = WaitingPods(), PodsInPreBind(), Sharing()
-    groups = KubernetesGroups(objects) if config.gates.generic_workload else None
+    gates, groups = config.gates, None
+    if gates.generic_workload:
+        groups = KubernetesGroups(objects, gates.topology_aware_workload_scheduling)
 
     def handle(profile_name: str) -> tuple[EngineHandle, ProfileObjects, ProfileShared]:
         of_profile = ProfileObjects(objects)
@@ -240,8 +242,14 @@ def build_engine(
     pod_groups = None
     if groups is not None:
         cache.members, queue.is_grouped = groups.members_by_group, groups.name_of
-        handlers.announces_pods = config.gates.gang_scheduling
-        pod_groups = PodGroupAlgorithm(algorithm, cache, nominator, metrics)
+        handlers.announces_pods = gates.gang_scheduling
+        pod_groups = PodGroupAlgorithm(
+            algorithm,
+            cache,
+            nominator,
+            metrics,
+            uses_placements=gates.topology_aware_workload_scheduling,
+        )
         conditions, of_metrics = GroupConditions(objects, writers.api, tasks), metrics.add_pod_groups()
         loop.groups = PodGroupCycle(
             profiles.frameworks, groups, pod_groups, queue, failure, loop, conditions, of_metrics, now, stream

@@ -58,6 +58,10 @@ class GroupMembers(Protocol):
 class PodGroups(Protocol):
     """Knows the group of each pod."""
 
+    @property
+    def are_tried_in_placements(self) -> bool:
+        """Whether each group is tried in several placements: then no member of it may evict others by itself."""
+
     def name_of(self, pod: Pod) -> str:
         """Return the name of a pod's group, which may not exist; empty for a pod without."""
 
@@ -87,6 +91,8 @@ class NoPodGroups:
     """No pod has a group."""
 
     __slots__ = ()
+
+    are_tried_in_placements: Final = False
 
     def name_of(self, pod: Pod) -> str:
         return ""

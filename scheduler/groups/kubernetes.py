@@ -4,6 +4,7 @@ from typing import TypeAlias
 
 from scheduler.api import pod_groups as api
 from scheduler.api.pod import Pod
+from scheduler.api.read_only import read_only_attribute
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.handle import ObjectLister
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
@@ -40,9 +41,12 @@ def as_group(podgroup: api.PodGroup) -> PodGroup:
 class KubernetesGroups:
     """Implements framework.pod_groups.PodGroups over PodGroup objects."""
 
-    def __init__(self, objects: ObjectLister) -> None:
+    def __init__(self, objects: ObjectLister, are_tried_in_placements: bool = False) -> None:
         self._objects = objects
+        self._are_tried_in_placements = are_tried_in_placements
         self.members_by_group = MembersByGroup(name_of)
+
+    are_tried_in_placements: bool = read_only_attribute("_are_tried_in_placements")
 
     def resources(self) -> tuple[dict[str, ApiResource], dict[str, frozenset[str]], frozenset[Written]]:
         """Return what is watched, the parts of it that are read (all), and what is written: the groups' status."""

@@ -7,19 +7,25 @@ A member sees those before it on their nodes. One that fits nowhere is left out:
 needs a preemption counts on its nominated node. Nothing awaits meanwhile, so nobody sees what is only assumed; it is
 taken back whatever a plugin raises.
 
+With placements, this is done in each of them: see `placements.py`.
+
 Rule: podGroupSchedulingDefaultAlgorithm in pkg/scheduler/schedule_one_podgroup.go at v1.36.3.
 """
 
 import logging
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TypeAlias
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.algorithm import Algorithm, Placed, refused_by
+from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced, refused_by
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.pod_groups.decision import WAITING_FOR_PREEMPTION, GroupDecision, MemberOutcome
+from scheduler.cycle.pod_groups.placements import decide_among_placements
+from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.plugin import PermitWait
@@ -32,14 +38,21 @@ from scheduler.state.nominator import Nominator
 
 ASKED_TO_WAIT = "one or more plugins asked to wait and no plugin rejected pod"
 
+Schedule: TypeAlias = Callable[[CycleState, Pod, int], Placed | Unplaced]
+"""State, pod, and how often it was tried → a node, or why there is none. Raises PluginError."""
+
 _logger = logging.getLogger(__name__)
 
 
 class PodGroupAlgorithm:
     """Decides about groups. Has no state of its own but the choice of the cycles that time their plugins."""
 
-    def __init__(self, algorithm: Algorithm, cache: Cache, nominator: Nominator, metrics: Metrics) -> None:
+    def __init__(
+        self, algorithm: Algorithm, cache: Cache, nominator: Nominator, metrics: Metrics, *, uses_placements: bool
+    ) -> None:
+        """`uses_placements`: whether plugins are asked in which placements to try a group."""
         self._algorithm = algorithm
+        self._uses_placements = uses_placements
         self._cache = cache
         self._nominator = nominator
         self._duration = metrics.scheduling_algorithm_duration
@@ -51,11 +64,25 @@ class PodGroupAlgorithm:
 
     def simulate(self, framework: Framework, members: Sequence[QueuedPod], *, runs_post_filter: bool) -> GroupDecision:
         """The same; `runs_post_filter`: whether PostFilter runs for members that fit nowhere."""
+        what_if = partial(self._decide_within, framework, members, runs_post_filter)
+        if self._uses_placements:
+            return decide_among_placements(framework, self._algorithm, members, what_if)
+        return what_if(None)
+
+    def _decide_within(
+        self,
+        framework: Framework,
+        members: Sequence[QueuedPod],
+        runs_post_filter: bool,
+        placement: BoolColumn | None,
+    ) -> GroupDecision:
+        """Decide about the members among the rows of a placement, or all nodes."""
+        schedule = partial(self._algorithm.schedule, framework, runs_post_filter=runs_post_filter, placement=placement)
         decision = GroupDecision()
         requires_preemption = False
         with self._cache.what_if(), ExitStack() as undo:
             for queued in members:
-                outcome = self._decide_member(framework, queued, undo, runs_post_filter=runs_post_filter)
+                outcome = self._decide_member(framework, queued, undo, schedule)
                 decision.members.append(outcome)
                 if isinstance(outcome.decision, SchedulerError):
                     text = f"failed to schedule other pod from a pod group: {outcome.decision}"
@@ -73,7 +100,7 @@ class PodGroupAlgorithm:
         return decision
 
     def _decide_member(
-        self, framework: Framework, queued: QueuedPod, undo: ExitStack, *, runs_post_filter: bool
+        self, framework: Framework, queued: QueuedPod, undo: ExitStack, schedule: Schedule
     ) -> MemberOutcome:
         """Decide about a member, and assume it on its node until `undo`."""
         started = time.perf_counter()
@@ -81,7 +108,7 @@ class PodGroupAlgorithm:
         state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
         outcome = MemberOutcome(queued, state, SchedulerError("not decided"), started)
         try:
-            self._schedule(framework, outcome, runs_post_filter=runs_post_filter)
+            self._schedule(outcome, schedule)
             if outcome.node_name:
                 self._try_out(framework, outcome, undo)
         except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
@@ -90,14 +117,12 @@ class PodGroupAlgorithm:
         outcome.seconds = time.perf_counter() - started
         return outcome
 
-    def _schedule(self, framework: Framework, outcome: MemberOutcome, *, runs_post_filter: bool) -> None:
+    def _schedule(self, outcome: MemberOutcome, schedule: Schedule) -> None:
         queued, state = outcome.queued, outcome.state
         if self._cache.table.is_broken:
             self._cache.mend()
         try:
-            decision = self._algorithm.schedule(
-                framework, state, queued.pod, queued.attempts, runs_post_filter=runs_post_filter
-            )
+            decision = schedule(state, queued.pod, queued.attempts)
         finally:
             self._duration.observe(time.perf_counter() - outcome.started)
         outcome.decision = decision

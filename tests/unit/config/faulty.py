@@ -145,7 +145,6 @@ FAULTY: Final[tuple[Faulty, ...]] = (
     _filter("enabled:\n  - name: ImageLocality", 7, '.enabled[0]: Invalid value: "ImageLocality"'),
     _filter("enabled:\n  - name: NodeName\n  - name: NodeName", 8, '.enabled[1]: Duplicate value: "NodeName"'),
     _filter("enabled:\n  - name: EBSLimits", 7, '.enabled[0]: Invalid value: "EBSLimits"'),
-    _filter("enabled:\n  - name: PodGroupPodsCount", 7, '.enabled[0]: plugin "PodGroupPodsCount" is not available'),
     _filter("disabled:\n  - name: NodeNme", 7, ".disabled[0]: unknown plugin \"NodeNme\"; did you mean 'NodeName'?"),
     _filter("disable: []", 6, ".disable: unknown field; did you mean 'disabled'?"),
     _profile(

@@ -1,6 +1,6 @@
 import pytest
 
-from scheduler.config.defaults import DEFAULT_PLUGINS, NOT_AVAILABLE_YET
+from scheduler.config.defaults import DEFAULT_PLUGINS
 from scheduler.config.merge import merge_plugins, merge_set
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
 
@@ -42,7 +42,3 @@ def test_each_set_is_merged_for_itself() -> None:
 
     assert merged.multi_point == DEFAULT_PLUGINS.multi_point
     assert merged.score == PluginSet((), refs("*"))
-
-
-def test_no_default_plugin_is_one_that_is_not_there_yet() -> None:
-    assert not NOT_AVAILABLE_YET & {ref.name for ref in DEFAULT_PLUGINS.multi_point.enabled}

@@ -33,11 +33,6 @@ def disabled(*names: str) -> dict[str, Any]:
         pytest.param({"filter": enabled("Foo")}, 'filter.enabled[0]: unknown plugin "Foo"', id="no name"),
         pytest.param({"filter": disabled("Foo")}, 'filter.disabled[0]: unknown plugin "Foo"', id="disabled, no name"),
         pytest.param(
-            {"multiPoint": enabled("PodGroupPodsCount")},
-            'multiPoint.enabled[0]: plugin "PodGroupPodsCount" is not available in this version of Loadmaster yet',
-            id="not available yet",
-        ),
-        pytest.param(
             {"filter": enabled("EBSLimits")},
             'filter.enabled[0]: Invalid value: "EBSLimits": was invalid in version "kubescheduler.config.k8s.io/v1" '
             '(KubeSchedulerConfiguration is version "kubescheduler.config.k8s.io/v1")',
@@ -95,7 +90,7 @@ def test_a_list_of_plugins_that_cannot_be_is_refused(plugins: dict[str, Any], pr
     assert len(found) == 2 if problem is None else found == [f"profiles[0].plugins.{problem}"]
 
 
-@pytest.mark.parametrize("name", ["*", "PodGroupPodsCount", "EBSLimits", "NodePorts"])
+@pytest.mark.parametrize("name", ["*", "EBSLimits", "NodePorts"])
 def test_any_plugin_of_kube_scheduler_can_be_disabled(name: str) -> None:
     config = config_from_dict(a_profile(plugins={"filter": disabled(name)}), REGISTRY)
 
@@ -125,11 +120,6 @@ def test_plugins_of_the_file_are_merged_into_the_default_ones() -> None:
         ),
         pytest.param(
             [{"name": "NodeName"}, {"name": "NodeName"}], ['[1]: Duplicate value: "NodeName"'], id="a plugin twice"
-        ),
-        pytest.param(
-            [{"name": "PodGroupPodsCount", "args": {}}],
-            ['[0]: plugin "PodGroupPodsCount" is not available in this version of Loadmaster yet'],
-            id="not available yet",
         ),
         pytest.param([{"args": {}}], ["[0].name: Required value"], id="no name"),
         pytest.param([{"name": "NodeName", "args": []}], ["[0].args: expected a mapping, got a list"], id="a list"),

@@ -26,6 +26,7 @@ from scheduler.api.objects import (
     TopologySpreadConstraint,
     Volume,
 )
+from scheduler.api.pod_groups import PodGroup
 from scheduler.api.unstructured import Unstructured
 from scheduler.testing import a_node, a_pod, a_requirement, a_term, required, started
 from tests.fakes import a_handle
@@ -81,6 +82,7 @@ def observed_events(dice: random.Random, resource: str) -> Iterator[tuple[Any, A
     """Old and new objects, either of which may be missing."""
     makers: dict[str, Callable[[random.Random], Any]] = {fw.NODE: any_node, fw.POD: any_pod}
     makers |= {fw.DEVICE_CLASS: any_class, fw.RESOURCE_CLAIM: any_claim, fw.NAMESPACE: any_namespace}
+    makers[fw.POD_GROUP] = any_group
     makers |= dict.fromkeys(RESOURCES, any_selector)
     for _ in range(40):
         make = makers.get(resource)
@@ -119,6 +121,10 @@ def any_class(dice: random.Random) -> DeviceClass:
 def any_claim(dice: random.Random) -> ResourceClaim:
     status = ClaimStatus(allocation=dice.choice([None, Allocation()]))
     return ResourceClaim(metadata=ClaimMeta(name="claim", namespace="default", uid="claim"), status=status)
+
+
+def any_group(dice: random.Random) -> PodGroup:
+    return PodGroup(metadata=ObjectMeta(name=dice.choice("gh"), namespace="default"))
 
 
 def any_namespace(dice: random.Random) -> Unstructured:

@@ -75,10 +75,10 @@ class Groups:
     def object(self, name: str = "g") -> Any:
         return self.engine.objects.get(POD_GROUP, name, "default")
 
-    def pods(self, count: int, group: str = "g", **fields: Any) -> list[fw.Pod]:
-        """Let the watch show the pods of a group."""
+    def pods(self, count: int, group: str = "g", first: int = 0, **fields: Any) -> list[fw.Pod]:
+        """Let the watch show pods of a group, numbered from `first` on."""
         fields = {"requests": {"cpu": "1"}, "scheduler_name": PROFILE, **fields}
-        made = [a_pod(f"{group}-{number}", group=group, **fields) for number in range(count)]
+        made = [a_pod(f"{group}-{number}", group=group, **fields) for number in range(first, first + count)]
         self.under_test.see(*made)
         return made
 
