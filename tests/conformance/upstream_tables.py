@@ -16,8 +16,9 @@ from typing import Final, NamedTuple
 
 VERSION: Final = "v1.36.3"
 
-OTHERS: Final = ("schedule_one_podgroup_test.go", "framework/preemption/podgrouppreemption_test.go")
-"""Files elsewhere, below pkg/scheduler: those about groups of pods."""
+PLUGINS: Final = "framework/plugins"
+_OF_GROUPS: Final = re.compile("podgroup|placement|workload|gang|batch", re.IGNORECASE)
+"""Files and functions elsewhere that are about groups of pods."""
 
 _NOT_CODE: Final = re.compile(r"//[^\n]*|/\*.*?\*/|`[^`]*`|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
 _FUNCTION: Final = re.compile(r"^func (Test|Benchmark)(\w+)\(\w+ \*testing\.[TB]\) \{", re.MULTILINE)
@@ -49,14 +50,15 @@ def find_sources() -> Path | None:
 
 
 def tables(sources: Path) -> Iterator[Table]:
-    """Yield every test function of the plugins and of OTHERS, with the helpers that follow it."""
-    for path in sorted([*(sources / "framework/plugins").rglob("*_test.go"), *(sources / each for each in OTHERS)]):
+    """Yield every test function of the plugins, and elsewhere those about groups, with the helpers that follow it."""
+    for path in sorted(sources.rglob("*_test.go")):
+        is_of_plugin = path.is_relative_to(sources / PLUGINS)
         # Of the same length, so that brackets in texts and comments do not count.
         code = _NOT_CODE.sub(lambda match: "x" * len(match[0]), path.read_text(encoding="utf-8"))
         functions = list(_FUNCTION.finditer(code))
         for number, match in enumerate(functions, start=1):
             end = functions[number].start() if number < len(functions) else len(code)
-            if match[1] == "Test":
+            if match[1] == "Test" and (is_of_plugin or _OF_GROUPS.search(f"{path.name} {match[2]}")):
                 count = count_cases(code[match.end() : end])
                 yield Table(f"{path.parent.name}/{path.name}", match[1] + match[2], count)
 

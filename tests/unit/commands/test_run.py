@@ -110,7 +110,7 @@ def test_what_would_be_in_effect_is_written_instead_of_scheduling(tmp_path: Path
             "--feature-gates=GangSchedulin=true",
             "unrecognized feature gate: GangSchedulin; did you mean 'GangScheduling'?",
         ),
-        ("--feature-gates=GangScheduling=true", "GangScheduling changes how pods are scheduled"),
+        ("--feature-gates=GangScheduling=true", "GangScheduling is enabled, but depends on features that are disabled"),
     ],
 )
 def test_a_wrong_gate_ends_with_one_line(argument: str, problem: str) -> None:

@@ -2,6 +2,8 @@ from typing import Any
 
 import pytest
 
+from plugins import IN_TREE
+from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.load import config_from_dict
 from scheduler.framework.errors import ConfigError
 from scheduler.runtime.profile_spec import PluginRef
@@ -88,6 +90,20 @@ def test_a_list_of_plugins_that_cannot_be_is_refused(plugins: dict[str, Any], pr
     found = problems_of({"plugins": plugins})
 
     assert len(found) == 2 if problem is None else found == [f"profiles[0].plugins.{problem}"]
+
+
+@pytest.mark.parametrize("name", ["GangScheduling", "PodGroupPodsCount", "TopologyPlacementGenerator"])
+def test_a_plugin_for_groups_of_pods_needs_a_feature_gate(name: str) -> None:
+    values = a_profile(plugins={"multiPoint": enabled(name)})
+
+    config = config_from_dict(values, IN_TREE, gates=FeatureGates(generic_workload=True))
+    with pytest.raises(ConfigError) as caught:
+        config_from_dict(values, IN_TREE)
+
+    assert name in config.profiles[0].enabled
+    assert caught.value.problems == (
+        f'profiles[0].plugins: Invalid value: "{name}": this plugin needs the feature gate GenericWorkload',
+    )
 
 
 @pytest.mark.parametrize("name", ["*", "EBSLimits", "NodePorts"])

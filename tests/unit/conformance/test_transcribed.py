@@ -1,5 +1,6 @@
 """kube-scheduler's tables as data: each is complete, and played."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,10 +31,17 @@ def test_there_are_as_many_cases_as_in_kube_schedulers_source(name: str) -> None
     counts = {(each.file, each.function): each.cases for each in tables(sources)}
 
     assert counts[f"{path.parent.name}/{path.name}", data.function] == data.count
-    assert [case["name"] for case in data.cases if f'"{case["name"]}"' not in path.read_text(encoding="utf-8")] == []
+    text = path.read_text(encoding="utf-8")
+    assert [case["name"] for case in data.cases if not is_in(text, case["name"])] == []
+
+
+def is_in(text: str, name: str) -> bool:
+    """Whether a case is in a Go file: by its name, of which Go numbers the second, or as a whole function."""
+    return f'"{re.sub(r"#[0-9][0-9]$", "", name)}"' in text or f"func {name}(" in text
 
 
 def test_every_table_is_played_by_a_test() -> None:
     texts = [path.read_text(encoding="utf-8") for path in UNIT.rglob("test_*.py")]
 
-    assert [name for name in names() if not any(f'cases("{name}")' in text for text in texts)] == []
+    unplayed = [name for name in names() if not any(f'cases("{name}")' in text for text in texts)]
+    assert [name for name in unplayed if table(name).cases] == []

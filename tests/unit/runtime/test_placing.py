@@ -14,6 +14,7 @@ from scheduler.runtime.framework import Framework
 from scheduler.runtime.guards.plugin_limits import Action, Limits, PluginLimits
 from scheduler.runtime.scoring import Scores
 from scheduler.testing import a_cluster, a_node, a_pod
+from tests.conformance.transcribed import Case, cases
 from tests.fakes import a_framework, plugin, sample
 
 POD = a_pod("member")
@@ -192,6 +193,66 @@ def test_a_plugin_that_scores_wrongly_is_named_in_kube_schedulers_words(answers:
     with pytest.raises(PluginError) as caught:
         scored(plugin(Normalizing, "P", **methods))
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("case", cases("run_placement_generate_plugins"))
+def test_placements_are_those_of_kube_scheduler(case: Case) -> None:
+    nodes = [f"node{number}" for number in (1, 2, 3)]
+
+    def generate(*_: object) -> list[fw.Placement]:
+        if case.get("fails"):
+            raise AttemptFailed("injected")
+        rows = {name: np.array(list(map(nodes.index, those))) for name, those in case["generated"].items()}
+        return [fw.Placement(name, each) for name, each in rows.items()]
+
+    has_plugin = "generated" in case or "fails" in case
+    plugins = [plugin(fw.PlacementGeneratePlugin, "plugin", generate_placements=generate)] if has_plugin else []
+
+    def found() -> Any:
+        answer = generated(placed(*plugins))
+        return answer.code.label if isinstance(answer, Status) else answer
+
+    if case.get("code") == "Error":
+        with pytest.raises(PluginError):
+            found()
+    else:
+        expected = {name: list(map(nodes.index, those)) for name, those in case.get("placements", {}).items()}
+        assert found() == case.get("code", expected)
+
+
+@pytest.mark.parametrize("case", cases("run_placement_score_plugins"))
+def test_scores_are_those_of_kube_scheduler(case: Case) -> None:
+    given: dict[str, Any] = case["plugins"]
+    candidates = [fw.PodGroupAssignments(fw.Placement(str(number), np.array([number])), []) for number in range(3)]
+    weights = {name: each["weight"] for name, each in given.items()}
+    framework = a_framework(*(of_case(name, **each) for name, each in given.items()), weights=weights)
+
+    def found() -> Scores:
+        return framework.placing.score(fw.CycleState(), POD, candidates)
+
+    if "totals" not in case:
+        with pytest.raises(PluginError):
+            found()
+    else:
+        assert {name: column.tolist() for name, column in found().by_plugin.items()} == case["scores"]
+        assert found().total.tolist() == case["totals"]
+
+
+def of_case(name: str, weight: int, scores: list[int | None], normalize: str = "") -> Plugin:
+    def score(state: fw.CycleState, pod: fw.Pod, assignments: fw.PodGroupAssignments) -> int:
+        found = scores[int(assignments.placement.name)]
+        if found is None:
+            raise AttemptFailed("error for test")
+        return found
+
+    def normalized(state: fw.CycleState, pod: fw.Pod, of_all: fw.Int64Column) -> fw.Int64Column:
+        if normalize == "fails":
+            raise AttemptFailed("error for test")
+        return np.asarray(of_all * 100 // of_all[-1])
+
+    if not normalize:
+        return plugin(fw.PlacementScorePlugin, name, score_placement=score)
+    return plugin(Normalizing, name, score_placement=score, normalize_placement_score=normalized)
 
 
 def test_each_plugin_is_timed_where_the_cycle_says_so() -> None:

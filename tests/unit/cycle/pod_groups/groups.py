@@ -66,7 +66,7 @@ class Groups:
             namespace=group.metadata.namespace,
             uid=group.metadata.uid,
             resource_version=str(self._version),
-            generation=1,
+            generation=group.metadata.generation or 1,
         )
         new = api.PodGroup(metadata=metadata, spec=group.spec, status=api.PodGroupStatus(conditions=conditions))
         self.engine.object_handlers.object_changed(POD_GROUP, new)
