@@ -1,21 +1,20 @@
-"""A group of pods in one domain of a topology: the nodes with the same value of a label."""
+"""Keep the pods of a group near each other: within one rack, zone or other domain that a label of nodes names."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import numpy as np
 
 from scheduler import framework as fw
 
-CANNOT_DETERMINE: Final = "cannot determine domain for already scheduled pods"
-
 
 @dataclass
 class TopologyPlacementGenerator(fw.PlacementGeneratePlugin):
-    """Rule: pkg/scheduler/framework/plugins/topologyaware/topology_placement.go at v1.36.3.
+    """Each domain of the group's topology key is a placement; where pods of the group run, only their domain is.
 
     Domains are tried in the order of their names, in kube-scheduler in any.
+    Rule: pkg/scheduler/framework/plugins/topologyaware/topology_placement.go at v1.36.3, which reads one key only, too.
     """
 
     name: ClassVar[str] = "TopologyPlacementGenerator"
@@ -31,35 +30,43 @@ class TopologyPlacementGenerator(fw.PlacementGeneratePlugin):
     def generate_placements(
         self, state: fw.CycleState, pod: fw.Pod, parent: fw.Placement
     ) -> Sequence[fw.Placement] | fw.Status:
-        """Return a placement for each domain of the group's first topology key; raise AttemptFailed for no group."""
+        """Return the domains by name; `parent` if the group has no topology key."""
         group = self._groups.of(pod)
         if group is None:
-            name = self._groups.name_of(pod)
-            raise fw.AttemptFailed(f'podgroup.scheduling.k8s.io "{name}" not found')
+            raise fw.AttemptFailed(f'podgroup.scheduling.k8s.io "{self._groups.name_of(pod)}" not found')
         if not group.topology_keys:
             return (parent,)
         topology = self._nodes.topology(group.topology_keys[0])
-        required = self._domain_of_members(pod, group.topology_keys[0])
-        codes = topology.codes[parent.rows]
-        domains = {topology.values[code]: code for code in np.unique(codes[codes != 0]).tolist()}
-        return tuple(
-            fw.Placement(name, parent.rows[codes == domains[name]])
-            for name in sorted(domains)
-            if required is None or name == required
-        )
+        found = _domains(topology, parent.rows)
+        scheduled = self._groups.members(pod).scheduled
+        if scheduled:
+            domain = self._domain_of(scheduled, topology)
+            found = (each for each in found if each.name == domain)
+        return sorted(found, key=lambda each: each.name)
 
-    def _domain_of_members(self, pod: fw.Pod, key: str) -> str | None:
-        """Return the only domain that members with a node are in; None without any. Raises AttemptFailed."""
-        found: str | None = None
-        for member in self._groups.members(pod).scheduled:
-            row = self._nodes.row_of(member.node_name)
+    def _domain_of(self, scheduled: Collection[fw.Pod], topology: fw.Topology) -> str:
+        """Return the domain of the pods that have a node. Raises AttemptFailed if there are several, or none."""
+        domain = ""
+        for pod in scheduled:
+            row = self._nodes.row_of(pod.node_name)
             if row is None:
-                missing = f'nodeinfo not found for node name "{member.node_name}"'
-                raise fw.AttemptFailed(f"{CANNOT_DETERMINE}: getting node for pod {member}: {missing}")
-            domain = self._nodes.info(row).labels.get(key)
-            if domain is None:
-                raise fw.AttemptFailed(f"{CANNOT_DETERMINE}: no topology domain found for pod {member}")
-            if found and found != domain:
-                raise fw.AttemptFailed(f"{CANNOT_DETERMINE}: more than 1 domain found for pod group: {found}, {domain}")
-            found = domain
-        return found
+                detail = f'getting node for pod {pod}: nodeinfo not found for node name "{pod.node_name}"'
+            elif not (code := topology.code_at(row)):
+                detail = f"no topology domain found for pod {pod}"
+            elif domain not in ("", topology.values[code]):
+                detail = f"more than 1 domain found for pod group: {domain}, {topology.values[code]}"
+            else:
+                domain = topology.values[code]
+                continue
+            raise fw.AttemptFailed(f"cannot determine domain for already scheduled pods: {detail}")
+        return domain
+
+
+def _domains(topology: fw.Topology, rows: fw.Rows) -> Iterator[fw.Placement]:
+    """Yield each domain with those of `rows` that are in it, in their order."""
+    codes = topology.codes[rows]
+    order = np.argsort(codes, kind="stable")
+    in_order = codes[order]
+    starts = np.flatnonzero(np.diff(in_order, prepend=0))  # without the rows that are in no domain
+    for part in np.split(order, starts)[1:]:
+        yield fw.Placement(topology.values[codes[part[0]]], rows[part])
