@@ -30,6 +30,7 @@ class Helm:
         self._env = {key: value for key, value in os.environ.items() if not key.startswith("HELM_")}
         self._env |= {f"HELM_{kind}_HOME": str(home / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA")}
         self._env["KUBECONFIG"] = str(kubeconfig or os.devnull)
+        self._rendered: dict[tuple[str, ...], str] = {}
 
     def run(self, *arguments: str, values: Values | None = None, timeout: float = TIMEOUT) -> str:
         """Run one command of at most `timeout` seconds and return its standard output.
@@ -59,5 +60,12 @@ class Helm:
         namespace: str = "kube-system",
         chart: Path = CHART,
     ) -> str:
-        """What `helm template` writes. Raises HelmError."""
-        return self.run("template", release, str(chart), f"--namespace={namespace}", *options, values=values or {})
+        """What `helm template` writes. Raises HelmError.
+
+        This repository's chart is rendered once for the same values.
+        """
+        arguments = ("template", release, str(chart), f"--namespace={namespace}", *options)
+        asked = (*arguments, json.dumps(values or {}))
+        if chart != CHART or asked not in self._rendered:
+            self._rendered[asked] = self.run(*arguments, values=values or {})
+        return self._rendered[asked]

@@ -5,11 +5,15 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
+from tests.chart import Helm
 from tests.cluster.bind_watch import BindWatch
 from tests.cluster.loadmaster import install_rbac, start
+from tests.cluster.metrics_servers import MetricsServer, behind_an_api_service
 from tests.cluster.proxied import own_address
 from tests.cluster.requeue_stage import Stage, Timings
 from tests.controlplane import (
@@ -118,6 +122,28 @@ def make_nodes(api: Client) -> Iterator[MakeNodes]:
 
     yield make
     api.delete_many("Node", made)
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[ControlPlane]:
+    """A control plane of the module's own, without controllers: what is made by hand stays as it is."""
+    with ControlPlane() as controlplane:
+        install_rbac(controlplane)
+        yield controlplane
+
+
+@pytest.fixture(scope="module")
+def helm(cluster: Cluster) -> Helm:
+    """helm as an administrator."""
+    return Helm(cluster.directory / "helm", cluster.kubeconfig())
+
+
+@pytest.fixture
+def metrics_api(cluster: Cluster, tmp_path: Path) -> Iterator[MetricsServer]:
+    """What the API server asks about metrics.k8s.io."""
+    server = MetricsServer(tmp_path / "certificate.pem")
+    with closing(server), behind_an_api_service(cluster, server):
+        yield server
 
 
 @pytest.fixture(scope="module")

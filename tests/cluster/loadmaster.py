@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.cluster.https import http_get as http_get
@@ -11,6 +11,9 @@ from tests.controlplane.client import Object
 
 MANIFEST = Path(__file__).parents[2] / "deploy" / "loadmaster.yaml"
 METRICS_READER = Path(__file__).parents[2] / "docs" / "examples" / "metrics-reader.yaml"
+IMPATIENT = Path(__file__).with_name("impatient_scheduler.py")
+"""A program: what takes the scheduler up to a minute takes this one seconds."""
+
 NAMESPACE = "kube-system"
 ACCOUNT = "loadmaster"
 
@@ -77,14 +80,16 @@ def metric(port: int, name: str, /, **labels: str) -> float:
 
 def sum_of(exposition: str, name: str, /, **labels: str) -> float:
     """The sum of all samples of a metric that have these labels, in what /metrics answered."""
+    return sum(value for its, value in samples_of(exposition, name) if labels.items() <= its.items())
+
+
+def samples_of(exposition: str, name: str) -> Iterator[tuple[Mapping[str, str], float]]:
+    """Labels and value of each sample of a metric. The other lines are not parsed: tests that wait ask all the time."""
     from prometheus_client.parser import text_string_to_metric_families
 
-    total = 0.0
-    for family in text_string_to_metric_families(exposition):
-        for sample in family.samples:
-            if sample.name == name and labels.items() <= sample.labels.items():
-                total += sample.value
-    return total
+    lines = "".join(line for line in exposition.splitlines(keepends=True) if line.startswith(name))
+    for family in text_string_to_metric_families(lines):
+        yield from ((sample.labels, sample.value) for sample in family.samples if sample.name == name)
 
 
 def node_of(pod: Object) -> str:

@@ -3,7 +3,7 @@
 import json
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,15 +26,20 @@ def own_address() -> str:
 
 
 @contextmanager
-def proxied(cluster: Cluster, api: Client, address: str, *options: str) -> Iterator[Component]:
-    """The scheduler behind the Service `loadmaster`, with the account and the RBAC that are shipped."""
+def proxied(
+    cluster: Cluster, api: Client, address: str, *options: str, program: Sequence[str] = ("-m", "scheduler")
+) -> Iterator[Component]:
+    """The scheduler behind the Service `loadmaster`, with the account and the RBAC that are shipped.
+
+    `program`: what Python is to run.
+    """
     account = cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
     kubeconfigs = [f"--{what}kubeconfig={account}" for what in ("", "authentication-", "authorization-")]
 
     def argv(port: int) -> list[str]:
         open_to_all = "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics"
         serving = ["--bind-address=0.0.0.0", f"--secure-port={port}", open_to_all]
-        return [sys.executable, "-m", "scheduler", "run", *kubeconfigs, *serving, "--leader-elect=false", *options]
+        return [sys.executable, *program, "run", *kubeconfigs, *serving, "--leader-elect=false", *options]
 
     with cluster.spawn("loadmaster", argv, is_ready) as process:
         _publish(api, address, process.port)

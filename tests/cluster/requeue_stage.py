@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from prometheus_client.parser import text_string_to_metric_families
-
 from tests.cluster.bind_watch import BindWatch
-from tests.cluster.loadmaster import http_get, metric
+from tests.cluster.loadmaster import http_get, metric, samples_of
 from tests.controlplane import Client, a_node, a_pod, condition, is_ready, wait_until
 from tests.controlplane.client import Object
 
@@ -174,8 +172,7 @@ def pause() -> None:
 def by_label(port: int, name: str, label: str, **labels: tuple[str, ...]) -> dict[str, float]:
     """The samples of a metric summed by one label, where the others have one of the values given."""
     totals: dict[str, float] = {}
-    for family in text_string_to_metric_families(http_get(port, "/metrics")[1]):
-        for sample in family.samples:
-            if sample.name == name and all(sample.labels[key] in values for key, values in labels.items()):
-                totals[sample.labels[label]] = totals.get(sample.labels[label], 0.0) + sample.value
+    for its, value in samples_of(http_get(port, "/metrics")[1], name):
+        if all(its[key] in values for key, values in labels.items()):
+            totals[its[label]] = totals.get(its[label], 0.0) + value
     return totals

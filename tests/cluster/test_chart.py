@@ -28,12 +28,6 @@ CHECKSUM = "checksum/config"
 NAME, INSTANCE = "app.kubernetes.io/name", "app.kubernetes.io/instance"
 
 
-@pytest.fixture(scope="module")
-def helm(cluster: Cluster) -> Helm:
-    """helm as an administrator."""
-    return Helm(cluster.directory / "helm", cluster.kubeconfig())
-
-
 @pytest.fixture
 def restricted(cluster: Cluster, namespace: str) -> str:
     """A namespace that refuses pods outside Pod Security `restricted`, and warns of what would make such pods."""

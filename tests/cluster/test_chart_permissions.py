@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from tests.chart.plugin_sets import OTHER_SETS, SETS
 from tests.cluster.charted import configuration, scheduler_with
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import metric, node_of
-from tests.cluster.metrics_servers import MetricsServer, behind_an_api_service
+from tests.cluster.metrics_servers import MetricsServer
 from tests.cluster.topology_definition import DEFINITION, NAME
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 from tests.fakes.plugins import a_plugin
@@ -28,11 +27,6 @@ from tests.unit.cycle.fakes import an_engine
 
 OUT = Path(__file__).parents[2] / "build" / "can-i"
 """Where what `kubectl auth can-i --list` says is kept, for readers."""
-
-
-@pytest.fixture(scope="module")
-def helm(cluster: Cluster) -> Helm:
-    return Helm(cluster.directory / "helm", cluster.kubeconfig())
 
 
 def needed_by(config: Any) -> set[Permission]:
@@ -77,16 +71,12 @@ def test_each_rule_has_its_reasons_above_it(helm: Helm) -> None:
 
 
 @pytest.fixture
-def what_contrib_reads(cluster: Cluster, tmp_path: Path) -> Iterator[None]:
+def what_contrib_reads(cluster: Cluster, metrics_api: MetricsServer) -> Iterator[None]:
     """A metrics.k8s.io and the definition of NodeResourceTopology."""
-    server = MetricsServer(tmp_path / "certificate.pem")
-    with ExitStack() as stack:
-        stack.callback(server.close)
-        stack.enter_context(behind_an_api_service(cluster, server))
-        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
-        stack.callback(cluster.kubectl, "delete", "crd", NAME)
-        cluster.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=20s")
-        yield
+    cluster.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=20s")
+    yield
+    cluster.kubectl("delete", "crd", NAME)
 
 
 @pytest.fixture(params=SETS)

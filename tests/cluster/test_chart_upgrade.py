@@ -21,11 +21,6 @@ from tests.controlplane import Client, Cluster, a_pod, wait_until
 BEFORE = release_before()
 
 
-@pytest.fixture(scope="module")
-def helm(cluster: Cluster) -> Helm:
-    return Helm(cluster.directory / "helm", cluster.kubeconfig())
-
-
 @pytest.fixture
 def where(helm: Helm, namespace: str) -> Iterator[str]:
     """The flag for the test's namespace; its releases are uninstalled afterwards."""

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from tests.chart import Helm
 from tests.cluster.charted import scheduler_with
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import node_of
-from tests.cluster.metrics_servers import MetricsServer, behind_an_api_service
+from tests.cluster.metrics_servers import MetricsServer
 from tests.controlplane import Client, Cluster, Component, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -24,11 +23,6 @@ GPUS = {"nvidia.com/gpu": "4"}
 def values_of(example: str) -> Any:
     path = EXAMPLES / example / "values.yaml"
     return yaml.safe_load(path.read_text()) if path.exists() else {}
-
-
-@pytest.fixture(scope="module")
-def helm(cluster: Cluster) -> Helm:
-    return Helm(cluster.directory / "helm", cluster.kubeconfig())
 
 
 @pytest.fixture
@@ -72,15 +66,6 @@ def test_a_jobs_workers_are_packed_on_one_node_of_gpus(
     found = placed(cluster, api, namespace, "gpu/job.yaml", 4)
 
     assert sorted(found.values()) == [4]
-
-
-@pytest.fixture
-def metrics_api(cluster: Cluster, tmp_path: Path) -> Iterator[MetricsServer]:
-    server = MetricsServer(tmp_path / "certificate.pem")
-    with ExitStack() as stack:
-        stack.callback(server.close)
-        stack.enter_context(behind_an_api_service(cluster, server))
-        yield server
 
 
 def test_pods_avoid_a_node_that_is_busy(

@@ -20,21 +20,13 @@ import yaml
 from scheduler.__main__ import main
 from scheduler.doctor.checks import leases, pending
 from scheduler.kube.election.installation import Leader
-from tests.cluster.loadmaster import ACCOUNT, MANIFEST, NAMESPACE, install_rbac
+from tests.cluster.loadmaster import ACCOUNT, IMPATIENT, MANIFEST, NAMESPACE
 from tests.cluster.proxied import asker, proxied
 from tests.controlplane import ApiError, Client, Component, ControlPlane, a_node, a_pod, wait_until
 
 EXAMPLE: Final = Path(__file__).parents[2] / "docs" / "examples" / "doctor-reader.yaml"
 ROLE: Final = f"{NAMESPACE}:{ACCOUNT}"
 LEASE: Final = "coordination.k8s.io/v1/Lease"
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[ControlPlane]:
-    """A control plane without controllers: what is made by hand stays as it is."""
-    with ControlPlane() as controlplane:
-        install_rbac(controlplane)
-        yield controlplane
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +73,7 @@ def loadmaster(
         "--leader-elect-retry-period=500ms",
         "--authorization-always-allow-paths=/healthz,/readyz,/livez",
     ]
-    with proxied(own, admin, address, *flags) as process:
+    with proxied(own, admin, address, *flags, program=(str(IMPATIENT),)) as process:
         leads = wait_until(lambda: holder(admin), 30, "it leads")
         labels = the_manifests("Service")["spec"]["selector"]
         admin.patch("Service", ACCOUNT, {"spec": {"selector": labels}}, NAMESPACE)
@@ -283,12 +275,12 @@ def test_a_certificate_near_its_end_is_named(
     own: ControlPlane, loadmaster: Component, certificate: tuple[Path, Path]
 ) -> None:
     write_certificate(certificate, days=2)
-    wait_until(lambda: doctor(own.kubeconfig())[0], 90, "the certificate is in use", interval=2)
+    wait_until(lambda: doctor(own.kubeconfig())[0], 90, "the certificate is in use", interval=0.5)
 
     _, findings = doctor(own.kubeconfig())
 
     write_certificate(certificate, days=365)
-    wait_until(lambda: doctor(own.kubeconfig())[0] == 0, 90, "the other one is in use", interval=2)
+    wait_until(lambda: doctor(own.kubeconfig())[0] == 0, 90, "the other one is in use", interval=0.5)
     assert problems(findings) == ["the scheduler's serving certificate ends in 48 hours"]
 
 

@@ -22,7 +22,7 @@ from scheduler.api.decoding import convert
 from scheduler.explain.documents import PodReport
 from scheduler.explain.screen import Screen, lines_of
 from tests.cluster.explain_kinds import KINDS, NAMESPACE, POD, PRIORITY_CLASSES, Kind
-from tests.cluster.loadmaster import http_get, install_rbac, node_of, sum_of
+from tests.cluster.loadmaster import http_get, node_of, sum_of
 from tests.cluster.proxied import asker, proxied
 from tests.controlplane import ApiError, Client, Cluster, Component, ControlPlane, wait_until
 from tests.controlplane.client import Object
@@ -36,14 +36,6 @@ SOON: Final = 8.0
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _LIKE: Final = re.compile(r"one more node (?:of \S+, )?like (\S+?),? would do")
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[ControlPlane]:
-    """A control plane without controllers: nodes are ready at once, and nobody changes what the kinds consist of."""
-    with ControlPlane() as controlplane:
-        install_rbac(controlplane)
-        yield controlplane
 
 
 @pytest.fixture(scope="module")

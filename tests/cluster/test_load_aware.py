@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, metric, node_of, start
-from tests.cluster.metrics_servers import MetricsServer, behind_an_api_service
+from tests.cluster.metrics_servers import MetricsServer
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 
 FAULTS = "loadmaster_plugin_data_faults_total"
@@ -21,15 +20,6 @@ RULE = ("--verb=list", "--resource=nodes.metrics.k8s.io")
 @pytest.fixture(scope="module", autouse=True)
 def rbac(cluster: Cluster) -> None:
     install_rbac(cluster)
-
-
-@pytest.fixture
-def metrics_api(cluster: Cluster, tmp_path: Path) -> Iterator[MetricsServer]:
-    server = MetricsServer(tmp_path / "certificate.pem")
-    with ExitStack() as stack:
-        stack.callback(server.close)
-        stack.enter_context(behind_an_api_service(cluster, server))
-        yield server
 
 
 @pytest.fixture

@@ -21,11 +21,10 @@ from tests.chart.promtool import DASHBOARD, RULES, check
 from tests.cluster.extender_server import ExtenderServer
 from tests.cluster.faulty_plugins_scheduler import END
 from tests.cluster.https import http_get
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, metric, metrics_token, node_of, start
+from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, metric, metrics_token, node_of, start
 from tests.cluster.prometheus import MISSING, Prometheus, a_prometheus, as_documented, is_there
 from tests.cluster.replicas import Timing
 from tests.controlplane import Client, Component, ControlPlane, a_node, a_pod, condition, wait_until
-from tests.controlplane.flags import Settings
 
 pytestmark = pytest.mark.skipif(not is_there(), reason=MISSING)
 
@@ -78,14 +77,6 @@ NOT_SEEN_HERE: Final = {
     'scheduler_preemption_goroutines_execution_total{job="loadmaster",result="error"}',
 }
 """What alerts select that only trouble of others, or a bug, brings about. That these have the labels is tested."""
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[ControlPlane]:
-    """A control plane of its own: what is counted is counted here."""
-    with ControlPlane(Settings()) as controlplane:
-        install_rbac(controlplane)
-        yield controlplane
 
 
 @pytest.fixture(scope="module")

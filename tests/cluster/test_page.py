@@ -17,21 +17,12 @@ from playwright.sync_api import expect
 from tests.browser.chromium import chromium
 from tests.browser.visitor import visiting
 from tests.chart.helm import Helm
-from tests.cluster.loadmaster import install_rbac
 from tests.cluster.proxied import asker, proxied
 from tests.controlplane import Client, Component, ControlPlane, a_node, a_pod
 
 NODES: Final = 20
 ZONE: Final = "topology.kubernetes.io/zone"
 SECONDS: Final = 20.0
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[ControlPlane]:
-    """A control plane without controllers: nodes are ready at once."""
-    with ControlPlane() as controlplane:
-        install_rbac(controlplane)
-        yield controlplane
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,17 @@ import pytest
 import trustme
 import yaml
 
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, http_get, install_rbac, is_ready, metric, node_of, serving
+from tests.cluster.loadmaster import (
+    ACCOUNT,
+    IMPATIENT,
+    NAMESPACE,
+    http_get,
+    install_rbac,
+    is_ready,
+    metric,
+    node_of,
+    serving,
+)
 from tests.controlplane import Client, Component, ControlPlane, a_node, a_pod, wait_until
 from tests.controlplane.flags import Settings
 from tests.controlplane.kubeconfig import Connection
@@ -94,7 +104,7 @@ class Token(Identity):
 class Certificate(Identity):
     """A client's certificate that expires: the one that `end` puts there is good for seconds.
 
-    Its files are read once a minute while there is no 401, so it takes up to a minute until it is used.
+    Its files are read every few seconds while there is no 401, so it takes as long until they are used.
     """
 
     authority = trustme.CA()
@@ -168,7 +178,7 @@ def own(logged: Path, tmp_path: Path) -> Iterator[ControlPlane]:
 def started(cluster: ControlPlane, kubeconfig: Path, *options: str) -> Iterator[Component]:
     def argv(port: int) -> list[str]:
         common = [f"--kubeconfig={kubeconfig}", *serving(port), "--leader-elect=false", *options]
-        return [sys.executable, "-m", "scheduler", "run", *common]
+        return [sys.executable, str(IMPATIENT), "run", *common]
 
     with cluster.spawn("loadmaster", argv, is_ready) as process:
         yield process
@@ -186,7 +196,7 @@ def test_no_pod_is_lost_or_bound_twice_while_credentials_end(
 
     with own.client() as api, started(own, identity.kubeconfig) as process:
         with Feed(own) as feed:
-            wait_until(lambda: bound_in(api) >= BATCH, 30, "pods are bound")
+            wait_until(lambda: bound_in(api) >= BATCH, 30, "pods are bound", interval=0.5)
             for _ in range(kind.rounds):
                 refused = metric(process.port, "loadmaster_api_calls_total", code="401")
                 identity.end()
@@ -197,8 +207,8 @@ def test_no_pod_is_lost_or_bound_twice_while_credentials_end(
                 )
                 identity.renew()
                 so_far = feed.created
-                wait_until(lambda: bound_in(api) >= so_far, 90, "pods are bound again")  # noqa: B023
-        wait_until(lambda: bound_in(api) == feed.created, 90, "all pods are bound")
+                wait_until(lambda: bound_in(api) >= so_far, 90, "pods are bound again", interval=0.5)  # noqa: B023
+        wait_until(lambda: bound_in(api) == feed.created, 90, "all pods are bound", interval=0.5)
         running, log = process.running, process.log_tail(10_000)
     own.apiserver.stop()
     answers = audit.read(audit.log_in(logged))

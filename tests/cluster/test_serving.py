@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from tests.cluster.https import any_certificate, http_get
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, metric, metrics_token
+from tests.cluster.loadmaster import ACCOUNT, IMPATIENT, NAMESPACE, install_rbac, metric, metrics_token
 from tests.controlplane import Component, ControlPlane, wait_until
 from tests.controlplane.flags import Settings
 
@@ -63,7 +63,7 @@ def started(cluster: ControlPlane, *options: str, name: str = "loadmaster") -> I
 
     def argv(port: int) -> list[str]:
         serving = ["--bind-address=127.0.0.1", f"--secure-port={port}"]
-        return [sys.executable, "-m", "scheduler", "run", *kubeconfigs, *serving, "-v", "2", *options]
+        return [sys.executable, str(IMPATIENT), "run", *kubeconfigs, *serving, "-v", "2", *options]
 
     with cluster.spawn(name, argv, lambda port: http_get(port, "/readyz")[0] == 200) as process:
         yield process

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from tests.controlplane.client import AsyncClient
 from tests.controlplane.credentials import kubeconfig, write_private
@@ -20,6 +20,10 @@ from tests.controlplane.processes import Component, Program, Supervisor
 from tests.controlplane.sync import Client
 
 T = TypeVar("T")
+
+GROWTH: Final = 1.1
+LONGEST_PAUSE: Final = 0.2
+"""Seconds between two looks of a test that waits for more than a second."""
 
 
 class KubectlError(Exception):
@@ -143,11 +147,13 @@ class Cluster:
 def wait_until(check: Callable[[], T], timeout: float = 10.0, what: str = "", interval: float = 0.05) -> T:
     """Call `check` until its answer is true and return that. Raises TimeoutError with the last answer.
 
-    `timeout` and `interval` are seconds. An exception of `check` is not caught.
+    `timeout` and `interval` are seconds; the longer it takes, the longer the pauses. An exception of `check` is not
+    caught.
     """
     deadline = time.monotonic() + timeout
     while not (answer := check()):
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what or 'no true answer'}: not after {timeout:g} s, the last answer was {answer!r}")
         time.sleep(interval)
+        interval = max(interval, min(interval * GROWTH, LONGEST_PAUSE))
     return answer
