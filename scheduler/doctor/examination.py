@@ -30,7 +30,6 @@ SECONDS: Final = 60.0
 """For one check."""
 
 READER: Final = "docs/examples/doctor-reader.yaml has a role for it"
-ROLE: Final = "kubectl create rolebinding doctor -n {0.namespace} --role={0.name}-doctor --user=YOU"
 
 Check: TypeAlias = Callable[[Facts, Cluster], Awaitable[list[Finding]]]
 
@@ -80,7 +79,7 @@ async def _checked(topic: str, check: Check, facts: Facts, cluster: Cluster) -> 
     except NotAllowed as error:
         findings = [unknown(str(error), READER)]
     except Refused as error:
-        findings = [unknown(str(error), ROLE.format(facts))]
+        findings = [unknown(str(error), facts.role_binding)]
     except ClusterError as error:
         findings = [unknown(str(error))]
     return [replace(each, topic=topic) for each in findings]

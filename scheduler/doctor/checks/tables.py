@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from scheduler.doctor.evidence.cluster import Cluster
+from scheduler.doctor.evidence.cluster import MAX_PAGES, Cluster
 from scheduler.doctor.evidence.facts import Facts, known
 from scheduler.doctor.evidence.objects import AnyObject
 from scheduler.doctor.evidence.samples import Samples
@@ -24,11 +24,10 @@ async def counts(facts: Facts, cluster: Cluster) -> list[Finding]:
     """Whether as many nodes and placed pods are known as there are: a few times, as both change."""
     samples = known(facts.samples)
     findings = list[Finding]()
-    for kind, path, query in (
-        ("nodes", "/api/v1/nodes", {}),
-        ("pods", "/api/v1/pods", {"fieldSelector": PLACED}),
+    for kind, path, pages, query in (
+        ("nodes", "/api/v1/nodes", 1, {}),  # the first page says how many are left
+        ("pods", "/api/v1/pods", MAX_PAGES, {"fieldSelector": PLACED}),  # no page of a selection does
     ):
-        pages = 1 if kind == "nodes" else 20
         for attempt in range(TRIES):
             if attempt:
                 await asyncio.sleep(SETTLE_SECONDS)

@@ -67,6 +67,11 @@ class Facts:
             account = self.deployment.spec.template.spec.service_account_name
         return f"{self.namespace}/{account or self.name}"
 
+    @property
+    def role_binding(self) -> str:
+        """The command that gives a user the role for what is asked of the running scheduler."""
+        return f"kubectl create rolebinding doctor -n {self.namespace} --role={self.name}-doctor --user=YOU"
+
     def age(self, of: datetime | None) -> float:
         """Seconds since a time, by the API server's clock; 0 without one."""
         return 0.0 if of is None else (self.server_now - of).total_seconds()

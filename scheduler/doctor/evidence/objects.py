@@ -106,7 +106,6 @@ class LeaseSpec(_Read, frozen=True):
     lease_duration_seconds: int | None = None
     acquire_time: Time | None = None
     renew_time: Time | None = None
-    lease_transitions: int | None = None
 
 
 class Lease(_Read, frozen=True):
