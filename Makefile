@@ -10,6 +10,8 @@ SEEDS ?= 200
 # One more than there are cores: some tests wait for processes.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+# A file's tests by one worker; those that take longest begin first, else all wait for the last of them.
+IN_ORDER := --dist=loadfile --no-loadscope-reorder
 CYCLE := build/bench/cycle.jsonl
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
     --no-emit-index-url --no-emit-find-links $(if $(UPGRADE),--upgrade) pyproject.toml
@@ -56,7 +58,7 @@ check: install ## Lint, format, layers, types, unit tests: two and a half minute
 .PHONY: test
 test: check controlplane ## Everything: check, then tests of whole programs, then those on a real API server
 	$(BIN)/pytest tests/unit -m programs --numprocesses=$(WORKERS)
-	$(BIN)/pytest tests/cluster -m "not alone" --numprocesses=3 --dist=loadfile
+	$(BIN)/pytest tests/cluster -m "not alone" --numprocesses=3 $(IN_ORDER)
 	$(BIN)/pytest tests/cluster -m alone
 	$(BIN)/pytest tests/browser
 	$(BIN)/pytest tests/chaos

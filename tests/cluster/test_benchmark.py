@@ -7,8 +7,6 @@ import pytest
 from tests.bench.results import read
 from tests.bench.run import main
 
-pytestmark = pytest.mark.alone
-
 
 def test_a_workload_of_scheduler_perf_is_measured_for_both_schedulers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -26,21 +26,22 @@ from tests.controlplane import (
     wait_until,
 )
 
-pytestmark = pytest.mark.alone
-
 ROOT = Path(__file__).parents[2]
+
+WAIT = 30.0
+"""Seconds for what takes one or two on a machine that does nothing else."""
 
 
 def test_a_pod_bound_to_a_fake_node_runs_and_keeps_its_conditions(
     api: Client, namespace: str, make_nodes: Callable[..., list[str]]
 ) -> None:
     (node,) = make_nodes(1)
-    wait_until(lambda: is_ready(api.get("Node", node)), what="the node's readiness")
+    wait_until(lambda: is_ready(api.get("Node", node)), WAIT, "the node's readiness")
     api.create(a_pod("web"), namespace)
 
     api.bind("web", node, namespace)
 
-    wait_until(lambda: api.get("Pod", "web", namespace)["status"]["phase"] == "Running", what="the pod's run")
+    wait_until(lambda: api.get("Pod", "web", namespace)["status"]["phase"] == "Running", WAIT, "the pod's run")
     assert condition(api.get("Pod", "web", namespace), "PodScheduled") is not None
 
 
@@ -50,7 +51,7 @@ def test_a_node_that_is_not_ready_becomes_ready(api: Client, namespace: str) -> 
 
     api.create(node)
 
-    wait_until(lambda: is_ready(api.get("Node", node["metadata"]["name"])), what="the node's readiness")
+    wait_until(lambda: is_ready(api.get("Node", node["metadata"]["name"])), WAIT, "the node's readiness")
     api.delete("Node", node["metadata"]["name"])
 
 
@@ -73,7 +74,7 @@ def test_a_deployment_makes_pods_and_a_deleted_namespace_goes_away(
     cluster.kubectl("apply", "--filename=-", stdin=json.dumps(deployment))
     cluster.kubectl("delete", "namespace", f"{namespace}-more", "--timeout=60s")
 
-    wait_until(lambda: len(api.list("Pod", namespace, labels="app=web")) == 3, what="three pods")
+    wait_until(lambda: len(api.list("Pod", namespace, labels="app=web")) == 3, WAIT, "three pods")
     with pytest.raises(ApiError, match="NotFound"):
         api.get("Namespace", f"{namespace}-more")
 
@@ -143,7 +144,7 @@ def test_kube_scheduler_binds_what_names_it(
     api.create(a_pod("web", scheduler="default-scheduler"), namespace)
 
     with controlplane.start_kube_scheduler() as scheduler:
-        (pod,) = wait_until(lambda: api.list("Pod", namespace, fields="spec.nodeName!="), what="the binding")
+        (pod,) = wait_until(lambda: api.list("Pod", namespace, fields="spec.nodeName!="), WAIT, "the binding")
 
     assert pod["spec"]["nodeName"].startswith("node-")
     assert not scheduler.running
@@ -177,7 +178,7 @@ def test_a_caller_that_is_killed_leaves_nothing(controlplane: ControlPlane, sign
         caller.wait(timeout=20)
 
     processes = [started["supervisor"], *started["children"]]
-    wait_until(lambda: not any(exists(pid) for pid in processes), what="the end of its processes")
+    wait_until(lambda: not any(exists(pid) for pid in processes), WAIT, "the end of its processes")
     assert not Path(started["directory"]).exists()
 
 
@@ -188,7 +189,7 @@ def test_a_supervisor_that_is_killed_takes_its_processes_along() -> None:
 
         os.kill(cp.supervisor.pid, signal.SIGKILL)
 
-        wait_until(lambda: not any(exists(pid) for pid in processes), what="the end of its processes")
+        wait_until(lambda: not any(exists(pid) for pid in processes), WAIT, "the end of its processes")
     assert not cp.directory.exists()
 
 
