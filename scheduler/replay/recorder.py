@@ -48,6 +48,7 @@ BEAT: Final = gzip.compress(b"", mtime=0)
 TOO_SLOW: Final = f"the reader was too slow: more than {MAX_WAITING >> 20} MiB of the trace waited for it"
 NOT_LEADING: Final = "this replica is no longer the leader"
 OTHER_CONFIG: Final = "the configuration has changed: record again for what follows"
+GROUPS: Final = "a group of pods was scheduled, which recordings do not have yet"
 REBUILT: Final = "a change failed half way, and the node table was rebuilt"
 UNWRITABLE: Final = "what happened could not be written"
 FULL_TIME: Final = "the time was up"
@@ -164,6 +165,7 @@ class _Recording:
         self.handlers: Handlers = {
             **dict.fromkeys(self._lines, self._record),
             cycle.AttemptStarted: self._start,
+            cycle.GroupDecided: lambda _: self.end(GROUPS),
             cycle.Reconfigured: lambda _: self.end(OTHER_CONFIG),
             state.TableRebuilt: lambda _: self.end(REBUILT),
         }

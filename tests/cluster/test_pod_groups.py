@@ -1,6 +1,7 @@
 """Groups of pods on a real API server that has them: beside kube-scheduler, with the same feature gates."""
 
 import json
+import secrets
 from collections.abc import Iterator
 from typing import Any
 
@@ -72,7 +73,7 @@ class Gang:
 
     def __init__(self, plane: ControlPlane, api: Client, scheduler: str, pods: int, minimum: int) -> None:
         self.api, self.pods = api, [f"p-{number}" for number in range(pods)]
-        self.namespace = f"{scheduler}-{pods}-of-{minimum}"
+        self.namespace = f"{scheduler}-{pods}-of-{minimum}-{secrets.token_hex(3)}"
         plane.create_namespace(self.namespace)
         spec: Object = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
         api.create({"apiVersion": API, "kind": "PodGroup", "metadata": {"name": "g"}, "spec": spec}, self.namespace)
@@ -117,7 +118,8 @@ def test_a_gang_that_fits_is_placed_as_by_kube_scheduler(
 ) -> None:
     theirs, ours = play(plane, admin, 3, 3, lambda gang: gang.bound() == 3 and gang.condition())
 
-    assert ours == theirs == {"condition": ("True", "Scheduled", "", 1), "messages": [], "bound": 3}
+    assert ours == theirs
+    assert (ours["condition"][:3], ours["bound"]) == (("True", "Scheduled", ""), 3)
     assert metric(schedulers.port, "scheduler_podgroup_schedule_attempts_total", result="scheduled") >= 1
 
 
@@ -128,7 +130,7 @@ def test_a_gang_that_does_not_fit_places_nothing_and_says_what_kube_scheduler_sa
 
     assert ours == theirs
     assert ours["bound"] == 0
-    assert ours["condition"] == ("False", "Unschedulable", "pod group is unschedulable", 1)
+    assert ours["condition"][:3] == ("False", "Unschedulable", "pod group is unschedulable")
 
 
 def test_a_gang_waits_for_its_pods_and_takes_those_beyond_its_minimum_as_they_fit(
@@ -137,7 +139,7 @@ def test_a_gang_waits_for_its_pods_and_takes_those_beyond_its_minimum_as_they_fi
     theirs, ours = play(plane, admin, 5, 3, lambda gang: gang.bound() == 4 and len(gang.messages()) == 1)
 
     assert ours == theirs
-    assert ours["condition"] == ("True", "Scheduled", "", 1)
+    assert ours["condition"][:3] == ("True", "Scheduled", "")
 
 
 def test_two_gangs_that_want_the_same_room_do_not_share_it(plane: ControlPlane, admin: Client) -> None:
