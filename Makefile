@@ -57,7 +57,7 @@ check: install ## Lint, format, layers, types, unit tests: two and a half minute
 
 .PHONY: test
 test: check controlplane ## Everything: check, then tests of whole programs, then those on a real API server
-	$(BIN)/pytest tests/unit -m programs --numprocesses=$(WORKERS)
+	$(BIN)/pytest tests/unit -m programs --numprocesses=$(WORKERS) --dist=worksteal
 	$(BIN)/pytest tests/cluster -m "not alone" --numprocesses=3 $(IN_ORDER)
 	$(BIN)/pytest tests/cluster -m alone
 	$(BIN)/pytest tests/browser
