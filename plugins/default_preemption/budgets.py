@@ -75,6 +75,15 @@ class Budgets:
             (violating if self._violates(pod, left) else others).append(pod)
         return violating, others
 
+    def violating(self, units: Sequence[Sequence[fw.Pod]]) -> list[bool]:
+        """Return for each unit of pods that go together, in this order, whether it violates a budget.
+
+        As soon as one is violated, the others that the pod or its unit comes under are not counted. Rule:
+        filterVictimsWithPDBViolation in framework/preemption/podgrouppreemption.go.
+        """
+        left: _Left = {}
+        return [any(self._violates(pod, left, to_the_first=True) for pod in unit) for unit in units]
+
     def violated_by(self, pods: Sequence[fw.Pod]) -> Sequence[str]:
         """Return the names of the budgets that are violated if all these pods go, with their namespaces."""
         left: _Left = {}
@@ -83,8 +92,8 @@ class Budgets:
         overdrawn = (key for key, allowed in left.items() if allowed < 0)
         return sorted(f"{namespace}/{self._by_namespace[namespace][place].name}" for namespace, place in overdrawn)
 
-    def _violates(self, pod: fw.Pod, left: "_Left") -> bool:
-        """Take the pod off every budget that it comes under."""
+    def _violates(self, pod: fw.Pod, left: "_Left", *, to_the_first: bool = False) -> bool:
+        """Take the pod off every budget that it comes under, or off those up to the first that it violates."""
         violates = False
         labels = pod.labels
         if not labels:
@@ -94,6 +103,8 @@ class Budgets:
                 key = (pod.namespace, place)
                 left[key] = left.get(key, budget.allowed) - 1
                 violates = violates or left[key] < 0
+                if violates and to_the_first:
+                    return True
         return violates
 
 

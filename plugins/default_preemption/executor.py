@@ -28,11 +28,36 @@ MAX_SECONDS: Final = 900.0
 """For one preemption, which is retried within for a few minutes a victim; then the preemptor is tried again."""
 
 
+CLUSTER: Final = "cluster"
+"""In the place of a node's name for a group, whose victims are on any nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preemptor:
+    """For whom pods are evicted: a pod, or a group of pods."""
+
+    kind: str
+    """As kube-scheduler names it: `pod` or `podgroup`."""
+    uid: str
+    priority: int
+    name: str
+    pods: Sequence[fw.Pod]
+    """The pod, or those of the group that are without a node."""
+
+    @classmethod
+    def of_pod(cls, pod: fw.Pod) -> "Preemptor":
+        return cls("pod", pod.uid, pod.priority, str(pod), (pod,))
+
+    @classmethod
+    def of_group(cls, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> "Preemptor":
+        return cls("podgroup", group.uid, group.priority, str(group), tuple(pods))
+
+
 @dataclass(slots=True, eq=False)
 class _Preemption:
     """One that is under way."""
 
-    preemptor: fw.Pod
+    preemptor: Preemptor
     node_name: str
     last_victim: str = ""
     """Its UID; empty as long as there are more."""
@@ -58,14 +83,14 @@ class Executor:
         victim = self._handle.pods.get(preemption.last_victim)
         return not preemption.last_victim or (victim is not None and not victim.is_deleting)
 
-    def start(self, preemptor: fw.Pod, node_name: str, victims: Sequence[fw.Pod]) -> None:
+    def start(self, preemptor: Preemptor, node_name: str, victims: Sequence[fw.Pod]) -> None:
         """Evict the victims, in the background, except those that are already being deleted."""
         staying = [victim for victim in victims if not victim.is_deleting]
         if not staying:
             return
         self._handle.metrics.preemption_victims.observe(len(victims))
         preemption = self._newest[preemptor.uid] = _Preemption(preemptor, node_name)
-        self._jobs.start(f"preempt for {preemptor}", self._run(preemption, staying))
+        self._jobs.start(f"preempt for {preemptor.name}", self._run(preemption, staying))
 
     async def _run(self, preemption: _Preemption, victims: Sequence[fw.Pod]) -> None:
         started = time.perf_counter()
@@ -81,7 +106,7 @@ class Executor:
             del self._newest[uid]
             if not done or preemption.is_known_gone:
                 # No deletion may come that would bring it back.
-                self._handle.activator.activate((uid,))
+                self._handle.activator.activate([pod.uid for pod in preemption.preemptor.pods])
         result = SUCCESS if done else ERROR
         metrics = self._handle.metrics
         metrics.preemption_goroutines_execution.labels(result).inc()
@@ -101,16 +126,17 @@ class Executor:
         preemption.is_known_gone = self._handle.pods.get(last.uid) is None
         return await self._preempt(preemptor, node_name, last)
 
-    async def _preempt(self, preemptor: fw.Pod, node_name: str, victim: fw.Pod) -> bool:
+    async def _preempt(self, preemptor: Preemptor, node_name: str, victim: fw.Pod) -> bool:
         """Evict one victim; False if that failed."""
-        fields = {"preemptor": str(preemptor), "victim": str(victim), "node": node_name}
-        note = f"Preempted by pod {preemptor.uid} on node {node_name}"
+        fields = {"preemptor": preemptor.name, "victim": str(victim), "node": node_name}
+        note = f"Preempted by {preemptor.kind} {preemptor.uid} on node {node_name}"
         if self._cancel_binding(victim):
             note += " (in kube-scheduler memory)."
         else:
-            message = f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod"
+            profile = preemptor.pods[0].spec.scheduler_name
+            message = f"{profile}: preempting to accommodate a higher priority {preemptor.kind}"
             try:
-                existed = await self._handle.evictor.evict(victim, preemptor, message)
+                existed = await self._handle.evictor.evict(victim, preemptor.pods[0], message)
             except Exception as error:  # noqa: BLE001  whatever it is, the preemptor must not wait for ever
                 _logger.error("Tried to preempt pod", extra={**fields, "err": str(error) or type(error).__name__})
                 return False

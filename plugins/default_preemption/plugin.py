@@ -9,7 +9,8 @@ import numpy as np
 
 from plugins.default_preemption.budgets import POD_DISRUPTION_BUDGET, Budgets
 from plugins.default_preemption.candidates import Candidate, CandidateSearch, SearchResult, cheapest, costs_in_any_order
-from plugins.default_preemption.executor import Executor
+from plugins.default_preemption.executor import CLUSTER, Executor, Preemptor
+from plugins.default_preemption.pod_groups import select_victims
 from plugins.default_preemption.smallest_victims import smallest_victims
 from scheduler import framework as fw
 from scheduler.api.messages import aggregated
@@ -19,6 +20,8 @@ NOT_HELPFUL: Final = fw.unresolvable("Preemption is not helpful for scheduling")
 WAITING: Final = fw.unresolvable("waiting for the preemption for this pod to be finished")
 
 PLACEMENTS: Final = fw.unschedulable("preemption: not eligible due to placement-based pod group scheduling limitation")
+AS_A_WHOLE: Final = fw.unschedulable("preemption: not eligible due to workload aware preemption enabled")
+GROUP_WAITING: Final = fw.unresolvable("waiting for the preemption for this pod group to be finished")
 NO_GROUP: Final = fw.unschedulable("preemption: pod group for pod not found")
 
 _NEVER: Final = "not eligible due to preemptionPolicy=Never."
@@ -38,7 +41,11 @@ class _Candidates(NamedTuple):
 
 @dataclass
 class DefaultPreemption(
-    fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.PreEnqueuePlugin, fw.ExplainPreemptionPlugin
+    fw.PostFilterPlugin,
+    fw.ExtendedPostFilterPlugin,
+    fw.PreEnqueuePlugin,
+    fw.ExplainPreemptionPlugin,
+    fw.PodGroupPostFilterPlugin,
 ):
     """PostFilter: nominate the node on which the least has to be evicted, and evict it in the background.
 
@@ -63,6 +70,7 @@ class DefaultPreemption(
         self.handle = handle
         groups = handle.pod_groups
         self._groups_in_placements = groups if groups.are_tried_in_placements else None
+        self._preempting_groups = groups if groups.preempt_as_a_whole else None
         self._executor = Executor(handle, self.name)
 
     def kept(self) -> Executor:
@@ -95,7 +103,10 @@ class DefaultPreemption(
         return (fw.on(fw.POD, fw.Action.DELETE, _skip, _same_key),)
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
-        """Refuse a pod whose preemption is under way."""
+        """Refuse a pod whose preemption is under way, or that of its group."""
+        if self._preempting_groups is not None and self._preempting_groups.name_of(pod):
+            group = self._preempting_groups.of(pod)
+            return GROUP_WAITING if group is not None and self._executor.is_running(group.uid) else None
         return WAITING if self._executor.is_running(pod.uid) else None
 
     def post_filter(
@@ -109,6 +120,8 @@ class DefaultPreemption(
                     return None, PLACEMENTS
                 if group is None and self._groups_in_placements.name_of(pod):
                     return None, NO_GROUP
+            if self._preempting_groups is not None and self._preempting_groups.name_of(pod):
+                return None, AS_A_WHOLE
             return self._preempt(state, pod, node_to_status)
         finally:
             self.handle.metrics.preemption_attempts.inc()
@@ -125,6 +138,17 @@ class DefaultPreemption(
             return await self._preempt_with_extenders(state, pod, node_to_status, extenders)
         finally:
             self.handle.metrics.preemption_attempts.inc()
+
+    def pod_group_post_filter(
+        self, group: fw.PodGroup, pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf
+    ) -> tuple[Sequence[fw.Pod], fw.Status | None]:
+        """Begin to evict pods for a group as a whole, or say why not."""
+        handle, budgets = self.handle, Budgets(self.handle.objects.list(POD_DISRUPTION_BUDGET))
+        victims = select_victims(group, pods, handle.nodes, handle.pod_groups, budgets, what_if)
+        if isinstance(victims, fw.Status):
+            return (), victims
+        self._executor.start(Preemptor.of_group(group, pods), CLUSTER, victims)
+        return victims, None
 
     def possible_preemptions(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
@@ -196,7 +220,7 @@ class DefaultPreemption(
     def _evict(
         self, pod: fw.Pod, node_name: str, victims: Sequence[fw.Pod]
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
-        self._executor.start(pod, node_name, victims)
+        self._executor.start(Preemptor.of_pod(pod), node_name, victims)
         return fw.PostFilterResult(node_name, victims), None
 
     def _ineligibility(self, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]) -> str:

@@ -76,6 +76,9 @@ class FeatureGates:
     topology_aware_workload_scheduling: bool = False
     """Try each group in several placements, those of plugins; enable these in the default profile."""
 
+    workload_aware_preemption: bool = False
+    """Evict pods for a group as a whole, not for each of its members."""
+
     given: Mapping[str, bool] = field(default_factory=dict)
     """All gates that were set, ours or not, by kube-scheduler's names."""
 
@@ -98,6 +101,7 @@ OURS: Final = {
 DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
     "GangScheduling": ("GenericWorkload",),
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
+    "WorkloadAwarePreemption": ("GangScheduling",),
     "WorkloadWithJob": ("GenericWorkload",),
 }
 """Name of a gate → those without which it cannot be on, as far as they are ours."""

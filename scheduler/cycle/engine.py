@@ -172,7 +172,7 @@ def build_engine(
     waiting_pods, pods_in_pre_bind, sharing = WaitingPods(), PodsInPreBind(), Sharing()
     gates, groups = config.gates, None
     if gates.generic_workload:
-        groups = KubernetesGroups(objects, gates.topology_aware_workload_scheduling)
+        groups = KubernetesGroups(objects, gates.topology_aware_workload_scheduling, gates.workload_aware_preemption)
 
     def handle(profile_name: str) -> tuple[EngineHandle, ProfileObjects, ProfileShared]:
         of_profile = ProfileObjects(objects)
@@ -249,6 +249,7 @@ def build_engine(
             nominator,
             metrics,
             uses_placements=gates.topology_aware_workload_scheduling,
+            preempts=gates.workload_aware_preemption,
         )
         conditions, of_metrics = GroupConditions(objects, writers.api, tasks), metrics.add_pod_groups()
         loop.groups = PodGroupCycle(

@@ -58,6 +58,8 @@ from scheduler.framework.extenders import ExtenderError as ExtenderError
 from scheduler.framework.extenders import Overtaken as Overtaken
 from scheduler.framework.extenders import PreemptionExtenders as PreemptionExtenders
 from scheduler.framework.extenders import Victims as Victims
+from scheduler.framework.group_preemption import GroupWhatIf as GroupWhatIf
+from scheduler.framework.group_preemption import PodGroupPostFilterPlugin as PodGroupPostFilterPlugin
 from scheduler.framework.handle import Access as Access
 from scheduler.framework.handle import ApiWriter as ApiWriter
 from scheduler.framework.handle import Binder as Binder

@@ -62,6 +62,10 @@ class PodGroups(Protocol):
     def are_tried_in_placements(self) -> bool:
         """Whether each group is tried in several placements: then no member of it may evict others by itself."""
 
+    @property
+    def preempt_as_a_whole(self) -> bool:
+        """Whether pods are evicted for a group as a whole, and for none of its members alone."""
+
     def name_of(self, pod: Pod) -> str:
         """Return the name of a pod's group, which may not exist; empty for a pod without."""
 
@@ -93,6 +97,7 @@ class NoPodGroups:
     __slots__ = ()
 
     are_tried_in_placements: Final = False
+    preempt_as_a_whole: Final = False
 
     def name_of(self, pod: Pod) -> str:
         return ""

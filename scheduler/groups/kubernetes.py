@@ -41,12 +41,16 @@ def as_group(podgroup: api.PodGroup) -> PodGroup:
 class KubernetesGroups:
     """Implements framework.pod_groups.PodGroups over PodGroup objects."""
 
-    def __init__(self, objects: ObjectLister, are_tried_in_placements: bool = False) -> None:
+    def __init__(
+        self, objects: ObjectLister, are_tried_in_placements: bool = False, preempt_as_a_whole: bool = False
+    ) -> None:
         self._objects = objects
         self._are_tried_in_placements = are_tried_in_placements
+        self._preempt_as_a_whole = preempt_as_a_whole
         self.members_by_group = MembersByGroup(name_of)
 
     are_tried_in_placements: bool = read_only_attribute("_are_tried_in_placements")
+    preempt_as_a_whole: bool = read_only_attribute("_preempt_as_a_whole")
 
     def resources(self) -> tuple[dict[str, ApiResource], dict[str, frozenset[str]], frozenset[Written]]:
         """Return what is watched, the parts of it that are read (all), and what is written: the groups' status."""

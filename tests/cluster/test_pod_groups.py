@@ -11,7 +11,7 @@ from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, metric, n
 from tests.controlplane import Client, Cluster, Component, ControlPlane, Settings, a_node, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
-GATES = "GenericWorkload=true,GangScheduling=true"
+GATES = "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
 API = "scheduling.k8s.io/v1alpha2"
 GROUP = f"{API}/PodGroup"
 
@@ -53,7 +53,9 @@ def plane() -> Iterator[ControlPlane]:
 @pytest.fixture(scope="module")
 def admin(plane: ControlPlane) -> Iterator[Client]:
     with plane.client() as client:
-        client.create_many([a_node(f"node-{number}", cpu="2") for number in range(2)])
+        client.create_many([a_node(f"node-{number}", cpu="2", zone=f"zone-{number}") for number in range(2)])
+        important = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000}
+        client.create({**important, "metadata": {"name": "important"}})
         yield client
 
 
@@ -71,11 +73,13 @@ def schedulers(plane: ControlPlane, admin: Client) -> Iterator[Component]:
 class Gang:
     """A group, its pods of a core each, and what becomes of them, in a namespace of its own."""
 
-    def __init__(self, plane: ControlPlane, api: Client, scheduler: str, pods: int, minimum: int) -> None:
+    def __init__(
+        self, plane: ControlPlane, api: Client, scheduler: str, pods: int, minimum: int, **spec: object
+    ) -> None:
         self.api, self.pods = api, [f"p-{number}" for number in range(pods)]
         self.namespace = f"{scheduler}-{pods}-of-{minimum}-{secrets.token_hex(3)}"
         plane.create_namespace(self.namespace)
-        spec: Object = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
+        spec = {"schedulingPolicy": {"gang": {"minCount": minimum}}, **spec}
         api.create({"apiVersion": API, "kind": "PodGroup", "metadata": {"name": "g"}, "spec": spec}, self.namespace)
         grouped: Object = {"schedulingGroup": {"podGroupName": "g"}}
         api.create_many([a_pod(name, self.namespace, cpu="1", scheduler=scheduler, **grouped) for name in self.pods])
@@ -100,11 +104,11 @@ class Gang:
         wait_until(lambda: not self.api.list("Pod", self.namespace), 30, "the pods are gone")
 
 
-def play(plane: ControlPlane, api: Client, pods: int, minimum: int, done: Any) -> list[dict[str, Any]]:
+def play(plane: ControlPlane, api: Client, pods: int, minimum: int, done: Any, **spec: object) -> list[dict[str, Any]]:
     """Let each scheduler have such a gang on an empty cluster, until `done(gang)`; return what is seen of it then."""
     seen = []
     for scheduler in SCHEDULERS:
-        gang = Gang(plane, api, scheduler, pods, minimum)
+        gang = Gang(plane, api, scheduler, pods, minimum, **spec)
         try:
             wait_until(lambda gang=gang: done(gang), 30, f"{scheduler} has tried a gang of {pods}")  # type: ignore[misc]
             seen.append({"condition": gang.condition(), "messages": gang.messages(), "bound": gang.bound()})
@@ -130,7 +134,8 @@ def test_a_gang_that_does_not_fit_places_nothing_and_says_what_kube_scheduler_sa
 
     assert ours == theirs
     assert ours["bound"] == 0
-    assert ours["condition"][:3] == ("False", "Unschedulable", "pod group is unschedulable")
+    assert ours["condition"][:2] == ("False", "Unschedulable")
+    assert "pod group is unschedulable, No preemption victims found" in ours["condition"][2]
 
 
 def test_a_gang_waits_for_its_pods_and_takes_those_beyond_its_minimum_as_they_fit(
@@ -140,6 +145,38 @@ def test_a_gang_waits_for_its_pods_and_takes_those_beyond_its_minimum_as_they_fi
 
     assert ours == theirs
     assert ours["condition"][:3] == ("True", "Scheduled", "")
+
+
+def test_a_gang_stays_in_one_zone_or_nowhere(plane: ControlPlane, admin: Client) -> None:
+    in_a_zone = {"topology": [{"key": "topology.kubernetes.io/zone"}]}
+
+    both = [
+        play(plane, admin, pods, pods, lambda gang: gang.condition(), schedulingConstraints=in_a_zone)
+        for pods in (2, 3)
+    ]
+
+    for theirs, ours in both:
+        assert ours["condition"] == theirs["condition"]
+    fits, too_large = (ours["condition"] for _, ours in both)
+    assert fits[:3] == ("True", "Scheduled", "")
+    assert too_large[2].startswith("0/2 placements are available, first placement status: pod group is unschedulable")
+
+
+def test_a_gang_evicts_what_it_needs_and_no_more(plane: ControlPlane, admin: Client) -> None:
+    left = {}
+    for scheduler in SCHEDULERS:
+        lower = Gang(plane, admin, scheduler, 4, 1)
+        wait_until(lambda lower=lower: lower.bound() == 4, 30, "the cluster is full")  # type: ignore[misc]
+        gang = Gang(plane, admin, scheduler, 3, 3, priorityClassName="important")
+        try:
+            wait_until(lambda gang=gang: gang.bound() == 3, 60, f"{scheduler} has made space")  # type: ignore[misc]
+            left[scheduler] = len(admin.list("Pod", lower.namespace)), gang.condition()
+        finally:
+            gang.delete()
+            lower.delete()
+
+    assert left["loadmaster"] == left["default-scheduler"]
+    assert left["loadmaster"][0] == 1
 
 
 def test_two_gangs_that_want_the_same_room_do_not_share_it(plane: ControlPlane, admin: Client) -> None:

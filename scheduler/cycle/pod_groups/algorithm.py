@@ -25,6 +25,7 @@ from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced, refused_by
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.pod_groups.decision import WAITING_FOR_PREEMPTION, GroupDecision, MemberOutcome
 from scheduler.cycle.pod_groups.placements import decide_among_placements
+from scheduler.cycle.pod_groups.preemption import preempt
 from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
@@ -48,9 +49,20 @@ class PodGroupAlgorithm:
     """Decides about groups. Has no state of its own but the choice of the cycles that time their plugins."""
 
     def __init__(
-        self, algorithm: Algorithm, cache: Cache, nominator: Nominator, metrics: Metrics, *, uses_placements: bool
+        self,
+        algorithm: Algorithm,
+        cache: Cache,
+        nominator: Nominator,
+        metrics: Metrics,
+        *,
+        uses_placements: bool,
+        preempts: bool,
     ) -> None:
-        """`uses_placements`: whether plugins are asked in which placements to try a group."""
+        """`uses_placements`: whether plugins are asked in which placements to try a group.
+
+        `preempts`: whether pods are evicted for a group as a whole.
+        """
+        self._preempts = preempts
         self._algorithm = algorithm
         self._uses_placements = uses_placements
         self._cache = cache
@@ -60,7 +72,13 @@ class PodGroupAlgorithm:
 
     def decide(self, framework: Framework, members: Sequence[QueuedPod]) -> GroupDecision:
         """Decide about the members of one group, in this order. Tables are as before afterwards. Raises nothing."""
-        return self.simulate(framework, members, runs_post_filter=True)
+        began = time.perf_counter()
+        decision = self.simulate(framework, members, runs_post_filter=True)
+        decision.seconds = time.perf_counter() - began
+        if self._preempts and decision.code is Code.UNSCHEDULABLE:
+            again = partial(self.simulate, framework, members, runs_post_filter=False)
+            preempt(framework, decision, [queued.pod for queued in members], self._algorithm.table, again)
+        return decision
 
     def simulate(self, framework: Framework, members: Sequence[QueuedPod], *, runs_post_filter: bool) -> GroupDecision:
         """The same; `runs_post_filter`: whether PostFilter runs for members that fit nowhere."""

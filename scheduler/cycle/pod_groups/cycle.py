@@ -116,7 +116,7 @@ class PodGroupCycle:
         if framework is None or not tried:
             return
         decision = self._algorithm.decide(framework, tried)
-        self._metrics.scheduling_algorithm_duration.observe(time.perf_counter() - began)
+        self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
         self._submit(framework, tried, decision, open_attempts)
         self._report(framework, tried[0].pod, decision, began)
 

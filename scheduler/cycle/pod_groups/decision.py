@@ -64,6 +64,9 @@ class GroupDecision:
     placement: str = ""
     """The name of the placement that was chosen, where there are several."""
 
+    seconds: float = 0.0
+    """How long the search for nodes took, without that for victims."""
+
     victims: Sequence[Pod] = ()
     """The pods that are evicted for the group as a whole, in the order in which they were chosen."""
 

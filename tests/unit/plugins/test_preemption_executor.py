@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 import pytest
 
-from plugins.default_preemption.executor import Executor
+from plugins.default_preemption.executor import Executor, Preemptor
 from scheduler import framework as fw
 from scheduler.framework.errors import ClusterError
 from scheduler.process.metrics import Metrics
@@ -63,7 +63,7 @@ class Scene:
 
     async def start(self, *victims: fw.Pod) -> None:
         self.pods.update({each.uid: each for each in victims})
-        self.executor.start(HIGH, "n", victims)
+        self.executor.start(Preemptor.of_pod(HIGH), "n", victims)
         await settle()
 
     async def answer(self) -> None:
@@ -201,7 +201,9 @@ async def test_while_others_are_left_the_last_victim_does_not_count() -> None:
 
 async def test_a_deletion_that_came_before_the_last_victims_turn_brings_nobody_back_so_the_end_does() -> None:
     scene, low = a_scene(gone=["low"]), pod("low", 0)
-    scene.executor.start(HIGH, "n", [low])  # and before its job begins, the watch tells that the victim is gone
+    scene.executor.start(
+        Preemptor.of_pod(HIGH), "n", [low]
+    )  # and before its job begins, the watch tells that the victim is gone
     await settle()
     await scene.answer()
 

@@ -1,0 +1,110 @@
+"""Makes space for a group of pods that does not fit: one choice of victims for all of them.
+
+Rule: runWorkloadAwarePreemption in pkg/scheduler/schedule_one_podgroup.go at v1.36.3.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.failure import as_scheduler_error
+from scheduler.cycle.pod_groups.decision import GroupDecision
+from scheduler.framework.group_preemption import PodGroupPostFilterPlugin
+from scheduler.framework.status import Code, Status, unschedulable
+from scheduler.runtime.framework import Framework
+from scheduler.state.node_table import NodeTable
+
+PLUGIN: Final = "DefaultPreemption"
+"""The only plugin that is asked."""
+
+NO_PLUGIN: Final = unschedulable("default preemption plugin is not registered, workload aware preemption is disabled")
+CONSTRAINED: Final = unschedulable(
+    "workload aware preemption is not supported for pod groups with scheduling constraints"
+)
+
+
+def preempt(
+    framework: Framework,
+    decision: GroupDecision,
+    pods: Sequence[Pod],
+    table: NodeTable,
+    again: Callable[[], GroupDecision],
+) -> None:
+    """Add to the decision about a group that does not fit whether it will once its victims are gone.
+
+    `again` decides about it once more, without PostFilter.
+    """
+    victims, status = _ask(framework, pods, table, again)
+    if status is None:
+        decision.is_waiting_for_preemption, decision.victims = True, victims
+    elif status.code is Code.ERROR:
+        decision.status = status
+    else:
+        assert decision.status is not None, "the group does not fit"
+        decision.status = Status(decision.status.code, (*decision.status.reasons, status.message))
+
+
+def _ask(
+    framework: Framework, pods: Sequence[Pod], table: NodeTable, again: Callable[[], GroupDecision]
+) -> tuple[Sequence[Pod], Status | None]:
+    plugin = framework.plugins.by_name.get(PLUGIN)
+    if not isinstance(plugin, PodGroupPostFilterPlugin):
+        return (), NO_PLUGIN
+    groups = framework.handle.pod_groups
+    group = groups.of(pods[0])
+    if group is None:
+        missing = f'podgroup.scheduling.k8s.io "{groups.name_of(pods[0])}" not found'
+        return (), Status(Code.ERROR, (f"failed to get pod group object: {missing}",))
+    if group.topology_keys:
+        return (), CONSTRAINED
+    try:
+        with _what_if(table, again) as what_if:
+            return plugin.pod_group_post_filter(group, pods, what_if)
+    except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
+        framework.faults.report(error, pods[0])
+        return (), Status(Code.ERROR, (str(as_scheduler_error(error)),))
+
+
+class _WhatIf:
+    """Implements framework.group_preemption.GroupWhatIf on the live table."""
+
+    def __init__(self, table: NodeTable, again: Callable[[], GroupDecision]) -> None:
+        self._table = table
+        self._again = again
+        self.removed: dict[str, Pod] = {}
+        self.orders: dict[str, tuple[str, ...]] = {}
+        """Node → the UIDs of its pods, in their order."""
+
+    def remove(self, pods: Sequence[Pod]) -> None:
+        for pod in pods:
+            name = pod.node_name
+            if name not in self.orders:
+                self.orders[name] = self._table.order_on(self._table.row_of(name) or 0)
+            self._table.remove_pod(name, pod)
+            self.removed[pod.uid] = pod
+
+    def put_back(self, pods: Sequence[Pod]) -> None:
+        for pod in pods:
+            self._table.add_pod(pod.node_name, pod)
+            del self.removed[pod.uid]
+
+    def refusal(self) -> Status | None:
+        return self._again().status
+
+
+@contextmanager
+def _what_if(table: NodeTable, again: Callable[[], GroupDecision]) -> Iterator[_WhatIf]:
+    """Let pods leave and come back; all are there again at the end, in their order."""
+    what_if = _WhatIf(table, again)
+    try:
+        yield what_if
+    finally:
+        for pod in tuple(what_if.removed.values()):
+            row = table.row_of(pod.node_name)
+            if row is None or not table.has_pod(row, pod.uid):  # it is there if the table was rebuilt meanwhile
+                table.add_pod(pod.node_name, pod)
+        for name, order in what_if.orders.items():
+            row = table.row_of(name)
+            if row is not None:
+                table.restore_order(row, order)
