@@ -40,9 +40,10 @@ class Backoff:
 
 
 class BackoffQueue:
-    """backoffQ: refused pods in one heap, pods whose attempt ended in an error in another.
+    """backoffQ: refused pods in one heap, those that have to wait to the end in another, as after an error.
 
-    Only refused pods may leave early. An error's backoff protects the API server, a refusal's only saves attempts.
+    Only refused pods may leave early. An error's backoff protects the API server, a refusal's only saves attempts. But
+    pods of groups, which are tried again whatever happens, would be tried without end.
     """
 
     __slots__ = ("_after_error", "_backoff", "_now", "_refused", "_sort_key")
@@ -76,10 +77,10 @@ class BackoffQueue:
     def get(self, uid: str) -> QueuedPod | None:
         return self._refused.get(uid) or self._after_error.get(uid)
 
-    def add(self, queued: QueuedPod) -> None:
-        """Add a pod that is not in the queue yet: it waits until its backoff is over."""
+    def add(self, queued: QueuedPod, *, may_leave_early: bool = True) -> None:
+        """Add a pod that is not in the queue yet: it waits until its backoff is over, or, refused, may leave early."""
         is_refused = queued.unschedulable_plugins or queued.pending_plugins
-        (self._refused if is_refused else self._after_error).add(queued)
+        (self._refused if is_refused and may_leave_early else self._after_error).add(queued)
 
     def rekey(self, uid: str) -> None:
         """Move a changed pod to its new place."""
@@ -118,11 +119,10 @@ class BackoffQueue:
         return queued.backoff_expiration
 
     def check_invariants(self) -> None:
-        """Errors and refusals are apart, and each heap is in order."""
+        """No error may leave early, and each heap is in order."""
         self._refused.check_invariants()
         self._after_error.check_invariants()
         assert all(queued.unschedulable_plugins or queued.pending_plugins for queued in self._refused)
-        assert not any(queued.unschedulable_plugins or queued.pending_plugins for queued in self._after_error)
 
 
 def seconds_to_next_window(now: float) -> float:

@@ -103,8 +103,8 @@ class SchedulingQueue:
         self._arrived = asyncio.Event()
         self._closed = False
         self.is_grouped: Callable[[Pod], object] | None = None
-        """Whether a pod is scheduled with others: then it is tried again after its backoff, whatever happens. None if
-        groups are off."""
+        """Whether a pod is scheduled with others: then it is tried again after its backoff, whatever happens, and not
+        before. None if groups are off."""
 
     def __contains__(self, uid: str) -> bool:
         """Return whether a pod waits or is in flight, and was not deleted."""
@@ -501,7 +501,7 @@ class SchedulingQueue:
             return
         self._unschedulable.remove(queued.pod.uid)
         if decision is Requeue.AFTER_BACKOFF and self._backoff.is_backing_off(queued):
-            self._backoff.add(queued)
+            self._backoff.add(queued, may_leave_early=self.is_grouped is None or not self.is_grouped(queued.pod))
             self._count_incoming("backoff", label)
             self._arrived.set()
         else:

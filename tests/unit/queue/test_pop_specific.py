@@ -45,6 +45,24 @@ def test_a_pod_of_a_group_waits_for_its_backoff_and_for_no_event(is_grouped: boo
     assert queue.where("a") == place
 
 
+def test_a_pod_of_a_group_does_not_leave_its_backoff_early() -> None:
+    queue = QueueUnderTest()
+    queue.is_grouped = lambda pod: pod.uid == "grouped"
+    queue.refused(a_waiting_pod("grouped"), FIT)
+    queue.add(a_waiting_pod("alone"))
+    alone = queue.pop_one()
+    queue.move_all(NODE_ADD, None, None)
+    queue.fail(alone, FIT)
+
+    assert queue.where("alone") == queue.where("grouped") == "backoff"
+    assert queue.pop_one().pod.uid == "alone"
+    assert queue.pop_nowait() is None
+    queue.clock.advance(3)
+    queue.flush_backoff_completed()
+    assert queue.pop_one().pod.uid == "grouped"
+    queue.check_invariants()
+
+
 def test_an_event_meanwhile_does_not_spare_a_pod_of_a_group_its_backoff() -> None:
     queue = QueueUnderTest()
     queue.is_grouped = lambda pod: True
