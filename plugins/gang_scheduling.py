@@ -63,7 +63,7 @@ class GangScheduling(fw.PreEnqueuePlugin, fw.PermitPlugin):
 
     def hint_after_pod_add(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod) -> fw.QueueingHint:
         """Another pod of the group may be the one that is missing."""
-        return _queue_if(self._key(pod) == self._key(new))
+        return _queue_if(bool(self._groups.name_of(pod)) and self._key(pod) == self._key(new))
 
     def hint_after_group_add(self, pod: fw.Pod, old: object, new: fw.Unstructured) -> fw.QueueingHint:
         """The group may be the pod's."""

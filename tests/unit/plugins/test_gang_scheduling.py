@@ -17,6 +17,7 @@ from scheduler.framework.events import POD_GROUP
 from scheduler.groups.kubernetes import KubernetesGroups
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
+from tests.conformance.transcribed import Case, cases
 from tests.fakes import a_handle, run
 
 QUEUE, SKIP = fw.QueueingHint.QUEUE, fw.QueueingHint.SKIP
@@ -79,6 +80,17 @@ class Gangs:
 )
 def test_a_pod_that_comes_wakes_those_of_its_group(new: fw.Pod, hint: fw.QueueingHint) -> None:
     assert Gangs((), ()).plugin.hint_after_pod_add(a_pod("p", group="pg"), None, new) is hint
+
+
+@pytest.mark.parametrize("case", cases("matching_scheduling_group"))
+def test_pods_of_one_group_are_those_of_kube_scheduler(case: Case) -> None:
+    first, second = (
+        a_pod(name, namespace=namespace, group=group) for name, namespace, group in (case["first"], case["second"])
+    )
+
+    hint = Gangs((), ()).plugin.hint_after_pod_add(first, None, second)
+
+    assert hint is (QUEUE if case["match"] else SKIP)
 
 
 @pytest.mark.parametrize(
