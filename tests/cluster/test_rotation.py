@@ -149,7 +149,7 @@ class Feed:
 
     def _run(self) -> None:
         with self._cluster.client() as api:
-            while not self._stop.wait(0.1):
+            while not self._stop.wait(0.2):
                 names = range(self.created, self.created + BATCH)
                 api.create_many([a_pod(f"pod-{number:05}", cpu="1m", memory="1Mi") for number in names], "default")
                 self.created += BATCH
