@@ -59,9 +59,8 @@ check: install ## Lint, format, layers, types, unit tests: two and a half minute
 test: check controlplane ## Everything: check, then tests of whole programs, then those on a real API server
 	$(BIN)/pytest tests/unit -m programs --numprocesses=$(WORKERS) --dist=worksteal
 	$(BIN)/pytest tests/cluster -m "not alone" --numprocesses=3 $(IN_ORDER)
-	$(BIN)/pytest tests/cluster -m alone
-	$(BIN)/pytest tests/browser
-	$(BIN)/pytest tests/chaos
+	$(BIN)/pytest tests/cluster tests/browser -m alone
+	$(BIN)/pytest tests/chaos tests/browser -m "not alone" --numprocesses=2 $(IN_ORDER)
 
 .PHONY: chaos
 chaos: install ## Faults of all kinds at once on a real API server, ROUNDS=n SEED=s: 10 s a round (ROUND=k: that one only, FAULT=kind: those with it)
