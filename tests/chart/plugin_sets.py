@@ -21,6 +21,8 @@ SETS: Final[dict[str, dict[str, Any]]] = {
 }
 """All plugins of kube-scheduler; none for volumes and devices; and those that kube-scheduler does not have."""
 
+GATES_OF_GROUPS: Final = "GangScheduling=true,GenericWorkload=true"
+
 BARE: Final = ("PrioritySort", "NodeResourcesFit", "DefaultBinder")
 
 OTHER_SETS: Final[dict[str, dict[str, Any]]] = {
@@ -48,6 +50,7 @@ OTHER_SETS: Final[dict[str, dict[str, Any]]] = {
             ]
         }
     },
+    "groups of pods": {"extraArgs": ["-v=2", f"--feature-gates={GATES_OF_GROUPS}"]},
     "a plugin of one's own": with_plugins(multiPoint={"enabled": names("GpuGuard")}),
 }
 """What decides which rules there are, case by case."""

@@ -9,7 +9,9 @@ import pytest
 
 from plugins import IN_TREE
 from plugins.contrib import CONTRIB
+from scheduler.config.feature_gates import FeatureGates, read_gates
 from scheduler.config.load import config_from_dict
+from scheduler.config.types import DEFAULT_GATES
 from scheduler.framework import FilterPlugin
 from scheduler.kube.permissions import Permission, permissions_for
 from tests.chart import Helm, load_documents, schedulers_own
@@ -29,13 +31,13 @@ OUT = Path(__file__).parents[2] / "build" / "can-i"
 """Where what `kubectl auth can-i --list` says is kept, for readers."""
 
 
-def needed_by(config: Any) -> set[Permission]:
+def needed_by(config: Any, gates: FeatureGates = DEFAULT_GATES) -> set[Permission]:
     """What the scheduler asks for at its start with this configuration, and what plugins ask for later."""
     own = a_plugin("GpuGuard", FilterPlugin)
     further = {**CONTRIB, own.name: own}
     verbs: dict[tuple[str, str], set[str]] = {}
-    for spec in config_from_dict(config, {**IN_TREE, **further}).profiles:
-        resources = an_engine(*further.values(), only=spec.plugins).engine.profiles.resources
+    for spec in config_from_dict(config, {**IN_TREE, **further}, gates=gates).profiles:
+        resources = an_engine(*further.values(), only=spec.plugins, gates=gates).engine.profiles.resources
         for each in permissions_for(resources.watched.values(), resources.written):
             verbs.setdefault((each.group, each.resource), set()).update(each.verbs)
         for plugin in ASKED.keys() & spec.enabled:
@@ -57,7 +59,9 @@ def test_the_cluster_role_has_what_the_enabled_plugins_need_and_nothing_else(hel
     ]
 
     assert len(granted) == len(set(granted))
-    assert set(granted) == needed_by(configuration(documents))
+    flags = [each for each in values.get("extraArgs", ()) if each.startswith("--feature-gates=")]
+    gates, _ = read_gates([each.partition("=")[2] for each in flags])
+    assert set(granted) == needed_by(configuration(documents), gates)
 
 
 def test_each_rule_has_its_reasons_above_it(helm: Helm) -> None:
