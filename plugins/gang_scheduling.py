@@ -53,7 +53,8 @@ class GangScheduling(fw.PreEnqueuePlugin, fw.PermitPlugin):
             return None
         members = self._groups.members(pod)
         if members.scheduled_count < group.minimum:
-            self._handle.activator.activate([other.uid for other in members.unscheduled])
+            if not state.is_of_group_cycle:
+                self._handle.activator.activate([other.uid for other in members.unscheduled])
             return TOO_FEW_PLACED
         for uid in members.assumed:
             waiting = self._handle.waiting_pods.get(uid)
@@ -62,8 +63,12 @@ class GangScheduling(fw.PreEnqueuePlugin, fw.PermitPlugin):
         return None
 
     def hint_after_pod_add(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod) -> fw.QueueingHint:
-        """Another pod of the group may be the one that is missing."""
-        return _queue_if(bool(self._groups.name_of(pod)) and self._key(pod) == self._key(new))
+        """Another pod of the group may be the one that is missing.
+
+        As long as more are missing, PreEnqueue would refuse each of the pods again: it is not asked about all of them.
+        """
+        is_fellow = bool(self._groups.name_of(pod)) and self._key(pod) == self._key(new)
+        return _queue_if(is_fellow and self.pre_enqueue(pod) is None)
 
     def hint_after_group_add(self, pod: fw.Pod, old: object, new: fw.Unstructured) -> fw.QueueingHint:
         """The group may be the pod's."""

@@ -1,6 +1,6 @@
 """The plugins' notes about one pod in one scheduling cycle."""
 
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 T = TypeVar("T")
 
@@ -14,6 +14,9 @@ class Cloneable(Protocol):
 
 class CycleState:
     """Values by key, usually a plugin's name; lives from PreFilter to PostBind of one attempt."""
+
+    is_of_group_cycle: ClassVar[bool] = False
+    """Whether the pod is tried together with all others of its group that may be tried now."""
 
     __slots__ = (
         "_values",
@@ -82,3 +85,11 @@ class CycleState:
         copy.record_plugin_metrics = self.record_plugin_metrics
         copy.pods_to_activate = self.pods_to_activate
         return copy
+
+
+class GroupCycleState(CycleState):
+    """The notes about a pod that is tried together with its group."""
+
+    __slots__ = ()
+
+    is_of_group_cycle: ClassVar[bool] = True

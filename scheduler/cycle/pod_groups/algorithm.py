@@ -27,7 +27,7 @@ from scheduler.cycle.pod_groups.decision import WAITING_FOR_PREEMPTION, GroupDec
 from scheduler.cycle.pod_groups.placements import decide_among_placements
 from scheduler.cycle.pod_groups.preemption import preempt
 from scheduler.framework.columns import BoolColumn
-from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.cycle_state import CycleState, GroupCycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.plugin import PermitWait
 from scheduler.framework.queued import QueuedPod
@@ -122,7 +122,7 @@ class PodGroupAlgorithm:
     ) -> MemberOutcome:
         """Decide about a member, and assume it on its node until `undo`."""
         started = time.perf_counter()
-        state = CycleState()
+        state = GroupCycleState()
         state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
         outcome = MemberOutcome(queued, state, SchedulerError("not decided"), started)
         try:

@@ -13,6 +13,7 @@ from plugins.gang_scheduling import GangScheduling
 from scheduler import framework as fw
 from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta
+from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.events import POD_GROUP
 from scheduler.groups.kubernetes import KubernetesGroups
 from scheduler.state.objects import ObjectStore
@@ -44,7 +45,7 @@ class Gangs:
     """The plugin, over groups and pods of a test."""
 
     def __init__(self, groups: Collection[str], pods: Collection[str]) -> None:
-        objects = ObjectStore()
+        self.objects = objects = ObjectStore()
         objects.watch([POD_GROUP])
         for name in groups:
             objects.set(POD_GROUP, GROUPS[name])
@@ -70,6 +71,15 @@ class Gangs:
         return answer
 
 
+def hint_between(pod: fw.Pod, new: fw.Pod) -> fw.QueueingHint:
+    """The hint for a pod when another one has come, where their groups exist."""
+    gangs = Gangs((), ())
+    for each in (pod, new):
+        if each.spec.scheduling_group is not None:
+            gangs.objects.set(POD_GROUP, a_group(each.spec.scheduling_group.pod_group_name, None, each.namespace))
+    return gangs.plugin.hint_after_pod_add(pod, None, new)
+
+
 @pytest.mark.parametrize(
     ("new", "hint"),
     [
@@ -79,7 +89,7 @@ class Gangs:
     ],
 )
 def test_a_pod_that_comes_wakes_those_of_its_group(new: fw.Pod, hint: fw.QueueingHint) -> None:
-    assert Gangs((), ()).plugin.hint_after_pod_add(a_pod("p", group="pg"), None, new) is hint
+    assert hint_between(a_pod("p", group="pg"), new) is hint
 
 
 @pytest.mark.parametrize("case", cases("matching_scheduling_group"))
@@ -88,9 +98,7 @@ def test_pods_of_one_group_are_those_of_kube_scheduler(case: Case) -> None:
         a_pod(name, namespace=namespace, group=group) for name, namespace, group in (case["first"], case["second"])
     )
 
-    hint = Gangs((), ()).plugin.hint_after_pod_add(first, None, second)
-
-    assert hint is (QUEUE if case["match"] else SKIP)
+    assert hint_between(first, second) is (QUEUE if case["match"] else SKIP)
 
 
 @pytest.mark.parametrize(
@@ -166,3 +174,23 @@ def test_the_pod_that_completes_the_gang_lets_all_go() -> None:
 def test_a_group_that_is_gone_at_permit_fails_the_attempt() -> None:
     with pytest.raises(fw.AttemptFailed, match=r'failed to get podGroup ns1/pg1: .* "pg1" not found'):
         Gangs((), ("p1",)).permit("p1")
+
+
+def test_pods_are_not_woken_as_long_as_more_are_missing() -> None:
+    gangs = Gangs(("pg1",), ("p1", "p2"))
+    assert gangs.plugin.hint_after_pod_add(PODS["p1"], None, PODS["p2"]) is SKIP
+
+    gangs.members.see(PODS["p3"])
+
+    assert gangs.plugin.hint_after_pod_add(PODS["p1"], None, PODS["p3"]) is QUEUE
+
+
+def test_in_a_group_cycle_nobody_is_woken_as_all_are_tried_already() -> None:
+    gangs = Gangs(("pg1",), ("p1", "p2", "p3"))
+    pod = PODS["p1"].bound_to("some-node")
+    gangs.members.assume(pod)
+
+    answer = gangs.plugin.permit(GroupCycleState(), pod, "some-node")
+
+    assert isinstance(answer, fw.PermitWait)
+    assert gangs.activated == []
