@@ -80,7 +80,7 @@ class PodGroupCycle:
         try:
             self._schedule(list(open_attempts.values()), open_attempts)
         except BaseException:
-            del open_attempts[queued.pod.uid]  # the loop settles this one
+            open_attempts.pop(queued.pod.uid, None)  # the loop settles this one
             for each in open_attempts.values():
                 self._loop.settle(each)
             raise

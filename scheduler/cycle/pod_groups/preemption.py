@@ -99,6 +99,9 @@ def _what_if(table: NodeTable, again: Callable[[], GroupDecision]) -> Iterator[_
     what_if = _WhatIf(table, again)
     try:
         yield what_if
+    except BaseException:
+        table.is_broken = True  # a pod may be half gone: the table is made again before the next decision
+        raise
     finally:
         for pod in tuple(what_if.removed.values()):
             row = table.row_of(pod.node_name)

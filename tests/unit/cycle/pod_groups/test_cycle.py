@@ -282,6 +282,27 @@ def test_a_fault_amid_a_cycle_loses_no_member(monkeypatch: pytest.MonkeyPatch) -
     run(play())
 
 
+def test_a_fault_after_the_members_were_placed_takes_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        groups = Groups()
+        groups.create()
+        groups.pods(3)
+        loop = groups.engine.loop
+        assert loop.groups is not None
+        monkeypatch.setattr(loop.groups, "_report", raising(RuntimeError("a fault of ours")))
+        queued = groups.under_test.pop()
+
+        with pytest.raises(RuntimeError, match="a fault of ours"):
+            loop.schedule_one(queued)
+        loop.settle(queued)  # as the loop does with what is raised
+        await settle()
+
+        assert sorted(groups.bound) == ["g-0", "g-1", "g-2"]
+        groups.check()
+
+    run(play())
+
+
 def test_a_member_that_needs_a_preemption_sends_the_whole_group_to_wait_for_it() -> None:
     async def play() -> None:
         groups = Groups(nodes=1)

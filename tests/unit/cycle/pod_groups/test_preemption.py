@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from plugins.default_preemption.budgets import Budgets
 from plugins.default_preemption.pod_groups import Unit
 from scheduler import framework as fw
 from scheduler.api import pod_groups as api
@@ -16,7 +17,7 @@ from scheduler.framework.resources import POD_DISRUPTION_BUDGET
 from scheduler.runtime.profile_spec import Plugins, PluginSet
 from scheduler.testing import a_pod, an_object
 from tests.fakes import Eviction, run
-from tests.unit.cycle.fakes import PROFILE
+from tests.unit.cycle.fakes import PROFILE, raising
 from tests.unit.cycle.pod_groups.groups import Groups
 from tests.unit.cycle.pod_groups.test_placements import Racks
 
@@ -234,6 +235,26 @@ def test_what_is_tried_leaves_no_trace() -> None:
         await groups.schedule()
 
         assert {name: [pod.name for pod in table.pods_on(name)] for name in before} == before
+        groups.check()
+
+    run(play())
+
+
+def test_a_fault_amid_the_choice_of_victims_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        groups = Preempting()
+        groups.create(minimum=2, priority=10)
+        groups.run_pod("low", "n0")
+        groups.pods(2)
+        monkeypatch.setattr(Budgets, "violating", raising(RuntimeError("a fault")))
+
+        await groups.schedule()
+
+        status, reason, message = groups.condition() or ("", "", "")
+        assert (status, reason) == ("False", "SchedulerError")
+        assert "a fault" in message
+        groups.engine.cache.mend()
+        assert [pod.name for pod in groups.engine.cache.table.pods_on("n0")] == ["low"]
         groups.check()
 
     run(play())
