@@ -99,8 +99,8 @@ fuzz: install ## Feed hostile input to every decoder: RUNS=inputs or SECONDS=10 
 	$(BIN)/python -m tests.fuzz $(if $(TARGET),--target $(TARGET)) $(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS))
 
 .PHONY: skew-test
-skew-test: install ## The cluster tests on API servers of 1.34 to 1.37, each built first (KUBERNETES="1.34 1.37", ALL=1: every test, WRITE=1: docs/versions.md)
-	@$(BIN)/python -m tests.skew $(KUBERNETES) $(if $(ALL),--all) $(if $(WRITE),--write) --workers $(WORKERS)
+skew-test: install ## The cluster tests on API servers of 1.34 to 1.37, each built first (KUBERNETES="1.34 1.37", FILES="dra volumes", ALL=1: every test, WRITE=1: docs/versions.md)
+	@$(BIN)/python -m tests.skew $(KUBERNETES) $(if $(ALL),--all) $(if $(FILES),--files $(FILES)) $(if $(WRITE),--write) --workers $(WORKERS)
 
 .PHONY: controlplane
 controlplane: install ## Build the test control plane into the user's cache (once, about 7 minutes)

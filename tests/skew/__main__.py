@@ -1,11 +1,12 @@
-"""The developer's command: `python -m tests.skew [VERSION …] [--all] [--write]`.
+"""The developer's command: `python -m tests.skew [VERSION …] [--all] [--files NAME …] [--write]`.
 
 Each version has its own control plane. What a run came to stays in build/skew until the next run on that version, so
-the table can be written after several runs.
+the table can be written after several runs; a run of some files replaces what these came to.
 """
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.controlplane.versions import VERSIONS
-from tests.skew.capabilities import CLUSTER, files
+from tests.skew.capabilities import CLUSTER, files, named
 from tests.skew.page import PAGE, table, with_table
 from tests.skew.results import Result, read
 from tests.skew.targets import TARGETS, Target
@@ -29,7 +30,6 @@ NO_TESTS: Final = 5
 def main(argv: Sequence[str] | None = None) -> int:
     """Run. Returns 0 if all that applies passes on each version, 1 if not, 2 if a control plane cannot be built."""
     options = parsed(argv)
-    OUT.mkdir(parents=True, exist_ok=True)
     codes = [run(TARGETS[name], options) for name in options.versions]
     results = {target.title: found for target in TARGETS.values() if (found := result_of(target))}
     text = table(results)
@@ -44,32 +44,29 @@ def run(target: Target, options: argparse.Namespace) -> int:
     """Build the control plane if need be, and run the tests on it."""
     environment = target.environment(os.environ)
     started = time.monotonic()
-    for part in PARTS:
-        xml_of(target, part).unlink(missing_ok=True)
+    if not options.files:
+        shutil.rmtree(OUT / target.name, ignore_errors=True)
     built = subprocess.run([sys.executable, "-m", "tests.controlplane", "build"], env=environment, check=False)
     if built.returncode:
         return 2
-    chosen = [CLUSTER] if options.all else files()
+    chosen = named(options.files) if options.files else [CLUSTER] if options.all else files()
     codes = []
     for part in PARTS:
         several = part == "not alone" and options.workers > 1
         spread = [f"--numprocesses={options.workers}", "--dist=loadfile"] if several else []
         print(f"\nKubernetes {target.title}: tests that are {part}", flush=True)
         command = [sys.executable, "-m", "pytest", *map(str, chosen), "-q", "-m", part, *spread]
-        tests = subprocess.run([*command, f"--junit-xml={xml_of(target, part)}"], env=environment, check=False)
+        xml = OUT / target.name / f"{'-'.join([*options.files, *part.split()])}.xml"
+        tests = subprocess.run([*command, f"--junit-xml={xml}"], env=environment, check=False)
         codes.append(0 if tests.returncode == NO_TESTS else min(tests.returncode, 1))
     said = "FAILED" if any(codes) else "passed"
     print(f"Kubernetes {target.title}: {said} after {time.monotonic() - started:.0f} s", flush=True)
     return max(codes)
 
 
-def xml_of(target: Target, part: str) -> Path:
-    return OUT / f"{target.name}-{part.replace(' ', '-')}.xml"
-
-
 def result_of(target: Target) -> dict[str, Result]:
-    """Of the last run on it; empty if there was none."""
-    return read(xml_of(target, part) for part in PARTS)
+    """Of the last runs on it; empty if there was none."""
+    return read(sorted((OUT / target.name).glob("*.xml"), key=lambda xml: xml.stat().st_mtime))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -80,6 +77,8 @@ def parser() -> argparse.ArgumentParser:
     given = f"of {', '.join(TARGETS)} (default: {', '.join(VERSIONS)}; none: the table of the runs before)"
     result.add_argument("versions", nargs="*", metavar="VERSION", help=given)
     result.add_argument("--all", action="store_true", help="all cluster tests: 9 minutes for each version")
+    some = "these only, such as `--files dra preemption`, and the rest of the table from the runs before"
+    result.add_argument("--files", nargs="+", metavar="NAME", default=[], help=some)
     result.add_argument("--workers", type=int, default=3, help="tests at the same time (default: %(default)s)")
     result.add_argument("--write", action="store_true", help=f"write the table into docs/{PAGE.name}")
     return result
@@ -94,6 +93,9 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     unknown = [name for name in options.versions if name not in TARGETS]
     if unknown:
         parser().error(f"{', '.join(unknown)}: the versions are {', '.join(TARGETS)}")
+    missing = [file.name for file in named(options.files) if not file.is_file()]
+    if missing:
+        parser().error(f"there is no {', '.join(missing)} in tests/cluster")
     options.versions = options.versions or list(VERSIONS)
     return options
 

@@ -1,5 +1,6 @@
 """What is tested on each version: files of cluster tests under the names that the table gives them."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -38,4 +39,9 @@ def capability_of(file: str) -> str:
 
 def files() -> list[Path]:
     """The files of a usual run."""
-    return [CLUSTER / f"test_{name}.py" for names in CAPABILITIES.values() for name in names]
+    return named(name for names in CAPABILITIES.values() for name in names)
+
+
+def named(names: Iterable[str]) -> list[Path]:
+    """The files of these names, such as `binding`."""
+    return [CLUSTER / f"test_{name}.py" for name in names]

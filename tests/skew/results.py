@@ -30,13 +30,18 @@ class Result:
         return ", ".join(filter(None, parts))
 
 
-def read(files: Iterable[Path]) -> dict[str, Result]:
-    """By capability. Files that are not there count as empty."""
+def read(runs: Iterable[Path]) -> dict[str, Result]:
+    """By capability. A run, which is a JUnit file, replaces what the runs before it have about the same test files."""
+    cases: dict[str, list[ElementTree.Element]] = {}
+    for run in runs:
+        of_this_run: defaultdict[str, list[ElementTree.Element]] = defaultdict(list)
+        for case in ElementTree.parse(run).iter("testcase"):
+            of_this_run[case.get("classname", "").rpartition(".")[2]].append(case)
+        cases |= of_this_run
     found: defaultdict[str, Result] = defaultdict(Result)
-    for file in files:
-        if file.exists():
-            for case in ElementTree.parse(file).iter("testcase"):
-                _count(case, found[capability_of(case.get("classname", "").rpartition(".")[2])])
+    for file, each in cases.items():
+        for case in each:
+            _count(case, found[capability_of(file)])
     return dict(found)
 
 

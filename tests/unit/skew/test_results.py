@@ -20,13 +20,24 @@ def test_tests_count_for_their_capability(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(ONE_PART)
     (tmp_path / "b.xml").write_text(ANOTHER)
 
-    found = read([tmp_path / "a.xml", tmp_path / "b.xml", tmp_path / "never-run.xml"])
+    found = read([tmp_path / "a.xml", tmp_path / "b.xml"])
 
     assert found == {
         "Binding and status": Result(passed=2),
         "Devices (DRA)": Result(skipped=["the gate is off"], failed=["test_d", "test_e"]),
         OTHERS: Result(passed=1),
     }
+
+
+def test_a_run_of_one_file_replaces_what_that_file_came_to(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(ONE_PART)
+    (tmp_path / "b.xml").write_text(
+        '<testsuites><testsuite><testcase classname="tests.cluster.test_dra" name="test_d"/></testsuite></testsuites>'
+    )
+
+    found = read([tmp_path / "a.xml", tmp_path / "b.xml"])
+
+    assert found == {"Binding and status": Result(passed=2), "Devices (DRA)": Result(passed=1)}
 
 
 def test_a_failure_is_seen_in_the_table_and_each_reason_once() -> None:

@@ -49,3 +49,13 @@ def test_a_version_that_is_not_known_is_refused_with_the_list(capsys: pytest.Cap
 
     assert stopped.value.code == 2
     assert "1.30: the versions are 1.33-emulated, 1.34-emulated" in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parsed(["1.36", "--files", "dra"]).files == ["dra"]
+
+    with pytest.raises(SystemExit) as stopped:
+        parsed(["1.36", "--files", "dra", "banana"])
+
+    assert stopped.value.code == 2
+    assert "there is no test_banana.py in tests/cluster" in capsys.readouterr().err
