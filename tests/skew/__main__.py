@@ -76,7 +76,7 @@ def parser() -> argparse.ArgumentParser:
     )
     given = f"of {', '.join(TARGETS)} (default: {', '.join(VERSIONS)}; none: the table of the runs before)"
     result.add_argument("versions", nargs="*", metavar="VERSION", help=given)
-    result.add_argument("--all", action="store_true", help="all cluster tests: 9 minutes for each version")
+    result.add_argument("--all", action="store_true", help="all cluster tests: about 13 minutes for each version")
     some = "these only, such as `--files dra preemption`, and the rest of the table from the runs before"
     result.add_argument("--files", nargs="+", metavar="NAME", default=[], help=some)
     result.add_argument("--workers", type=int, default=3, help="tests at the same time (default: %(default)s)")
