@@ -17,7 +17,7 @@ CAPABILITIES: Final[dict[str, tuple[str, ...]]] = {
     "Devices for extended resources": ("extended_resources", "older_api_servers"),
     "Extenders": ("extenders",),
     "Custom resources that plugins watch": ("watched_resources",),
-    "Beside other schedulers": ("coexistence", "shadow"),
+    "Next to other schedulers": ("coexistence", "shadow"),
     "In kube-scheduler's place": ("only_scheduler",),
     "Profiles": ("profile",),
     "Explanations": ("explain",),
