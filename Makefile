@@ -83,7 +83,7 @@ kind-down: install ## Delete the cluster that kind made
 	@$(BIN)/python -m tests.kind down
 
 .PHONY: kind-test
-kind-test: install ## What users do, on a kind cluster (KIND="PYTEST ARGUMENTS", KUBERNETES=1.35, KEEP=1: the cluster stays)
+kind-test: install ## What users do, on a kind cluster: 11 minutes (KIND="PYTEST ARGUMENTS", KUBERNETES=1.35, KEEP=1: the cluster stays)
 	@$(BIN)/python -m tests.kind test $(KIND)
 
 .PHONY: kind-deps
