@@ -17,6 +17,10 @@ SECONDS: Final = 60.0
 SETTLED: Final = (404, 409, 410, 422)
 """It is gone, exists already, or has changed: somebody else was faster, or our own call before this one."""
 
+FORBIDDEN: Final = 403
+"""Of these calls, which may do everything: an admission plugin of a restarted API server has not seen its objects yet,
+such as the PriorityClass of a pod."""
+
 
 async def insist(call: Callable[[], Awaitable[T]]) -> T | None:
     """Call until there is an answer; None if it says that there is nothing to do. Raises TimeoutError."""
@@ -31,7 +35,7 @@ async def insist(call: Callable[[], Awaitable[T]]) -> T | None:
             except ApiError as error:
                 if error.status in SETTLED:
                     return None
-                if error.status < 500:
+                if error.status < 500 and error.status != FORBIDDEN:
                     raise
                 await asyncio.sleep(PAUSE_SECONDS)
 
