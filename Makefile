@@ -12,6 +12,8 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 # A file's tests by one worker; those that take longest begin first, else all wait for the last of them.
 IN_ORDER := --dist=loadfile --no-loadscope-reorder
+# Continuous integration tries a test on a real cluster that fails once more, and lists it.
+AGAIN := $(if $(RERUNS),--reruns=$(RERUNS) -rfER)
 CYCLE := build/bench/cycle.jsonl
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
     --no-emit-index-url --no-emit-find-links $(if $(UPGRADE),--upgrade) pyproject.toml
@@ -57,10 +59,10 @@ check: install ## Lint, format, layers, types, unit tests: two and a half minute
 
 .PHONY: test
 test: check controlplane ## Everything: check, then tests of whole programs, then those on a real API server
-	$(BIN)/pytest tests/unit -m programs --numprocesses=$(WORKERS) --dist=worksteal
-	$(BIN)/pytest tests/cluster -m "not alone" --numprocesses=3 $(IN_ORDER)
-	$(BIN)/pytest tests/cluster tests/browser -m alone
-	$(BIN)/pytest tests/chaos tests/browser -m "not alone" --numprocesses=2 $(IN_ORDER)
+	$(BIN)/pytest tests/unit -m programs --numprocesses=$(WORKERS) --dist=worksteal $(AGAIN)
+	$(BIN)/pytest tests/cluster -m "not alone" --numprocesses=3 $(IN_ORDER) $(AGAIN)
+	$(BIN)/pytest tests/cluster tests/browser -m alone $(AGAIN)
+	$(BIN)/pytest tests/chaos tests/browser -m "not alone" --numprocesses=2 $(IN_ORDER) $(AGAIN)
 
 .PHONY: chaos
 chaos: install ## Faults of all kinds at once on a real API server, ROUNDS=n SEED=s: 10 s a round (ROUND=k: that one only, FAULT=kind: those with it)
@@ -68,7 +70,7 @@ chaos: install ## Faults of all kinds at once on a real API server, ROUNDS=n SEE
 
 .PHONY: node-test
 node-test: install ## The image on a real node: a kubelet, containerd and what users do (NODE="PYTEST ARGUMENTS")
-	@$(BIN)/python -m tests.realnode $(NODE)
+	@$(BIN)/python -m tests.realnode $(AGAIN) $(NODE)
 
 .PHONY: node-deps
 node-deps: install ## Install the Debian packages that node-test needs (as root)
@@ -84,7 +86,7 @@ kind-down: install ## Delete the cluster that kind made
 
 .PHONY: kind-test
 kind-test: install ## What users do, on a kind cluster: 11 minutes (KIND="PYTEST ARGUMENTS", KUBERNETES=1.35, KEEP=1: the cluster stays)
-	@$(BIN)/python -m tests.kind test $(KIND)
+	@$(BIN)/python -m tests.kind test $(AGAIN) $(KIND)
 
 .PHONY: kind-deps
 kind-deps: install ## Install the Debian packages that kind-test needs, Docker where there is no engine (as root)
