@@ -11,6 +11,7 @@ LIFTED: Final[tuple[tuple[str, float], ...]] = (
     (r"Scheduling(Required|Preferred)?(Pod)?(Anti)?Affinity\w*/", 4.0),
     (r"Scheduling(InTree|MigratedInTree|CSI)PVs/", 1.5),
     (r"(Preemption(Basic|Async)|Unschedulable|Scheduling(While)?Gated\w*)/", 2.0),
+    (r"Gangs/", 4.0),
     (r"SchedulingWithResourceClaim\w*/|SteadyState\w*/", 1.0),
 )
 """Of workloads by the beginning of their name, with kube-scheduler's client limits lifted."""

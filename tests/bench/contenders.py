@@ -6,6 +6,7 @@ from typing import Any, Final, Protocol
 
 import yaml
 
+from tests.bench.gates import set_by
 from tests.bench.workloads import Workload
 from tests.cluster import loadmaster
 from tests.controlplane import Component, ControlPlane
@@ -39,7 +40,10 @@ class KubeScheduler:
         return configured_name(workload) or "default-scheduler"
 
     def start(self, controlplane: ControlPlane, workload: Workload) -> Component:
-        return controlplane.start_kube_scheduler(workload.scheduler_config, qps=self.qps, burst=self.burst)
+        further = feature_gates(workload)
+        return controlplane.start_kube_scheduler(
+            workload.scheduler_config, qps=self.qps, burst=self.burst, further=further
+        )
 
 
 @dataclass
@@ -55,15 +59,22 @@ class Loadmaster:
         return configured_name(workload) or "loadmaster"
 
     def start(self, controlplane: ControlPlane, workload: Workload) -> Component:
-        loadmaster.install_rbac(controlplane)
+        gates = feature_gates(workload)
+        (loadmaster.allow_groups if gates else loadmaster.install_rbac)(controlplane)
         kubeconfig = controlplane.service_account_kubeconfig(loadmaster.NAMESPACE, loadmaster.ACCOUNT)
         config = [f"--config={workload.scheduler_config}"] if workload.scheduler_config else []
 
         def argv(port: int) -> list[str]:
             common = [f"--kubeconfig={kubeconfig}", *loadmaster.serving(port), "--leader-elect=false"]
-            return [*self.command, "run", *common, *config]
+            return [*self.command, "run", *common, *config, *gates]
 
         return controlplane.spawn(self.name, argv, loadmaster.is_ready)
+
+
+def feature_gates(workload: Workload) -> list[str]:
+    """The flag for the gates that are set for a workload, if any is."""
+    gates = set_by(workload.gates)
+    return [f"--feature-gates={gates}"] if gates else []
 
 
 def configured_name(workload: Workload) -> str:

@@ -20,6 +20,8 @@ from tests.bench.objects import (
     Names,
     bound_volume,
     for_scheduler,
+    gangs_of,
+    group_name,
     make,
     nodes_of,
     resource_slice,
@@ -138,6 +140,8 @@ class Executor:
         match operation:
             case ops.CreateAny() | ops.CreateResourceClaims():
                 self._create_any(operation.template_path, operation.namespace, operation.count)
+            case ops.CreatePodGroups():
+                self._create_pod_groups(operation)
             case ops.UpdateAny():
                 self._update_any(operation)
             case ops.CreateResourceDriver():
@@ -174,6 +178,11 @@ class Executor:
                 raise WorkloadFailed(f"namespace {name}: {answer.status} {answer.body[:300]!r}")
             self._namespaces.add(name)
         return name
+
+    def _create_pod_groups(self, operation: ops.CreatePodGroups) -> None:
+        namespace = self._namespace(operation.namespace)
+        jobs = [[create(self.api, gang, namespace, strict=True)] for gang in gangs_of(operation)]
+        self._bulk("createPodGroups", jobs)
 
     def _create_any(self, path: Path, namespace: str, count: int) -> None:
         objects = [for_scheduler(make(path, {}, index, count), self.scheduler_name) for index in range(count)]
@@ -239,6 +248,8 @@ class Executor:
             template = operation.pod_template_path or self.workload.pod_template
             pod = for_scheduler(make(template, BASE_POD, index, operation.count), self.scheduler_name)
             name = self._names.give(pod)
+            if operation.group_size:
+                pod["spec"]["schedulingGroup"] = {"podGroupName": group_name(index, operation.group_size)}
             gated = bool(pod["spec"].get("schedulingGates"))
             self.board.expect(PodRecord(namespace, name, pod["metadata"].get("labels", {}), gated), group)
             before = self._volume(operation, pod, namespace, index)

@@ -11,6 +11,8 @@ from tests.bench.background import Threads
 from tests.bench.board import Board
 from tests.bench.contenders import Contender
 from tests.bench.executor import Executor, Listener, WorkloadFailed, measured
+from tests.bench.gates import set_by
+from tests.bench.objects import POD_GROUPS
 from tests.bench.rates import percentile, throughput, timeline
 from tests.bench.results import Measurement
 from tests.bench.verify import problems
@@ -54,6 +56,8 @@ def measure(
     Raises WorkloadFailed, or what the control plane and the API raise.
     """
     settings = WITH_CLAIMS if workload.directory.split("/")[0] == "dra" else PLAIN
+    if gates := set_by(workload.gates):
+        settings = settings.with_feature_gates(gates, POD_GROUPS)
     with ControlPlane(settings) as controlplane:
         scheduler = contender.start(controlplane, workload)
         run = Run(controlplane, scheduler, start_observer(controlplane), patience, listener)

@@ -15,10 +15,11 @@ import yaml
 
 from tests.bench.api import Object
 from tests.bench.gotemplate import Template
-from tests.bench.operations import CreateNodes
+from tests.bench.operations import CreateNodes, CreatePodGroups
 from tests.bench.workloads import Loader
 
 HOSTNAME: Final = "kubernetes.io/hostname"
+POD_GROUPS: Final = "scheduling.k8s.io/v1alpha2"
 AMOUNTS: Final = {"cpu": "4", "memory": "32Gi", "pods": "110"}
 
 BASE_NODE: Final[Object] = {
@@ -122,6 +123,22 @@ def nodes_of(operation: CreateNodes, names: Names) -> Iterator[list[Object]]:
             yield [node, csi_node(name, volumes)]
         else:
             yield [node]
+
+
+def gangs_of(operation: CreatePodGroups) -> Iterator[Object]:
+    """Gangs for the pods of an operation: none is placed without all others of its gang."""
+    for first in range(0, operation.pods, operation.size) if operation.size else ():
+        yield {
+            "apiVersion": POD_GROUPS,
+            "kind": "PodGroup",
+            "metadata": {"name": group_name(first, operation.size)},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": min(operation.size, operation.pods - first)}}},
+        }
+
+
+def group_name(pod: int, size: int) -> str:
+    """The group of a pod, by its number."""
+    return f"gang-{pod // size}"
 
 
 def csi_node(name: str, strategy: Mapping[str, Any]) -> Object:

@@ -44,12 +44,23 @@ class CreatePods:
     skip_wait_to_completion: bool = False
     steady_state: bool = False
     duration: float = 0.0
+    group_size: int = 0
+    """Of the groups of pods that createPodGroups has made, one after the other; 0: the pods have no group."""
 
     def __post_init__(self) -> None:
         if self.skip_wait_to_completion and (self.collect_metrics or self.steady_state):
             raise UnsupportedError("createPods: skipWaitToCompletion excludes collectMetrics and steadyState")
         if self.steady_state and self.duration <= 0:
             raise UnsupportedError("createPods: a steady state needs a duration")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatePodGroups:
+    """A gang for each `size` pods of so many; the last one may be smaller."""
+
+    namespace: str
+    pods: int = 0
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +154,7 @@ class StopCollecting:
 Operation = (
     CreateNodes
     | CreateNamespaces
+    | CreatePodGroups
     | CreatePods
     | CreateAny
     | UpdateAny
@@ -160,6 +172,7 @@ Operation = (
 OPCODES: Final[Mapping[str, type[Any]]] = {
     "createNodes": CreateNodes,
     "createNamespaces": CreateNamespaces,
+    "createPodGroups": CreatePodGroups,
     "createPods": CreatePods,
     "createPodSets": CreatePodSets,
     "allocResourceClaims": AllocateClaims,

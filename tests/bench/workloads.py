@@ -1,7 +1,8 @@
 """kube-scheduler's own benchmark workloads, read as they are from the source of Kubernetes.
 
 They are in test/integration/scheduler_perf/*/performance-config.yaml of the module k8s.io/kubernetes, at the version of
-which the control plane is built. Go's module cache has them: nothing of them is copied.
+which the control plane is built. Go's module cache has them: nothing of them is copied. Groups of pods have none there
+yet: see pod_groups/performance-config.yaml.
 """
 
 import json
@@ -29,6 +30,9 @@ from tests.controlplane.build import KUBERNETES, cache_directory
 from tests.controlplane.toolchain import BuildError, find_go
 
 SUITE: Final = Path("test/integration/scheduler_perf")
+OWN: Final = Path(__file__).parent
+"""What Kubernetes does not measure itself yet is here, in the same form."""
+
 PERFORMANCE: Final = "performance"
 Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -78,13 +82,14 @@ def kubernetes_source() -> Path:
 
 
 def load(source: Path, scale: float = 1.0) -> list[Workload]:
-    """All workloads of all files, those that cannot be run included. `source`: the root of Kubernetes' source."""
+    """All workloads, ours too, and those that cannot be run. `source`: the root of Kubernetes' source."""
     major, minor = re.findall(r"\d+", KUBERNETES.version)[:2]
     defaults = default_gates((source / FEATURES).read_text(), (int(major), int(minor)))
     found: list[Workload] = []
-    for file in sorted((source / SUITE).rglob("performance-config.yaml")):
-        for case in yaml.load(file.read_text(), Loader):
-            found += read_case(case, file.parent, source / SUITE, defaults, scale)
+    for suite in (source / SUITE, OWN):
+        for file in sorted(suite.rglob("performance-config.yaml")):
+            for case in yaml.load(file.read_text(), Loader):
+                found += read_case(case, file.parent, suite, defaults, scale)
     return found
 
 

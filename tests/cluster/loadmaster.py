@@ -17,6 +17,23 @@ IMPATIENT = Path(__file__).with_name("impatient_scheduler.py")
 NAMESPACE = "kube-system"
 ACCOUNT = "loadmaster"
 
+GROUPS_ROLE: Object = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "loadmaster-pod-groups"},
+    "rules": [
+        {"apiGroups": ["scheduling.k8s.io"], "resources": ["podgroups"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": ["scheduling.k8s.io"], "resources": ["podgroups/status"], "verbs": ["patch"]},
+    ],
+}
+GROUPS_BINDING: Object = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "loadmaster-pod-groups"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "loadmaster-pod-groups"},
+    "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
+}
+
 
 def install_rbac(cluster: Cluster) -> None:
     """Apply what is shipped, without the Deployment: the process runs here, not in a pod."""
@@ -26,6 +43,13 @@ def install_rbac(cluster: Cluster) -> None:
         "delete", "deployment,service,poddisruptionbudget", "-n", NAMESPACE, "-l", "app.kubernetes.io/name=loadmaster"
     )
     assert "loadmaster" in cluster.kubectl("get", kinds, "-n", NAMESPACE)
+
+
+def allow_groups(cluster: Cluster) -> None:
+    """The same with the rules that the chart adds with the feature gates of groups of pods."""
+    install_rbac(cluster)
+    for each in (GROUPS_ROLE, GROUPS_BINDING):
+        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(each))
 
 
 def start(

@@ -1,13 +1,12 @@
 """Groups of pods on a real API server that has them: beside kube-scheduler, with the same feature gates."""
 
-import json
 import secrets
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, metric, node_of, start
+from tests.cluster.loadmaster import allow_groups, metric, node_of, start
 from tests.controlplane import Client, Cluster, Component, ControlPlane, Settings, a_node, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
@@ -15,31 +14,7 @@ GATES = "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadSchedulin
 API = "scheduling.k8s.io/v1alpha2"
 GROUP = f"{API}/PodGroup"
 
-ROLE: Object = {
-    "apiVersion": "rbac.authorization.k8s.io/v1",
-    "kind": "ClusterRole",
-    "metadata": {"name": "loadmaster-pod-groups"},
-    "rules": [
-        {"apiGroups": ["scheduling.k8s.io"], "resources": ["podgroups"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": ["scheduling.k8s.io"], "resources": ["podgroups/status"], "verbs": ["patch"]},
-    ],
-}
-BINDING: Object = {
-    "apiVersion": "rbac.authorization.k8s.io/v1",
-    "kind": "ClusterRoleBinding",
-    "metadata": {"name": "loadmaster-pod-groups"},
-    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "loadmaster-pod-groups"},
-    "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
-}
-
 SCHEDULERS = ("default-scheduler", "loadmaster")
-
-
-def allow_groups(cluster: Cluster) -> None:
-    """Give the shipped account the rules that the chart adds with the feature gate."""
-    install_rbac(cluster)
-    for each in (ROLE, BINDING):
-        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(each))
 
 
 @pytest.fixture(scope="module")
