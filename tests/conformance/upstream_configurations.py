@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from tests.conformance.links import link_all
 from tests.conformance.oracle import SOURCES
 from tests.controlplane.build import cache_directory
 from tests.controlplane.toolchain import BuildError, find_go
@@ -61,7 +62,7 @@ def _in_tests(go: Path, module: Path) -> Iterator[tuple[str, str]]:
         with tempfile.TemporaryDirectory() as directory:
             scratch = Path(directory)
             recorded, copy = scratch / "recorded.jsonl", scratch / "kubernetes"
-            _copy(module, copy, f"{CONFIG}/{package}", files)
+            link_all(module, copy, _recording_files(module, package, files))
             for name in ("go.mod", "go.sum"):
                 (scratch / name).write_text((SOURCES / name).read_text())
             replace = f"-replace={KUBERNETES}={copy}"
@@ -75,25 +76,11 @@ def _in_tests(go: Path, module: Path) -> Iterator[tuple[str, str]]:
                 yield f"{CONFIG}/{package}", json.loads(line)
 
 
-def _copy(module: Path, copy: Path, package: str, files: tuple[str, ...]) -> None:
-    """Make a module that is links to another one, but for some files of one package, which record."""
-    at, there = copy, module
-    at.mkdir()
-    for part in package.split("/"):
-        _link_all(there, at, leave_out=part)
-        at, there = at / part, there / part
-        at.mkdir()
-    _link_all(there, at)
-    for name in files:
-        (at / name).unlink()
-        (at / name).write_text(_FUNCTION.sub(_recording, (there / name).read_text()))
-    (at / "record_input.go").write_text((OVERLAY / f"{at.name}.go").read_text())
-
-
-def _link_all(there: Path, at: Path, leave_out: str = "") -> None:
-    for path in there.iterdir():
-        if path.name != leave_out:
-            (at / path.name).symlink_to(path)
+def _recording_files(module: Path, package: str, files: tuple[str, ...]) -> dict[str, str]:
+    """Name below the module → text, of the files of a package that write down their input."""
+    below = f"{CONFIG}/{package}"
+    texts = {f"{below}/{name}": _FUNCTION.sub(_recording, (module / below / name).read_text()) for name in files}
+    return texts | {f"{below}/record_input.go": (OVERLAY / f"{package}.go").read_text()}
 
 
 def _recording(function: re.Match[str]) -> str:
