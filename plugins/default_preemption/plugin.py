@@ -116,7 +116,7 @@ class DefaultPreemption(
         try:
             if self._groups_in_placements is not None:
                 group = self._groups_in_placements.of(pod)
-                if group is not None and group.topology_keys:
+                if group is not None and group.has_constraints:
                     return None, PLACEMENTS
                 if group is None and self._groups_in_placements.name_of(pod):
                     return None, NO_GROUP

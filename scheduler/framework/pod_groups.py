@@ -24,6 +24,9 @@ class PodGroup(msgspec.Struct, frozen=True):
     topology_keys: tuple[str, ...] = ()
     """Labels of nodes: all members go to nodes with the same value of each."""
 
+    has_constraints: bool = False
+    """Whether its object says anything of where its pods go together, if only that there is no topology key."""
+
     is_disrupted_together: bool = False
     """Whether it is evicted as a whole."""
 

@@ -34,6 +34,7 @@ def as_group(podgroup: api.PodGroup) -> PodGroup:
         minimum=0 if gang is None else gang.min_count,
         priority=spec.priority or 0,
         topology_keys=tuple([each.key for each in topology]),
+        has_constraints=constraints is not None,
         is_disrupted_together=spec.disruption_mode == api.TOGETHER,
     )
 

@@ -31,7 +31,10 @@ class Racks(Groups):
                 self.under_test.see(a_node(f"{rack}-{number}", cpu="2", labels={RACK: rack}))
 
     def create_in_racks(self, minimum: int, key: str = RACK) -> None:
-        constraints = api.SchedulingConstraints(topology=(api.TopologyConstraint(key=key),))
+        self.create_constrained(minimum, key)
+
+    def create_constrained(self, minimum: int, *keys: str) -> None:
+        constraints = api.SchedulingConstraints(topology=tuple(api.TopologyConstraint(key=key) for key in keys))
         spec = api.PodGroupSpec(
             scheduling_policy=api.SchedulingPolicy(gang=api.GangPolicy(min_count=minimum)),
             scheduling_constraints=constraints,
@@ -137,11 +140,12 @@ def test_a_group_without_constraints_has_all_nodes() -> None:
     run(play())
 
 
-def test_no_member_of_a_constrained_group_evicts_others() -> None:
+@pytest.mark.parametrize("keys", [(RACK,), ()])
+def test_no_member_of_a_constrained_group_evicts_others(keys: tuple[str, ...]) -> None:
     async def play() -> None:
         groups = Racks(a=1)
         groups.under_test.see(a_pod("low", node_name="a-0", priority=0, requests={"cpu": "2"}))
-        groups.create_in_racks(1)
+        groups.create_constrained(1, *keys)
         groups.pods(1, priority=10)
 
         await groups.schedule()
