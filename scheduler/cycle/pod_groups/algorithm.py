@@ -72,13 +72,27 @@ class PodGroupAlgorithm:
 
     def decide(self, framework: Framework, members: Sequence[QueuedPod]) -> GroupDecision:
         """Decide about the members of one group, in this order. Tables are as before afterwards. Raises nothing."""
-        began = time.perf_counter()
-        decision = self.simulate(framework, members, runs_post_filter=True)
-        decision.seconds = time.perf_counter() - began
-        if self._preempts and decision.code is Code.UNSCHEDULABLE:
-            again = partial(self.simulate, framework, members, runs_post_filter=False)
-            preempt(framework, decision, [queued.pod for queued in members], self._algorithm.table, again)
-        return decision
+        with self._without_nominations(members):
+            began = time.perf_counter()
+            decision = self.simulate(framework, members, runs_post_filter=True)
+            decision.seconds = time.perf_counter() - began
+            if self._preempts and decision.code is Code.UNSCHEDULABLE:
+                again = partial(self.simulate, framework, members, runs_post_filter=False)
+                preempt(framework, decision, [queued.pod for queued in members], self._algorithm.table, again)
+            return decision
+
+    @contextmanager
+    def _without_nominations(self, members: Sequence[QueuedPod]) -> Iterator[None]:
+        """Let no member claim space for itself while all are decided about; then they are nominated as before."""
+        nominated = [(each.pod, self._nominator.node_of(each.pod.uid)) for each in members]
+        for pod, _ in nominated:
+            self._nominator.delete(pod.uid)
+        try:
+            yield
+        finally:
+            for pod, node_name in nominated:
+                if node_name:
+                    self._nominator.add(pod, node_name)
 
     def simulate(self, framework: Framework, members: Sequence[QueuedPod], *, runs_post_filter: bool) -> GroupDecision:
         """The same; `runs_post_filter`: whether PostFilter runs for members that fit nowhere."""
@@ -150,7 +164,7 @@ class PodGroupAlgorithm:
         """Assume a member on its node, run Reserve and Permit; take it back at once if they refuse, or raise."""
         pod = outcome.queued.pod.bound_to(outcome.node_name)
         with ExitStack() as of_member:
-            of_member.enter_context(self._assumed(outcome.queued.pod, pod))
+            of_member.enter_context(self._assumed(pod))
             of_member.callback(_unreserve, framework, outcome.state, pod, outcome.node_name)
             refusal = framework.run_reserve(outcome.state, pod, outcome.node_name)
             if refusal is None:
@@ -163,20 +177,16 @@ class PodGroupAlgorithm:
             undo.push(of_member.pop_all())
 
     @contextmanager
-    def _assumed(self, pod: Pod, assumed: Pod) -> Iterator[None]:
-        """Count a pod on its node; its nomination does not count meanwhile. Raises SchedulerError."""
+    def _assumed(self, assumed: Pod) -> Iterator[None]:
+        """Count a pod on its node. Raises SchedulerError."""
         try:
             self._cache.assume(assumed)
         except ValueError as error:
             raise SchedulerError(str(error)) from error
-        nominated = self._nominator.node_of(pod.uid)
-        self._nominator.delete(pod.uid)
         try:
             yield
         finally:
             self._cache.forget(assumed)
-            if nominated:
-                self._nominator.add(pod, nominated)
 
 
 def _unreserve(framework: Framework, state: CycleState, pod: Pod, node_name: str) -> None:

@@ -303,6 +303,21 @@ def test_a_fault_after_the_members_were_placed_takes_nothing_back(monkeypatch: p
     run(play())
 
 
+def test_members_keep_no_room_from_each_other_by_their_nominations() -> None:
+    async def play() -> None:
+        groups = Groups(nodes=1)
+        groups.create(minimum=1)
+        first, second, third = groups.pods(3)
+        groups.engine.nominator.add(third, "n0")
+
+        await groups.schedule()
+
+        assert groups.bound == {first.name: "n0", second.name: "n0"}
+        groups.check()
+
+    run(play())
+
+
 def test_a_member_that_needs_a_preemption_sends_the_whole_group_to_wait_for_it() -> None:
     async def play() -> None:
         groups = Groups(nodes=1)
