@@ -1,6 +1,7 @@
 """kube-scheduler's verdict: builds the Go program in `oracle/` once and talks to it.
 
-It answers a JSON line with a JSON line, in order, and judges many cases at a time.
+It answers a JSON line with a JSON line, in order, and judges many cases at a time. There are two builds: `oracle` with
+kube-scheduler as it is, and `groups` with the edits that leave nothing in a pod group cycle to chance.
 """
 
 import hashlib
@@ -8,12 +9,16 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self, cast
 
+from tests.conformance import edits
+from tests.conformance.links import link_all
 from tests.controlplane.build import cache_directory, lock
 from tests.controlplane.toolchain import BuildError, find_go
 
@@ -24,9 +29,9 @@ SOURCES: Final = Path(__file__).parent / "oracle"
 class Oracle:
     """A running oracle. A context manager: leaving it ends the process."""
 
-    def __init__(self, *flags: str) -> None:
+    def __init__(self, *flags: str, kind: str = "oracle") -> None:
         self._process = subprocess.Popen(
-            [find_oracle(), *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+            [find_oracle(kind), *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
         )
 
     def __enter__(self) -> Self:
@@ -67,41 +72,59 @@ def write_lines(stream: IO[str], lines: Iterable[str]) -> None:
         return
 
 
-def find_oracle() -> Path:
-    """The path of the binary, built first if its sources changed. Raises BuildError."""
+def find_oracle(kind: str = "oracle") -> Path:
+    """The path of this kind of binary, built first if its sources changed. Raises BuildError."""
     directory = cache_directory().parent / "conformance"
-    binary = directory / f"oracle-{sources_hash()}"
+    binary = directory / f"{kind}-{sources_hash()}"
     if binary.is_file():
         return binary
     directory.mkdir(parents=True, exist_ok=True)
     with lock(directory / "build.lock"):
         if not binary.is_file():
-            build(binary)
+            build(binary, kind)
     return binary
 
 
 def sources_hash() -> str:
     """Changes with any file of the oracle."""
     digest = hashlib.sha256()
-    for path in [*sorted(SOURCES.glob("*.go")), SOURCES / "go.mod", SOURCES / "go.sum"]:
+    for path in [*sorted(SOURCES.glob("*.go")), SOURCES / "go.mod", SOURCES / "go.sum", Path(edits.__file__)]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
-def build(binary: Path) -> None:
+def build(binary: Path, kind: str) -> None:
     """Compile to `binary`. Takes a minute or two the first time, seconds when the control plane is built already."""
-    print("Building the conformance oracle (a minute or two the first time)", file=sys.stderr, flush=True)
+    print(f"Building the conformance {kind} (a minute or two the first time)", file=sys.stderr, flush=True)
     partial = binary.with_suffix(".partial")
-    result = subprocess.run(
-        [find_go(cache_directory()), "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", f"-o={partial}", "."],
-        cwd=SOURCES,
-        env=os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if result.returncode != 0:
-        raise BuildError(f"go build of {SOURCES} failed:\n{result.stderr.strip()}")
-    for outdated in binary.parent.glob("oracle-*[0-9a-f]"):
+    go = str(find_go(cache_directory()))
+    command = [go, "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", f"-o={partial}", "."]
+    if kind == "oracle":
+        run_go(command)
+    else:
+        with edited_modules(go) as modules:
+            run_go(command, GOMODCACHE=str(modules), GODEBUG="goindex=0")  # the index does not follow links
+    for outdated in binary.parent.glob(f"{kind}-*[0-9a-f]"):
         outdated.unlink()
     partial.rename(binary)
+
+
+@contextmanager
+def edited_modules(go: str) -> Iterator[Path]:
+    """A module cache with kube-scheduler edited: all that is not edited is built already, under the same names."""
+    module = Path(run_go([go, "list", "-mod=readonly", "-m", "-f={{.Dir}}", "k8s.io/kubernetes"]).strip())
+    cache = Path(run_go([go, "env", "GOMODCACHE"]).strip())
+    below = module.relative_to(cache)
+    with tempfile.TemporaryDirectory() as directory:
+        edited = Path(directory) / "mod"
+        link_all(cache, edited, {f"{below}/{name}": text for name, text in edits.edited_files(module).items()})
+        yield edited
+
+
+def run_go(command: list[str], **more: str) -> str:
+    """What this command says in the directory of the sources. Raises BuildError if it fails."""
+    environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"} | more
+    result = subprocess.run(command, cwd=SOURCES, env=environment, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise BuildError(f"{' '.join(command[:2])} in {SOURCES} failed:\n{result.stderr.strip()}")
+    return result.stdout

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from tests.conformance import hints, ours, queue
+from tests.conformance import groups, hints, ours, queue
 from tests.conformance.compare import differences
 from tests.conformance.coverage import Coverage
 from tests.conformance.failure import Judge, answer, report
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.oracle_alone:
         return compare(seeds, None)
     scripts = range(seeds.start * queue.SCRIPTS, seeds.stop * queue.SCRIPTS)
-    return compare(seeds, ours.judge) or hints.compare(seeds) or queue.compare(scripts)
+    return compare(seeds, ours.judge) or groups.compare(seeds) or hints.compare(seeds) or queue.compare(scripts)
 
 
 def compare(seeds: range, judge: Judge | None) -> int:

@@ -27,6 +27,8 @@ type result struct {
 	Pods  []verdict `json:"pods"`
 	// Steps are there in the answer to a script for the queue.
 	Steps []map[string]string `json:"steps,omitempty"`
+	// Groups are there in the answer of an oracle with feature gates for them.
+	Groups []groupVerdict `json:"groups,omitempty"`
 	// Hints are there in the answer to questions about events.
 	Hints *hintResult `json:"hints,omitempty"`
 }

@@ -1,17 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler"
 	kubeconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
@@ -30,7 +35,14 @@ type cluster struct {
 func newCluster(ctx context.Context, config *kubeconfig.KubeSchedulerConfiguration, objects []runtime.Object) (*cluster, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	client := fake.NewSimpleClientset(copies(objects)...)
+	listInOrder(client, objects)
 	factory := scheduler.NewInformerFactory(client, 0)
+	if utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) {
+		// A pod that is held back for its group alone is not nominated when the group comes.
+		factory.Scheduling().V1alpha2().PodGroups().Informer()
+		factory.Start(ctx.Done())
+		factory.WaitForCacheSync(ctx.Done())
+	}
 	sched, err := scheduler.New(ctx, client, factory, nil, silentRecorders(),
 		scheduler.WithComponentConfigVersion(config.APIVersion),
 		scheduler.WithProfiles(config.DeepCopy().Profiles...),
@@ -72,6 +84,32 @@ func copies(objects []runtime.Object) []runtime.Object {
 		copied[i] = object.DeepCopyObject()
 	}
 	return copied
+}
+
+// listInOrder has the fake API server list pods in their order in the case: by itself it goes by the order of a map.
+func listInOrder(client *fake.Clientset, objects []runtime.Object) {
+	places := map[types.NamespacedName]int{}
+	for place, object := range objects {
+		if pod, ok := object.(*v1.Pod); ok {
+			places[nameOf(pod)] = place
+		}
+	}
+	client.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		found, err := client.Tracker().List(action.GetResource(), v1.SchemeGroupVersion.WithKind("Pod"), action.GetNamespace())
+		if err != nil {
+			return true, nil, err
+		}
+		pods, ok := found.(*v1.PodList)
+		if !ok {
+			return true, nil, fmt.Errorf("unexpected list %T", found)
+		}
+		slices.SortFunc(pods.Items, func(a, b v1.Pod) int { return cmp.Compare(places[nameOf(&a)], places[nameOf(&b)]) })
+		return true, pods, nil
+	})
+}
+
+func nameOf(pod *v1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
 func silentRecorders() profile.RecorderFactory {

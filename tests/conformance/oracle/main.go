@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"k8s.io/klog/v2"
 )
@@ -21,6 +22,7 @@ func main() {
 	configurations := flag.Bool("configurations", false, "read configuration files instead, and say what is in effect")
 	gates := flag.Bool("feature-gates", false, "print the feature gates instead")
 	selectors := flag.Bool("selectors", false, "read expressions about devices instead, and say what they are")
+	enabled := flag.String("gates", "", "turn on these feature gates and say instead what becomes of pod groups")
 	answers := flag.Bool("answers", false, "read answers of extenders instead, and say what they mean")
 	// Most of a case is waiting for informers to notice that they are in sync.
 	workers := flag.Int("workers", 32, "cases judged at a time")
@@ -47,6 +49,13 @@ func main() {
 		}
 	}
 	answer := judge
+	if *enabled != "" {
+		if err := enableGates(strings.Split(*enabled, ",")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		answer = judgeGroups
+	}
 	if *validate {
 		answer = objections
 	}

@@ -1,0 +1,130 @@
+"""Edits of kube-scheduler's files for one build of the oracle, in which nothing is left to chance.
+
+In a pod group cycle one choice follows from another: which of two equal nodes the first member gets decides what is
+left for the second. So equals cannot be compared afterwards, as for a single pod; here the smallest name wins wherever
+kube-scheduler draws lots or goes by the order of a Go map. The module's own files are edited and built in their place.
+An edit whose text is not found exactly once fails, so that a new version cannot lose one silently.
+
+One fault of kube-scheduler is mended, for its outcome depends on where other pods happen to be: the snapshot of a cycle
+does not know of the affinity terms of members that are assumed on nodes without any.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from tests.controlplane.toolchain import BuildError
+
+SCHEDULER: Final = "pkg/scheduler"
+EDITS: Final[Mapping[str, Mapping[str, str]]] = {
+    f"{SCHEDULER}/schedule_one.go": {
+        # Of nodes with the same score.
+        "h[i].Randomizer > h[j].Randomizer": "h[i].Name < h[j].Name",
+    },
+    f"{SCHEDULER}/schedule_one_podgroup.go": {
+        # Of members with the same priority: they are popped in the order of a map.
+        "\t\t// Timestamps should be set, but dereferencing them for safety.\n": (
+            "\t\tif p1 == p2 {\n\t\t\treturn pInfo1.Pod.Name < pInfo2.Pod.Name\n\t\t}\n"
+        ),
+        # Of placements with the same score.
+        "score.Randomizer > bestScore.Randomizer": "score.Placement.Name < bestScore.Placement.Name",
+        # What is decided is told, with the placement, and nothing is bound.
+        "\twaitingOnPreemption bool\n": "\twaitingOnPreemption bool\n\tplacement string\n",
+        "\t\tsched.nodeInfoSnapshot.ForgetPlacement()\n": (
+            "\t\tsched.nodeInfoSnapshot.ForgetPlacement()\n\t\tresult.placement = placement.Name\n"
+        ),
+        "\tvar scheduledPods, unschedulablePods int\n": (
+            '\twitness := ctx.Value("pod group witness").(interface {\n'
+            "\t\tDecided(*fwk.Status, bool, string)\n"
+            "\t\tBound(*v1.Pod, string)\n"
+            "\t})\n"
+            "\twitness.Decided(podGroupResult.status, podGroupResult.waitingOnPreemption, podGroupResult.placement)\n"
+            "\tvar scheduledPods, unschedulablePods int\n"
+        ),
+        (
+            "go sched.runBindingCycle(ctx, podCtx.state, schedFwk, podResult.scheduleResult, assumedPodInfo, "
+            "podSchedulingStart, podCtx.podsToActivate)"
+        ): "witness.Bound(assumedPodInfo.Pod, podResult.scheduleResult.SuggestedHost)",
+    },
+    f"{SCHEDULER}/backend/cache/snapshot.go": {
+        "\treturn s.havePodsWithAffinityNodeInfoList, nil\n": (
+            "\tfound := []fwk.NodeInfo{}\n"
+            "\tfor _, node := range s.nodeInfoList {\n"
+            "\t\tif len(node.GetPodsWithAffinity()) > 0 {\n"
+            "\t\t\tfound = append(found, node)\n"
+            "\t\t}\n"
+            "\t}\n"
+            "\treturn found, nil\n"
+        ),
+        "\treturn s.havePodsWithRequiredAntiAffinityNodeInfoList, nil\n": (
+            "\tfound := []fwk.NodeInfo{}\n"
+            "\tfor _, node := range s.nodeInfoList {\n"
+            "\t\tif len(node.GetPodsWithRequiredAntiAffinity()) > 0 {\n"
+            "\t\t\tfound = append(found, node)\n"
+            "\t\t}\n"
+            "\t}\n"
+            "\treturn found, nil\n"
+        ),
+    },
+    f"{SCHEDULER}/framework/plugins/topologyaware/topology_placement.go": {
+        'import (\n\t"context"\n\t"fmt"\n': 'import (\n\t"context"\n\t"fmt"\n\t"sort"\n',
+        # Placements are tried one after the other, and the first one's failure is told.
+        "\treturn &fwk.GeneratePlacementsResult{Placements: placements}, nil\n": (
+            "\tsort.Slice(placements, func(i, j int) bool { return placements[i].Name < placements[j].Name })\n"
+            "\treturn &fwk.GeneratePlacementsResult{Placements: placements}, nil\n"
+        ),
+        # Of members with a place the first one decides about the domain, and what is wrong with the others.
+        "\treturn podGroupState.ScheduledPods(), nil\n": (
+            "\tpods := podGroupState.ScheduledPods()\n"
+            "\tsort.Slice(pods, func(i, j int) bool { return pods[i].Name < pods[j].Name })\n"
+            "\treturn pods, nil\n"
+        ),
+    },
+    f"{SCHEDULER}/framework/preemption/types.go": {
+        'import (\n\t"maps"\n\t"slices"\n': 'import (\n\t"maps"\n\t"slices"\n\t"strings"\n',
+        # Of a group's pods the first one's start counts for all.
+        "\tfor _, node := range nodes {\n\t\tfor _, p := range node.GetPods() {\n": (
+            '\tpodKey := func(p fwk.PodInfo) string { return p.GetPod().Namespace + "/" + p.GetPod().Name }\n'
+            "\tbyNode := func(a, b fwk.NodeInfo) int { return strings.Compare(a.Node().Name, b.Node().Name) }\n"
+            "\tbyPod := func(a, b fwk.PodInfo) int { return strings.Compare(podKey(a), podKey(b)) }\n"
+            "\tfor _, node := range slices.SortedFunc(slices.Values(nodes), byNode) {\n"
+            "\t\tfor _, p := range slices.SortedFunc(slices.Values(node.GetPods()), byPod) {\n"
+        ),
+        "\tallPossibleVictims := slices.Collect(maps.Values(victimMap))\n": (
+            "\tallPossibleVictims := slices.SortedFunc(maps.Values(victimMap), func(a, b *victim) int {\n"
+            "\t\treturn byPod(a.pods[0], b.pods[0])\n"
+            "\t})\n"
+        ),
+    },
+    f"{SCHEDULER}/framework/preemption/podgrouppreemption.go": {
+        "sort.Slice(potentialVictims,": "sort.SliceStable(potentialVictims,",
+        "sort.Slice(victimsToPreempt,": "sort.SliceStable(victimsToPreempt,",
+    },
+    f"{SCHEDULER}/framework/preemption/preemption.go": {
+        'import (\n\t"context"\n\t"errors"\n\t"fmt"\n\t"math"\n': (
+            'import (\n\t"context"\n\t"errors"\n\t"fmt"\n\t"math"\n\t"sort"\n'
+        ),
+        # Which of two budgets that select a pod is used up first.
+        "\t\treturn pdbLister.List(labels.Everything())\n": (
+            "\t\tpdbs, err := pdbLister.List(labels.Everything())\n"
+            "\t\tsort.Slice(pdbs, func(i, j int) bool { return pdbs[i].Name < pdbs[j].Name })\n"
+            "\t\treturn pdbs, err\n"
+        ),
+        # Of nodes that are equally good to preempt on.
+        "\tif len(scoreFuncs) == 0 {\n": "\tsort.Strings(allCandidates)\n\tif len(scoreFuncs) == 0 {\n",
+    },
+}
+
+
+def edited_files(module: Path) -> dict[str, str]:
+    """Name below Kubernetes' `module` → text after the edits. Raises BuildError if something is not there to edit."""
+    return {name: edit((module / name).read_text(), edits.items(), name) for name, edits in EDITS.items()}
+
+
+def edit(text: str, edits: Iterable[tuple[str, str]], name: str) -> str:
+    """The text with each edit made. Raises BuildError for one whose place is not found exactly once."""
+    for before, after in edits:
+        if text.count(before) != 1:
+            raise BuildError(f"{name} has {text.count(before)} times what is to be edited once: {before.strip()!r}")
+        text = text.replace(before, after)
+    return text

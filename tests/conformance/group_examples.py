@@ -1,0 +1,261 @@
+"""Clusters with pod groups whose outcome is worked out by hand from kube-scheduler's source.
+
+They say whether the oracle itself is right: `record_groups` has it judge them, and the unit tests compare its verdicts
+with what is written here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.conformance.generators.groups import GANG, GENERIC, PREEMPTION, RACK, TOPOLOGY
+
+Json = dict[str, Any]
+ALL: Final = (GENERIC, GANG, TOPOLOGY, PREEMPTION)
+ONLY_GANGS: Final = (GENERIC, GANG)
+
+NO_PLACEMENT: Final = "0/1 placements are available, first placement status: pod group is unschedulable"
+NO_VICTIMS: Final = "No preemption victims found for incoming preemptor"
+WAITS: Final = (
+    "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, "
+    "one or more plugins asked to wait and no plugin rejected pod"
+)
+AS_A_GROUP: Final = "no new claims to deallocate, preemption: not eligible due to workload aware preemption enabled"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A cluster with one group that waits, and what becomes of it."""
+
+    name: str
+    objects: Sequence[Json]
+    code: str = "Success"
+    message: str = ""
+    members: Mapping[str, str] = field(default_factory=dict)
+    """What each member gets: a node, or what it is told."""
+
+    gated: Mapping[str, str] = field(default_factory=dict)
+    victims: Sequence[str] = ()
+    waiting: bool = False
+    nominated: Mapping[str, str] = field(default_factory=dict)
+    placement: str = ""
+    gates: Sequence[str] = ALL
+    schedulers: Sequence[str] = ("default-scheduler",)
+
+    @property
+    def case(self) -> Json:
+        """The case that both sides judge."""
+        config = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "profiles": [{"schedulerName": name} for name in self.schedulers],
+        }
+        return {"name": self.name, "gates": list(self.gates), "config": config, "objects": list(self.objects)}
+
+
+def node(name: str, cpu: str = "1", rack: str = "") -> Json:
+    """A node with so many cores."""
+    amounts = {"cpu": cpu, "memory": "16Gi", "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name} | ({RACK: rack} if rack else {})},
+        "spec": {},
+        "status": {"allocatable": amounts, "capacity": amounts},
+    }
+
+
+def group(name: str = "job", minimum: int | None = None, priority: int | None = 10, **spec: Any) -> Json:
+    """A gang with this minimum, or a basic group."""
+    policy: Json = {"basic": {}} if minimum is None else {"gang": {"minCount": minimum}}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-of-group-{name}"},
+        "spec": {"schedulingPolicy": policy} | ({} if priority is None else {"priority": priority}) | spec,
+    }
+
+
+def pod(name: str, of_group: str = "job", on_node: str = "", priority: int = 10, started: int = 0, **spec: Any) -> Json:
+    """A pod that wants one core."""
+    whole: Json = {
+        "schedulerName": "default-scheduler",
+        "priority": priority,
+        "containers": [{"name": "c0", "image": "app:v1", "resources": {"requests": {"cpu": "1"}}}],
+    }
+    if of_group:
+        whole["schedulingGroup"] = {"podGroupName": of_group}
+    status = {"phase": "Pending"}
+    if on_node:
+        whole["nodeName"] = on_node
+        status = {"phase": "Running", "startTime": f"2026-01-01T00:{started:02}:00Z"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-of-{name}"},
+        "spec": whole | spec,
+        "status": status,
+    }
+
+
+def racks() -> Json:
+    """The fields of a group that is to lie within one rack."""
+    return {"schedulingConstraints": {"topology": [{"key": RACK}]}}
+
+
+def insufficient(nodes: int, told: str = AS_A_GROUP) -> str:
+    """What a member is told that fits on none of so many nodes."""
+    return f"0/{nodes} nodes are available: {nodes} Insufficient cpu. {told}".rstrip()
+
+
+OLD: Final = (pod("old-0", "old", "n1", 0, 1), pod("old-1", "old", "n2", 0, 2))
+
+EXAMPLES: Final = (
+    Example(
+        "a gang that fits is placed",
+        [node("n1"), node("n2"), group(minimum=2), pod("m0"), pod("m1")],
+        members={"m0": "n1", "m1": "n2"},
+    ),
+    Example(
+        "a gang that lacks room for one is not placed",
+        [node("n1"), node("n2"), group(minimum=3), pod("m0"), pod("m1"), pod("m2")],
+        code="Unschedulable",
+        message=f"{NO_PLACEMENT}, {NO_VICTIMS}",
+        members={"m0": WAITS, "m1": WAITS, "m2": insufficient(2)},
+    ),
+    Example(
+        "a gang above its minimum is placed without those that do not fit",
+        [node("n1"), node("n2"), group(minimum=2), pod("m0"), pod("m1"), pod("m2")],
+        members={"m0": "n1", "m1": "n2", "m2": insufficient(2)},
+    ),
+    Example(
+        "a gang with too few pods does not get into the queue",
+        [node("n1"), group(minimum=2), pod("m0")],
+        code="",
+        gated={"m0": "GangScheduling: waiting for minCount pods from a gang to appear in scheduling queue"},
+    ),
+    Example(
+        "a pod waits for its group to be there",
+        [node("n1"), pod("m0")],
+        code="",
+        gated={"m0": 'GangScheduling: waiting for pods\'s pod group "job" to appear in scheduling queue'},
+    ),
+    Example(
+        "a basic group is placed as far as there is room",
+        [node("n1"), group(), pod("m0"), pod("m1")],
+        members={"m0": "n1", "m1": insufficient(1)},
+    ),
+    Example(
+        "members with higher priority come first",
+        [node("n1"), group(), pod("m0", priority=1), pod("m1", priority=2)],
+        members={"m0": insufficient(1), "m1": "n1"},
+    ),
+    Example(
+        "a gang lies within the rack that has room for it",
+        [
+            *(node("n1", rack="r1"), node("n2", rack="r2"), node("n3", rack="r2")),
+            *(group(minimum=2, **racks()), pod("m0"), pod("m1")),
+        ],
+        members={"m0": "n2", "m1": "n3"},
+        placement="r2",
+    ),
+    Example(
+        "of two racks that are equally good the first is chosen",
+        [node("n1", rack="r2"), node("n2", rack="r1"), group(minimum=1, **racks()), pod("m0")],
+        members={"m0": "n2"},
+        placement="r1",
+    ),
+    Example(
+        "a gang stays in the rack where a member has its place",
+        [
+            *(node("n1", "2", "r1"), node("n2", "4", "r2")),
+            *(group(minimum=2, **racks()), pod("m0", on_node="n1"), pod("m1")),
+        ],
+        members={"m1": "n1"},
+        placement="r1",
+    ),
+    Example(
+        "a topology key that no node has leaves no placement",
+        [node("n1"), group(minimum=1, **racks()), pod("m0")],
+        code="Unschedulable",
+        message=(
+            "no feasible placements found, "
+            "workload aware preemption is not supported for pod groups with scheduling constraints"
+        ),
+        members={
+            "m0": (
+                "no feasible placements found, "
+                "workload aware preemption is not supported for pod groups with scheduling constraints"
+            )
+        },
+    ),
+    Example(
+        "a group preempts a pod with lower priority",
+        [node("n1"), pod("low", "", "n1", 0), group(minimum=1), pod("m0")],
+        code="Unschedulable",
+        message=NO_PLACEMENT,
+        members={"m0": insufficient(1)},
+        victims=["default/low"],
+        waiting=True,
+    ),
+    Example(
+        "what counts for a group's preemption is the priority of the group",
+        [node("n1"), pod("low", "", "n1", 0), group(minimum=1, priority=None), pod("m0")],
+        code="Unschedulable",
+        message=f"{NO_PLACEMENT}, {NO_VICTIMS}",
+        members={"m0": insufficient(1)},
+    ),
+    Example(
+        "one member that must not preempt keeps its group from it",
+        [node("n1"), pod("low", "", "n1", 0), group(minimum=1), pod("m0"), pod("m1", preemptionPolicy="Never")],
+        code="Unschedulable",
+        message=f"{NO_PLACEMENT}, not eligible due to preemptionPolicy=Never.",
+        members={"m0": insufficient(1), "m1": insufficient(1)},
+    ),
+    Example(
+        "of a group that is disrupted pod by pod the pod that started last goes",
+        [
+            *(node("n1"), node("n2"), group("old", 1, 0, disruptionMode="Pod"), *OLD),
+            *(group(minimum=1), pod("m0")),
+        ],
+        code="Unschedulable",
+        message=NO_PLACEMENT,
+        members={"m0": insufficient(2)},
+        victims=["default/old-1"],
+        waiting=True,
+    ),
+    Example(
+        "a group that is disrupted as a whole goes as a whole",
+        [
+            *(node("n1"), node("n2"), group("old", 1, 0, disruptionMode="PodGroup"), *OLD),
+            *(group(minimum=1), pod("m0")),
+        ],
+        code="Unschedulable",
+        message=NO_PLACEMENT,
+        members={"m0": insufficient(2)},
+        victims=["default/old-0", "default/old-1"],
+        waiting=True,
+    ),
+    Example(
+        "members with different schedulers are not placed together",
+        [node("n1", "2"), group(minimum=1), pod("m0"), pod("m1", schedulerName="batch")],
+        code="",
+        members=dict.fromkeys(
+            ("m0", "m1"),
+            "all pods in a single pod group should have the same .spec.schedulerName set, "
+            'got: "batch" and "default-scheduler"',
+        ),
+        schedulers=("default-scheduler", "batch"),
+    ),
+    Example(
+        "without preemption for the group its members preempt one by one",
+        [node("n1"), pod("low", "", "n1", 0), group(minimum=1), pod("m0")],
+        code="Unschedulable",
+        message="pod group is unschedulable, pod group is waiting for preemption to complete",
+        members={"m0": insufficient(1, "")},
+        nominated={"m0": "n1"},
+        victims=["default/low"],
+        waiting=True,
+        gates=ONLY_GANGS,
+    ),
+)

@@ -1,0 +1,194 @@
+"""Run kube-scheduler's pod group cycle and ours on generated clusters, and compare what becomes of every group.
+
+    python -m tests.conformance.groups --seeds 300
+
+`tests.conformance.run` does it too. A case that differs is made small and written to `groups/`. `--oracle-alone` only
+counts what kube-scheduler decides, `--check-generator` asks the API server's validation whether the cases could exist.
+
+The oracle is built with `edits.py`, in which equals are chosen by name, and started once for each set of feature gates:
+kube-scheduler has them for the whole process.
+"""
+
+import argparse
+import contextlib
+import logging
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from tests.conformance import groups_ours
+from tests.conformance.compare import Difference, unequal
+from tests.conformance.failure import answer, show
+from tests.conformance.generators.groups import generate
+from tests.conformance.minimise import minimise
+from tests.conformance.oracle import Oracle
+from tests.conformance.recorded import CASES, write_cases
+
+Json = dict[str, Any]
+Judge = Callable[[Json], Json]
+
+CHUNK: Final = 200
+GROUPS: Final = CASES.parent / "groups"
+OF_A_GROUP: Final = ("gated", "code", "message", "waitingOnPreemption", "placement", "victims", "condition")
+OF_A_MEMBER: Final = ("node", "reason", "message", "unschedulablePlugins", "pendingPlugins", "nominatedNode")
+
+
+class Oracles:
+    """kube-scheduler with each set of feature gates that is asked for. A context manager: leaving it ends them all."""
+
+    def __init__(self) -> None:
+        self._running = contextlib.ExitStack()
+        self._oracles: dict[tuple[str, ...], Oracle] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._running.close()
+
+    def judge_all(self, cases: Sequence[Json]) -> list[Json]:
+        """The verdicts on `cases`, in their order."""
+        by_gates: dict[tuple[str, ...], list[int]] = {}
+        for place, case in enumerate(cases):
+            by_gates.setdefault(tuple(case["gates"]), []).append(place)
+        verdicts: list[Json] = [{}] * len(cases)
+        for gates, places in by_gates.items():
+            found = self._with(gates).judge_all([cases[place] for place in places])
+            for place, verdict in zip(places, found, strict=True):
+                verdicts[place] = verdict
+        return verdicts
+
+    def _with(self, gates: tuple[str, ...]) -> Oracle:
+        if gates not in self._oracles:
+            self._oracles[gates] = self._running.enter_context(Oracle(f"-gates={','.join(gates)}", kind="groups"))
+        return self._oracles[gates]
+
+
+def differences(expected: Json, actual: Json) -> list[Difference]:
+    """What `actual`, ours, says otherwise than `expected`, the oracle's."""
+    if expected.get("error") or actual.get("error"):
+        return list(unequal("error", expected.get("error"), actual.get("error")))
+    theirs, ours = by_name(expected.get("groups", ())), by_name(actual.get("groups", ()))
+    found = list(unequal("groups judged", sorted(theirs), sorted(ours)))
+    for key in sorted(theirs.keys() & ours.keys()):
+        found += compare_group(key, theirs[key], ours[key])
+    return found
+
+
+def by_name(things: Iterable[Json]) -> dict[str, Json]:
+    """Groups by namespace and name, or members by name."""
+    return {"/".join(each[part] for part in ("namespace", "name") if part in each): each for each in things}
+
+
+def compare_group(key: str, expected: Json, actual: Json) -> Iterator[Difference]:
+    """What was decided about one group and each of its members."""
+    for part in OF_A_GROUP:
+        yield from unequal(f"{key} {part}", expected.get(part), actual.get(part))
+    theirs, ours = by_name(expected["members"]), by_name(actual["members"])
+    yield from unequal(f"{key} members", sorted(theirs), sorted(ours))
+    for name in sorted(theirs.keys() & ours.keys()):
+        for part in OF_A_MEMBER:
+            yield from unequal(f"{key} {name}: {part}", theirs[name].get(part), ours[name].get(part))
+
+
+def compare(seeds: range, judge: Judge | None = groups_ours.judge) -> int:
+    """Judge the cases of these seeds whose gates we have; stop at the first difference. Return the exit code."""
+    outcomes: Counter[str] = Counter()
+    with Oracles() as oracles:
+        for case, expected in judged(oracles, seeds):
+            if judge and not groups_ours.has_gates(case):
+                continue
+            if expected.get("error"):
+                print(f"\n{case['name']}: kube-scheduler refuses the case: {expected['error']}")
+                return 1
+            outcomes.update(outcome(group) for group in expected.get("groups", ()))
+            if judge and (found := differences(expected, answer(judge, case))):
+                report(case, found, oracles, judge)
+                return 1
+    counts = ", ".join(f"{count} {what}" for what, count in sorted(outcomes.items()))
+    print(f"{len(seeds)} cases with {outcomes.total()} pod groups ({counts})")
+    return 0
+
+
+def judged(oracles: Oracles, seeds: range) -> Iterator[tuple[Json, Json]]:
+    """The cases of these seeds and the oracle's verdicts."""
+    for start in range(0, len(seeds), CHUNK):
+        cases = [generate(seed) for seed in seeds[start : start + CHUNK]]
+        yield from zip(cases, oracles.judge_all(cases), strict=True)
+
+
+def outcome(group: Json) -> str:
+    """What became of a group, in a word."""
+    if group["gated"] and not group["members"]:
+        return "gated"
+    if not group["code"]:
+        return "not decided"
+    if group["waitingOnPreemption"]:
+        return "preempting"
+    placed = sum(bool(member.get("node")) for member in group["members"])
+    if group["code"] == "Success":
+        return "placed" if placed == len(group["members"]) else "placed in part"
+    return "failed" if group["code"] == "Error" else "rejected"
+
+
+def report(case: Json, found: Sequence[Difference], oracles: Oracles, judge: Judge, directory: Path = GROUPS) -> Path:
+    """Print the differences of a case, then of the small case that is left of it. Return the file with that one."""
+    print(f"\n{case['name']} differs:")
+    show(found)
+    print("Making it small …", flush=True)
+    # Without some gate others could not be on, and the default name of a scheduler is not the same.
+    kept = {part: case[part] for part in ("gates", "config")}
+    with Oracle("-validate") as validator:
+
+        def fail(cases: Sequence[Json]) -> Iterator[bool]:
+            whole = [each | kept for each in cases]
+            exists = [not objections.get("error") for objections in validator.judge_all(whole)]
+            verdicts = iter(oracles.judge_all([each for each, does in zip(whole, exists, strict=True) if does]))
+            for each, does in zip(whole, exists, strict=True):
+                verdict = next(verdicts) if does else {"error": "it cannot exist"}
+                yield not verdict.get("error") and bool(differences(verdict, answer(judge, each)))
+
+        small = minimise({key: value for key, value in case.items() if key not in kept}, fail) | kept
+    (expected,) = oracles.judge_all([small])
+    print(f"What is left, {len(small['objects'])} objects:")
+    show(differences(expected, answer(judge, small)))
+    path = write_cases(directory / f"failed-{case['name']}.jsonl", [{"case": small, "expected": expected}])
+    print(f"Written to {path}: once it passes, keep it as a recorded case.")
+    return path
+
+
+def check_generator(seeds: range) -> int:
+    """Print what the API server would refuse."""
+    refused = 0
+    with Oracle("-validate") as oracle:
+        cases = [generate(seed) for seed in seeds]
+        for case, verdict in zip(cases, oracle.judge_all(cases), strict=True):
+            if verdict.get("error"):
+                refused += 1
+                print(f"{case['name']}: {verdict['error']}")
+    print(f"{refused} of {len(seeds)} cases could not exist")
+    return 1 if refused else 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.groups")
+    parser.add_argument("--seeds", type=int, default=100, help="how many generated clusters (default 100)")
+    parser.add_argument("--start", type=int, default=0, help="the first seed (default 0)")
+    parser.add_argument("--oracle-alone", action="store_true", help="only say what kube-scheduler decides")
+    parser.add_argument("--check-generator", action="store_true", help="only say which cases could not exist")
+    options = parser.parse_args(arguments)
+    logging.disable(logging.ERROR)
+    seeds = range(options.start, options.start + options.seeds)
+    if options.check_generator:
+        return check_generator(seeds)
+    return compare(seeds, None if options.oracle_alone else groups_ours.judge)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+"""Loadmaster's verdict on pod groups: one pod group cycle for each group, on an engine that has seen the cluster.
+
+Equals are chosen by name, as the oracle does: nodes, and nodes to preempt on. Members come in the order of their names,
+for they are all tried for the first time at the same moment.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import plugins
+import plugins.default_preemption.plugin
+from scheduler.api.objects import node_from_dict
+from scheduler.api.pod import Pod
+from scheduler.config.feature_gates import OURS, read_gates
+from scheduler.config.load import config_from_dict
+from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.engine import Engine
+from scheduler.cycle.failure import FailureHandler
+from scheduler.cycle.loop import SchedulingLoop
+from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
+from scheduler.cycle.pod_groups.decision import GroupDecision
+from scheduler.framework.errors import SchedulerError
+from scheduler.framework.events import POD_GROUP
+from scheduler.framework.queued import QueuedPod
+from scheduler.groups.kubernetes import name_of
+from scheduler.simulate.cluster import SimulatedCluster
+from scheduler.simulate.engine import Simulation, simulation_of
+from scheduler.simulate.recording import RecordingWriters
+from tests.conformance.ours import DEFAULT_CONFIG, as_kube_scheduler_sees, others
+
+Json = dict[str, Any]
+Verdict = Unplaced | SchedulerError
+
+
+def judge(case: Json) -> Json:
+    """The verdict on a case, in the oracle's form."""
+    gates, _ = read_gates([f"{name}=true" for name in case["gates"]])
+    config = config_from_dict(case.get("config") or DEFAULT_CONFIG, plugins.IN_TREE, gates=gates)
+    profiles = {profile.scheduler_name for profile in config.profiles}
+    nodes = tuple(node_from_dict(obj) for obj in case["objects"] if obj["kind"] == "Node")
+    pods = tuple(as_kube_scheduler_sees(obj, profiles) for obj in case["objects"] if obj["kind"] == "Pod")
+    waiting = [pod for pod in pods if name_of(pod) and not pod.node_name and not pod.is_deleting]
+    verdicts = []
+    for namespace, name in sorted({(pod.namespace, name_of(pod)) for pod in waiting}):
+        cluster = SimulatedCluster(nodes, pods, others(case))
+        with simulation_of(cluster, config, plugins.IN_TREE) as simulation, equals_by_name(simulation.engine):
+            members = [pod for pod in waiting if pod.namespace == namespace and name_of(pod) == name]
+            witness = Witness(simulation, namespace, name)
+            simulation.run(witness.schedule([pod for pod in members if pod.spec.scheduler_name in profiles]))
+            verdicts.append(witness.said)
+    return {"groups": verdicts}
+
+
+def has_gates(case: Json) -> bool:
+    """Whether we have all the feature gates of a case."""
+    return OURS.keys() >= set(case["gates"])
+
+
+@contextmanager
+def equals_by_name(engine: Engine) -> Iterator[None]:
+    """Choose the smallest name where we draw lots."""
+
+    assert list(engine.cache.table.node_names()) == sorted(engine.cache.table.node_names()), "the first is the smallest"
+    with (
+        mock.patch.object(engine.algorithm, "select", lambda best, pod, attempt: min(map(int, best))),
+        mock.patch.object(plugins.default_preemption.plugin, "_offset", return_value=0),
+    ):
+        yield
+
+
+class Witness:
+    """Runs the cycle of one group, and notes what is decided."""
+
+    def __init__(self, simulation: Simulation, namespace: str, name: str) -> None:
+        self._simulation = simulation
+        self._engine = simulation.engine
+        self.said: Json = {
+            "namespace": namespace,
+            "name": name,
+            "gated": {},
+            "code": "",
+            "message": "",
+            "waitingOnPreemption": False,
+            "placement": "",
+            "members": [],
+            "victims": [],
+            "condition": None,
+        }
+
+    async def schedule(self, members: Sequence[Pod]) -> None:
+        """Run one cycle for these pods."""
+        engine, said = self._engine, self.said
+        await self._simulation.start()
+        gated = {queued.pod.uid: queued for queued in engine.queue.pending_pods()["gated"]}
+        said["gated"] = {pod.name: self._holder(pod) for pod in members if pod.uid in gated}
+        free = [pod for pod in members if pod.uid not in gated]
+        if not free:
+            return
+        assert engine.pod_groups is not None, "groups are on"
+        first = engine.queue.pop_specific(min(free, key=lambda pod: (-pod.priority, pod.name)).uid)
+        assert first is not None, "it is in the queue"
+        with self._listening(engine.pod_groups):
+            engine.loop.schedule_one(first)
+            await asyncio.sleep(1)  # of the simulation: what is written in the background is written then
+        self._read_condition()
+
+    @contextmanager
+    def _listening(self, algorithm: PodGroupAlgorithm) -> Iterator[None]:
+        """Note what is decided about the group, and what becomes of each member."""
+        said = self.said
+        decide, place, handle = algorithm.decide, SchedulingLoop.place, FailureHandler.handle
+        evict = RecordingWriters.evict
+        chosen: list[str] = []
+        evictions: set[str] = set()
+
+        def decided(*arguments: Any) -> GroupDecision:
+            decision = decide(*arguments)
+            said["code"], said["message"] = decision.code.label, decision.message
+            said["waitingOnPreemption"] = decision.is_waiting_for_preemption
+            said["placement"] = decision.placement if decision.status is None else ""
+            chosen.extend(map(str, victims_of(decision)))
+            return decision
+
+        def placed(loop: Any, framework: Any, state: Any, queued: QueuedPod, found: Placed, started: float) -> None:
+            said["members"].append({"name": queued.pod.name, "node": found.node_name, "nominatedNode": None})
+            place(loop, framework, state, queued, found, started)
+
+        def failed(handler: Any, profile: str, queued: QueuedPod, why: Verdict, started: float) -> None:
+            said["members"].append(told(queued, why))
+            handle(handler, profile, queued, why, started)
+
+        async def evicted(writers: Any, victim: Pod, preemptor: Pod, message: str) -> bool:
+            evictions.add(str(victim))
+            return await evict(writers, victim, preemptor, message)
+
+        with (
+            mock.patch.object(RecordingWriters, "evict", evicted),
+            mock.patch.object(algorithm, "decide", decided),
+            mock.patch.object(SchedulingLoop, "place", placed),
+            mock.patch.object(FailureHandler, "handle", failed),
+        ):
+            yield
+        # Evictions go on side by side. Members that preempt one by one may choose the same pod.
+        said["victims"] = sorted(evictions, key=chosen.index)
+
+    def _holder(self, pod: Pod) -> str:
+        for plugin in self._engine.frameworks[pod.spec.scheduler_name].pre_enqueue:
+            status = plugin.pre_enqueue(pod)
+            if status is not None:
+                return f"{plugin.name}: {status.message}"
+        return ""
+
+    def _read_condition(self) -> None:
+        found = self._engine.objects.get(POD_GROUP, self.said["name"], self.said["namespace"])
+        for each in () if found is None else found.status.conditions or ():
+            if each.type == "PodGroupScheduled":
+                self.said["condition"] = {"status": each.status, "reason": each.reason, "message": each.message}
+
+
+def victims_of(decision: GroupDecision) -> Iterator[Pod]:
+    """The pods that are chosen to be evicted, in the order in which they are chosen."""
+    for each in decision.members:
+        if isinstance(each.decision, Unplaced):
+            yield from each.decision.victims
+    yield from decision.victims
+
+
+def told(queued: QueuedPod, why: Verdict) -> Json:
+    """What a member is told that goes back to the queue."""
+    reason = "Unschedulable" if isinstance(why, Unplaced) else "SchedulerError"
+    why = why if isinstance(why, Unplaced) else Unplaced(str(why))
+    return {
+        "name": queued.pod.name,
+        "reason": reason,
+        "message": why.message,
+        "unschedulablePlugins": sorted(why.unschedulable_plugins),
+        "pendingPlugins": sorted(why.pending_plugins),
+        "nominatedNode": why.nominated_node_name,
+    }

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingapi "k8s.io/api/scheduling/v1alpha2"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	kubeconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// witnessKey is where the edited kube-scheduler (../edits.py) looks in its context for the one whom it tells what it
+// keeps to itself otherwise. A build without the edits tells nothing.
+const witnessKey = "pod group witness"
+
+// groupVerdict is what one pod group cycle makes of one pod group.
+type groupVerdict struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Gated has why pods are kept out of the queue; the others are the members, if there are any.
+	Gated map[string]string `json:"gated"`
+	// Code is empty if the cycle ends before the algorithm.
+	Code                string            `json:"code"`
+	Message             string            `json:"message"`
+	WaitingOnPreemption bool              `json:"waitingOnPreemption"`
+	Placement           string            `json:"placement"`
+	Members             []memberVerdict   `json:"members"`
+	Victims             []string          `json:"victims"`
+	Condition           *conditionVerdict `json:"condition"`
+}
+
+// memberVerdict has a node, or what a pod that goes back to the queue is told.
+type memberVerdict struct {
+	Name    string `json:"name"`
+	Node    string `json:"node,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// UnschedulablePlugins and PendingPlugins decide in kube-scheduler's queue who is tried again when.
+	UnschedulablePlugins []string `json:"unschedulablePlugins,omitzero"`
+	PendingPlugins       []string `json:"pendingPlugins,omitzero"`
+	// NominatedNode is null if the nomination stays as it is, and "" if it is taken away.
+	NominatedNode *string `json:"nominatedNode"`
+}
+
+type conditionVerdict struct {
+	Status  string `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// enableGates turns these feature gates on. Preemption is awaited: its order must not depend on goroutines.
+func enableGates(names []string) error {
+	wanted := map[string]bool{"SchedulerAsyncPreemption": false}
+	for _, name := range names {
+		wanted[name] = true
+	}
+	return utilfeature.DefaultMutableFeatureGate.SetFromMap(wanted)
+}
+
+// judgeGroups runs a pod group cycle for every group with pending pods, each on the cluster as given.
+func judgeGroups(ctx context.Context, c testCase) result {
+	groups, err := groupVerdicts(ctx, c)
+	if err != nil {
+		return result{Name: c.Name, Error: err.Error(), Pods: []verdict{}}
+	}
+	return result{Name: c.Name, Pods: []verdict{}, Groups: groups}
+}
+
+func groupVerdicts(ctx context.Context, c testCase) ([]groupVerdict, error) {
+	config, err := loadConfig(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := decodeObjects(c.Objects)
+	if err != nil {
+		return nil, err
+	}
+	found := sets.New[types.NamespacedName]()
+	for _, object := range objects {
+		if pod, pending := isPending(object); pending && pod.Spec.SchedulingGroup != nil {
+			found.Insert(groupOf(pod))
+		}
+	}
+	sorted := slices.SortedFunc(slices.Values(found.UnsortedList()), func(a, b types.NamespacedName) int {
+		return cmp.Compare(a.String(), b.String())
+	})
+	verdicts := []groupVerdict{}
+	for _, group := range sorted {
+		said, err := judgeGroup(ctx, config, objects, group)
+		if err != nil {
+			return nil, fmt.Errorf("pod group %s: %w", group, err)
+		}
+		verdicts = append(verdicts, said)
+	}
+	return verdicts, nil
+}
+
+func groupOf(pod *v1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: *pod.Spec.SchedulingGroup.PodGroupName}
+}
+
+// judgeGroup starts a scheduler of its own: the cycle evicts pods and changes what is nominated.
+func judgeGroup(
+	ctx context.Context, config *kubeconfig.KubeSchedulerConfiguration, objects []runtime.Object, group types.NamespacedName,
+) (groupVerdict, error) {
+	said := groupVerdict{
+		Namespace: group.Namespace, Name: group.Name, Gated: map[string]string{}, Members: []memberVerdict{}, Victims: []string{},
+	}
+	own, err := newCluster(ctx, config, objects)
+	if err != nil {
+		return said, err
+	}
+	defer own.close()
+	first := firstInQueue(ctx, own, objects, group, &said)
+	if first == nil {
+		return said, nil
+	}
+	var missed error
+	own.FailureHandler = said.failed
+	own.NextPod = func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
+		info := own.SchedulingQueue.PopSpecificPod(logger, first)
+		if info == nil {
+			missed = fmt.Errorf("%s is not in the queue", first.Name)
+		}
+		return info, nil
+	}
+	own.ScheduleOne(context.WithValue(ctx, witnessKey, &said))
+	slices.SortFunc(said.Members, func(a, b memberVerdict) int { return cmp.Compare(a.Name, b.Name) })
+	said.Victims = own.evicted()
+	return said, errors.Join(missed, said.readCondition(ctx, own, group))
+}
+
+// firstInQueue says who of the group is kept out of the queue, and returns the pod that it would pop first. There is
+// none if all are kept out.
+func firstInQueue(
+	ctx context.Context, c *cluster, objects []runtime.Object, group types.NamespacedName, said *groupVerdict,
+) *v1.Pod {
+	var first *v1.Pod
+	for _, object := range objects {
+		pod, pending := isPending(object)
+		if !pending || pod.Spec.SchedulingGroup == nil || groupOf(pod) != group || c.Profiles[pod.Spec.SchedulerName] == nil {
+			continue
+		}
+		if held := holder(ctx, c.Profiles[pod.Spec.SchedulerName], pod); held != "" {
+			said.Gated[pod.Name] = held
+		} else if first == nil || corev1helpers.PodPriority(pod) > corev1helpers.PodPriority(first) {
+			first = pod
+		}
+	}
+	return first
+}
+
+func holder(ctx context.Context, profile framework.Framework, pod *v1.Pod) string {
+	for _, plugin := range profile.PreEnqueuePlugins() {
+		if status := plugin.PreEnqueue(ctx, pod); !status.IsSuccess() {
+			return plugin.Name() + ": " + status.Message()
+		}
+	}
+	return ""
+}
+
+// Decided is called with what the pod group algorithm ends with.
+func (said *groupVerdict) Decided(status *fwk.Status, waitingOnPreemption bool, placement string) {
+	said.Code = status.Code().String()
+	said.Message = status.Message()
+	said.WaitingOnPreemption = waitingOnPreemption
+	if status.IsSuccess() {
+		said.Placement = placement // of a group that is not placed it is the first one tried
+	}
+}
+
+// Bound is called instead of the binding cycle.
+func (said *groupVerdict) Bound(pod *v1.Pod, node string) {
+	said.Members = append(said.Members, memberVerdict{Name: pod.Name, Node: node})
+}
+
+// failed is the scheduler's FailureHandler; it reads of the status what that reads.
+func (said *groupVerdict) failed(
+	_ context.Context, _ framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status, nomination *fwk.NominatingInfo, _ time.Time,
+) {
+	told := memberVerdict{
+		Name: info.Pod.Name, Reason: v1.PodReasonSchedulerError, Message: status.Message(),
+		UnschedulablePlugins: []string{}, PendingPlugins: []string{},
+	}
+	if status.IsRejected() {
+		told.Reason = v1.PodReasonUnschedulable
+	}
+	if misfit, ok := status.AsError().(*framework.FitError); ok {
+		told.UnschedulablePlugins = sets.List(misfit.Diagnosis.UnschedulablePlugins)
+		told.PendingPlugins = sets.List(misfit.Diagnosis.PendingPlugins)
+	}
+	if nomination.Mode() == fwk.ModeOverride {
+		told.NominatedNode = &nomination.NominatedNodeName
+	}
+	said.Members = append(said.Members, told)
+}
+
+func (said *groupVerdict) readCondition(ctx context.Context, c *cluster, group types.NamespacedName) error {
+	found, err := c.client.SchedulingV1alpha2().PodGroups(group.Namespace).Get(ctx, group.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil // without a PodGroup there is nothing to write to
+	}
+	if condition := apimeta.FindStatusCondition(found.Status.Conditions, schedulingapi.PodGroupScheduled); condition != nil {
+		said.Condition = &conditionVerdict{string(condition.Status), condition.Reason, condition.Message}
+	}
+	return nil
+}

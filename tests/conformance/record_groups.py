@@ -1,0 +1,87 @@
+"""Choose generated clusters with pod groups that together show everything, and record kube-scheduler's verdicts.
+
+    python -m tests.conformance.record_groups
+
+rewrites `groups/generated.jsonl.gz`; the same sources choose the same cases. A case is chosen for what becomes of its
+groups and members, for their messages without numbers and names, and for the gates and fields that led to it. The
+examples that are worked out by hand are recorded in `groups/by_hand.jsonl`.
+"""
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from tests.conformance.generators.groups import generate
+from tests.conformance.group_examples import EXAMPLES
+from tests.conformance.groups import GROUPS, Json, Oracles, outcome
+from tests.conformance.record import fields
+from tests.conformance.recorded import to_line, write_cases
+
+SEEDS: Final = range(1500)
+WANTED: Final = 120
+WEIGHT: Final = 2_000
+"""Bytes that any case costs: without it only the tiniest clusters are chosen."""
+
+
+def main() -> int:
+    """Run the command."""
+    with Oracles() as oracles:
+        write_cases(GROUPS / "by_hand.jsonl", recorded(oracles, [example.case for example in EXAMPLES]))
+        known = recorded(oracles, [generate(seed) for seed in SEEDS])
+    left = [(each, set(features(each)), len(to_line(each))) for each in known]
+    every = set().union(*(found for _, found, _ in left))
+    chosen: list[Json] = []
+    shown: set[str] = set()
+    while len(chosen) < WANTED:
+        best = max(left, key=lambda item: len(item[1] - shown) / (item[2] + WEIGHT))
+        if not best[1] - shown:
+            break
+        left.remove(best)
+        shown |= best[1]
+        chosen.append(best[0])
+    path = write_cases(GROUPS / "generated.jsonl.gz", chosen)
+    print(f"{len(chosen)} cases show {len(shown)} of {len(every)} features; {path}: {path.stat().st_size:,} bytes")
+    return 0
+
+
+def recorded(oracles: Oracles, cases: Sequence[Json]) -> list[Json]:
+    """The cases with their verdicts. Raises ValueError for one that kube-scheduler refuses."""
+    verdicts = oracles.judge_all(cases)
+    for case, verdict in zip(cases, verdicts, strict=True):
+        if verdict.get("error"):
+            raise ValueError(f"{case['name']}: {verdict['error']}")
+    return [
+        {"case": case, "expected": {"groups": verdict.get("groups", [])}}
+        for case, verdict in zip(cases, verdicts, strict=True)
+    ]
+
+
+def features(known: Json) -> Iterator[str]:
+    """What can be seen in a case: what became of each group, and of what it was made."""
+    case, expected = known["case"], known["expected"]
+    gates = "+".join(sorted(case["gates"]))
+    outcomes: dict[str, str] = {}
+    for group in expected["groups"]:
+        became = outcomes[f"{group['namespace']}/{group['name']}"] = outcome(group)
+        yield f"{gates} {became}"
+        yield f"{became} {steady(group['message'])} victims {min(len(group['victims']), 3)}"
+        yield f"{became} condition {group['condition'] and steady(group['condition']['message'])}"
+        yield from (f"gated {steady(why)}" for why in group["gated"].values())
+        for member in group["members"]:
+            told = steady(member.get("message", ""))
+            yield f"{became} {member.get('reason')} nominated {bool(member['nominatedNode'])} {told}"
+    for thing in case["objects"]:
+        metadata, spec = thing["metadata"], thing.get("spec", {})
+        name = spec.get("schedulingGroup", {}).get("podGroupName", metadata["name"])
+        became = outcomes.get(f"{metadata.get('namespace')}/{name}", "around")
+        yield from (f"{became} {path}" for path in fields(thing["kind"], spec))
+
+
+def steady(message: str) -> str:
+    """A message without numbers and names of groups, nodes and pods."""
+    return re.sub(r"\b(job|n|r|old|lone|zone)-?\w*\d[-\w]*|\d+", "#", message)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
