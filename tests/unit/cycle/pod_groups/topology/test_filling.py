@@ -1,0 +1,70 @@
+"""In which order the nodes of a domain are filled."""
+
+import numpy as np
+
+from scheduler.cycle.pod_groups.topology.domains import domains_of
+from scheduler.cycle.pod_groups.topology.filling import Filling, parts_of
+from scheduler.state.node_table import NodeTable
+from tests.unit.cycle.pod_groups.topology.clusters import LEVELS, capacity, racks
+
+
+def parts(nodes: NodeTable, wanted: int, running: tuple[str, ...] = (), levels: slice = slice(1, 2)) -> list[str]:
+    """Return the parts that are filled, by the names of their nodes."""
+    there = np.zeros(nodes.size, np.int64)
+    for name in running:
+        there[nodes.row_of(name) or 0] += 1
+    narrower = domains_of(nodes, LEVELS)[levels]
+    found = parts_of(np.flatnonzero(nodes.in_use), narrower, capacity(nodes, wanted).on_rows, wanted, there)
+    return ["+".join(sorted(nodes.names()[row] for row in part)) for part in found]
+
+
+def test_without_narrower_levels_there_is_one_part() -> None:
+    assert parts(racks({"a/r1": 1, "a/r2": 1}), 3, levels=slice(3, None)) == ["r1-0+r2-0"]
+
+
+def test_large_domains_are_filled_first_and_the_last_one_is_the_smallest_that_holds_the_rest() -> None:
+    nodes = racks({"a/r1": 1, "a/r2": 3, "a/r3": 2, "a/r4": 2}, {"r4-0": 1})
+
+    assert parts(nodes, 4) == ["r1-0"]
+    assert parts(nodes, 7) == ["r4-0+r4-1"]
+    assert parts(nodes, 16) == ["r2-0+r2-1+r2-2", "r1-0"]
+    assert parts(nodes, 19) == ["r2-0+r2-1+r2-2", "r4-0+r4-1"]
+
+
+def test_domains_in_which_members_run_are_filled_first() -> None:
+    nodes = racks({"a/r1": 1, "a/r2": 3, "a/r3": 2})
+
+    assert parts(nodes, 5, running=("r1-0",)) == ["r1-0", "r3-0+r3-1"]
+
+
+def test_each_part_is_filled_by_the_next_level_in_turn() -> None:
+    nodes = racks({"a/r1": 1, "a/r2": 2}, {"r2-0": 1})
+
+    assert parts(nodes, 9, levels=slice(1, 3)) == ["r2-1", "r2-0", "r1-0"]
+
+
+def test_full_nodes_and_those_without_the_label_are_no_part() -> None:
+    nodes = racks({"a/r1": 1, "a/r2": 1}, {"r2-0": 4})
+
+    assert parts(nodes, 9) == ["r1-0"]
+
+
+def test_a_part_that_refused_a_member_is_not_asked_again_for_that_kind() -> None:
+    whole = np.ones(4, np.bool_)
+    filling = Filling([np.array([0, 1]), np.array([3])], whole)
+
+    first = [np.flatnonzero(mask).tolist() for mask in filling.options("worker")]
+    second = [np.flatnonzero(mask).tolist() for mask in filling.options("worker")]
+    launcher = next(filling.options("launcher"))
+
+    assert first == [[0, 1], [3], [0, 1, 2, 3]]
+    assert second == [[0, 1, 2, 3]]
+    assert np.flatnonzero(launcher).tolist() == [0, 1]
+
+
+def test_a_part_that_takes_a_member_stays_the_one_for_the_next() -> None:
+    filling = Filling([np.array([0, 1]), np.array([3])], np.ones(4, np.bool_))
+
+    taken = [np.flatnonzero(next(filling.options("worker"))).tolist() for _ in range(3)]
+
+    assert taken == [[0, 1]] * 3
