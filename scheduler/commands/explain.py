@@ -11,6 +11,7 @@ from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.text import printable
 from scheduler.commands.options import (
     add_cluster_arguments,
+    add_gates_argument,
     add_output_argument,
     add_plugin_arguments,
     add_service_arguments,
@@ -68,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", help="KubeSchedulerConfiguration to decide by here; default: all default plugins"
     )
     add_plugin_arguments(parser)
+    add_gates_argument(parser)
     parser.add_argument("-w", "--watch", action="store_true", help="ask again every 2 s, until the pod has a node")
     add_output_argument(parser)
 

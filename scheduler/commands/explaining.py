@@ -24,7 +24,7 @@ import msgspec
 
 from scheduler.api.labels import subdomain_problems
 from scheduler.api.text import printable
-from scheduler.commands.options import registry
+from scheduler.commands.options import feature_gates, registry
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.http.client import Client, connected
 from scheduler.kube.http.retries import RetryPolicy
@@ -91,7 +91,7 @@ class _Question:
                 return document
         if self._registry is None:
             self._registry = registry(self._options)
-        return await _decided_by_cluster(self._client, self._options.config, self._registry, *self._pod)
+        return await _decided_by_cluster(self._client, self._options, self._registry, *self._pod)
 
     async def ask_patiently(self) -> Document:
         """The same, a few times where no answer comes."""
@@ -140,21 +140,21 @@ async def _decided_by_files(options: argparse.Namespace) -> Document:
 
     namespace, name = _pod(options, "default")
     plugins = registry(options)
-    config = load_config(options.config, plugins)
+    config = load_config(options.config, plugins, gates=feature_gates(options))
     cluster = read_cluster(options.files, raw_pods=_raw_pods(config, plugins))
     cluster = replace(cluster, pods=tuple(adopted(cluster.pods, config)))
     return await decided(cluster, config, plugins, namespace, name)
 
 
 async def _decided_by_cluster(
-    client: Client, config_path: str | None, plugins: "Registry", namespace: str, name: str
+    client: Client, options: argparse.Namespace, plugins: "Registry", namespace: str, name: str
 ) -> Document:
     """Read all kinds that the plugins look at, and explain a pod. Raises ConfigError, ClusterError."""
     from scheduler.commands.cluster_objects import read_watched
     from scheduler.config.load import load_config
     from scheduler.simulate.cluster import cluster_of
 
-    config = load_config(config_path, plugins)
+    config = load_config(options.config, plugins, gates=feature_gates(options))
     documents = await read_watched(client, config, plugins)
     # The API server has accepted these objects: one that cannot be read here costs itself only.
     cluster = cluster_of((), [], raw_pods=_raw_pods(config, plugins), stored=documents)

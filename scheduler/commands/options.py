@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from scheduler.framework.duration import Duration
 
 if TYPE_CHECKING:
+    from scheduler.config.feature_gates import FeatureGates
     from scheduler.plugin_loading.registry import PluginRegistry
 
 T = TypeVar("T")
@@ -54,6 +55,17 @@ def add_plugin_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_gates_argument(parser: argparse.ArgumentParser) -> None:
+    """Describe `--feature-gates`; `feature_gates` reads it."""
+    parser.add_argument(
+        "--feature-gates",
+        action="append",
+        default=[],
+        metavar="NAME=BOOL,…",
+        help="kube-scheduler's switches: those that change what we do are obeyed, those that would have to are refused",
+    )
+
+
 def add_output_argument(parser: argparse.ArgumentParser, text: str = "text") -> None:
     """Describe `--output`."""
     parser.add_argument("-o", "--output", choices=(text, "json"), default=text, help="default: %(default)s")
@@ -65,6 +77,13 @@ def registry(options: argparse.Namespace) -> "PluginRegistry":
     from scheduler.plugin_loading.registry import PluginRegistry
 
     return PluginRegistry(in_tree(), options.plugins, options.plugin_directories)
+
+
+def feature_gates(options: argparse.Namespace) -> "FeatureGates":
+    """Return the feature gates. Raises ConfigError."""
+    from scheduler.config.feature_gates import read_gates
+
+    return read_gates(options.feature_gates)[0]
 
 
 def checked(read: Callable[[str], T]) -> Callable[[str], T]:

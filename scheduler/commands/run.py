@@ -6,7 +6,15 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Final
 
-from scheduler.commands.options import add_plugin_arguments, checked, duration, go_value, registry, truth
+from scheduler.commands.options import (
+    add_gates_argument,
+    add_plugin_arguments,
+    checked,
+    duration,
+    go_value,
+    registry,
+    truth,
+)
 from scheduler.config.options import RunOptions
 from scheduler.config.serving import ServingOptions
 
@@ -44,13 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="schedule nothing: decide about the pods of the scheduler of that name, as soon as it has, and report "
         "where and why that would differ; writes nothing, and needs rights to read only",
     )
-    parser.add_argument(
-        "--feature-gates",
-        action="append",
-        default=[],
-        metavar="NAME=BOOL,…",
-        help="kube-scheduler's switches: those that change what we do are obeyed, those that would have to are refused",
-    )
+    add_gates_argument(parser)
     _add_logging_arguments(parser)
     add_plugin_arguments(parser)
     _add_serving_arguments(parser)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from scheduler.api.text import printable
 from scheduler.commands.options import (
     add_cluster_arguments,
+    add_gates_argument,
     add_output_argument,
     add_plugin_arguments,
     describe,
+    feature_gates,
     registry,
 )
 from scheduler.framework.errors import ConfigError
@@ -69,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster_arguments(parser, "how to reach it")
     parser.add_argument("--config", metavar="FILE", help="KubeSchedulerConfiguration; default: all default plugins")
     add_plugin_arguments(parser)
+    add_gates_argument(parser)
     parser.add_argument(
         "--each-alone", action="store_true", help="judge each pod on the cluster as given, as if no other was waiting"
     )
@@ -150,7 +153,7 @@ def _document(options: argparse.Namespace, plugins: "Registry", progress: Progre
     from scheduler.simulate.what_if.questions import questions_of
 
     _check_sources(options)
-    config = load_config(options.config, plugins)
+    config = load_config(options.config, plugins, gates=feature_gates(options))
     questions = questions_of(options)
     enabled = {name for profile in config.profiles for name in profile.enabled}
     raw_pods = read_raw_pods(plugins[name] for name in enabled)

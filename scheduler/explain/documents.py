@@ -1,7 +1,7 @@
 """The JSON that a scheduler answers about a pod: docs/explain.md describes the fields. Optional ones have a default."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -115,6 +115,44 @@ class ReportedAttempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     text: str
 
 
+class GroupMember(msgspec.Struct, frozen=True):
+    """A pod of a group without a node, and where in the queue it is."""
+
+    name: str
+    state: str
+
+
+class GroupReport(msgspec.Struct, kw_only=True):
+    """The state of a group of pods, and in one sentence why it waits."""
+
+    kind: Literal["PodGroup"] = "PodGroup"
+    namespace: str
+    name: str
+    leading: bool = True
+    found: bool
+    near: Sequence[str] = ()
+    source: str = ""
+    """The resource of its object."""
+
+    state: str = ""
+    text: str = ""
+    priority: int = 0
+    needed: int = 0
+    """How many pods must have a node before any is bound; 0: each is bound as soon as it has one."""
+
+    members: int = 0
+    scheduled: int = 0
+    waiting: Sequence[GroupMember] = ()
+    """The first of those without a node."""
+
+    placement: str = ""
+    victims: Sequence[str] = ()
+    at: str = ""
+    """When it was tried last."""
+
+    about: Sequence[str] = ()
+
+
 class PodReport(msgspec.Struct, kw_only=True):
     """The state of a pod, and the reasons if it has no node."""
 
@@ -131,4 +169,5 @@ class PodReport(msgspec.Struct, kw_only=True):
     near: Sequence[str] | UnsetType = UNSET
     about: Sequence[str] | UnsetType = UNSET
     history: Sequence[ReportedAttempt] | UnsetType = UNSET
+    group: GroupReport | UnsetType = UNSET
     explanation: Explanation | UnsetType = UNSET

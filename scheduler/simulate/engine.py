@@ -13,6 +13,7 @@ from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, Final, TypeVar
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from scheduler.api.objects import Node
@@ -73,11 +74,11 @@ def simulate(
     The objects that plugins look up are taken out of `others`.
     With `each_alone` every pod is decided on the cluster as given, in the given order.
 
-    Return {"pods": [{"namespace", "name", "node", "nominatedNode", "victims", "message", "gated"?, "permit"?,
-    "nodes"?}]}: `gated` names the PreEnqueue plugin that holds the pod back; `permit` says where a pod waits for Permit
-    plugins: {"node", "plugins": [{"plugin", "message", "secondsLeft"}]}; `nodes`, with `explain`, has the verdict on
-    every node, as NodeVerdicts. How a plugin failed for a pod is in `fault`: {"plugin", "extensionPoint", "type", "at",
-    "traceback"}.
+    Return {"groups"?: [of pods: see explain.documents.GroupReport], "pods": [{"namespace", "name", "node",
+    "nominatedNode", "victims", "message", "gated"?, "permit"?, "nodes"?}]}: `gated` names the PreEnqueue plugin that
+    holds the pod back; `permit` says where a pod waits for Permit plugins: {"node", "plugins": [{"plugin", "message",
+    "secondsLeft"}]}; `nodes`, with `explain`, has the verdict on every node, as NodeVerdicts. How a plugin failed for a
+    pod is in `fault`: {"plugin", "extensionPoint", "type", "at", "traceback"}.
 
     Raises ConfigError if a profile cannot be built, or an object that its plugins look up cannot be read.
     """
@@ -89,7 +90,7 @@ def simulate(
             await (simulation.decide_each() if each_alone else simulation.schedule_waiting())
 
         simulation.run(run())
-        return {"pods": list(simulation.results.values())}
+        return {**simulation.groups(), "pods": list(simulation.results.values())}
 
 
 class Simulation:
@@ -156,9 +157,10 @@ class Simulation:
 
         Where pods on hold in Permit are rejected after that, those that this wakes are tried once more.
         """
-        popped = self._pop_all()
-        for queued in self.progress.counted(popped, "placing pods", len(popped)):
-            await self._attempt(queued)
+        waiting = {queued.pod.uid: queued for queued in self._pop_all()}
+        for uid in self.progress.counted(tuple(waiting), "placing pods", len(waiting)):
+            if uid in waiting:  # not yet tried with its group
+                await self._attempt(waiting.pop(uid), waiting)
         await self.on_hold.let_time_pass()
         if self.on_hold.may_make_room():
             await self.on_hold.reject_all()
@@ -170,14 +172,15 @@ class Simulation:
         queue, tried = self.engine.queue, set[str]()
         while True:
             popped = self._pop_all()
-            for queued in popped:
-                uid = queued.pod.uid
-                if uid in tried:
-                    queue.done(uid)
-                    continue
-                tried.add(uid)
+            for again in [each.pod.uid for each in popped if each.pod.uid in tried]:
+                queue.done(again)
+            waiting = {each.pod.uid: each for each in popped if each.pod.uid not in tried}
+            tried |= waiting.keys()
+            for uid in waiting:
                 self.results[uid] |= {"nominatedNode": None, "victims": []}
-                await self._attempt(queued)
+            for uid in tuple(waiting):
+                if uid in waiting:
+                    await self._attempt(waiting.pop(uid), waiting)
             if popped:
                 continue
             if not queue.pending_counts()["backoff"]:
@@ -191,19 +194,48 @@ class Simulation:
             popped.append(queued)
         return popped
 
-    async def _attempt(self, queued: QueuedPod, *, explain: bool = True) -> None:
-        pod = queued.pod
-        framework = self.engine.frameworks[pod.spec.scheduler_name]
-        if explain and self._evaluator is not None and not pod.is_deleting:
-            try:
-                nodes = self._evaluator.verdicts(framework, pod)
-            except PluginError as error:
-                self.results[pod.uid]["message"] = str(error)
-            else:
-                self.results[pod.uid]["nodes"] = nodes
-        self.engine.loop.schedule_one(queued)
+    async def _attempt(self, queued: QueuedPod, waiting: dict[str, QueuedPod], *, explain: bool = True) -> None:
+        """Try a pod. If it has a group, the other pods of it are taken out of `waiting`, and tried with it.
+
+        `waiting`: by UID, pods that have not had their turn.
+        """
+        tried = [queued]
+
+        def pop(uid: str) -> QueuedPod | None:
+            found = waiting.pop(uid, None)
+            if found is not None:
+                tried.append(found)
+                self._note_verdicts(found.pod, explain=explain)
+            return found
+
+        loop = self.engine.loop
+        self._note_verdicts(queued.pod, explain=explain)
+        if loop.groups is None or not loop.groups.take(queued, pop):
+            loop.schedule_one(queued)
         await self._event_loop.at_rest()
-        self.on_hold.note(pod)
+        for each in tried:
+            self.on_hold.note(each.pod)
+
+    def _note_verdicts(self, pod: Pod, *, explain: bool) -> None:
+        """Note the verdict of each node, if that is asked for."""
+        if not explain or self._evaluator is None or pod.is_deleting:
+            return
+        try:
+            nodes = self._evaluator.verdicts(self.engine.frameworks[pod.spec.scheduler_name], pod)
+        except PluginError as error:
+            self.results[pod.uid]["message"] = str(error)
+        else:
+            self.results[pod.uid]["nodes"] = nodes
+
+    def groups(self) -> dict[str, list[Any]]:
+        """Return {"groups": [the report on each group of these pods]}; nothing if there are none."""
+        if self.engine.loop.groups is None:
+            return {}
+        from scheduler.explain.pod_groups import groups_of, report_on
+
+        pods = [pod for uid in self.results if (pod := self.engine.pods.get(uid)) is not None]
+        reports = [to_builtins(report_on(self.engine, *found)) for found in groups_of(self.engine, pods)]
+        return {"groups": reports} if reports else {}
 
     def rest(self) -> None:
         """Take the pods out of the queue that have had their turn in vain, so that nothing wakes them again.
@@ -222,13 +254,22 @@ class Simulation:
 
     async def place(self, pod: Pod) -> Result:
         """Let a new pod come, and try it once. Nothing is said of it node by node."""
-        result = self.come(pod)
+        (result,) = await self.place_all([pod])
+        return result
+
+    async def place_all(self, pods: Sequence[Pod]) -> list[Result]:
+        """Let new pods come, all before the first is tried, and try each once. Nothing is said of them node by node."""
+        results = [self.come(pod) for pod in pods]
+        new = {pod.uid for pod in pods}
+        waiting = {}
         for queued in self._pop_all():
-            if queued.pod.uid == pod.uid:
-                await self._attempt(queued, explain=False)
+            if queued.pod.uid in new:
+                waiting[queued.pod.uid] = queued
             else:  # it has had its turn
                 self.engine.queue.done(queued.pod.uid)
-        return result
+        while waiting:
+            await self._attempt(waiting.pop(next(iter(waiting))), waiting, explain=False)
+        return results
 
     def add_objects(self, objects: Iterable[OtherObject]) -> None:
         """Let further objects come, as far as plugins look at them. Raises ConfigError."""

@@ -57,6 +57,7 @@ def as_text(document: Result, *, explain: bool) -> str:
         lines += aligned([("POD", "NODE", "MESSAGE"), *map(_row, shown)]) if shown else []
     if len(pods) > len(shown):
         lines.append(f"... and {len(pods) - len(shown)} more pods (all of them with -o json)")
+    lines += _group_table(document.get("groups", ()))
     lines += _faults(pods)
     placed = sum(pod["node"] is not None for pod in pods)
     reported = document.get("whatIf")
@@ -88,6 +89,23 @@ def _row(pod: Result) -> tuple[str, str, str]:
     return name, pod["node"] or "-", _message(pod)
 
 
+def _group_table(groups: Sequence[Result]) -> list[str]:
+    if not groups:
+        return []
+    rows = [
+        (
+            f"{each['namespace']}/{each['name']}",
+            f"{each['scheduled']} of {each['members']}",
+            each["text"] or each["state"],
+        )
+        for each in groups[:MAX_PODS]
+    ]
+    more = (
+        [f"... and {len(groups) - MAX_PODS} more groups (all of them with -o json)"] if len(groups) > MAX_PODS else []
+    )
+    return ["", *aligned([("GROUP", "PODS", "MESSAGE"), *rows]), *more, ""]
+
+
 def _outcome(pod: Result) -> str:
     return f"placed on {pod['node']}" if pod["node"] else _message(pod) or "not placed"
 
@@ -96,7 +114,7 @@ def _message(pod: Result) -> str:
     parts = [pod["message"]] if pod["message"] else []
     if pod.get("gated"):
         parts.append(f"held back by {pod['gated']}")
-    if pod["nominatedNode"] and "permit" not in pod:
+    if pod["nominatedNode"] and not pod["node"] and "permit" not in pod:
         parts.append(f"nominated to {pod['nominatedNode']}")
     if pod["victims"]:
         parts.append(f"would preempt {', '.join(pod['victims'])}")

@@ -8,8 +8,8 @@ Rule: pkg/scheduler/schedule_one_podgroup.go at v1.36.3. `loop.py` asks `take` f
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Protocol
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
@@ -18,6 +18,7 @@ from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
 from scheduler.cycle.pod_groups.conditions import GroupConditions
 from scheduler.cycle.pod_groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
+from scheduler.cycle.pod_groups.records import GroupRecords, result_of
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.pod_groups import PodGroups
@@ -27,6 +28,14 @@ from scheduler.process.metrics import PodGroupMetrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
+
+REASONS: Final[Mapping[str, str]] = {
+    "scheduled": "Scheduled",
+    "unschedulable": "Unschedulable",
+    "waiting_on_preemption": "Unschedulable",
+    "error": "SchedulerError",
+}
+"""Result → reason of the condition."""
 
 _logger = logging.getLogger(__name__)
 
@@ -71,12 +80,16 @@ class PodGroupCycle:
         self._metrics = metrics
         self._now = now
         self._stream = stream
+        self.records = GroupRecords()
 
-    def take(self, queued: QueuedPod) -> bool:
-        """Schedule the group of a popped pod; return False if it has none. Errors are raised for the loop to report."""
+    def take(self, queued: QueuedPod, pop: Callable[[str], QueuedPod | None] | None = None) -> bool:
+        """Schedule the group of a popped pod; return False if it has none. Errors are raised for the loop to report.
+
+        `pop` takes the pod of a UID out of the queue, or returns None; by default as the queue does.
+        """
         if not self._groups.name_of(queued.pod):
             return False
-        open_attempts = {each.pod.uid: each for each in self._members(queued)}
+        open_attempts = {each.pod.uid: each for each in self._members(queued, pop)}
         try:
             self._schedule(list(open_attempts.values()), open_attempts)
         except BaseException:
@@ -86,14 +99,14 @@ class PodGroupCycle:
             raise
         return True
 
-    def _members(self, first: QueuedPod) -> list[QueuedPod]:
+    def _members(self, first: QueuedPod, pop: Callable[[str], QueuedPod | None] | None = None) -> list[QueuedPod]:
         """Take the other members out of the queue. The most important are first, then those that came first."""
-        members = [first]
+        pop, members = pop or self._queue.pop_specific, [first]
         for pod in self._groups.members(first.pod).unscheduled:
-            popped = None if pod.uid == first.pod.uid else self._queue.pop_specific(pod.uid)
+            popped = None if pod.uid == first.pod.uid else pop(pod.uid)
             if popped is not None:
                 members.append(popped)
-        return sorted(members, key=_order)
+        return in_order(members)
 
     def _schedule(self, members: list[QueuedPod], open_attempts: dict[str, QueuedPod]) -> None:
         began, now = time.perf_counter(), self._now()
@@ -116,6 +129,7 @@ class PodGroupCycle:
         if framework is None or not tried:
             return
         decision = self._algorithm.decide(framework, tried)
+        self._record(framework, tried, decision)
         self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
         self._submit(framework, tried, decision, open_attempts)
         self._report(framework, tried[0].pod, decision, began)
@@ -165,15 +179,19 @@ class PodGroupCycle:
                 open_attempts[queued.pod.uid] = queued
                 raise
 
+    def _record(self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision) -> None:
+        """Note the decision for those who ask about the group."""
+        pod = members[0].pod
+        group = self._groups.of(pod)
+        if group is not None:
+            scheduled = self._groups.members(pod).scheduled_count
+            self.records.add(group, framework.name, decision, len(members), scheduled)
+
     def _report(self, framework: Framework, member: Pod, decision: GroupDecision, began: float) -> None:
         """Count the attempt, and set the group's condition."""
-        if decision.code is Code.SUCCESS:
-            result, reason = "scheduled", "Scheduled"
-        elif decision.is_rejected:
-            result = "waiting_on_preemption" if decision.is_waiting_for_preemption else "unschedulable"
-            reason = "Unschedulable"
-        else:
-            result, reason = "error", "SchedulerError"
+        result = result_of(decision)
+        reason = REASONS[result]
+        if result == "error":
             fields = {"podGroup": _name(self._groups, member), "err": decision.message}
             _logger.error("Error scheduling pod group; retrying", extra=fields)
         self._metrics.schedule_attempts.labels(result, framework.name).inc()
@@ -206,6 +224,11 @@ def _verdict(decision: GroupDecision, outcome: MemberOutcome | None) -> Placed |
     if outcome.requires_preemption and not decision.is_waiting_for_preemption:
         return Unplaced(of_group)
     return outcome.decision
+
+
+def in_order(members: Iterable[QueuedPod]) -> list[QueuedPod]:
+    """Return members in the order in which they are tried."""
+    return sorted(members, key=_order)
 
 
 def _order(queued: QueuedPod) -> tuple[int, float, str]:

@@ -24,6 +24,9 @@ _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _NO_OVERHEAD: Final = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
 
 
+POD_GROUP: Final = "PodGroup (scheduling.k8s.io/v1alpha2)"
+
+
 class Forbidden(ValueError):
     """The API server would not have it."""
 
@@ -105,6 +108,17 @@ class Admission:
         if problems:
             raise Forbidden(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
         return pod
+
+    def with_group_priority(self, obj: OtherObject) -> OtherObject:
+        """Return a new PodGroup with the priority of its class; every other object as it is."""
+        spec = obj.content.get("spec")
+        if obj.label != POD_GROUP or obj.metadata.get("resourceVersion") or not isinstance(spec, Mapping):
+            return obj
+        name = spec.get("priorityClassName") or self._default
+        found = SYSTEM_CLASSES.get(name) or self._classes.get(name) if isinstance(name, str) else None
+        if found is None or spec.get("priority") is not None:
+            return obj
+        return obj._replace(content={**obj.content, "spec": {**spec, "priority": found.value}})
 
     def _with_priority(self, pod: Any) -> Any:
         spec = pod.spec

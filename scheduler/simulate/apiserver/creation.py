@@ -84,6 +84,7 @@ class Creation:
             if one is not None:
                 self.pods.append((place, one))
                 further += its_objects
+        every = [self._admission.with_group_priority(obj) for obj in every]
         self.others: Final = with_class((*every, *further), self._class)
         """All other objects, those that controllers make included."""
 

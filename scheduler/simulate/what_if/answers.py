@@ -83,7 +83,8 @@ def answered(
         after = utilisation(kept, simulation.engine.pods.values())
         document["utilisation"] = {"before": before, "after": after}
         notes = cluster.creation.quotas.notes(new)
-        return {"notes": notes, "pods": list(simulation.results.values()), "whatIf": document}
+        pods = list(simulation.results.values())
+        return {"notes": notes, **simulation.groups(), "pods": pods, "whatIf": document}
 
 
 def is_short(document: Document) -> bool:

@@ -1,0 +1,170 @@
+"""The latest decision about each group of pods, in one sentence and in numbers.
+
+64 pods are needed at once: 48 of 64 fit; 16 do not: Insufficient cpu (on 5 nodes), node(s) had untolerated
+taint(s) (on 2 nodes)
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from scheduler.api.text import MAX_MESSAGE, counted, encodable, shortened
+from scheduler.cycle.algorithm import Unplaced
+from scheduler.cycle.pod_groups.decision import GroupDecision, MemberOutcome
+from scheduler.framework.pod_groups import PodGroup
+from scheduler.framework.status import Code
+
+MAX_GROUPS: Final = 2_000
+"""Of those that were decided about last."""
+
+MAX_REASONS: Final = 3
+"""In the sentence."""
+
+MAX_VICTIMS: Final = 10
+"""Names of victims that are kept."""
+
+Key: TypeAlias = tuple[str, str, str]
+"""Namespace, name and source of a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """A decision about a group."""
+
+    group: PodGroup
+    profile: str
+    at: float
+    """In seconds since 1970."""
+
+    result: str
+    """`scheduled`, `unschedulable`, `waiting_on_preemption` or `error`, as metrics say it."""
+
+    text: str
+    tried: int
+    """How many members were tried together."""
+
+    fitting: int
+    """How many of them have a node."""
+
+    placement: str = ""
+    """The domain that was chosen, where there are several."""
+
+    victims: tuple[str, ...] = ()
+    """The first of the pods that are evicted for it."""
+
+    decisions: int = 1
+    """How many there were of this group."""
+
+
+class GroupRecords:
+    """The latest record of each group."""
+
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        """`now`: seconds since 1970."""
+        self._now = now
+        self._records: dict[Key, GroupRecord] = {}
+
+    def of(self, group: PodGroup) -> GroupRecord | None:
+        """Return the latest record of a group; None if none is kept, or if it is that of an earlier one of its name."""
+        record = self._records.get(_key(group))
+        return record if record is not None and record.group.uid == group.uid else None
+
+    def add(self, group: PodGroup, profile: str, decision: GroupDecision, tried: int, scheduled: int) -> GroupRecord:
+        """Note a decision before it takes effect; `scheduled`: how many members had a node before."""
+        before = self.of(group)
+        self._records.pop(_key(group), None)
+        record = self._records[_key(group)] = GroupRecord(
+            group,
+            profile,
+            self._now(),
+            result_of(decision),
+            sentence(group.minimum, decision, tried, scheduled),
+            tried,
+            sum(each.is_placed for each in decision.members),
+            decision.placement,
+            tuple([str(each) for each in victims_of(decision)[:MAX_VICTIMS]]),
+            1 if before is None else before.decisions + 1,
+        )
+        if len(self._records) > MAX_GROUPS:
+            del self._records[next(iter(self._records))]
+        return record
+
+
+def _key(group: PodGroup) -> Key:
+    return group.namespace, group.name, group.source
+
+
+def result_of(decision: GroupDecision) -> str:
+    """Return the result as metrics say it."""
+    if decision.code is Code.SUCCESS:
+        return "scheduled"
+    if decision.is_rejected:
+        return "waiting_on_preemption" if decision.is_waiting_for_preemption else "unschedulable"
+    return "error"
+
+
+def victims_of(decision: GroupDecision) -> Sequence[object]:
+    """Return the pods that are evicted for the group, or for its members one by one."""
+    if not decision.is_waiting_for_preemption:
+        return ()
+    of_members = [each.decision.victims for each in decision.members if isinstance(each.decision, Unplaced)]
+    return decision.victims or tuple([victim for victims in of_members for victim in victims])
+
+
+def sentence(minimum: int, decision: GroupDecision, tried: int, scheduled: int) -> str:
+    """Return what is said of a decision. `scheduled`: how many members had a node before."""
+    return encodable(shortened("".join(_parts(minimum, decision, tried, scheduled)), MAX_MESSAGE))
+
+
+def _parts(minimum: int, decision: GroupDecision, tried: int, scheduled: int) -> Iterator[str]:
+    result, fitting = result_of(decision), sum(each.is_placed for each in decision.members)
+    if result == "error":
+        yield decision.message
+        return
+    if minimum:
+        yield f"{_pods(minimum, 'is', 'are')} needed at once"
+        yield f", {scheduled:,} of them {_verb(scheduled, 'has', 'have')} a node: " if scheduled else ": "
+    if not decision.members:
+        yield f"none of {tried:,} was tried: {decision.message}"
+        return
+    fits = _verb(fitting, "gets a node", "get a node") if result == "scheduled" else _verb(fitting, "fits", "fit")
+    yield f"{fitting:,} of {tried:,} {fits}"
+    if result == "waiting_on_preemption":
+        yield f"; it waits until {_pods(len(victims_of(decision)), 'is', 'are')} evicted for it"
+        return
+    if later := sum(each.requires_preemption for each in decision.members):
+        yield f", {later:,} more only if others were evicted"
+    refused = [each for each in decision.members if isinstance(each.decision, Unplaced) and not each.node_name]
+    if refused:
+        yield f"; {len(refused):,} {_verb(len(refused), 'does', 'do')} not: "
+        yield ", ".join(_reasons(refused))
+
+
+def _pods(count: int, one: str, several: str) -> str:
+    return f"{counted(count, 'pod')} {_verb(count, one, several)}"
+
+
+def _verb(count: int, one: str, several: str) -> str:
+    return one if count == 1 else several
+
+
+def _reasons(refused: Sequence[MemberOutcome]) -> Iterator[str]:
+    """Yield why these members fit nowhere, that of the most members first."""
+    pods, nodes = Counter[str](), Counter[str]()
+    for each in refused:
+        decision = each.decision
+        assert isinstance(decision, Unplaced), "only such are refused"
+        for refusal in decision.refusals:
+            pods[refusal.reason] += 1
+            nodes[refusal.reason] = max(nodes[refusal.reason], refusal.nodes)
+        if not decision.refusals:
+            pods[decision.message] += 1
+    found = sorted(pods, key=lambda reason: (-pods[reason], -nodes[reason], reason))
+    for reason in found[:MAX_REASONS]:
+        where = [f"{counted(pods[reason], 'pod')}"] if pods[reason] < len(refused) else []
+        where += [f"on {counted(nodes[reason], 'node')}"] if nodes[reason] else []
+        yield f"{reason} ({', '.join(where)})" if where else reason
+    if len(found) > MAX_REASONS:
+        yield f"and {counted(len(found) - MAX_REASONS, 'more reason')}"

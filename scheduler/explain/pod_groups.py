@@ -1,0 +1,173 @@
+"""Reports the state of a group of pods, and why it waits.
+
+States:
+
+    missing        pods name it, and it does not exist
+    incomplete     it has fewer pods than it needs
+    queued         it is next for an attempt
+    unschedulable, waiting for preemption, failed: what its last attempt came to
+    placed, partly placed
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from scheduler.api.pod import Pod
+from scheduler.api.text import counted
+from scheduler.cycle.engine import Engine
+from scheduler.cycle.pod_groups.cycle import in_order
+from scheduler.cycle.pod_groups.records import GroupRecord, GroupRecords
+from scheduler.explain.documents import GroupMember, GroupReport
+from scheduler.explain.wake_events import events_in_words
+from scheduler.framework.pod_groups import PodGroup, PodGroups
+from scheduler.framework.queued import QueuedPod
+
+MAX_MEMBERS: Final = 100
+"""Members without a node that are listed."""
+
+MAX_TRIED: Final = 1_000
+"""Members of a group that is tried here: together they take a tenth of a second."""
+
+STATES: Final = {
+    "unschedulable": "unschedulable",
+    "waiting_on_preemption": "waiting for preemption",
+    "error": "failed",
+}
+"""Result of a decision → state."""
+
+_PLACES: Final = {"active": "queued", "backoff": "backing off", "unschedulable": "unschedulable", "gated": "gated"}
+
+Found = tuple[str, Sequence[Pod]]
+"""The name of a group, and its pods."""
+
+
+def groups_of(engine: Engine, pods: Iterable[Pod]) -> list[Found]:
+    """Return the groups of these pods, in their order, each with all of its pods."""
+    known = _groups(engine)
+    named = {(pod.namespace, name): "" for pod in pods if (name := known.name_of(pod))}
+    if not named:
+        return []
+    members: dict[tuple[str, str], list[Pod]] = {key: [] for key in named}
+    for pod in engine.pods.values():
+        found = members.get((pod.namespace, known.name_of(pod)))
+        if found is not None:
+            found.append(pod)
+    return [(name, tuple(each)) for (_, name), each in members.items() if each]
+
+
+def members_of(engine: Engine, namespace: str, name: str) -> Sequence[Pod]:
+    """Return the pods that name a group."""
+    known = _groups(engine)
+    return tuple([pod for pod in engine.pods.values() if pod.namespace == namespace and known.name_of(pod) == name])
+
+
+def group_names(engine: Engine) -> set[str]:
+    """Return the groups that pods name, as namespace/name."""
+    known = _groups(engine)
+    return {f"{pod.namespace}/{name}" for pod in engine.pods.values() if (name := known.name_of(pod))}
+
+
+def report_on(engine: Engine, name: str, pods: Sequence[Pod], *, tries: bool = False) -> GroupReport:
+    """Report on a group, given all of its pods, of which there is one at least.
+
+    `tries`: whether it is tried here if it never was.
+    """
+    known, first = _groups(engine), pods[0]
+    group, members = known.of(first), known.members(first)
+    queued = _queued(engine, members.unscheduled)
+    waiting = [pod for pod in pods if not pod.node_name and pod.uid not in members.assumed]
+    report = GroupReport(
+        namespace=first.namespace,
+        name=name,
+        found=True,
+        needed=0 if group is None else group.minimum,
+        members=len(pods),
+        scheduled=members.scheduled_count,
+        waiting=[GroupMember(pod.name, queued[pod.uid][0] if pod.uid in queued else "pending") for pod in waiting],
+    )
+    record = None
+    if group is not None:
+        report.source, report.priority = group.source, group.priority
+        record = _records(engine).of(group)
+        if record is None and tries and members.count >= group.minimum:
+            record = _tried(engine, group, [each for place, each in queued.values() if place != "gated"])
+    _describe(report, group, members.count, record)
+    report.about = list(_about(engine, report, first, [each for _, each in queued.values()], record))
+    report.waiting = report.waiting[:MAX_MEMBERS]
+    return report
+
+
+def _describe(report: GroupReport, group: PodGroup | None, count: int, record: GroupRecord | None) -> None:
+    """Set the state, and the sentence."""
+    if group is None:
+        report.state = "missing"
+        wait = "wait" if len(report.waiting) != 1 else "waits"
+        report.text = f"{counted(len(report.waiting), 'pod')} {wait} for it, and it does not exist"
+    elif not report.waiting:
+        report.state, report.text = "placed", "" if record is None else record.text
+    elif count < group.minimum:
+        report.state = "incomplete"
+        report.text = f"{counted(group.minimum, 'pod')} are needed at once, and there are {count:,}"
+    elif record is not None:
+        report.state = STATES.get(record.result, "partly placed")
+        report.text, report.placement = record.text, record.placement
+        report.victims = record.victims
+        if record.at:
+            report.at = datetime.fromtimestamp(record.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    else:
+        report.state = "queued"
+
+
+def _about(
+    engine: Engine, report: GroupReport, first: Pod, queued: Sequence[QueuedPod], record: GroupRecord | None
+) -> Iterator[str]:
+    """Yield lines about the group: its pods, its last decision, and the events that would wake it."""
+    yield f"{counted(report.members, 'pod')}: {report.scheduled:,} with a node, {len(report.waiting):,} without"
+    if record is not None and record.at:
+        times = "once" if record.decisions == 1 else f"{record.decisions:,} times"
+        yield f"tried {times}, last at {report.at}"
+    if record is not None and record.victims and report.waiting:
+        yield f"waits until these are gone: {', '.join(record.victims)}"
+    framework = engine.frameworks.get(first.spec.scheduler_name)
+    plugins = {name for each in queued for name in _rejectors(each)}
+    if framework is not None and plugins and report.state != "missing":
+        events = framework.rejector_events()
+        woken = events_in_words(each.event for plugin in sorted(plugins) for each in events.get(plugin, ()))
+        yield f"refused by {', '.join(sorted(plugins))}; may be woken by {woken or 'nothing that is known'}"
+
+
+def _rejectors(queued: QueuedPod) -> Iterable[str]:
+    return (queued.gating_plugin,) if queued.gating_plugin else queued.unschedulable_plugins | queued.pending_plugins
+
+
+def _tried(engine: Engine, group: PodGroup, queued: Sequence[QueuedPod]) -> GroupRecord | None:
+    """Try the members together now, without preemption; nothing of it takes effect."""
+    if not queued or len(queued) > MAX_TRIED or engine.pod_groups is None:
+        return None
+    framework = engine.frameworks[queued[0].pod.spec.scheduler_name]
+    decision = engine.pod_groups.simulate(framework, in_order(queued), runs_post_filter=False)
+    scheduled = _groups(engine).members(queued[0].pod).scheduled_count
+    return GroupRecords(now=lambda: 0.0).add(group, framework.name, decision, len(queued), scheduled)
+
+
+def _queued(engine: Engine, unscheduled: Iterable[Pod]) -> dict[str, tuple[str, QueuedPod]]:
+    """Return UID → where in the queue a member is."""
+    uids = {pod.uid for pod in unscheduled}
+    found = {
+        each.pod.uid: (_PLACES[part], each)
+        for part, pods in engine.queue.pending_pods().items()
+        for each in pods
+        if each.pod.uid in uids
+    }
+    flying = {each.pod.uid: ("being tried", each) for each in engine.queue.in_flight_pods() if each.pod.uid in uids}
+    return found | flying
+
+
+def _groups(engine: Engine) -> PodGroups:
+    return next(iter(engine.frameworks.values())).handle.pod_groups  # the same for all
+
+
+def _records(engine: Engine) -> GroupRecords:
+    groups = engine.loop.groups
+    return GroupRecords() if groups is None else groups.records
