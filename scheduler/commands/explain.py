@@ -18,8 +18,8 @@ from scheduler.commands.options import (
     describe,
 )
 from scheduler.commands.screens import screen
-from scheduler.explain.documents import PodReport
-from scheduler.explain.screen import lines_of
+from scheduler.explain.documents import GroupReport, PodReport
+from scheduler.explain.screen import lines_of, lines_of_group
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.process.results import results
 
@@ -36,6 +36,7 @@ EPILOG: Final = """\
 examples:
   loadmaster explain web-7d4b9
   loadmaster explain shop/web-7d4b9 --watch
+  loadmaster explain podgroup/shop/training
   loadmaster explain shop/web-7d4b9 -o json
   loadmaster explain shop/web-7d4b9 --from-cluster --config new.yaml
   loadmaster explain shop/web-7d4b9 --from dump.yaml
@@ -45,7 +46,11 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
     describe(parser, DESCRIPTION, EPILOG)
-    parser.add_argument("pod", metavar="[NAMESPACE/]POD", help="the pod")
+    parser.add_argument(
+        "pod",
+        metavar="[NAMESPACE/]POD",
+        help="the pod; or podgroup/[NAMESPACE/]NAME: a group of pods that are scheduled together",
+    )
     parser.add_argument(
         "-n", "--namespace", default="", help="its namespace; default: that of the kubeconfig's context"
     )
@@ -102,7 +107,7 @@ def _show(options: argparse.Namespace, document: Document) -> int:
             # In ASCII, so that it is JSON whatever the terminal can show, and nothing in it that a terminal obeys.
             print(json.dumps(document, indent=2), file=results())
         if options.output != "json" or not is_found:
-            text = "\n".join(_lines(convert(document, PodReport)))
+            text = "\n".join(_lines(_report(document)))
             print(text, file=results() if is_found else sys.stderr)
     except (Unreadable, RecursionError) as error:
         raise ClusterError(
@@ -112,8 +117,15 @@ def _show(options: argparse.Namespace, document: Document) -> int:
     return 0 if is_found else NOT_FOUND
 
 
-def _lines(report: PodReport) -> Iterable[str]:
+def _report(document: Document) -> PodReport | GroupReport:
+    is_group = document.get("kind") == "PodGroup"
+    return convert(document, GroupReport) if is_group else convert(document, PodReport)
+
+
+def _lines(report: PodReport | GroupReport) -> Iterable[str]:
+    is_group = isinstance(report, GroupReport)
     if report.found:
-        return lines_of(report, screen())
+        return lines_of_group(report, screen()) if isinstance(report, GroupReport) else lines_of(report, screen())
     near = f"; did you mean {' or '.join(report.near)}?" if report.near else ""
-    return [printable(f"there is no pod {report.namespace}/{report.name}{near}")]
+    what = "no pod names the group" if is_group else "there is no pod"
+    return [printable(f"{what} {report.namespace}/{report.name}{near}")]

@@ -18,7 +18,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -41,6 +41,9 @@ OUTAGE: Final = RetryPolicy(first=2.0, limit=15.0, tries=10)
 """How long watching waits for the next answer: two minutes."""
 
 
+GROUP_KINDS: Final = ("podgroup", "podgroups", "pg")
+"""Kinds that may stand before the name of a group, as kubectl has them."""
+
 Document = Mapping[str, Any]
 
 
@@ -56,20 +59,20 @@ async def explanations(options: argparse.Namespace) -> AsyncGenerator[Document, 
         question = _Question(options, client)
         document = await question.ask()
         yield document
-        while options.watch and document["found"] and not document.get("node"):
+        while options.watch and document["found"] and not document.get("node") and document["state"] != "placed":
             await asyncio.sleep(WATCH_SECONDS)
             document = await question.ask_patiently()
             yield document
 
 
 class _Question:
-    """About one pod of a cluster."""
+    """About one pod or group of a cluster."""
 
     def __init__(self, options: argparse.Namespace, client: Client) -> None:
         """Raises ConfigError for what cannot be asked about."""
         self._options, self._client = options, client
         self._registry: Registry | None = None  # loaded once, however often it is asked
-        self._pod = _pod(options, client.credentials.namespace)
+        self._object = _object(options, client.credentials.namespace)
         self._scheduler = RunningScheduler(client, options.service_namespace, options.service)
         self._is_decided_here = options.from_cluster
         self._was_answered = False
@@ -78,7 +81,7 @@ class _Question:
         """Return what the scheduler says, or what is decided here. Raises ClusterError, ConfigError."""
         if not self._is_decided_here:
             try:
-                document = await self._scheduler.explain(*self._pod)
+                document = await self._scheduler.explain(*self._object[:2], is_group=self._object.is_group)
             except NotRunning as error:
                 if self._was_answered:
                     raise
@@ -91,7 +94,7 @@ class _Question:
                 return document
         if self._registry is None:
             self._registry = registry(self._options)
-        return await _decided_by_cluster(self._client, self._options, self._registry, *self._pod)
+        return await _decided_by_cluster(self._client, self._options, self._registry, self._object)
 
     async def ask_patiently(self) -> Document:
         """The same, a few times where no answer comes."""
@@ -110,14 +113,24 @@ def _say(line: str) -> None:
     print(printable(line), file=sys.stderr)
 
 
-def _pod(options: argparse.Namespace, default: str) -> tuple[str, str]:
-    """Return namespace and name. Raises ConfigError for what cannot be the name of anything."""
-    before, slash, after = options.pod.partition("/")
+class _Object(NamedTuple):
+    """The pod or group that is asked about."""
+
+    namespace: str
+    name: str
+    is_group: bool
+
+
+def _object(options: argparse.Namespace, default: str) -> _Object:
+    """Return the pod or group that is asked about. Raises ConfigError for what cannot be the name of anything."""
+    kind, slash, rest = options.pod.partition("/")
+    is_group = bool(slash) and kind.lower().partition(".")[0] in GROUP_KINDS
+    before, slash, after = (rest if is_group else options.pod).partition("/")
     namespace, name = (before, after) if slash else (options.namespace or default, before)
     if not namespace or not name:
-        raise ConfigError([f"expected [NAMESPACE/]POD, got {options.pod!r}"])
+        raise ConfigError([f"expected [NAMESPACE/]POD or podgroup/[NAMESPACE/]NAME, got {options.pod!r}"])
     names = (
-        ("a pod", name),
+        ("a group of pods" if is_group else "a pod", name),
         ("a namespace", namespace),
         ("a Service", options.service),
         ("a namespace", options.service_namespace),
@@ -129,27 +142,27 @@ def _pod(options: argparse.Namespace, default: str) -> tuple[str, str]:
     ]
     if problems:
         raise ConfigError(problems)
-    return namespace, name
+    return _Object(namespace, name, is_group)
 
 
 async def _decided_by_files(options: argparse.Namespace) -> Document:
-    """Read files as `simulate` does, and explain a pod. Raises ConfigError."""
+    """Read files as `simulate` does, and explain. Raises ConfigError."""
     from scheduler.config.load import load_config
     from scheduler.simulate.cluster import read_cluster
     from scheduler.simulate.engine import adopted
 
-    namespace, name = _pod(options, "default")
+    asked = _object(options, "default")
     plugins = registry(options)
     config = load_config(options.config, plugins, gates=feature_gates(options))
     cluster = read_cluster(options.files, raw_pods=_raw_pods(config, plugins))
     cluster = replace(cluster, pods=tuple(adopted(cluster.pods, config)))
-    return await decided(cluster, config, plugins, namespace, name)
+    return await decided(cluster, config, plugins, *asked)
 
 
 async def _decided_by_cluster(
-    client: Client, options: argparse.Namespace, plugins: "Registry", namespace: str, name: str
+    client: Client, options: argparse.Namespace, plugins: "Registry", asked: _Object
 ) -> Document:
-    """Read all kinds that the plugins look at, and explain a pod. Raises ConfigError, ClusterError."""
+    """Read all kinds that the plugins look at, and explain. Raises ConfigError, ClusterError."""
     from scheduler.commands.cluster_objects import read_watched
     from scheduler.config.load import load_config
     from scheduler.simulate.cluster import cluster_of
@@ -158,13 +171,18 @@ async def _decided_by_cluster(
     documents = await read_watched(client, config, plugins)
     # The API server has accepted these objects: one that cannot be read here costs itself only.
     cluster = cluster_of((), [], raw_pods=_raw_pods(config, plugins), stored=documents)
-    return await decided(cluster, config, plugins, namespace, name)
+    return await decided(cluster, config, plugins, *asked)
 
 
 async def decided(
-    cluster: "SimulatedCluster", config: "Config", plugins: "Registry", namespace: str, name: str
+    cluster: "SimulatedCluster",
+    config: "Config",
+    plugins: "Registry",
+    namespace: str,
+    name: str,
+    is_group: bool = False,
 ) -> Document:
-    """Explain a pod of a cluster. Raises ConfigError."""
+    """Explain a pod of a cluster, or a group of pods. Raises ConfigError."""
     from scheduler.explain.changes import WrittenPod
     from scheduler.explain.explainer import Explainer
     from scheduler.simulate.engine import engine_of
@@ -174,8 +192,9 @@ async def decided(
         return written_pod(pod, cluster.written.get((pod.namespace, pod.name)))
 
     with engine_of(cluster, config, plugins) as engine:
-        report = await Explainer(engine, lambda: 0.0, written=written).about(namespace, name)
-        document: Document = msgspec.to_builtins(report)
+        explainer = Explainer(engine, lambda: 0.0, written=written, tries_groups=True)
+        about = explainer.about_group if is_group else explainer.about
+        document: Document = msgspec.to_builtins(await about(namespace, name))
         return document
 
 

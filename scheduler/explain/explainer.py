@@ -1,4 +1,4 @@
-"""Reports the state of a pod, and why it has no node.
+"""Reports the state of a pod or of a group of pods, and why there is no node.
 
 States:
 
@@ -11,14 +11,16 @@ States:
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
+
+from msgspec import UNSET
 
 from scheduler.api.near_names import near_names
 from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
 from scheduler.explain.changes import WrittenPod
-from scheduler.explain.documents import PodReport
+from scheduler.explain.documents import GroupReport, PodReport
 from scheduler.explain.explanation import explain
 from scheduler.explain.history import reported
 from scheduler.explain.wake_events import events_in_words
@@ -47,12 +49,18 @@ class Explainer:
         now: Callable[[], float],
         is_leading: Callable[[], bool] = lambda: True,
         written: Callable[[Pod], WrittenPod | None] = lambda _: None,
+        *,
+        tries_groups: bool = False,
     ) -> None:
-        """`now`: the queue's clock. `written`: the object that defines a pod, if not the pod itself."""
+        """`now`: the queue's clock. `written`: the object that defines a pod, if not the pod itself.
+
+        `tries_groups`: whether groups of pods are tried here, as the engine does not run.
+        """
         self._engine = engine
         self._now = now
         self._is_leading = is_leading
         self._written = written
+        self._tries_groups = tries_groups
         self._turn = asyncio.Lock()
 
     async def about(self, namespace: str, name: str) -> PodReport:
@@ -60,31 +68,38 @@ class Explainer:
         async with self._turn:
             pod = self._find(namespace, name)
             if pod is None:
-                near = await self._near(namespace, name)
+                names = {str(pod) for pod in self._engine.pods.values() if not pod.node_name or pod.name == name}
+                near = await _near(namespace, name, names)
                 return PodReport(
                     namespace=namespace, name=name, leading=self._is_leading(), found=False, state="unknown", near=near
                 )
             report = self._state(pod)
+            if self._engine.pod_groups is not None:
+                from scheduler.explain.pod_groups import report_on_group_of
+
+                report.group = report_on_group_of(self._engine, pod, tries=self._tries_groups) or UNSET
             if report.state in _WITHOUT_A_NODE:
                 report.explanation = await explain(self._engine, pod, self._written(pod))
+            return report
+
+    async def about_group(self, namespace: str, name: str) -> GroupReport:
+        """Report on a group of pods."""
+        async with self._turn:
+            report, names = None, set[str]()
+            if self._engine.pod_groups is not None:
+                from scheduler.explain.pod_groups import group_names, report_on
+
+                report = report_on(self._engine, namespace, name, tries=self._tries_groups)
+                names = group_names(self._engine) if report is None else names
+            if report is None:
+                near = await _near(namespace, name, names)
+                report = GroupReport(namespace=namespace, name=name, found=False, state="unknown", near=near)
+            report.leading = self._is_leading()
             return report
 
     def _find(self, namespace: str, name: str) -> Pod | None:
         pods = self._engine.pods.values()
         return next((pod for pod in pods if pod.name == name and pod.namespace == namespace), None)
-
-    async def _near(self, namespace: str, name: str) -> list[str]:
-        names = {str(pod) for pod in self._engine.pods.values() if not pod.node_name or pod.name == name}
-        own_first = sorted(names, key=lambda each: (not each.startswith(f"{namespace}/"), each))
-        found: list[str] = []
-        whole = TimeSlice(NEAR_SECONDS)
-        for first in range(0, len(own_first), NEAR_AT_ONCE):
-            some = own_first[first : first + NEAR_AT_ONCE]
-            found = near_names(f"{namespace}/{name}", [*found, *some], MAX_NEAR)
-            if whole.is_over:
-                break
-            await asyncio.sleep(0)
-        return found
 
     def _state(self, pod: Pod) -> PodReport:
         """Return all but the explanation."""
@@ -165,3 +180,17 @@ _STATES: Final = {
 }
 
 _WITHOUT_A_NODE: Final = frozenset((*_STATES.values(), "being tried", "pending"))
+
+
+async def _near(namespace: str, name: str, names: Collection[str]) -> list[str]:
+    """Return those of the names that may be meant."""
+    own_first = sorted(names, key=lambda each: (not each.startswith(f"{namespace}/"), each))
+    found: list[str] = []
+    whole = TimeSlice(NEAR_SECONDS)
+    for first in range(0, len(own_first), NEAR_AT_ONCE):
+        some = own_first[first : first + NEAR_AT_ONCE]
+        found = near_names(f"{namespace}/{name}", [*found, *some], MAX_NEAR)
+        if whole.is_over:
+            break
+        await asyncio.sleep(0)
+    return found

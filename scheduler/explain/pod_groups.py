@@ -38,28 +38,27 @@ STATES: Final = {
 
 _PLACES: Final = {"active": "queued", "backoff": "backing off", "unschedulable": "unschedulable", "gated": "gated"}
 
-Found = tuple[str, Sequence[Pod]]
-"""The name of a group, and its pods."""
+
+Place = tuple[str, QueuedPod]
+"""The part of the queue that a pod is in, and the pod."""
 
 
-def groups_of(engine: Engine, pods: Iterable[Pod]) -> list[Found]:
-    """Return the groups of these pods, in their order, each with all of its pods."""
-    known = _groups(engine)
-    named = {(pod.namespace, name): "" for pod in pods if (name := known.name_of(pod))}
-    if not named:
-        return []
-    members: dict[tuple[str, str], list[Pod]] = {key: [] for key in named}
-    for pod in engine.pods.values():
-        found = members.get((pod.namespace, known.name_of(pod)))
-        if found is not None:
-            found.append(pod)
-    return [(name, tuple(each)) for (_, name), each in members.items() if each]
+def reports_on_groups(engine: Engine, pods: Iterable[Pod]) -> Iterator[GroupReport]:
+    """Yield a report on each group of these pods, in their order."""
+    known, reported = _groups(engine), set[tuple[str, str]]()
+    for pod in pods:
+        key = pod.namespace, known.name_of(pod)
+        if key[1] and key not in reported:
+            reported.add(key)
+            report = report_on(engine, *key)
+            if report is not None:
+                yield report
 
 
-def members_of(engine: Engine, namespace: str, name: str) -> Sequence[Pod]:
-    """Return the pods that name a group."""
-    known = _groups(engine)
-    return tuple([pod for pod in engine.pods.values() if pod.namespace == namespace and known.name_of(pod) == name])
+def report_on_group_of(engine: Engine, pod: Pod, *, tries: bool = False) -> GroupReport | None:
+    """Report on the group of a pod; None if it has none. `tries`: see `report_on`."""
+    name = _groups(engine).name_of(pod)
+    return report_on(engine, pod.namespace, name, tries=tries) if name else None
 
 
 def group_names(engine: Engine) -> set[str]:
@@ -68,17 +67,18 @@ def group_names(engine: Engine) -> set[str]:
     return {f"{pod.namespace}/{name}" for pod in engine.pods.values() if (name := known.name_of(pod))}
 
 
-def report_on(engine: Engine, name: str, pods: Sequence[Pod], *, tries: bool = False) -> GroupReport:
-    """Report on a group, given all of its pods, of which there is one at least.
-
-    `tries`: whether it is tried here if it never was.
-    """
-    known, first = _groups(engine), pods[0]
+def report_on(engine: Engine, namespace: str, name: str, *, tries: bool = False) -> GroupReport | None:
+    """Report on a group; None if no pod names it. `tries`: whether it is tried here if it never was."""
+    known = _groups(engine)
+    pods = [pod for pod in engine.pods.values() if pod.namespace == namespace and known.name_of(pod) == name]
+    if not pods:
+        return None
+    first = pods[0]
     group, members = known.of(first), known.members(first)
     queued = _queued(engine, members.unscheduled)
     waiting = [pod for pod in pods if not pod.node_name and pod.uid not in members.assumed]
     report = GroupReport(
-        namespace=first.namespace,
+        namespace=namespace,
         name=name,
         found=True,
         needed=0 if group is None else group.minimum,
@@ -93,7 +93,7 @@ def report_on(engine: Engine, name: str, pods: Sequence[Pod], *, tries: bool = F
         if record is None and tries and members.count >= group.minimum:
             record = _tried(engine, group, [each for place, each in queued.values() if place != "gated"])
     _describe(report, group, members.count, record)
-    report.about = list(_about(engine, report, first, [each for _, each in queued.values()], record))
+    report.about = list(_about(engine, report, first, queued.values(), record))
     report.waiting = report.waiting[:MAX_MEMBERS]
     return report
 
@@ -120,7 +120,7 @@ def _describe(report: GroupReport, group: PodGroup | None, count: int, record: G
 
 
 def _about(
-    engine: Engine, report: GroupReport, first: Pod, queued: Sequence[QueuedPod], record: GroupRecord | None
+    engine: Engine, report: GroupReport, first: Pod, queued: Iterable[Place], record: GroupRecord | None
 ) -> Iterator[str]:
     """Yield lines about the group: its pods, its last decision, and the events that would wake it."""
     yield f"{counted(report.members, 'pod')}: {report.scheduled:,} with a node, {len(report.waiting):,} without"
@@ -130,15 +130,21 @@ def _about(
     if record is not None and record.victims and report.waiting:
         yield f"waits until these are gone: {', '.join(record.victims)}"
     framework = engine.frameworks.get(first.spec.scheduler_name)
-    plugins = {name for each in queued for name in _rejectors(each)}
+    plugins = {name for place in queued for name in _rejectors(*place)}
     if framework is not None and plugins and report.state != "missing":
         events = framework.rejector_events()
         woken = events_in_words(each.event for plugin in sorted(plugins) for each in events.get(plugin, ()))
         yield f"refused by {', '.join(sorted(plugins))}; may be woken by {woken or 'nothing that is known'}"
 
 
-def _rejectors(queued: QueuedPod) -> Iterable[str]:
-    return (queued.gating_plugin,) if queued.gating_plugin else queued.unschedulable_plugins | queued.pending_plugins
+def _rejectors(place: str, queued: QueuedPod) -> Iterable[str]:
+    match place:
+        case "gated":
+            return (queued.gating_plugin,)
+        case "unschedulable":
+            return queued.unschedulable_plugins | queued.pending_plugins
+        case _:
+            return ()
 
 
 def _tried(engine: Engine, group: PodGroup, queued: Sequence[QueuedPod]) -> GroupRecord | None:
@@ -151,7 +157,7 @@ def _tried(engine: Engine, group: PodGroup, queued: Sequence[QueuedPod]) -> Grou
     return GroupRecords(now=lambda: 0.0).add(group, framework.name, decision, len(queued), scheduled)
 
 
-def _queued(engine: Engine, unscheduled: Iterable[Pod]) -> dict[str, tuple[str, QueuedPod]]:
+def _queued(engine: Engine, unscheduled: Iterable[Pod]) -> dict[str, Place]:
     """Return UID → where in the queue a member is."""
     uids = {pod.uid for pod in unscheduled}
     found = {

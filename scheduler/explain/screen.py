@@ -7,7 +7,7 @@ from typing import Final
 
 from scheduler.api.spelling import shortage
 from scheduler.api.text import counted, printable
-from scheduler.explain.documents import Explanation, PodReport, ReportedObstacle, Suggestion
+from scheduler.explain.documents import Explanation, GroupReport, PodReport, ReportedObstacle, Suggestion
 
 MAX_GROUPS: Final = 8
 MAX_NAMES: Final = 5
@@ -39,12 +39,35 @@ def lines_of(report: PodReport, screen: Screen) -> Iterator[str]:
     yield f"{screen.styled(printable(pod), _BOLD)}  {printable(report.state)}"
     for line in report.about or ():
         yield from _wrapped(line, "  ", screen)
+    if report.group:
+        yield from _section(f"ITS GROUP, {report.group.namespace}/{report.group.name}: {report.group.state}", screen)
+        yield from _of_group(report.group, screen)
+        yield ""
     if report.explanation:
         yield from explained(report.explanation, screen)
     if report.history:
         yield from _section("HISTORY", screen)
         for each in report.history[-MAX_HISTORY:]:
             yield from _wrapped(f"{each.at}  {each.text}", "  ", screen)
+
+
+def lines_of_group(report: GroupReport, screen: Screen) -> Iterator[str]:
+    """Yield the lines of a report on a group of pods."""
+    group = f"{report.namespace}/{report.name}"
+    yield f"{screen.styled(printable(group), _BOLD)}  {printable(report.state)}"
+    yield from _of_group(report, screen)
+    if report.waiting:
+        yield from _section("PODS WITHOUT A NODE", screen)
+        by_state: dict[str, list[str]] = {}
+        for each in report.waiting:
+            by_state.setdefault(each.state, []).append(each.name)
+        for state, names in by_state.items():
+            yield from _wrapped(f"{state}: {len(names):,}{_names(names, len(names))}", "  ", screen)
+
+
+def _of_group(report: GroupReport, screen: Screen) -> Iterator[str]:
+    for line in filter(None, (report.text, *report.about)):
+        yield from _wrapped(line, "  ", screen)
 
 
 def short_reason(explanation: Explanation) -> str:

@@ -231,10 +231,10 @@ class Simulation:
         """Return {"groups": [the report on each group of these pods]}; nothing if there are none."""
         if self.engine.loop.groups is None:
             return {}
-        from scheduler.explain.pod_groups import groups_of, report_on
+        from scheduler.explain.pod_groups import reports_on_groups
 
         pods = [pod for uid in self.results if (pod := self.engine.pods.get(uid)) is not None]
-        reports = [to_builtins(report_on(self.engine, *found)) for found in groups_of(self.engine, pods)]
+        reports = [to_builtins(report) for report in reports_on_groups(self.engine, pods)]
         return {"groups": reports} if reports else {}
 
     def rest(self) -> None:

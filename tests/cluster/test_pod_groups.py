@@ -1,7 +1,7 @@
 """Groups of pods on a real API server that has them: beside kube-scheduler, with the same feature gates."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -56,8 +56,18 @@ class Gang:
         plane.create_namespace(self.namespace)
         spec = {"schedulingPolicy": {"gang": {"minCount": minimum}}, **spec}
         api.create({"apiVersion": API, "kind": "PodGroup", "metadata": {"name": "g"}, "spec": spec}, self.namespace)
+        self._scheduler = scheduler
+        self._create(self.pods)
+
+    def add(self, name: str) -> None:
+        """Let a further pod come."""
+        self.pods.append(name)
+        self._create([name])
+
+    def _create(self, names: Iterable[str]) -> None:
         grouped: Object = {"schedulingGroup": {"podGroupName": "g"}}
-        api.create_many([a_pod(name, self.namespace, cpu="1", scheduler=scheduler, **grouped) for name in self.pods])
+        pods = [a_pod(name, self.namespace, cpu="1", scheduler=self._scheduler, **grouped) for name in names]
+        self.api.create_many(pods)
 
     def condition(self) -> tuple[str, str, str, int] | None:
         """Status, reason and message of the group, and the generation that it is about."""

@@ -1,4 +1,4 @@
-"""`/debug/explain?namespace=NAMESPACE&name=POD`: why a pod is pending, as JSON."""
+"""`/debug/explain?namespace=NAMESPACE&name=POD`, or `&podgroup=NAME`: why a pod, or a group, is pending, as JSON."""
 
 from collections.abc import Awaitable, Mapping
 from typing import Final, Protocol
@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from msgspec import to_builtins
 
 from scheduler.api.text import to_json
-from scheduler.explain.documents import PodReport
+from scheduler.explain.documents import GroupReport, PodReport
 from scheduler.serve.port.answers import JSON, LEADING, TEXT, Answer
 
 PATH: Final = "/debug/explain"
@@ -19,6 +19,7 @@ class Explains(Protocol):
     """Implemented in scheduler.explain.explainer."""
 
     def about(self, namespace: str, name: str) -> Awaitable[PodReport]: ...
+    def about_group(self, namespace: str, name: str) -> Awaitable[GroupReport]: ...
 
 
 class Explanations:
@@ -29,14 +30,15 @@ class Explanations:
         self._waiting = 0
 
     async def __call__(self, query: Mapping[str, str]) -> Answer:
-        namespace, name = query.get("namespace", ""), query.get("name", "")
-        if not namespace or not name:
+        namespace, name, group = (query.get(key, "") for key in ("namespace", "name", "podgroup"))
+        if not namespace or not (name or group):
             return Answer(400, f"expected {PATH}?namespace=NAMESPACE&name=POD\n".encode(), TEXT)
         if self._waiting >= MAX_WAITING:
             return Answer(429, b"too many questions at once; ask again in a moment\n", TEXT)
         self._waiting += 1
         try:
-            report = await self._explainer.about(namespace, name)
+            about = self._explainer.about_group if group else self._explainer.about
+            report: PodReport | GroupReport = await about(namespace, group or name)
         finally:
             self._waiting -= 1
         leading = ((LEADING, "true" if report.leading else "false"),)

@@ -247,6 +247,54 @@ def test_a_pod_of_another_scheduler_is_told_with_the_name_that_may_be_meant(
     ]
 
 
+A_GROUP: Final[dict[str, Any]] = {
+    **{key: FOUND[key] for key in ("found", "leading", "namespace")},
+    "kind": "PodGroup",
+    "name": "training",
+    "state": "incomplete",
+    "text": "3 pods are needed at once, and there are 2",
+    "waiting": [{"name": "w-0", "state": "gated"}, {"name": "w-1", "state": "gated"}],
+}
+
+
+@pytest.mark.parametrize("named", ["podgroup/shop/training", "podgroups/shop/training", "pg/shop/training"])
+def test_a_group_of_pods_is_asked_about_by_its_kind(
+    named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with served(tmp_path, {EXPLAIN: Answer(200, A_GROUP)}) as (api, kubeconfig):
+        assert main(["explain", named, f"--kubeconfig={kubeconfig}"]) == 0
+
+    assert any(each.endswith("explain?namespace=shop&podgroup=training") for each in api.asked)
+    assert capsys.readouterr().out.splitlines() == [
+        "shop/training  incomplete",
+        "  3 pods are needed at once, and there are 2",
+        "",
+        "PODS WITHOUT A NODE",
+        "  gated: 2 (w-0, w-1)",
+    ]
+
+
+def test_a_group_is_looked_for_in_the_namespace_that_is_given(tmp_path: Path) -> None:
+    with served(tmp_path, {EXPLAIN: Answer(200, A_GROUP)}) as (api, kubeconfig):
+        assert main(["explain", "podgroup/training", "-n", "shop", f"--kubeconfig={kubeconfig}"]) == 0
+
+    assert any(each.endswith("explain?namespace=shop&podgroup=training") for each in api.asked)
+
+
+def test_a_group_that_no_pod_names_is_not_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = {**A_GROUP, "found": False, "near": ["shop/training2"]}
+
+    assert explain(tmp_path, {EXPLAIN: Answer(404, gone)}, pod="podgroup/shop/training") == 1
+    assert capsys.readouterr().err == "no pod names the group shop/training; did you mean shop/training2?\n"
+
+
+def test_a_group_is_watched_until_it_is_placed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = (Answer(200, A_GROUP), Answer(200, {**A_GROUP, "state": "placed", "text": "", "waiting": []}))
+
+    assert explain(tmp_path, {EXPLAIN: answers}, "--watch", pod="podgroup/shop/training") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "shop/training  placed"
+
+
 def test_replicas_of_which_none_leads_know_no_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with served(tmp_path, {EXPLAIN: Answer(200, {**FOUND, "leading": False})}) as (api, kubeconfig):
         assert main(["explain", "shop/web", f"--kubeconfig={kubeconfig}"]) == 0

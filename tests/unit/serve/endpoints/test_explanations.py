@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from scheduler.api.reviews import User
-from scheduler.explain.documents import PodReport
+from scheduler.explain.documents import GroupReport, PodReport
 from scheduler.serve.endpoints.explanations import MAX_WAITING, PATH, Explanations
 from tests.unit.serve.serving import FakeReviews, Served, a_server
 
@@ -27,6 +27,9 @@ class Knowing:
         self.asked += 1
         await self.answers.wait()
         return PodReport(namespace=namespace, name=f"{name}\ud800", found=name == "web", state="unschedulable")
+
+    async def about_group(self, namespace: str, name: str) -> GroupReport:
+        return GroupReport(namespace=namespace, name=name, found=name == "training", state="incomplete", leading=False)
 
 
 @asynccontextmanager
@@ -48,6 +51,16 @@ async def test_a_pod_is_explained_to_who_may_ask() -> None:
         answer = await server.answer(WEB, "for-all")
         assert answer.status == 200
         assert json.loads(await answer.text())["name"] == "web\ufffd"
+
+
+async def test_a_group_is_explained_by_another_parameter() -> None:
+    async with served() as server:
+        found = await server.answer(f"{PATH}?namespace=default&podgroup=training", "for-all")
+        document = json.loads(await found.text())
+        assert (found.status, document["kind"], document["state"]) == (200, "PodGroup", "incomplete")
+        assert found.headers["X-Loadmaster-Leading"] == "false"
+        gone = await server.answer(f"{PATH}?namespace=default&podgroup=other", "for-all")
+        assert gone.status == 404
 
 
 async def test_a_token_made_for_us_may_come_through_the_proxy_of_the_api_server() -> None:

@@ -1,0 +1,102 @@
+"""What the running scheduler says of a group of pods that waits, through a real API server."""
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.__main__ import main
+from tests.cluster.loadmaster import allow_groups
+from tests.cluster.proxied import asker, proxied
+from tests.cluster.test_pod_groups import API, GATES, Gang
+from tests.controlplane import Client, Component, ControlPlane, Settings, a_node, wait_until
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    settings = Settings(controller_manager=True, kwok=True).with_feature_gates(GATES, API)
+    with ControlPlane(settings) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def admin(plane: ControlPlane) -> Iterator[Client]:
+    with plane.client() as client:
+        client.create_many([a_node(f"node-{number}", cpu="2") for number in range(2)])
+        yield client
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loadmaster(plane: ControlPlane, admin: Client, address: str) -> Iterator[Component]:
+    allow_groups(plane)
+    with proxied(plane, admin, address, f"--feature-gates={GATES}") as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def user(plane: ControlPlane, loadmaster: Component) -> Path:
+    return asker(plane)
+
+
+def explained(user: Path, what: str, *options: str) -> tuple[int, dict[str, Any]]:
+    out = io.StringIO()
+    with redirect_stdout(out):
+        code = main(["explain", what, f"--kubeconfig={user}", "--output=json", *options])
+    return code, json.loads(out.getvalue())
+
+
+def test_a_gang_that_waits_is_explained_in_one_sentence_by_itself_and_by_each_of_its_pods(
+    plane: ControlPlane, admin: Client, user: Path
+) -> None:
+    gang = Gang(plane, admin, "loadmaster", 5, 5)
+    try:
+        wait_until(gang.condition, 30, "the gang was tried")
+
+        code, group = explained(user, f"podgroup/{gang.namespace}/g")
+        _, pod = explained(user, f"{gang.namespace}/{gang.pods[0]}")
+
+        assert code == 0
+        assert (group["state"], group["needed"], group["members"], group["scheduled"]) == ("unschedulable", 5, 5, 0)
+        assert group["text"] == "5 pods are needed at once: 4 of 5 fit; 1 does not: Insufficient cpu (on 2 nodes)"
+        assert sorted(each["name"] for each in group["waiting"]) == gang.pods
+        assert pod["group"]["text"] == group["text"]
+    finally:
+        gang.delete()
+
+
+def test_a_gang_with_too_few_pods_says_so_and_one_that_was_placed_too(
+    plane: ControlPlane, admin: Client, user: Path
+) -> None:
+    gang = Gang(plane, admin, "loadmaster", 2, 3)
+    try:
+        wait_until(lambda: explained(user, f"podgroup/{gang.namespace}/g")[1].get("members") == 2, 30, "both are known")
+        _, incomplete = explained(user, f"podgroup/{gang.namespace}/g")
+        gang.add("p-2")
+        wait_until(lambda: gang.bound() == 3, 30, "the gang has its nodes")
+        _, placed = explained(user, f"podgroup/{gang.namespace}/g")
+
+        assert (incomplete["state"], incomplete["text"]) == ("incomplete", "3 pods are needed at once, and there are 2")
+        assert (placed["state"], placed["scheduled"]) == ("placed", 3)
+    finally:
+        gang.delete()
+
+
+def test_a_command_that_decides_by_itself_comes_to_the_same(plane: ControlPlane, admin: Client, user: Path) -> None:
+    gang = Gang(plane, admin, "loadmaster", 5, 5)
+    try:
+        wait_until(gang.condition, 30, "the gang was tried")
+        running, here = (
+            explained(kubeconfig, f"podgroup/{gang.namespace}/g", *options)[1]["text"]
+            for kubeconfig, options in (
+                (user, ()),
+                (plane.kubeconfig("admin"), ("--from-cluster", f"--feature-gates={GATES}")),
+            )
+        )
+
+        assert here == running
+    finally:
+        gang.delete()

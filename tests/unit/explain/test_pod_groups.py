@@ -1,0 +1,172 @@
+"""Why a group of pods waits: in one sentence, for the group and for each of its pods."""
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from scheduler.explain.documents import GroupReport
+from scheduler.explain.explainer import Explainer
+from scheduler.explain.screen import PLAIN, lines_of, lines_of_group
+from scheduler.framework.events import POD_GROUP
+from scheduler.testing import a_node
+from tests.unit.cycle.pod_groups.groups import Groups
+
+
+def explainer(groups: Groups, **options: Any) -> Explainer:
+    return Explainer(groups.engine, groups.under_test.clock, **options)
+
+
+async def about(groups: Groups, name: str = "g", **options: Any) -> GroupReport:
+    report = await explainer(groups, **options).about_group("default", name)
+    as_sent: GroupReport = msgspec.json.decode(msgspec.json.encode(report), type=GroupReport)
+    return as_sent
+
+
+async def test_a_gang_that_does_not_fit_says_how_many_fit_and_on_what_the_others_fail() -> None:
+    groups = Groups(nodes=1)
+    groups.create()
+    groups.pods(3)
+    await groups.schedule()
+
+    report = await about(groups)
+
+    assert (report.state, report.needed, report.members, report.scheduled) == ("unschedulable", 3, 3, 0)
+    assert report.text == "3 pods are needed at once: 2 of 3 fit; 1 does not: Insufficient cpu (on 1 node)"
+    assert report.about[0] == "3 pods: 0 with a node, 3 without"
+    assert report.about[1].startswith("tried once, last at 20")
+    assert [(each.name, each.state) for each in report.waiting] == [(f"g-{n}", "backing off") for n in range(3)]
+
+
+async def test_reasons_are_summed_up_over_the_pods() -> None:
+    groups = Groups(nodes=1)
+    groups.create(minimum=5)
+    groups.pods(3)
+    groups.pods(1, first=3, requests={"cpu": "1", "memory": "1Ti"})
+    groups.pods(1, first=4, node_selector={"disk": "ssd"})
+    await groups.schedule()
+
+    report = await about(groups)
+
+    assert report.text == (
+        "5 pods are needed at once: 2 of 5 fit; 3 do not: Insufficient cpu (2 pods, on 1 node), "
+        "Insufficient memory (1 pod, on 1 node), "
+        "node(s) didn't match Pod's node affinity/selector (1 pod, on 1 node)"
+    )
+
+
+async def test_a_gang_with_too_few_pods_says_how_many_are_missing_and_what_wakes_it() -> None:
+    groups = Groups()
+    groups.create()
+    groups.pods(2)
+
+    report = await about(groups)
+
+    assert (report.state, report.text) == ("incomplete", "3 pods are needed at once, and there are 2")
+    assert report.about[-1] == "refused by GangScheduling; may be woken by a new Pod, a new PodGroup"
+
+
+async def test_pods_whose_group_does_not_exist_say_so() -> None:
+    groups = Groups()
+    groups.pods(2)
+
+    report = await about(groups)
+
+    assert (report.found, report.state) == (True, "missing")
+    assert report.text == "2 pods wait for it, and it does not exist"
+
+
+async def test_a_gang_that_was_placed_says_so_also_when_further_pods_do_not_fit() -> None:
+    groups = Groups(nodes=2)
+    groups.create()
+    groups.pods(5)
+    await groups.schedule()
+
+    report = await about(groups)
+
+    assert (report.state, report.scheduled) == ("partly placed", 4)
+    assert report.text.startswith("3 pods are needed at once: 4 of 5 get a node; 1 does not: Insufficient cpu")
+
+
+async def test_those_that_have_a_node_already_are_counted() -> None:
+    groups = Groups(nodes=2)
+    groups.create()
+    groups.pods(3)
+    await groups.schedule()
+    groups.pods(2, first=3)
+    await groups.schedule()
+
+    report = await about(groups)
+
+    assert report.text.startswith("3 pods are needed at once, 3 of them have a node: 1 of 2 gets a node; 1 does not:")
+
+
+async def test_a_group_is_tried_here_if_nothing_else_tries_it() -> None:
+    groups = Groups(nodes=1)
+    groups.create()
+    groups.pods(3)
+
+    untried, tried = await about(groups), await about(groups, tries_groups=True)
+
+    assert (untried.state, untried.text) == ("queued", "")
+    assert (tried.state, tried.at) == ("unschedulable", "")
+    assert tried.text.startswith("3 pods are needed at once: 2 of 3 fit;")
+    groups.check()
+
+
+async def test_a_group_of_the_same_name_that_came_later_has_no_history() -> None:
+    groups = Groups(nodes=1)
+    groups.create()
+    groups.pods(3)
+    await groups.schedule()
+    first = groups.object()
+    groups.engine.object_handlers.object_deleted(POD_GROUP, first)
+    groups.store(replace(first, metadata=replace(first.metadata, uid="another")))
+
+    report = await about(groups)
+
+    assert report.at == ""
+
+
+async def test_a_group_that_no_pod_names_has_near_names() -> None:
+    groups = Groups()
+    groups.create()
+    groups.pods(1)
+
+    report = await about(groups, "gg")
+
+    assert (report.found, report.near) == (False, ["default/g"])
+
+
+async def test_without_groups_there_is_none() -> None:
+    groups = Groups()
+    groups.engine.loop.groups = None
+
+    report = await about(groups)
+
+    assert not report.found
+
+
+async def test_a_pod_is_explained_with_its_group() -> None:
+    groups = Groups(nodes=1)
+    groups.create()
+    groups.pods(3)
+    await groups.schedule()
+
+    report = await explainer(groups).about("default", "g-0")
+
+    lines = list(lines_of(report, PLAIN))
+    assert "ITS GROUP, default/g: unschedulable" in lines
+    assert "  3 pods are needed at once: 2 of 3 fit; 1 does not: Insufficient cpu (on 1 node)" in lines
+
+
+async def test_the_pods_without_a_node_are_listed_by_where_they_are() -> None:
+    groups = Groups()
+    groups.under_test.see(a_node("n9", cpu="2"))
+    groups.create(minimum=4)
+    groups.pods(3)
+
+    lines = list(lines_of_group(await about(groups), PLAIN))
+
+    assert lines[0] == "default/g  incomplete"
+    assert lines[-1] == "  gated: 3 (g-0, g-1, g-2)"
