@@ -25,7 +25,8 @@ class Unit:
     pods: list[fw.Pod]
     priority: int
     start: int
-    """When its first pod started, in the order in which the nodes have them."""
+    """When the first of its pods started."""
+
     is_of_group: bool
 
     @property
@@ -75,6 +76,7 @@ def _units(nodes: fw.NodeColumns, groups: fw.PodGroups) -> Iterator[Unit]:
                 yield Unit([pod], pod.priority, started(pod), bool(name))
             elif (known := together.get(group.uid)) is not None:
                 known.pods.append(pod)
+                known.start = min(known.start, started(pod))
             else:
                 together[group.uid] = Unit([pod], group.priority, started(pod), True)
     yield from together.values()

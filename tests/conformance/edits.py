@@ -5,8 +5,9 @@ left for the second. So equals cannot be compared afterwards, as for a single po
 kube-scheduler draws lots or goes by the order of a Go map. The module's own files are edited and built in their place.
 An edit whose text is not found exactly once fails, so that a new version cannot lose one silently.
 
-One fault of kube-scheduler is mended, for its outcome depends on where other pods happen to be: the snapshot of a cycle
-does not know of the affinity terms of members that are assumed on nodes without any.
+Two faults of kube-scheduler are mended, for what comes of them depends on where other pods happen to be: the snapshot
+of a cycle does not know of the affinity terms of members that are assumed on nodes without any; and a group of victims
+has the start time of the pod that is met first, not of the one that started first.
 """
 
 from collections.abc import Iterable, Mapping
@@ -82,13 +83,20 @@ EDITS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     f"{SCHEDULER}/framework/preemption/types.go": {
         'import (\n\t"maps"\n\t"slices"\n': 'import (\n\t"maps"\n\t"slices"\n\t"strings"\n',
-        # Of a group's pods the first one's start counts for all.
+        # The order of a group's victims.
         "\tfor _, node := range nodes {\n\t\tfor _, p := range node.GetPods() {\n": (
             '\tpodKey := func(p fwk.PodInfo) string { return p.GetPod().Namespace + "/" + p.GetPod().Name }\n'
             "\tbyNode := func(a, b fwk.NodeInfo) int { return strings.Compare(a.Node().Name, b.Node().Name) }\n"
             "\tbyPod := func(a, b fwk.PodInfo) int { return strings.Compare(podKey(a), podKey(b)) }\n"
             "\tfor _, node := range slices.SortedFunc(slices.Values(nodes), byNode) {\n"
             "\t\tfor _, p := range slices.SortedFunc(slices.Values(node.GetPods()), byPod) {\n"
+        ),
+        # A group started when the first of its pods did.
+        "\t\t\t\tvictim.pods = append(victim.pods, p)\n": (
+            "\t\t\t\tvictim.pods = append(victim.pods, p)\n"
+            "\t\t\t\tif start := util.GetPodStartTime(p.GetPod()); start.Before(victim.earliestStartTime) {\n"
+            "\t\t\t\t\tvictim.earliestStartTime = start\n"
+            "\t\t\t\t}\n"
         ),
         "\tallPossibleVictims := slices.Collect(maps.Values(victimMap))\n": (
             "\tallPossibleVictims := slices.SortedFunc(maps.Values(victimMap), func(a, b *victim) int {\n"

@@ -72,25 +72,37 @@ class _WhatIf:
     def __init__(self, table: NodeTable, again: Callable[[], GroupDecision]) -> None:
         self._table = table
         self._again = again
-        self.removed: dict[str, Pod] = {}
-        self.orders: dict[str, tuple[str, ...]] = {}
+        self._removed: dict[str, Pod] = {}
+        self._orders: dict[str, tuple[str, ...]] = {}
         """Node → the UIDs of its pods, in their order."""
 
     def remove(self, pods: Sequence[Pod]) -> None:
         for pod in pods:
             name = pod.node_name
-            if name not in self.orders:
-                self.orders[name] = self._table.order_on(self._table.row_of(name) or 0)
+            if name not in self._orders:
+                self._orders[name] = self._table.order_on(self._table.row_of(name) or 0)
             self._table.remove_pod(name, pod)
-            self.removed[pod.uid] = pod
+            self._removed[pod.uid] = pod
 
     def put_back(self, pods: Sequence[Pod]) -> None:
         for pod in pods:
             self._table.add_pod(pod.node_name, pod)
-            del self.removed[pod.uid]
+            del self._removed[pod.uid]
 
     def refusal(self) -> Status | None:
         return self._again().status
+
+    def undo(self) -> None:
+        """Put back all that are removed, and each node's pods in their order."""
+        table = self._table
+        for pod in tuple(self._removed.values()):
+            row = table.row_of(pod.node_name)
+            if row is None or not table.has_pod(row, pod.uid):  # it is there if the table was rebuilt meanwhile
+                table.add_pod(pod.node_name, pod)
+        for name, order in self._orders.items():
+            row = table.row_of(name)
+            if row is not None:
+                table.restore_order(row, order)
 
 
 @contextmanager
@@ -98,16 +110,10 @@ def _what_if(table: NodeTable, again: Callable[[], GroupDecision]) -> Iterator[_
     """Let pods leave and come back; all are there again at the end, in their order."""
     what_if = _WhatIf(table, again)
     try:
-        yield what_if
+        try:
+            yield what_if
+        finally:
+            what_if.undo()
     except BaseException:
         table.is_broken = True  # a pod may be half gone: the table is made again before the next decision
         raise
-    finally:
-        for pod in tuple(what_if.removed.values()):
-            row = table.row_of(pod.node_name)
-            if row is None or not table.has_pod(row, pod.uid):  # it is there if the table was rebuilt meanwhile
-                table.add_pod(pod.node_name, pod)
-        for name, order in what_if.orders.items():
-            row = table.row_of(name)
-            if row is not None:
-                table.restore_order(row, order)

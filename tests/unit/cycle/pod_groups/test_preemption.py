@@ -15,6 +15,7 @@ from scheduler.config.defaults import default_plugins
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.resources import POD_DISRUPTION_BUDGET
 from scheduler.runtime.profile_spec import Plugins, PluginSet
+from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_pod, an_object
 from tests.fakes import Eviction, run
 from tests.unit.cycle.fakes import PROFILE, raising
@@ -185,6 +186,26 @@ def test_a_group_that_is_disrupted_together_leaves_as_a_whole() -> None:
     run(play())
 
 
+def test_of_two_groups_the_one_whose_first_pod_started_earlier_stays() -> None:
+    async def play() -> None:
+        groups = Preempting(nodes=4)
+        groups.create(minimum=2, priority=10)
+        for name, starts in (("older", (5, 1)), ("younger", (3, 4))):
+            groups.create_disrupted_together(name, priority=1)
+            for number, start in enumerate(starts):
+                row = number + (0 if name == "older" else 2)
+                groups.run_pod(f"{name}-{number}", f"n{row}", group=name, start=start)
+        for row in range(4):
+            groups.run_pod(f"high-{row}", f"n{row}", priority=100)
+        groups.pods(2)
+
+        await groups.schedule()
+
+        assert sorted(groups.victims) == ["younger-0", "younger-1"]
+
+    run(play())
+
+
 def test_pods_whose_budget_would_be_violated_stay_if_others_can_leave() -> None:
     async def play() -> None:
         groups = Preempting()
@@ -255,6 +276,36 @@ def test_a_fault_amid_the_choice_of_victims_leaves_no_trace(monkeypatch: pytest.
         assert "a fault" in message
         groups.engine.cache.mend()
         assert [pod.name for pod in groups.engine.cache.table.pods_on("n0")] == ["low"]
+        groups.check()
+
+    run(play())
+
+
+def test_a_table_is_made_again_if_a_victim_of_a_what_if_cannot_be_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        groups = Preempting()
+        groups.create(minimum=3, priority=10)  # more than fit without the other pod: it is put back at the end
+        low = groups.run_pod("low", "n0")
+        groups.pods(3)
+        table = groups.engine.cache.table
+        add_pod = type(table).add_pod
+
+        def failing_once(table: NodeTable, name: str, pod: fw.Pod) -> None:
+            if pod.uid == low.uid:
+                monkeypatch.undo()
+                raise RuntimeError("a fault")
+            add_pod(table, name, pod)
+
+        monkeypatch.setattr(NodeTable, "add_pod", failing_once)
+
+        await groups.schedule()
+
+        status, reason, message = groups.condition() or ("", "", "")
+        assert (status, reason) == ("False", "SchedulerError")
+        assert "a fault" in message
+        assert table.is_broken
+        groups.engine.cache.mend()
+        assert [pod.name for pod in table.pods_on("n0")] == ["low"]
         groups.check()
 
     run(play())
