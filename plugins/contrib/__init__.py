@@ -2,11 +2,13 @@
 
 from typing import Final
 
+from plugins.contrib.coscheduling.plugin import Coscheduling
 from plugins.contrib.load_aware.plugin import LoadAware
 from plugins.contrib.node_resource_topology.plugin import NodeResourceTopologyMatch
 from scheduler.framework import Plugin
 
 CONTRIB: Final[dict[str, type[Plugin]]] = {
+    "Coscheduling": Coscheduling,
     "LoadAware": LoadAware,
     "NodeResourceTopologyMatch": NodeResourceTopologyMatch,
 }

@@ -66,9 +66,27 @@ labels_of: Final = unguarded(ObjectMeta, "labels")
 
 
 class NodeMeta(ObjectMeta, frozen=True):
-    """Annotations are decoded for nodes only: those of pods are in `Pod.raw`, and can be most of a pod's bytes."""
+    """All annotations are decoded for nodes only: those of pods are in `Pod.raw`, and can be most of a pod's bytes."""
 
     annotations: Strings = ABSENT
+
+
+class GroupAnnotations(Wire, frozen=True):
+    """The annotations that say with which pods one is scheduled, and how; others take no memory."""
+
+    group: str = msgspec.field(default="", name="loadmaster.dev/pod-group")
+    min_available: str = msgspec.field(default="", name="loadmaster.dev/pod-group-min-available")
+    required_topology: str = msgspec.field(default="", name="loadmaster.dev/required-topology")
+    preferred_topology: str = msgspec.field(default="", name="loadmaster.dev/preferred-topology")
+    expected_seconds: str = msgspec.field(default="", name="loadmaster.dev/expected-seconds")
+    kueue_required_topology: str = msgspec.field(default="", name="kueue.x-k8s.io/podset-required-topology")
+    kueue_preferred_topology: str = msgspec.field(default="", name="kueue.x-k8s.io/podset-preferred-topology")
+
+
+class GroupedMeta(ObjectMeta, frozen=True):
+    """Of pods and of groups of them: of the annotations only those that are about groups."""
+
+    group_annotations: GroupAnnotations | None = msgspec.field(default=None, name="annotations")
 
 
 class ResourceRequirements(Wire, frozen=True):

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from scheduler.api.decoding import Decoder, convert
-from scheduler.api.objects import ObjectMeta, PodSpec, PodStatus, Wire, labels_of
+from scheduler.api.objects import GroupAnnotations, GroupedMeta, PodSpec, PodStatus, Wire, labels_of
 from scheduler.api.pod_affinity import NO_TERMS, AffinityTerms, affinity_terms_of
 from scheduler.api.pod_storage import PodStorage, storage_of
 from scheduler.api.read_only import NOTHING, frozen
@@ -42,7 +42,7 @@ class Pod(Wire, frozen=True, eq=False):
     `uid`, `spec` or `status` for anything else.
     """
 
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: GroupedMeta = GroupedMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
     raw_json: bytes = msgspec.field(default=b"", name="(raw)")
@@ -84,6 +84,11 @@ class Pod(Wire, frozen=True, eq=False):
         """The annotations, from `raw`. Raises LookupError as `raw` does."""
         annotations: Mapping[str, str] | None = self.raw["metadata"].get("annotations")
         return NOTHING if annotations is None else annotations
+
+    @property
+    def group_annotations(self) -> GroupAnnotations | None:
+        """Those of its annotations that are about groups of pods; None if it has no annotation."""
+        return self.metadata.group_annotations
 
     @property
     def priority(self) -> int:
@@ -222,7 +227,7 @@ class Pod(Wire, frozen=True, eq=False):
     def reference(self) -> "Pod":
         """Its identity alone, to be kept when the pod, which may be large, is gone."""
         meta = self.metadata
-        kept = ObjectMeta(
+        kept = GroupedMeta(
             name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version
         )
         return Pod(metadata=kept, spec=PodSpec(node_name=self.node_name, scheduler_name=self.spec.scheduler_name))

@@ -52,5 +52,8 @@ def default_plugins(gates: FeatureGates) -> Plugins:
     return replace(DEFAULT_PLUGINS, multi_point=PluginSet((*enabled, *further))) if further else DEFAULT_PLUGINS
 
 
+COSCHEDULING: Final = "Coscheduling"
+"""The plugin whose profiles have groups of pods of our own rules, without any gate."""
+
 REMOVED: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 """Plugins that kubescheduler.config.k8s.io/v1 no longer allows."""

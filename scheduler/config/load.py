@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from scheduler.config.defaults import COSCHEDULING
 from scheduler.config.documents import PIPE_SECONDS, name_of, parse_documents, read_file
 from scheduler.config.extenders import leave_to_extenders, read_extenders
 from scheduler.config.feature_gates import FeatureGates
@@ -138,6 +139,8 @@ def config_from_dict(
     extenders = read_extenders(values.get("extenders"), problems)
     if extenders and gates.generic_workload:
         problems.append("extenders: not available together with the feature gate GenericWorkload yet")
+    if extenders and any(COSCHEDULING in profile.enabled for profile in profiles):
+        problems.append(f"extenders: not available together with the plugin {COSCHEDULING} yet")
     profiles = leave_to_extenders(profiles, extenders)
     config = parse_arguments(Config, rest, "", problems, profiles=profiles, extenders=extenders, gates=gates)
     if config is not None and leader_election:

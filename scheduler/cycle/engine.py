@@ -18,6 +18,7 @@ from scheduler.cycle.object_handlers import ObjectEventHandlers
 from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
 from scheduler.cycle.pod_groups.conditions import GroupConditions
 from scheduler.cycle.pod_groups.cycle import PodGroupCycle
+from scheduler.cycle.pod_groups.parts import GroupParts, adapted_groups
 from scheduler.cycle.profiles import Profiles, Resources
 from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.rejections import EarlyEnds
@@ -29,9 +30,8 @@ from scheduler.extenders.chain import Extenders, PodSource
 from scheduler.extenders.conversation import Conversations
 from scheduler.extenders.roster import Roster, nobody_is_asked
 from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
-from scheduler.framework.pod_groups import NO_POD_GROUPS
 from scheduler.framework.resources import ApiResource
-from scheduler.groups.kubernetes import KubernetesGroups
+from scheduler.groups.kubernetes import KubernetesGroups, name_of
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.queue.backoff_queue import Backoff
@@ -78,8 +78,12 @@ class Engine:
     records: DecisionRecords
     roster: Roster
     stream: EventStream
-    pod_groups: PodGroupAlgorithm | None = None
-    """Decides about groups of pods; None if groups are off."""
+    group_parts: GroupParts
+
+    @property
+    def pod_groups(self) -> PodGroupAlgorithm | None:
+        """Decides about groups of pods; None if groups are off."""
+        return self.group_parts.algorithm
 
     @property
     def watched(self) -> dict[str, ApiResource]:
@@ -124,6 +128,7 @@ class Engine:
         `settings`: what the queue has of it; `changed`: the profiles that are others now.
         """
         self.queue.use(settings, changed)
+        self.group_parts.use(self.frameworks)
         self.algorithm.use_seed(config.loadmaster.seed)
         self.use_extenders(config.loadmaster.pods_at_extenders)
         if Reconfigured in self.stream.listeners:
@@ -170,9 +175,8 @@ def build_engine(
     pods: dict[str, Pod] = {}
     calls = PublishedCalls(writers.api, writers.reader, stream)
     waiting_pods, pods_in_pre_bind, sharing = WaitingPods(), PodsInPreBind(), Sharing()
-    gates, groups = config.gates, None
-    if gates.generic_workload:
-        groups = KubernetesGroups(objects, gates.topology_aware_workload_scheduling, gates.workload_aware_preemption)
+    gates = config.gates
+    groups = adapted_groups(objects, gates)
 
     def handle(profile_name: str) -> tuple[EngineHandle, ProfileObjects, ProfileShared]:
         of_profile = ProfileObjects(objects)
@@ -195,14 +199,14 @@ def build_engine(
             reader=calls,
             shared=shared,
             tasks=tasks,
-            pod_groups=groups or NO_POD_GROUPS,
+            pod_groups=groups,
         )
         return made, of_profile, shared
 
     def framework(plugins: ProfilePlugins, of: EngineHandle, percentage: int, limits: Limits) -> Framework:
         return Framework(plugins, of, cache.table, nominator, metrics, percentage, limits, stream)
 
-    of_groups = Resources() if groups is None else Resources(*groups.resources())
+    of_groups = Resources(*KubernetesGroups(objects).resources()) if gates.generic_workload else Resources()
     profiles = Profiles(handle, framework, make_plugins, of_groups)
     profiles.swap(profiles.prepare(config, registry))
     roster = Roster(nobody_is_asked, metrics) if extender_access is None else extender_access.roster
@@ -239,11 +243,9 @@ def build_engine(
         loop.extended = ExtendedAttempts(
             profiles.frameworks, extended, conversations, queue, failure, loop, metrics, now, tasks, stream
         )
-    pod_groups = None
-    if groups is not None:
-        cache.members, queue.is_grouped = groups.members_by_group, groups.name_of
-        handlers.announces_pods = gates.gang_scheduling
-        pod_groups = PodGroupAlgorithm(
+
+    def group_cycle() -> tuple[PodGroupAlgorithm, PodGroupCycle]:
+        of_groups = PodGroupAlgorithm(
             algorithm,
             cache,
             nominator,
@@ -252,9 +254,14 @@ def build_engine(
             preempts=gates.workload_aware_preemption,
         )
         conditions, of_metrics = GroupConditions(objects, writers.api, tasks), metrics.add_pod_groups()
-        loop.groups = PodGroupCycle(
-            profiles.frameworks, groups, pod_groups, queue, failure, loop, conditions, of_metrics, now, stream
+        return of_groups, PodGroupCycle(
+            profiles.frameworks, groups, of_groups, queue, failure, loop, conditions, of_metrics, now, stream
         )
+
+    if gates.generic_workload:
+        queue.is_grouped = name_of
+    group_parts = GroupParts(groups, gates, group_cycle, loop, cache, handlers, pods)
+    group_parts.use(profiles.frameworks)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     engine = Engine(
         profiles,
@@ -271,7 +278,7 @@ def build_engine(
         records,
         roster,
         stream,
-        pod_groups,
+        group_parts,
     )
     engine.use_extenders(config.loadmaster.pods_at_extenders)
     return engine

@@ -11,11 +11,11 @@ each of them reaches the right state whatever was done before.
 """
 
 import time
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 
 from prometheus_client import Histogram
 
-from scheduler.api.objects import Node, ObjectMeta
+from scheduler.api.objects import GroupedMeta, Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.api.versions import is_newer
 from scheduler.cycle.cycle_events import PodGone, PodSeen
@@ -70,8 +70,8 @@ class ClusterEventHandlers:
         self._handling = metrics.event_handling_duration
         self._observers: dict[str, Histogram] = {}
         self._stream = stream
-        self.announces_pods = False
-        """Whether a pod that has come may help pods that wait for it: the feature gate GangScheduling."""
+        self.announces_pod: Callable[[Pod], object] | None = None
+        """Whether a pod that has come may help pods that wait for it: those of a group do. None: no pod may."""
 
     # Pods.
 
@@ -134,7 +134,8 @@ class ClusterEventHandlers:
 
     def pod_unreadable(self, identity: ObjectMeta, problem: str) -> None:
         """Report a pod that cannot be decoded to its owner; no other pod is affected."""
-        pod = self._pods.get(identity.uid) or Pod(metadata=identity)
+        name, namespace, uid = identity.name, identity.namespace, identity.uid
+        pod = self._pods.get(uid) or Pod(metadata=GroupedMeta(name=name, namespace=namespace, uid=uid))
         note = f"the pod cannot be read: {problem}"
         self._writers.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
 
@@ -152,7 +153,7 @@ class ClusterEventHandlers:
             return
         if old is None:
             self._queue.add(pod)
-            if self.announces_pods:
+            if self.announces_pod is not None and self.announces_pod(pod):
                 self._queue.move_all(UNSCHEDULABLE_POD_ADD, None, pod)
             return
         self._queue.update(old, pod)

@@ -58,6 +58,8 @@ RESOURCE_CLAIM: Final = "resource.k8s.io/ResourceClaim"
 RESOURCE_SLICE: Final = "resource.k8s.io/ResourceSlice"
 DEVICE_CLASS: Final = "resource.k8s.io/DeviceClass"
 POD_GROUP: Final = "scheduling.k8s.io/PodGroup"
+COSCHEDULING_POD_GROUP: Final = "scheduling.x-k8s.io/PodGroup"
+"""The groups of scheduler-plugins."""
 ANY: Final = "*"
 
 

@@ -33,6 +33,7 @@ from scheduler.framework.errors import PluginError as PluginError
 from scheduler.framework.errors import SchedulerError as SchedulerError
 from scheduler.framework.events import ANY as ANY
 from scheduler.framework.events import ASSIGNED_POD as ASSIGNED_POD
+from scheduler.framework.events import COSCHEDULING_POD_GROUP as COSCHEDULING_POD_GROUP
 from scheduler.framework.events import CSI_DRIVER as CSI_DRIVER
 from scheduler.framework.events import CSI_NODE as CSI_NODE
 from scheduler.framework.events import CSI_STORAGE_CAPACITY as CSI_STORAGE_CAPACITY
@@ -126,6 +127,7 @@ from scheduler.framework.plugin import ScoreNodesPlugin as ScoreNodesPlugin
 from scheduler.framework.plugin import ScorePlugin as ScorePlugin
 from scheduler.framework.plugin import SignPlugin as SignPlugin
 from scheduler.framework.plugin import Write as Write
+from scheduler.framework.pod_groups import GroupKey as GroupKey
 from scheduler.framework.pod_groups import GroupMembers as GroupMembers
 from scheduler.framework.pod_groups import PodGroup as PodGroup
 from scheduler.framework.pod_groups import PodGroups as PodGroups

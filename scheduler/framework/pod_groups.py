@@ -1,11 +1,25 @@
 """Groups of pods that are scheduled together: the one notion of them, whatever API they come from."""
 
-from collections.abc import Collection
-from typing import Final, Protocol
+from collections.abc import Collection, Hashable, Mapping
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
 from scheduler.api.pod import Pod
+from scheduler.api.read_only import NOTHING
+
+
+class GroupKey(NamedTuple):
+    """The identity of a group: two of one name may come from different APIs."""
+
+    namespace: str
+    source: str
+    """The resource of its object, as in events; for a group without one, the annotation that names it."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
 
 
 class PodGroup(msgspec.Struct, frozen=True):
@@ -14,8 +28,10 @@ class PodGroup(msgspec.Struct, frozen=True):
     namespace: str
     name: str
     uid: str
+    """Of its object; empty for a group without one."""
+
     source: str
-    """The resource of its object, as in events."""
+    """As in its key."""
 
     minimum: int = 0
     """How many members need a node before any is bound; 0: each is bound as soon as it has one."""
@@ -29,6 +45,31 @@ class PodGroup(msgspec.Struct, frozen=True):
 
     is_disrupted_together: bool = False
     """Whether it is evicted as a whole."""
+
+    is_ours: bool = False
+    """Whether Loadmaster's own rules hold for it; otherwise kube-scheduler's do."""
+
+    resources: Mapping[str, int] = NOTHING
+    """The amounts that its members need together, at least: resource name → amount, as `Pod.requests` has them."""
+
+    timeout_seconds: float = 0.0
+    """How long members that have a node wait for the others at Permit; 0: as long as the plugin's arguments say."""
+
+    required_level: str = ""
+    """All members go to one domain of this level of the topology: a label of nodes, or the name of a level."""
+
+    preferred_level: str = ""
+    """The members go to one domain of this level if one holds them, or else of the smallest level that does."""
+
+    expected_seconds: float = 0.0
+    """How long it runs, as far as its owner knows; 0: unknown."""
+
+    problem: str = ""
+    """The reason why none of its pods is tried: it makes no sense. Empty if it does."""
+
+    @property
+    def key(self) -> GroupKey:
+        return GroupKey(self.namespace, self.source, self.name)
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -57,6 +98,10 @@ class GroupMembers(Protocol):
     def scheduled(self) -> Collection[Pod]:
         """The pods with a node, or assumed to have one."""
 
+    @property
+    def declarations(self) -> Collection[Hashable]:
+        """All that the pods say about the group, each once: more than one if they contradict each other."""
+
 
 class PodGroups(Protocol):
     """Knows the group of each pod."""
@@ -71,6 +116,9 @@ class PodGroups(Protocol):
 
     def name_of(self, pod: Pod) -> str:
         """Return the name of a pod's group, which may not exist; empty for a pod without."""
+
+    def key_of(self, pod: Pod) -> GroupKey | None:
+        """Return what distinguishes a pod's group, which may not exist, from others; None for a pod without."""
 
     def of(self, pod: Pod) -> PodGroup | None:
         """Return the group of a pod; None if it has none, or if the group does not exist (yet)."""
@@ -89,6 +137,7 @@ class _NoMembers:
     unscheduled: Final[Collection[Pod]] = ()
     assumed: Final[Collection[str]] = ()
     scheduled: Final[Collection[Pod]] = ()
+    declarations: Final[Collection[Hashable]] = ()
 
 
 NO_MEMBERS: Final[GroupMembers] = _NoMembers()
@@ -104,6 +153,9 @@ class NoPodGroups:
 
     def name_of(self, pod: Pod) -> str:
         return ""
+
+    def key_of(self, pod: Pod) -> GroupKey | None:
+        return None
 
     def of(self, pod: Pod) -> PodGroup | None:
         return None

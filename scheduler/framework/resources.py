@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from scheduler.api import coscheduling
 from scheduler.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from scheduler.api.pod_groups import PodGroup
 from scheduler.api.unstructured import Unstructured
@@ -26,6 +27,7 @@ from scheduler.api.volumes import (
 from scheduler.framework.events import (
     ANY,
     ASSIGNED_POD,
+    COSCHEDULING_POD_GROUP,
     CSI_DRIVER,
     CSI_NODE,
     CSI_STORAGE_CAPACITY,
@@ -98,6 +100,7 @@ KNOWN: Final[Mapping[str, ApiResource]] = {
     RESOURCE_SLICE: ApiResource("resource.k8s.io", "v1", "resourceslices"),
     DEVICE_CLASS: ApiResource("resource.k8s.io", "v1", "deviceclasses"),
     POD_GROUP: ApiResource("scheduling.k8s.io", "v1alpha2", "podgroups"),
+    COSCHEDULING_POD_GROUP: ApiResource("scheduling.x-k8s.io", "v1alpha1", "podgroups"),
 }
 """Event resource → API resource."""
 
@@ -113,6 +116,7 @@ STRUCTS: Final[Mapping[str, type[Any]]] = {
     RESOURCE_SLICE: ResourceSlice,
     DEVICE_CLASS: DeviceClass,
     POD_GROUP: PodGroup,
+    COSCHEDULING_POD_GROUP: coscheduling.PodGroup,
 }
 """Event resource → the struct, with a `metadata`, that its objects are decoded into; Unstructured without an entry."""
 

@@ -1,15 +1,13 @@
 """The groups of `scheduling.k8s.io`: PodGroup objects, which pods name in `spec.schedulingGroup.podGroupName`."""
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from scheduler.api import pod_groups as api
 from scheduler.api.pod import Pod
-from scheduler.api.read_only import read_only_attribute
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.handle import ObjectLister
-from scheduler.framework.pod_groups import GroupMembers, PodGroup
+from scheduler.framework.pod_groups import PodGroup
 from scheduler.framework.resources import ApiResource, parse_resource
-from scheduler.state.group_members import MembersByGroup
 
 Written: TypeAlias = tuple[ApiResource, str, tuple[str, ...]]
 """Resource, subresource, verbs."""
@@ -40,32 +38,22 @@ def as_group(podgroup: api.PodGroup) -> PodGroup:
 
 
 class KubernetesGroups:
-    """Implements framework.pod_groups.PodGroups over PodGroup objects."""
+    """Implements Adapter."""
 
-    def __init__(
-        self, objects: ObjectLister, are_tried_in_placements: bool = False, preempt_as_a_whole: bool = False
-    ) -> None:
+    source: Final = POD_GROUP
+
+    def __init__(self, objects: ObjectLister) -> None:
         self._objects = objects
-        self._are_tried_in_placements = are_tried_in_placements
-        self._preempt_as_a_whole = preempt_as_a_whole
-        self.members_by_group = MembersByGroup(name_of)
 
-    are_tried_in_placements: bool = read_only_attribute("_are_tried_in_placements")
-    preempt_as_a_whole: bool = read_only_attribute("_preempt_as_a_whole")
+    def name_of(self, pod: Pod) -> str:
+        return name_of(pod)
+
+    def find(self, namespace: str, name: str, pod: Pod) -> PodGroup | None:
+        found = self._objects.get(POD_GROUP, name, namespace)
+        return None if found is None else as_group(found)
 
     def resources(self) -> tuple[dict[str, ApiResource], dict[str, frozenset[str]], frozenset[Written]]:
         """Return what is watched, the parts of it that are read (all), and what is written: the groups' status."""
         resource = parse_resource(POD_GROUP)
         # One is read to know what became of a patch whose answer was lost.
         return {POD_GROUP: resource}, {}, frozenset({(resource, "", ("get",)), (resource, "status", ("patch",))})
-
-    def name_of(self, pod: Pod) -> str:
-        return name_of(pod)
-
-    def of(self, pod: Pod) -> PodGroup | None:
-        name = name_of(pod)
-        found = self._objects.get(POD_GROUP, name, pod.namespace) if name else None
-        return None if found is None else as_group(found)
-
-    def members(self, pod: Pod) -> GroupMembers:
-        return self.members_by_group.of(pod)

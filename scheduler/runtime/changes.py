@@ -22,7 +22,12 @@ def pod_changes(old: Pod, new: Pod) -> tuple[ClusterEvent, ...]:
     if old is new:
         return ()
     resource = ASSIGNED_POD if new.node_name else UNSCHEDULABLE_POD
-    is_other = old.spec != new.spec or new.is_deleting != old.is_deleting or new.has_changed_raw(old)
+    is_other = (
+        old.spec != new.spec
+        or new.is_deleting != old.is_deleting
+        or new.metadata.group_annotations != old.metadata.group_annotations
+        or new.has_changed_raw(old)
+    )
     actions = tuple(_pod_actions(old, new)) or ((Action.UPDATE_OTHER,) if is_other else ())
     return tuple(ClusterEvent(resource, action) for action in actions)
 

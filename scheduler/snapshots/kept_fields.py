@@ -244,6 +244,13 @@ FIELDS: Final[Mapping[str, str]] = {
 ANNOTATIONS: Final[Mapping[str, str]] = {
     "deployment.kubernetes.io/revision": "",
     "kubernetes.io/config.mirror": "",
+    "kueue.x-k8s.io/podset-preferred-topology": "key",
+    "kueue.x-k8s.io/podset-required-topology": "key",
+    "loadmaster.dev/expected-seconds": "",
+    "loadmaster.dev/pod-group": "name",
+    "loadmaster.dev/pod-group-min-available": "",
+    "loadmaster.dev/preferred-topology": "key",
+    "loadmaster.dev/required-topology": "key",
     "pv.kubernetes.io/bind-completed": "",
     "pv.kubernetes.io/bound-by-controller": "",
     "resource.kubernetes.io/extended-resource-claim": "",

@@ -6,30 +6,42 @@
 
 A pod without a node is a member if it is one of our profiles'; one with a node is, also if others bound it. A pod that
 is assumed is a member already: what is assumed of any other is not counted. A group is known as long as it has members.
+A pod whose labels or annotations name another group now leaves the former.
 
 Rule: pkg/scheduler/backend/cache/podgroupstate.go at v1.36.3. One difference: a pod that others bind while it waits for
 us is not unscheduled any more.
 """
 
-from collections.abc import Callable, Collection
-from typing import Final
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable
+from typing import TypeAlias
 
 from scheduler.api.pod import Pod
-from scheduler.framework.pod_groups import NO_MEMBERS, GroupMembers
+from scheduler.framework.pod_groups import NO_MEMBERS, GroupKey, GroupMembers
+
+Declare: TypeAlias = Callable[[Pod], Hashable]
+"""Pod → all that it says about its group; None for nothing."""
+
+
+def _says_nothing(pod: Pod) -> Hashable:
+    return None
 
 
 class Members:
     """The members of one group. Implements framework.pod_groups.GroupMembers."""
 
-    __slots__ = ("_all", "_assigned", "_assumed", "_unscheduled")
+    __slots__ = ("_all", "_assigned", "_assumed", "_declarations", "_declare", "_unscheduled")
 
-    def __init__(self) -> None:
+    def __init__(self, declare: Declare = _says_nothing) -> None:
         self._all: dict[str, Pod] = {}
         """UID → newest version that the watch has shown."""
         # Dictionaries in the place of sets: their order is that of the changes, the same in each run.
         self._unscheduled: dict[str, None] = {}
         self._assumed: dict[str, Pod] = {}
         self._assigned: dict[str, None] = {}
+        self._declare = declare
+        self._declarations: Counter[Hashable] = Counter()
+        """Something that pods say about the group → how many say so."""
 
     @property
     def count(self) -> int:
@@ -51,17 +63,21 @@ class Members:
     def scheduled(self) -> Collection[Pod]:
         return (*(self._all[uid] for uid in self._assigned), *self._assumed.values())
 
+    @property
+    def declarations(self) -> Collection[Hashable]:
+        return self._declarations.keys()
+
     def see(self, pod: Pod) -> None:
         """Take over a pod without a node, or its new version."""
         uid = pod.uid
-        self._all[uid] = pod
+        self._replace(uid, pod)
         if uid not in self._assumed and uid not in self._assigned:
             self._unscheduled[uid] = None
 
     def assign(self, pod: Pod) -> None:
         """Take over a pod that is bound, or its new version."""
         uid = pod.uid
-        self._all[uid] = pod
+        self._replace(uid, pod)
         self._unscheduled.pop(uid, None)
         self._assumed.pop(uid, None)
         self._assigned[uid] = None
@@ -80,8 +96,21 @@ class Members:
 
     def remove(self, uid: str) -> None:
         """A member is gone."""
-        for each in (self._all, self._unscheduled, self._assumed, self._assigned):
+        self._replace(uid, None)
+        for each in (self._unscheduled, self._assumed, self._assigned):
             each.pop(uid, None)
+
+    def _replace(self, uid: str, pod: Pod | None) -> None:
+        """Put a pod, or none, in the place of its former version."""
+        former = self._all.pop(uid, None) if pod is None else self._all.get(uid)
+        if pod is not None:
+            self._all[uid] = pod
+        for each, change in ((former, -1), (pod, 1)):
+            said = None if each is None else self._declare(each)
+            if said is not None:
+                self._declarations[said] += change
+                if not self._declarations[said]:
+                    del self._declarations[said]
 
     def check_invariants(self) -> None:
         """Each member is in one state."""
@@ -92,58 +121,87 @@ class Members:
 class MembersByGroup:
     """The members of all groups. Written by the cache and by the handlers of the watch."""
 
-    def __init__(self, name_of: Callable[[Pod], str]) -> None:
-        """`name_of`: the name of a pod's group, empty for a pod without."""
-        self.name_of: Final = name_of
-        self._groups: dict[tuple[str, str], Members] = {}
+    def __init__(self, key_of: Callable[[Pod], GroupKey | None], declare: Declare = _says_nothing) -> None:
+        """`key_of`: the group of a pod, None for a pod without; `declare`: what it says about that."""
+        self._key_of = key_of
+        self._declare = declare
+        self._groups: dict[GroupKey, Members] = {}
+        self._keys: dict[str, GroupKey] = {}
+        """UID → the group that it is a member of."""
 
-    def of(self, pod: Pod) -> GroupMembers:
-        """Return the members of a pod's group."""
-        return self._groups.get((pod.namespace, self.name_of(pod)), NO_MEMBERS)
+    def of(self, key: GroupKey | None) -> GroupMembers:
+        """Return the members of a group."""
+        return NO_MEMBERS if key is None else self._groups.get(key, NO_MEMBERS)
+
+    def groups(self) -> Collection[GroupKey]:
+        """Return the groups that have members: a live view."""
+        return self._groups.keys()
 
     def see(self, pod: Pod) -> None:
         """A pod without a node is there, or has a new version."""
-        if name := self.name_of(pod):
-            self._made(pod, name).see(pod)
+        group = self._joined(pod)
+        if group is not None:
+            group.see(pod)
 
     def assign(self, pod: Pod) -> None:
         """A pod is bound, or has a new version since."""
-        if name := self.name_of(pod):
-            self._made(pod, name).assign(pod)
+        group = self._joined(pod)
+        if group is not None:
+            group.assign(pod)
 
     def assume(self, pod: Pod) -> None:
         """A pod is assumed on a node."""
-        group = self._known(pod)
+        group = self._known(pod.uid)
         if group is not None:
             group.assume(pod)
 
     def forget(self, pod: Pod) -> None:
         """A pod is assumed no longer."""
-        group = self._known(pod)
+        group = self._known(pod.uid)
         if group is not None:
             group.forget(pod.uid)
 
     def remove(self, pod: Pod) -> None:
         """A pod is gone."""
-        group = self._known(pod)
-        if group is not None:
-            group.remove(pod.uid)
-            if not group.count:
-                del self._groups[pod.namespace, self.name_of(pod)]
+        self._leave(pod.uid)
 
-    def _made(self, pod: Pod, name: str) -> Members:
-        key = pod.namespace, name
+    def restart(self, pods: Iterable[Pod], assumed: Iterable[Pod]) -> None:
+        """Begin again with these pods, as what is a group has changed; `assumed`: those of them that are assumed."""
+        self._groups.clear()
+        self._keys.clear()
+        for pod in pods:
+            (self.assign if pod.node_name else self.see)(pod)
+        for pod in assumed:
+            self.assume(pod)
+
+    def _joined(self, pod: Pod) -> Members | None:
+        """Return the group of a pod that is there, which may have left another; None for a pod without."""
+        key, uid = self._key_of(pod), pod.uid
+        if self._keys and key != self._keys.get(uid):
+            self._leave(uid)
+        if key is None:
+            return None
+        self._keys[uid] = key
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = Members()
+            group = self._groups[key] = Members(self._declare)
         return group
 
-    def _known(self, pod: Pod) -> Members | None:
-        name = self.name_of(pod)
-        return self._groups.get((pod.namespace, name)) if name else None
+    def _leave(self, uid: str) -> None:
+        key = self._keys.pop(uid, None)
+        if key is not None:
+            group = self._groups[key]
+            group.remove(uid)
+            if not group.count:
+                del self._groups[key]
+
+    def _known(self, uid: str) -> Members | None:
+        key = self._keys.get(uid)
+        return None if key is None else self._groups[key]
 
     def check_invariants(self) -> None:
-        """No group without members, no member in two states. For tests and debugging."""
+        """No group without members, no member in two states or groups. For tests and debugging."""
         for group in self._groups.values():
             assert group.count
             group.check_invariants()
+        assert sum(group.count for group in self._groups.values()) == len(self._keys)

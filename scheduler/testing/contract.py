@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from scheduler.api.objects import ObjectMeta
+from scheduler.api.objects import GroupedMeta
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.nodes import Int32Column, Int64Column, Rows
@@ -138,7 +138,7 @@ class _Check:
         hash(signature)
         _hold(plugin.sign(_copy(pod)) == signature, f"{pod} and a copy of it have different signatures")
         if plugin.signs_spec:
-            unnamed = msgspec.structs.replace(pod, metadata=ObjectMeta(name="other", uid="other"))
+            unnamed = msgspec.structs.replace(pod, metadata=GroupedMeta(name="other", uid="other"))
             _hold(plugin.sign(unnamed) == signature, f"{pod}: the signature depends on more than the spec")
 
     def _concerns(self, pod: Pod) -> None:

@@ -15,6 +15,7 @@ from scheduler.api.objects import (
     Container,
     ContainerImage,
     ContainerPort,
+    GroupedMeta,
     Node,
     NodeAffinity,
     NodeMeta,
@@ -23,7 +24,6 @@ from scheduler.api.objects import (
     NodeSelectorTerm,
     NodeSpec,
     NodeStatus,
-    ObjectMeta,
     PodSchedulingGate,
     PodSpec,
     PodStatus,
@@ -109,7 +109,7 @@ def a_pod(
     the PodGroup with which it is scheduled.
     """
     pod = Pod(
-        metadata=ObjectMeta(
+        metadata=GroupedMeta(
             name=name, namespace=namespace, uid=uid or f"{namespace}/{name}", labels=dict(labels or {})
         ),
         spec=PodSpec(

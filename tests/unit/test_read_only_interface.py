@@ -29,6 +29,7 @@ from scheduler.framework.handle import WaitingPod as WaitingPodRole
 from scheduler.framework.nodes import NodeColumns, NodeInfo
 from scheduler.framework.pods import PodMatch, TermKind
 from scheduler.framework.queued import QueuedPod, shown
+from scheduler.groups.adapters import AdaptedGroups
 from scheduler.groups.kubernetes import KubernetesGroups
 from scheduler.queue.sorting import sort_key_of
 from scheduler.runtime.guards.plugin_faults import PluginFaults
@@ -239,7 +240,7 @@ def test_nothing_of_the_handle_can_be_written_to() -> None:
     nodes = a_rich_cluster()
     handle = a_handle(nodes, {BUDGETS: [shop]})
     roles, pod = get_type_hints(Handle), a_pod()
-    of_pod = {f"PodGroups.{name}": [(pod,)] for name in ("name_of", "of", "members")}
+    of_pod = {f"PodGroups.{name}": [(pod,)] for name in ("name_of", "key_of", "of", "members")}
 
     for name in roles.keys() - SERVICES - {"pods"}:
         writes = found_in(f"handle.{name}", getattr(handle, name), roles[name], {**sums_over(nodes), **of_pod})
@@ -252,11 +253,11 @@ def test_nothing_of_groups_of_pods_can_be_written_to() -> None:
     objects, pods = ObjectStore(), [a_pod("p", group="g"), a_pod("q", group="g")]
     objects.watch([fw.POD_GROUP])
     objects.set(fw.POD_GROUP, PodGroup(metadata=ObjectMeta(name="g", namespace="default", uid="g")))
-    groups = KubernetesGroups(objects)
+    groups = AdaptedGroups([KubernetesGroups(objects)])
     for pod in pods:
         groups.members_by_group.see(pod)
     groups.members_by_group.assume(pods[0].bound_to("n"))
-    calls: Calls = {f"PodGroups.{name}": [(pods[0],)] for name in ("name_of", "of", "members")}
+    calls: Calls = {f"PodGroups.{name}": [(pods[0],)] for name in ("name_of", "key_of", "of", "members")}
 
     writes = found_in("groups", groups, fw.PodGroups, calls)
 

@@ -87,7 +87,7 @@ class PodGroupCycle:
 
         `pop` takes the pod of a UID out of the queue, or returns None; by default as the queue does.
         """
-        if not self._groups.name_of(queued.pod):
+        if self._groups.key_of(queued.pod) is None:
             return False
         open_attempts = {each.pod.uid: each for each in self._members(queued, pop)}
         try:
@@ -201,7 +201,7 @@ class PodGroupCycle:
             fields = {"podGroup": _name(self._groups, member), "result": result, "err": decision.message}
             _logger.debug("Tried to schedule a pod group", extra=fields)
         group = self._groups.of(member)
-        if group is not None:
+        if group is not None and not group.is_ours:
             is_scheduled = decision.code is Code.SUCCESS
             self._conditions.set(group, is_scheduled=is_scheduled, reason=reason, message=decision.message)
 

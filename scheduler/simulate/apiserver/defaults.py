@@ -105,7 +105,8 @@ def _identified(metadata: M, namespace: str) -> M:
 
 def _owned(metadata: ServerMeta, node: str) -> ServerMeta:
     """The image of a static pod belongs to its node, which old kubelets say in an annotation alone."""
-    if metadata.owner_references or metadata.mark is None or metadata.mark.mirror is None:
+    annotations = metadata.group_annotations
+    if metadata.owner_references or annotations is None or annotations.mirror is None:
         return metadata
     owner = OwnerReference(api_version="v1", kind="Node", name=node, controller=True)
     return replace(metadata, owner_references=(owner,))

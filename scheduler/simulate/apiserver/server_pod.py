@@ -7,7 +7,8 @@ import msgspec
 
 from scheduler.api.objects import (
     EphemeralVolumeSource,
-    ObjectMeta,
+    GroupAnnotations,
+    GroupedMeta,
     PodSpec,
     Volume,
     Wire,
@@ -16,14 +17,14 @@ from scheduler.api.pod import Pod, keep_raw_pod
 from scheduler.simulate.files.objects import decoded
 
 
-class MirrorMark(Wire, frozen=True):
-    """The annotation of a static pod's image."""
+class ServerAnnotations(GroupAnnotations, frozen=True):
+    """With the annotation of a static pod's image."""
 
     mirror: str | None = msgspec.field(default=None, name="kubernetes.io/config.mirror")
 
 
-class ServerMeta(ObjectMeta, frozen=True):
-    mark: MirrorMark | None = msgspec.field(default=None, name="annotations")
+class ServerMeta(GroupedMeta, frozen=True):
+    group_annotations: ServerAnnotations | None = msgspec.field(default=None, name="annotations")
 
 
 class ServerEphemeral(EphemeralVolumeSource, frozen=True):

@@ -6,6 +6,7 @@ from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.framework.events import POD_GROUP
+from scheduler.groups.adapters import AdaptedGroups
 from scheduler.groups.kubernetes import KubernetesGroups
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
@@ -22,13 +23,13 @@ def a_pod_group(name: str = "pg", topology_key: str | None = None) -> api.PodGro
 
 def groups_of(
     podgroups: Iterable[api.PodGroup], *, assigned: Iterable[Pod] = (), assumed: Iterable[Pod] = ()
-) -> KubernetesGroups:
+) -> AdaptedGroups:
     """The groups, with these members."""
     objects = ObjectStore()
     objects.watch([POD_GROUP])
     for each in podgroups:
         objects.set(POD_GROUP, each)
-    groups = KubernetesGroups(objects)
+    groups = AdaptedGroups([KubernetesGroups(objects)])
     for pod in assigned:
         groups.members_by_group.assign(pod)
     for pod in assumed:

@@ -15,6 +15,7 @@ from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.events import POD_GROUP
+from scheduler.groups.adapters import AdaptedGroups
 from scheduler.groups.kubernetes import KubernetesGroups
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
@@ -49,7 +50,7 @@ class Gangs:
         objects.watch([POD_GROUP])
         for name in groups:
             objects.set(POD_GROUP, GROUPS[name])
-        known = KubernetesGroups(objects)
+        known = AdaptedGroups([KubernetesGroups(objects)])
         self.members = known.members_by_group
         for name in pods:
             self.members.see(PODS[name])
@@ -77,7 +78,7 @@ def hint_between(pod: fw.Pod, new: fw.Pod) -> fw.QueueingHint:
     for each in (pod, new):
         if each.spec.scheduling_group is not None:
             gangs.objects.set(POD_GROUP, a_group(each.spec.scheduling_group.pod_group_name, None, each.namespace))
-    return gangs.plugin.hint_after_pod_add(pod, None, new)
+    return gangs.plugin.hint_after_pod_change(pod, None, new)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_pods_of_one_group_are_those_of_kube_scheduler(case: Case) -> None:
     ],
 )
 def test_a_group_that_comes_wakes_its_pods(group: Any, hint: fw.QueueingHint) -> None:
-    assert Gangs((), ()).plugin.hint_after_group_add(a_pod("p", group="pg"), None, group) is hint
+    assert Gangs((), ()).plugin.hint_after_group_change(a_pod("p", group="pg"), None, group) is hint
 
 
 @pytest.mark.parametrize("name", ["non-gang", "basic-pod"])
@@ -178,11 +179,11 @@ def test_a_group_that_is_gone_at_permit_fails_the_attempt() -> None:
 
 def test_pods_are_not_woken_as_long_as_more_are_missing() -> None:
     gangs = Gangs(("pg1",), ("p1", "p2"))
-    assert gangs.plugin.hint_after_pod_add(PODS["p1"], None, PODS["p2"]) is SKIP
+    assert gangs.plugin.hint_after_pod_change(PODS["p1"], None, PODS["p2"]) is SKIP
 
     gangs.members.see(PODS["p3"])
 
-    assert gangs.plugin.hint_after_pod_add(PODS["p1"], None, PODS["p3"]) is QUEUE
+    assert gangs.plugin.hint_after_pod_change(PODS["p1"], None, PODS["p3"]) is QUEUE
 
 
 def test_in_a_group_cycle_nobody_is_woken_as_all_are_tried_already() -> None:

@@ -3,10 +3,16 @@
 Cases: podgroupstate_test.go at v1.36.3 (4 tests).
 """
 
-from scheduler.groups.kubernetes import name_of
+from scheduler.api.pod import Pod
+from scheduler.framework.pod_groups import GroupKey
 from scheduler.state.group_members import Members, MembersByGroup
 from scheduler.testing import a_pod
 from tests.unit.state.caches import CacheUnderTest
+
+
+def key_of(pod: Pod) -> GroupKey | None:
+    group = pod.spec.scheduling_group
+    return None if group is None else GroupKey(pod.namespace, "test", group.pod_group_name)
 
 
 def states(members: Members) -> tuple[list[str], list[str], list[str]]:
@@ -76,14 +82,14 @@ def test_a_pod_that_others_bind_is_not_unscheduled_any_more() -> None:
 
 def test_the_cache_tells_of_all_that_happens_to_members_and_of_no_other_pod() -> None:
     cache = CacheUnderTest(ttl=30)
-    groups = cache.members = MembersByGroup(name_of)
+    groups = cache.members = MembersByGroup(key_of)
     pod, other = a_pod("p1", group="g"), a_pod("other")
     for each in (pod, other):
         groups.see(each)
 
     def shown() -> tuple[int, int, int]:
         cache.check_invariants()
-        members = groups.of(pod)
+        members = groups.of(key_of(pod))
         return members.count, len(members.unscheduled), members.scheduled_count
 
     cache.assume(other.bound_to("n1"))
@@ -104,10 +110,10 @@ def test_the_cache_tells_of_all_that_happens_to_members_and_of_no_other_pod() ->
 
 
 def test_groups_of_one_name_in_two_namespaces_are_two() -> None:
-    groups = MembersByGroup(name_of)
+    groups = MembersByGroup(key_of)
 
     groups.see(a_pod("p", namespace="a", group="g"))
     groups.see(a_pod("q", namespace="b", group="g"))
 
-    assert [pod.name for pod in groups.of(a_pod(namespace="b", group="g")).unscheduled] == ["q"]
-    assert groups.of(a_pod(namespace="c", group="g")).count == groups.of(a_pod()).count == 0
+    assert [pod.name for pod in groups.of(GroupKey("b", "test", "g")).unscheduled] == ["q"]
+    assert groups.of(GroupKey("c", "test", "g")).count == groups.of(None).count == 0

@@ -1,0 +1,67 @@
+"""All or nothing for the groups of `scheduling.x-k8s.io` and for annotated ones, with scheduler-plugins' arguments.
+
+A profile that has this plugin has such groups. What keeps their pods together is in plugins/shared/gangs.py, and the
+decision about a whole group in scheduler/cycle/pod_groups: nothing is held for a group that does not fit.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from plugins.shared.gangs import Gangs
+from scheduler import framework as fw
+from scheduler.framework.field_errors import invalid
+
+_MAX_SECONDS: Final = 2**31 - 1
+
+
+@dataclass
+class Coscheduling(Gangs):
+    """Rule for texts and arguments: pkg/coscheduling of scheduler-plugins."""
+
+    name: ClassVar[str] = "Coscheduling"
+
+    permit_waiting_time_seconds: int = 60
+    """How long pods that have a node wait for the others of their group, if the group does not say."""
+
+    pod_group_backoff_seconds: int = 0
+    """Without an effect: a group that failed is tried again when something has changed that may help it."""
+
+    pod_group_reject_percentage: int = 10
+    """Without an effect: nothing is held for a group that does not fit."""
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        for field, value in (
+            ("permitWaitingTimeSeconds", self.permit_waiting_time_seconds),
+            ("podGroupBackoffSeconds", self.pod_group_backoff_seconds),
+        ):
+            if not 0 <= value <= _MAX_SECONDS:
+                yield field, invalid(value, f"not in valid range [0, {_MAX_SECONDS}]")
+        if not 0 <= self.pod_group_reject_percentage <= 100:
+            yield "podGroupRejectPercentage", invalid(self.pod_group_reject_percentage, "not in valid range [0, 100]")
+
+    def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        group_changes = fw.Action.ADD | fw.Action.UPDATE
+        pod_changes = fw.Action.ADD | fw.Action.DELETE | fw.Action.UPDATE_POD_LABEL | fw.Action.UPDATE_OTHER
+        return (
+            fw.on(fw.POD, pod_changes, self.hint_after_pod_change, self.key),
+            fw.on(fw.COSCHEDULING_POD_GROUP, group_changes, self.hint_after_group_change, self.key),
+        )
+
+    def concerns(self, key: fw.GroupKey) -> bool:
+        return key.source != fw.POD_GROUP
+
+    def absent(self, key: fw.GroupKey) -> str:
+        return f'waiting for the PodGroup "{key.name}" of the pod to appear'
+
+    def not_found(self, key: fw.GroupKey) -> str:
+        return f'podgroups.scheduling.x-k8s.io "{key.name}" not found'
+
+    def too_few_pods(self, group: fw.PodGroup, count: int) -> fw.Status:
+        return fw.unresolvable(
+            f"cannot find enough sibling pods, current pods number: {count}, minMember of group: {group.minimum}"
+        )
+
+    def too_few_placed(self, group: fw.PodGroup) -> fw.PermitWait:
+        seconds = group.timeout_seconds or float(self.permit_waiting_time_seconds)
+        return fw.PermitWait(min(seconds, fw.MAX_PERMIT_SECONDS), "waiting for the other pods of the group")

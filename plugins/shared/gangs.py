@@ -1,0 +1,96 @@
+"""All or nothing, for whatever API has the groups: no pod of a gang is bound before its minimum of pods have nodes.
+
+PreEnqueue: is the group there, and has it pods enough? ─► Permit: wait until pods enough have nodes
+"""
+
+from abc import abstractmethod
+
+from scheduler import framework as fw
+
+
+class Gangs(fw.PreEnqueuePlugin, fw.PermitPlugin):
+    """The base of plugins that hold back the pods of incomplete gangs.
+
+    Rule: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go at v1.36.3.
+    """
+
+    def start(self, handle: fw.Handle) -> None:
+        self._handle = handle
+        self._groups = handle.pod_groups
+
+    @abstractmethod
+    def concerns(self, key: fw.GroupKey) -> bool:
+        """Return whether this plugin keeps that group together."""
+
+    @abstractmethod
+    def absent(self, key: fw.GroupKey) -> str:
+        """Say that a pod waits for its group, which does not exist."""
+
+    @abstractmethod
+    def not_found(self, key: fw.GroupKey) -> str:
+        """Say that a group does not exist, as the API does."""
+
+    @abstractmethod
+    def too_few_pods(self, group: fw.PodGroup, count: int) -> fw.Status:
+        """Say that a group has that many pods only."""
+
+    @abstractmethod
+    def too_few_placed(self, group: fw.PodGroup) -> fw.PermitWait:
+        """Let a pod with a node wait for the others of its group."""
+
+    def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
+        """Refuse a pod whose group does not exist, has too few pods, or cannot be understood."""
+        key = self.key(pod)
+        if key is None:
+            return None
+        group = self._groups.of(pod)
+        if group is None:
+            return fw.unresolvable(self.absent(key))
+        if group.problem:
+            return fw.unresolvable(group.problem)
+        count = self._groups.members(pod).count
+        return self.too_few_pods(group, count) if count < group.minimum else None
+
+    def permit(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | fw.PermitWait | None:
+        """Let a pod wait until its gang is complete; the one that completes it lets all of them go."""
+        key = self.key(pod)
+        if key is None:
+            return None
+        group = self._groups.of(pod)
+        if group is None:
+            raise fw.AttemptFailed(f"failed to get podGroup {key}: {self.not_found(key)}")
+        if not group.minimum:
+            return None
+        members = self._groups.members(pod)
+        if members.scheduled_count < group.minimum:
+            if not state.is_of_group_cycle:
+                self._handle.activator.activate([other.uid for other in members.unscheduled])
+            return self.too_few_placed(group)
+        for uid in members.assumed:
+            waiting = self._handle.waiting_pods.get(uid)
+            if waiting is not None:
+                waiting.allow(self.name)
+        return None
+
+    def hint_after_pod_change(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod | None) -> fw.QueueingHint:
+        """Another pod of the group may be the one that is missing, or that contradicted the others.
+
+        As long as more are missing, PreEnqueue would refuse each of the pods again: it is not asked about all of them.
+        """
+        key = self.key(pod)
+        is_fellow = key is not None and any(each is not None and key == self.key(each) for each in (new, old))
+        return _queue_if(is_fellow and self.pre_enqueue(pod) is None)
+
+    def hint_after_group_change(self, pod: fw.Pod, old: object, new: fw.Unstructured) -> fw.QueueingHint:
+        """The group may be the pod's."""
+        key = self.key(pod)
+        return _queue_if(key is not None and (key.namespace, key.name) == (new.metadata.namespace, new.metadata.name))
+
+    def key(self, pod: fw.Pod) -> fw.GroupKey | None:
+        """Return the group of a pod, if this plugin keeps it together."""
+        key = self._groups.key_of(pod)
+        return key if key is not None and self.concerns(key) else None
+
+
+def _queue_if(helps: bool) -> fw.QueueingHint:
+    return fw.QueueingHint.QUEUE if helps else fw.QueueingHint.SKIP

@@ -1,0 +1,85 @@
+"""The parts of the engine that groups of pods need: connected while the feature gates or a profile ask for groups.
+
+Without groups the loop, the cache and the handlers know none of them, and no pod pays for them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from scheduler.api.pod import Pod
+from scheduler.config.defaults import COSCHEDULING
+from scheduler.config.feature_gates import FeatureGates
+from scheduler.cycle.handlers import ClusterEventHandlers
+from scheduler.cycle.loop import SchedulingLoop
+from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
+from scheduler.cycle.pod_groups.cycle import PodGroupCycle
+from scheduler.framework.handle import ObjectLister
+from scheduler.groups.adapters import AdaptedGroups, Adapter
+from scheduler.groups.annotations import AnnotatedGroups
+from scheduler.groups.coscheduling import CoschedulingGroups
+from scheduler.groups.kubernetes import KubernetesGroups
+from scheduler.runtime.framework import Framework
+from scheduler.state.cache import Cache
+
+
+def adapted_groups(objects: ObjectLister, gates: FeatureGates) -> AdaptedGroups:
+    """Return all adapters, those of Kubernetes' own groups if the gates are on."""
+    of_kubernetes: list[Adapter] = [KubernetesGroups(objects)] if gates.generic_workload else []
+    return AdaptedGroups(
+        of_kubernetes,
+        (CoschedulingGroups(objects), AnnotatedGroups()),
+        are_tried_in_placements=gates.topology_aware_workload_scheduling,
+        preempt_as_a_whole=gates.workload_aware_preemption,
+    )
+
+
+class GroupParts:
+    """Connects them, also while the program runs."""
+
+    def __init__(
+        self,
+        groups: AdaptedGroups,
+        gates: FeatureGates,
+        make_cycle: Callable[[], tuple[PodGroupAlgorithm, PodGroupCycle]],
+        loop: SchedulingLoop,
+        cache: Cache,
+        handlers: ClusterEventHandlers,
+        pods: Mapping[str, Pod],
+    ) -> None:
+        """`make_cycle` is called once, if any profile has groups; `pods`: UID → newest version seen."""
+        self.groups = groups
+        self._gates = gates
+        self._make_cycle = make_cycle
+        self._made: tuple[PodGroupAlgorithm, PodGroupCycle] | None = None
+        self._loop = loop
+        self._cache = cache
+        self._handlers = handlers
+        self._pods = pods
+
+    @property
+    def algorithm(self) -> PodGroupAlgorithm | None:
+        """Decides about groups of pods; None if groups are off."""
+        return self._made[0] if self._made is not None and self.groups.are_on else None
+
+    def use(self, frameworks: Mapping[str, Framework]) -> None:
+        """Have groups as these profiles ask for them.
+
+        If that changes which pods have groups, all pods are looked at in one step, as decisions need all members.
+        """
+        changed = self.groups.use([name for name, each in frameworks.items() if COSCHEDULING in each.plugins.by_name])
+        if not changed and self._made is not None:
+            return
+        on, members = self.groups.are_on, self.groups.members_by_group
+        if on and self._made is None:
+            self._made = self._make_cycle()
+        self._loop.groups = self._made[1] if on and self._made is not None else None
+        self._cache.members = members if on else None
+        self._handlers.announces_pod = self._announcement()
+        members.restart(self._counted(frameworks) if on else (), self._cache.assumed_pods())
+
+    def _announcement(self) -> Callable[[Pod], object] | None:
+        if self._gates.gang_scheduling:
+            return lambda pod: True
+        return self.groups.key_of if self.groups.has_ours else None
+
+    def _counted(self, frameworks: Mapping[str, Framework]) -> Iterable[Pod]:
+        return (pod for pod in self._pods.values() if pod.node_name or pod.spec.scheduler_name in frameworks)

@@ -1,0 +1,97 @@
+"""An engine whose profile has the plugin Coscheduling, and groups of our own rules for it."""
+
+from typing import Any
+
+from plugins.contrib.coscheduling.plugin import Coscheduling
+from scheduler import framework as fw
+from scheduler.api import coscheduling as api
+from scheduler.api.objects import GroupAnnotations, GroupedMeta
+from scheduler.config.feature_gates import FeatureGates
+from scheduler.config.types import DEFAULT_GATES
+from scheduler.framework.events import COSCHEDULING_POD_GROUP
+from scheduler.testing import a_node, a_pod
+from tests.fakes import settle
+from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine
+
+
+class Coscheduled:
+    """An engine whose nodes have room for two pods of one core each."""
+
+    def __init__(
+        self, *plugins: type[fw.Plugin], nodes: int = 2, gates: FeatureGates = DEFAULT_GATES, **options: Any
+    ) -> None:
+        self.under_test: EngineUnderTest = an_engine(Coscheduling, *plugins, gates=gates, **options)
+        self.engine = self.under_test.engine
+        self._version = 0
+        self.under_test.see(*(a_node(f"n{number}", cpu="2") for number in range(nodes)))
+
+    def create(
+        self, name: str = "g", minimum: int = 3, annotations: GroupAnnotations | None = None, **spec: Any
+    ) -> None:
+        """Let the watch show a PodGroup, or its new version."""
+        self._version += 1
+        metadata = GroupedMeta(
+            name=name,
+            namespace="default",
+            uid=f"uid of {name}",
+            resource_version=str(self._version),
+            group_annotations=annotations,
+        )
+        group = api.PodGroup(metadata=metadata, spec=api.PodGroupSpec(min_member=minimum, **spec))
+        self.engine.object_handlers.object_changed(COSCHEDULING_POD_GROUP, group)
+
+    def delete(self, name: str = "g") -> None:
+        """Let the watch show that a PodGroup is deleted."""
+        group = self.engine.objects.get(COSCHEDULING_POD_GROUP, name, "default")
+        self.engine.object_handlers.object_deleted(COSCHEDULING_POD_GROUP, group)
+
+    def pods(self, count: int, group: str = "g", first: int = 0, **fields: Any) -> list[fw.Pod]:
+        """Let the watch show pods with the label of a group, numbered from `first` on."""
+        labels = {api.POD_GROUP_LABEL: group}
+        return self.see([f"{group}-{number}" for number in range(first, first + count)], labels=labels, **fields)
+
+    def annotated(self, count: int, minimum: object, group: str = "a", first: int = 0, **fields: Any) -> list[fw.Pod]:
+        """Let the watch show pods that make a group by their annotations."""
+        annotations = {
+            "loadmaster.dev/pod-group": group,
+            "loadmaster.dev/pod-group-min-available": str(minimum),
+            **fields.pop("annotations", {}),
+        }
+        names = [f"{group}-{number}" for number in range(first, first + count)]
+        return self.see(names, annotations=annotations, **fields)
+
+    def see(self, names: list[str], **fields: Any) -> list[fw.Pod]:
+        """Let the watch show such pods of one core each."""
+        fields = {"requests": {"cpu": "1"}, "scheduler_name": PROFILE, **fields}
+        made = [a_pod(name, **fields) for name in names]
+        self.under_test.see(*made)
+        return made
+
+    async def schedule(self) -> int:
+        """Try pods as long as there is one to try; return how often one was taken out of the queue."""
+        tries = 0
+        while (queued := self.engine.queue.pop_nowait()) is not None:
+            self.engine.loop.schedule_one(queued)
+            await settle()
+            tries += 1
+            assert tries < 100, "it spins"
+        return tries
+
+    @property
+    def bound(self) -> dict[str, str]:
+        """Name → node of the pods that are bound."""
+        return {uid.rpartition("/")[2]: node for uid, node in self.under_test.world.bound.items()}
+
+    def where(self, name: str) -> str:
+        return self.under_test.where(f"default/{name}")
+
+    def refusal(self, pod: fw.Pod) -> str:
+        """What keeps a pod out of the queue; empty if nothing does."""
+        framework = self.engine.frameworks[PROFILE]
+        status = framework.plugins.by_name["Coscheduling"].pre_enqueue(pod)  # type: ignore[attr-defined]
+        return "" if status is None else str(status.message)
+
+    def check(self) -> None:
+        """All that we believe is consistent, and nothing is assumed that is not being bound."""
+        self.under_test.check()
+        assert {pod.uid for pod in self.engine.cache.assumed_pods()} <= self.under_test.world.bound.keys()
