@@ -16,7 +16,7 @@ from tests.kind import cluster, engine, image, node_image, requirements
 from tests.kind.cluster import KindCluster, State
 from tests.kind.engine import Engine, EngineError, RefusedError
 from tests.kind.kubernetes import Kubernetes, VersionError, requested
-from tests.kind.release import install_example, install_loadmaster
+from tests.kind.release import install_example, install_loadmaster, remove_example
 
 PYTEST = (sys.executable, "-m", "pytest", "--override-ini=testpaths=tests/kind")
 ERRORS = (BuildError, EngineError, HelmError, ImageError, KubectlError, TimeoutError, VersionError)
@@ -122,11 +122,13 @@ def test(arguments: list[str]) -> int:
     try:
         if lacks := requirements.missing():
             raise RefusedError("Missing:\n  " + "\n  ".join(lacks))
-        _, made = ensure()
+        state, made = ensure()
     except RefusedError as refused:
         print(f"Skipped: no kind cluster can run here. {refused}", file=sys.stderr)
         return 0
     try:
+        with KindCluster(state) as kind:
+            remove_example(kind)
         with timed("tests"):
             return subprocess.run([*PYTEST, *arguments], check=False).returncode
     finally:

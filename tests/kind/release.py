@@ -42,3 +42,8 @@ def install_example(cluster: KindCluster) -> None:
     """Apply a Deployment over all zones, and a pod that fits nowhere; return when the Deployment runs."""
     cluster.kubectl("apply", f"--filename={SPREAD}", f"--filename={TOO_LARGE}")
     cluster.kubectl("rollout", "status", "deployment/web", "--timeout=120s", timeout=130)
+
+
+def remove_example(cluster: KindCluster) -> None:
+    """Delete the same, if it is there: Kubernetes' own specs wait for ten minutes until each pod has a node."""
+    cluster.kubectl("delete", "--ignore-not-found", f"--filename={SPREAD}", f"--filename={TOO_LARGE}")
