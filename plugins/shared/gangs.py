@@ -66,10 +66,11 @@ class Gangs(fw.PreEnqueuePlugin, fw.PermitPlugin):
             if not state.is_of_group_cycle:
                 self._handle.activator.activate([other.uid for other in members.unscheduled])
             return self.too_few_placed(group)
-        for uid in members.assumed:
-            waiting = self._handle.waiting_pods.get(uid)
-            if waiting is not None:
-                waiting.allow(self.name)
+        if len(self._handle.waiting_pods):  # every member that comes after the minimum comes by here
+            for uid in members.assumed:
+                waiting = self._handle.waiting_pods.get(uid)
+                if waiting is not None:
+                    waiting.allow(self.name)
         return None
 
     def hint_after_pod_change(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod | None) -> fw.QueueingHint:

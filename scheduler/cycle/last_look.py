@@ -11,6 +11,7 @@ such check.
 """
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -25,6 +26,9 @@ from scheduler.process.metrics import Metrics
 from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
+
+UNKNOWN: Final = -1
+"""The version of a node that has changed since the decision: it is checked."""
 
 NODE_GONE: Final = "the node is gone"
 
@@ -51,9 +55,14 @@ class LastLook:
         self._withdrawn = metrics.bindings_withdrawn
         self._placements: dict[str, _Placement] = {}
 
-    def note(self, framework: Framework, state: CycleState, pod: Pod, node_name: str) -> None:
-        """Remember the placement of a pod until `drop`."""
+    def note(self, framework: Framework, state: CycleState, pod: Pod, node_name: str, since: int | None = None) -> None:
+        """Remember the placement of a pod until `drop`.
+
+        `since`: the last change of nodes that the decision knows of; None if it is of just now.
+        """
         version = self._cache.changed_by_others(node_name)
+        if since is not None and (version > since or self._cache.table.row_of(node_name) is None):
+            version = UNKNOWN
         self._placements[pod.uid] = _Placement(framework, state, pod, node_name, version)
 
     def drop(self, uid: str) -> None:
@@ -73,7 +82,10 @@ class LastLook:
             return  # a Bind plugin chose another node: it is not checked
         if self._cache.changed_by_others(node_name) == placement.version:
             return
-        reason = self._refusal(placement)
+        # What is tried out for a group of pods meanwhile is not there.
+        others = [pod for pod in self._cache.what_ifs.values() if pod.node_name == node_name]
+        framework, state = placement.framework, placement.state
+        reason = why_not(self._cache, framework, state, placement.pod, node_name, without=others)
         if not reason:
             return
         self._withdrawn.inc()
@@ -81,14 +93,20 @@ class LastLook:
         _logger.info("A binding was withdrawn: the node changed since it was chosen", extra=fields)
         raise BindRejected(f"node {node_name!r} changed since it was chosen: {reason}")
 
-    def _refusal(self, placement: _Placement) -> str:
-        """Return why the pod no longer fits; empty if it does, or if the API server decides."""
-        table = self._cache.table
-        row, counted = table.row_of(placement.node_name), self._cache.get(placement.pod.uid)
-        if row is None:
-            return NODE_GONE
-        if counted is None or not self._cache.is_assumed(placement.pod.uid):
-            return ""
-        with table.what_if(row, remove=(counted,)):
-            status = placement.framework.run_filter_again(placement.state, placement.pod, row)
-        return "" if status is None else status.message
+
+def why_not(
+    cache: Cache, framework: Framework, state: CycleState, pod: Pod, node_name: str, without: Sequence[Pod] = ()
+) -> str:
+    """Return why an assumed pod no longer fits its node; empty if it does, or is not assumed any more.
+
+    `state` and `pod` are those of the decision. `without`: pods on the node that are left out. Raises PluginError.
+    """
+    table = cache.table
+    row, counted = table.row_of(node_name), cache.get(pod.uid)
+    if row is None:
+        return NODE_GONE
+    if counted is None or not cache.is_assumed(pod.uid):
+        return ""
+    with table.what_if(row, remove=(counted, *without)):
+        status = framework.run_filter_again(state, pod, row)
+    return "" if status is None else status.message

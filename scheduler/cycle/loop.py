@@ -15,7 +15,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -37,6 +37,7 @@ from scheduler.cycle.cycle_events import (
 from scheduler.cycle.failure import FailureHandler, as_scheduler_error
 from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.pod_groups.cycle import PodGroupCycle
+from scheduler.cycle.pod_groups.steps import Steps
 from scheduler.cycle.with_extenders.attempts import ExtendedAttempts
 from scheduler.cycle.with_extenders.binding import ExtenderBinding
 from scheduler.cycle.writers import Writers
@@ -127,6 +128,9 @@ class SchedulingLoop:
         self._binding_ended = asyncio.Event()
         self._holds = 0
         self._released = asyncio.Event()
+        self._group_decided = asyncio.Event()
+        """Cleared while a group of pods is scheduled in steps."""
+        self._group_decided.set()
         self._sampler = random.Random(0)  # chooses the cycles that time their plugins; no decision depends on it
 
     def is_binding(self, uid: str) -> bool:
@@ -136,6 +140,8 @@ class SchedulingLoop:
     def is_used(self, framework: Framework) -> bool:
         """Return whether an attempt or a binding uses the plugins of this profile."""
         if self.extended is not None and self.extended.is_used(framework):
+            return True
+        if self.groups is not None and self.groups.is_used(framework):
             return True
         return any(attempt.framework is framework for attempt in self._bindings.values())
 
@@ -161,18 +167,44 @@ class SchedulingLoop:
                 time_slice.renew()
             while self._holds:
                 await self._released.wait()
-            try:
-                self.schedule_one(queued)
-            except BaseException as error:  # noqa: BLE001 - only this pod is affected; nothing is awaited
-                self._tasks.report("scheduling", str(queued.pod), "Scheduling a pod failed unexpectedly", error)
-                if AttemptEnded in self._stream.listeners:
-                    self._stream.publish(AttemptEnded(error))
-                self.settle(queued)
+            if self.groups is not None and (steps := self.groups.steps(queued)) is not None:
+                await self._schedule_group(queued, steps, time_slice)
+            else:
+                try:
+                    self._schedule_pod(queued)
+                except BaseException as error:  # noqa: BLE001 - only this pod is affected; nothing is awaited
+                    self._failed_unexpectedly(queued, error)
             while len(self._bindings) - self._parked >= MAX_BINDINGS:
                 self._binding_ended.clear()
                 await self._binding_ended.wait()
             if time.perf_counter() > time_slice.end:  # without a call: this runs for each pod
                 await time_slice.give_way()
+
+    async def _schedule_group(self, queued: QueuedPod, steps: Steps[None], time_slice: TimeSlice) -> None:
+        """Schedule a pod's group, letting other tasks run between the steps. Nothing else is decided meanwhile."""
+        with closing(steps):
+            self._group_decided.clear()
+            try:
+                while True:
+                    try:
+                        next(steps)
+                    except StopIteration:
+                        return
+                    except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
+                        self._failed_unexpectedly(queued, error)
+                        return
+                    if time.perf_counter() > time_slice.end:
+                        await time_slice.give_way()
+                        while self._holds:
+                            await self._released.wait()
+            finally:
+                self._group_decided.set()
+
+    def _failed_unexpectedly(self, queued: QueuedPod, error: BaseException) -> None:
+        self._tasks.report("scheduling", str(queued.pod), "Scheduling a pod failed unexpectedly", error)
+        if AttemptEnded in self._stream.listeners:
+            self._stream.publish(AttemptEnded(error))
+        self.settle(queued)
 
     @contextmanager
     def hold(self) -> Iterator[None]:
@@ -188,8 +220,8 @@ class SchedulingLoop:
 
     async def ready(self) -> None:
         """Return when decisions may be made, on repaired tables. Raises errors of the repair."""
-        while self._holds:
-            await self._released.wait()
+        while self._holds or not self._group_decided.is_set():
+            await (self._released if self._holds else self._group_decided).wait()
         self._cache.mend()
 
     async def finish(self, seconds: float) -> int:
@@ -202,9 +234,11 @@ class SchedulingLoop:
         return await self._jobs.finish(seconds)
 
     def schedule_one(self, queued: QueuedPod) -> None:
-        """Try to place one pod. Raises nothing: an error concerns this pod only."""
-        if self.groups is not None and self.groups.take(queued):
-            return
+        """Try to place one pod, with its group if it has one. Raises nothing: an error concerns this pod only."""
+        if self.groups is None or not self.groups.take(queued):
+            self._schedule_pod(queued)
+
+    def _schedule_pod(self, queued: QueuedPod) -> None:
         started = time.perf_counter()
         queued.attempt_began = self._now()
         pod = queued.pod
@@ -252,8 +286,19 @@ class SchedulingLoop:
             self._cache.forget(queued.pod)
             self._failure.give_back(queued)
 
-    def place(self, framework: Framework, state: CycleState, queued: QueuedPod, placed: Placed, started: float) -> None:
-        """Assume a pod on the node that was chosen just now, and begin to bind it."""
+    def place(
+        self,
+        framework: Framework,
+        state: CycleState,
+        queued: QueuedPod,
+        placed: Placed,
+        started: float,
+        since: int | None = None,
+    ) -> None:
+        """Assume a pod on the node that was chosen, and begin to bind it.
+
+        `since`: the last change of nodes, as the cache numbers them, that is known to it; None if it was made just now.
+        """
         pod = queued.pod.bound_to(placed.node_name)
         try:
             self._cache.assume(pod)
@@ -279,7 +324,7 @@ class SchedulingLoop:
         if state.pods_to_activate:
             self._queue.activate(tuple(state.pods_to_activate))
             state.pods_to_activate.clear()
-        self._last_look.note(framework, state, queued.pod, placed.node_name)
+        self._last_look.note(framework, state, queued.pod, placed.node_name, since)
         self._bindings[pod.uid] = attempt
         self._jobs.start(f"bind {pod}", self._binding_cycle(attempt), partial(self._task_ended, attempt))
         if BindingStarted in self._stream.listeners:

@@ -255,6 +255,8 @@ class _StateAtStart:
         self._pods = list(engine.pods.values())
         # By row, and in the order in which a row has them: both matter to preemption.
         self._counted = [list(table.pods_on(name)) for name in self._names if name]
+        if cache.what_ifs:
+            self._counted = [[pod for pod in pods if pod.uid not in cache.what_ifs] for pods in self._counted]
         self._shown = {id(pod) for pod in self._pods}
         self._assumed = {pod.uid for pod in cache.assumed_pods()}
         self._nominations = [(node_name, list(pods)) for node_name, pods in engine.nominator.by_node()]

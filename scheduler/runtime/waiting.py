@@ -4,10 +4,15 @@ add ──► WAITING ──allow by every plugin that holds it──► allowed
            ├─────reject by any plugin─────────────────► rejected
            ├─────preempt──────────────────────────────► preempted: an error, so that it is soon tried again
            └─────a plugin's timeout runs out──────────► rejected by that plugin
+
+The pod that completes a gang of thousands lets all of them go at once. Their bindings begin a few at a time: else the
+event loop would do nothing else for as long as it takes to begin them all.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import read_only_attribute
@@ -16,14 +21,19 @@ from scheduler.framework.plugin import MAX_PERMIT_SECONDS, PermitWait
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.runtime.guards.return_values import bounded
 
+ENDS_IN_A_TURN: Final = 50
+"""Pods whose wait ends in one turn of the event loop: their bindings begin then, 0.1 ms each."""
+
 
 class WaitingPod:
     """One pod on hold. Its outcome is a future: None for allowed, else the refusal."""
 
-    def __init__(self, pod: Pod, holds: Mapping[str, PermitWait]) -> None:
+    def __init__(self, pod: Pod, holds: Mapping[str, PermitWait], ends: "_Ends | None" = None) -> None:
         """`holds`: for how long and for what each plugin holds the pod. Needs a running event loop."""
         loop = asyncio.get_running_loop()
         self._pod = pod
+        self._ends = ends or _Ends()
+        self._has_ended = False
         self._outcome: asyncio.Future[Status | None] = loop.create_future()
         self._messages = {plugin: hold.message for plugin, hold in holds.items()}
         seconds_of = {plugin: min(hold.timeout, MAX_PERMIT_SECONDS) for plugin, hold in holds.items()}
@@ -66,8 +76,9 @@ class WaitingPod:
         timer = self._timers.pop(plugin, None)
         if timer is not None:
             timer.cancel()
-        if not self._timers and not self._outcome.done():
-            self._outcome.set_result(None)
+        if not self._timers and not self._has_ended:
+            self._has_ended = True
+            self._ends.note(self._outcome, None)
 
     def reject(self, plugin: str, message: str) -> bool:
         """Refuse the pod in the name of `plugin`; say whether it was still on hold."""
@@ -80,9 +91,10 @@ class WaitingPod:
     def _end(self, status: Status) -> bool:
         for timer in self._timers.values():
             timer.cancel()
-        if self._outcome.done():
+        if self._has_ended or self._outcome.done():
             return False
-        self._outcome.set_result(status)
+        self._has_ended = True
+        self._ends.note(self._outcome, status)
         return True
 
     async def outcome(self) -> Status | None:
@@ -90,17 +102,49 @@ class WaitingPod:
         return await self._outcome
 
 
+class _Ends:
+    """Wakes those who wait for an outcome, a few in each turn of the event loop, in the order of the outcomes."""
+
+    def __init__(self) -> None:
+        self._left: deque[tuple[asyncio.Future[Status | None], Status | None]] = deque()
+        self._woken = 0
+        """How many were woken in this turn."""
+
+    def note(self, future: asyncio.Future[Status | None], outcome: Status | None) -> None:
+        if not self._woken and not self._left:
+            future.get_loop().call_soon(self._next_turn)
+        self._left.append((future, outcome))
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self._left and self._woken < ENDS_IN_A_TURN:
+            future, outcome = self._left.popleft()
+            self._woken += 1
+            if not future.done():
+                future.set_result(outcome)
+
+    def _next_turn(self) -> None:
+        self._woken = 0
+        if self._left:
+            self._left[0][0].get_loop().call_soon(self._next_turn)
+            self._go_on()
+
+
 class WaitingPods:
     """All pods on hold, by UID."""
 
     def __init__(self) -> None:
         self._pods: dict[str, WaitingPod] = {}
+        self._ends = _Ends()
+
+    def __len__(self) -> int:
+        return len(self._pods)
 
     def __iter__(self) -> Iterator[WaitingPod]:
         return iter(tuple(self._pods.values()))
 
     def add(self, pod: Pod, holds: Mapping[str, PermitWait]) -> WaitingPod:
-        waiting = self._pods[pod.uid] = WaitingPod(pod, holds)
+        waiting = self._pods[pod.uid] = WaitingPod(pod, holds, self._ends)
         return waiting
 
     def get(self, uid: str) -> WaitingPod | None:

@@ -16,7 +16,6 @@ the table fails half way, it is rebuilt from the facts. To stop counting what is
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, KeysView
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from scheduler.api.objects import Node
@@ -45,7 +44,11 @@ class _Entry:
 
 
 class Cache:
-    """The only writer of the node table. Synchronous: no other code runs between two of its steps."""
+    """The only writer of the node table. Synchronous: no other code runs between two of its steps.
+
+    A what-if assumes pods too, and forgets them all. To everyone else they are assumed pods like others: whatever the
+    watch shows meanwhile may be taken over. Only nothing is published of them.
+    """
 
     def __init__(
         self, metrics: Metrics, now: Callable[[], float], ttl: float = 0.0, stream: EventStream | None = None
@@ -63,7 +66,12 @@ class Cache:
         self._ttl = ttl
         self._others: dict[str, int] = {}
         """Node → the number of the last change that was not an assumption of ours."""
-        self._changes = 0
+        self.changes = 0
+        """The number of the last change of any node that was not an assumption of ours."""
+        self.what_ifs: dict[str, Pod] = {}
+        """UID → pod that is assumed only to see what would fit then."""
+        self.layouts = 0
+        """Another number once a node has come or gone: rows may mean others."""
         self._resting = RestingNodes()
         self._stream = stream or EventStream()
         self.members: MembersByGroup | None = None
@@ -71,20 +79,14 @@ class Cache:
 
     # Our own assumptions.
 
-    def assume(self, pod: Pod) -> None:
-        """Count `pod` on `pod.node_name` before the API server has agreed. Raises ValueError if it is known."""
+    def assume(self, pod: Pod, *, is_what_if: bool = False) -> None:
+        """Count `pod` on `pod.node_name` before the API server has agreed. Raises ValueError if it is known.
+
+        `is_what_if`: nothing is published of it.
+        """
         if pod.uid in self._entries:
             raise ValueError(f"{pod} is in the cache already, so it cannot be assumed")
-        self._add(pod, assumed=True)
-
-    @contextmanager
-    def what_if(self) -> Iterator[None]:
-        """Publish nothing of what is assumed and forgotten within a `with` block, in which nothing may await."""
-        stream, self._stream = self._stream, EventStream()
-        try:
-            yield
-        finally:
-            self._stream = stream
+        self._add(pod, assumed=True, is_what_if=is_what_if)
 
     def finish_binding(self, pod: Pod) -> None:
         """Start the time within which the watch must confirm an assumed pod. No effect once it has."""
@@ -135,7 +137,8 @@ class Cache:
         old = entry.pod
         moved = old.spec.node_name != name
         self._make_countable(pod)
-        if moved:
+        is_what_if = self.what_ifs.pop(uid, None) is not None
+        if moved and not is_what_if:
             self._metrics.cache_corrections.labels("other_node").inc()
             _logger.warning(
                 "Pod is bound to another node than we believed",
@@ -153,7 +156,7 @@ class Cache:
             raise
         entry.pod = pod
         resized = not entry.assumed and pod.resources != old.resources
-        entry.ours &= not moved
+        entry.ours &= not (moved or is_what_if)
         self.assumed_count -= entry.assumed
         entry.assumed = False
         entry.deadline = None
@@ -181,6 +184,7 @@ class Cache:
         name, shown = node.name, self._resting.shown(node)
         allocatable_of(node.status.allocatable)
         old = self.table.node(name)
+        self.layouts += old is None
         try:
             self.table.set_node(shown)
         except Exception:
@@ -197,6 +201,8 @@ class Cache:
         """Remove a node; pods on it stay counted until they are removed themselves. Return its last version."""
         old = self._nodes.pop(name, None)
         self._others.pop(name, None)
+        self.changes += 1
+        self.layouts += 1
         self._resting.discard(name)
         try:
             self.table.remove_node(name)
@@ -281,6 +287,7 @@ class Cache:
         assert counted == len(self._entries), f"{counted} pods counted, {len(self._entries)} known"
         assert self._nodes == {name: self.table.node(name) for name in self.table.node_names()}
         assert self._expiring.keys() <= self._entries.keys()
+        assert all(self.is_assumed(uid) for uid in self.what_ifs)
         if self.members is not None:
             self.members.check_invariants()
 
@@ -288,10 +295,10 @@ class Cache:
 
     def _note_change(self, node_name: str) -> None:
         if self.table.node(node_name) is not None:
-            self._changes += 1
-            self._others[node_name] = self._changes
+            self.changes += 1
+            self._others[node_name] = self.changes
 
-    def _add(self, pod: Pod, *, assumed: bool) -> None:
+    def _add(self, pod: Pod, *, assumed: bool, is_what_if: bool = False) -> None:
         self._make_countable(pod)
         entry = _Entry(pod, assumed, ours=assumed)
         try:
@@ -304,7 +311,9 @@ class Cache:
         self.assumed_count += assumed
         if self.members is not None:
             (self.members.assume if assumed else self.members.assign)(pod)
-        if PodCounted in self._stream.listeners:
+        if is_what_if:
+            self.what_ifs[pod.uid] = pod
+        elif PodCounted in self._stream.listeners:
             self._stream.publish(PodCounted(pod, assumed))
 
     def _drop(self, entry: _Entry) -> None:
@@ -317,7 +326,8 @@ class Cache:
         except Exception:  # noqa: BLE001  logged there; the pod is gone all the same
             self.table.is_broken = True
             self._rebuild()
-        if PodUncounted in self._stream.listeners:
+        is_what_if = bool(self.what_ifs) and self.what_ifs.pop(uid, None) is not None
+        if PodUncounted in self._stream.listeners and not is_what_if:
             self._stream.publish(PodUncounted(uid))
 
     def _rebuild(self) -> None:
@@ -326,6 +336,7 @@ class Cache:
         self._metrics.table_rebuilds.inc()
         if TableRebuilt in self._stream.listeners:
             self._stream.publish(TableRebuilt())
+        self.layouts += 1
         self.table.clear()
         for node in self._nodes.values():
             self.table.set_node(node)

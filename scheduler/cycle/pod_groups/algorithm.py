@@ -4,8 +4,24 @@
     at the end:       unreserve, forget, in reverse order
 
 A member sees those before it on their nodes. One that fits nowhere is left out: the others may be enough. One that
-needs a preemption counts on its nominated node. Nothing awaits meanwhile, so nobody sees what is only assumed; it is
-taken back whatever a plugin raises.
+needs a preemption counts on its nominated node. What is only assumed is taken back whatever a plugin raises.
+
+A decision about thousands of pods takes a second, so it is made in steps, of a member each, and the event loop has its
+turn every few milliseconds. It is sound all the same:
+
+- No other decision is made meanwhile: the loop decides about nobody else, and an explanation or a what-if waits
+  (`loop.ready`).
+- What is assumed stays so between the steps, and to everyone else is what every pod is whose binding is under way:
+  watch, bindings that fail, comparison with the API server and a rebuilt table can deal with it (`assumed.py`).
+- Each member is decided about and assumed within one step, on the tables of that moment. kube-scheduler decides about
+  all on those of the beginning.
+- What others do meanwhile to a node that was chosen is looked at in the end: do the members fit it still, as far as
+  spec and node alone say? If not, all is decided again (`Overtaken`), after a few times in one go. So it is if a node
+  comes or goes while rows are named by a placement. What they do while members are bound, is looked at before each
+  binding, as for every pod (`last_look.py`).
+- A member that is deleted or bound by others meanwhile is left out when the decision takes effect (`cycle.py`).
+
+Not in steps: preemption for a group, during which pods of others are as if gone (`preemption.py`).
 
 With placements, this is done in each of them: see `placements.py`.
 
@@ -16,20 +32,21 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced, refused_by
+from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
 from scheduler.cycle.failure import as_scheduler_error
+from scheduler.cycle.pod_groups.assumed import AssumedMembers, all_fit_still
 from scheduler.cycle.pod_groups.decision import WAITING_FOR_PREEMPTION, GroupDecision, MemberOutcome
 from scheduler.cycle.pod_groups.placements import decide_among_placements
 from scheduler.cycle.pod_groups.preemption import preempt
+from scheduler.cycle.pod_groups.steps import Overtaken, Steps, in_one_go
 from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import CycleState, GroupCycleState
 from scheduler.framework.errors import SchedulerError
-from scheduler.framework.plugin import PermitWait
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
 from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
@@ -37,7 +54,8 @@ from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 
-ASKED_TO_WAIT = "one or more plugins asked to wait and no plugin rejected pod"
+MAX_OVERTAKEN: Final = 3
+"""How often a decision that others have made worthless is made again in steps."""
 
 Schedule: TypeAlias = Callable[[CycleState, Pod, int], Placed | Unplaced]
 """State, pod, and how often it was tried → a node, or why there is none. Raises PluginError."""
@@ -72,9 +90,13 @@ class PodGroupAlgorithm:
 
     def decide(self, framework: Framework, members: Sequence[QueuedPod]) -> GroupDecision:
         """Decide about the members of one group, in this order. Tables are as before afterwards. Raises nothing."""
+        return in_one_go(self.decide_in_steps(framework, members))
+
+    def decide_in_steps(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
+        """The same, with other tasks between the steps, who may change all but what is assumed here."""
         with self._without_nominations(members):
             began = time.perf_counter()
-            decision = self.simulate(framework, members, runs_post_filter=True)
+            decision = yield from self._decide(framework, members)
             decision.seconds = time.perf_counter() - began
             if self._preempts and decision.code is Code.UNSCHEDULABLE:
                 again = partial(self.simulate, framework, members, runs_post_filter=False)
@@ -84,37 +106,55 @@ class PodGroupAlgorithm:
     @contextmanager
     def _without_nominations(self, members: Sequence[QueuedPod]) -> Iterator[None]:
         """Let no member claim space for itself while all are decided about; then they are nominated as before."""
-        nominated = [(each.pod, self._nominator.node_of(each.pod.uid)) for each in members]
+        nominated = [(each.pod, node) for each in members if (node := self._nominator.node_of(each.pod.uid))]
         for pod, _ in nominated:
             self._nominator.delete(pod.uid)
         try:
             yield
         finally:
             for pod, node_name in nominated:
-                if node_name:
+                if not self._nominator.node_of(pod.uid):
                     self._nominator.add(pod, node_name)
 
     def simulate(self, framework: Framework, members: Sequence[QueuedPod], *, runs_post_filter: bool) -> GroupDecision:
-        """The same; `runs_post_filter`: whether PostFilter runs for members that fit nowhere."""
-        what_if = partial(self._decide_within, framework, members, runs_post_filter)
+        """The same in one go; `runs_post_filter`: whether PostFilter runs for members that fit nowhere."""
+        return in_one_go(self._simulate(framework, members, runs_post_filter))
+
+    def _decide(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
+        for _ in range(MAX_OVERTAKEN):
+            try:
+                return (yield from self._simulate(framework, members, runs_post_filter=True))
+            except Overtaken:
+                _logger.debug("The nodes for a pod group have changed meanwhile", extra={"pod": str(members[0].pod)})
+        return self.simulate(framework, members, runs_post_filter=True)
+
+    def _simulate(
+        self, framework: Framework, members: Sequence[QueuedPod], runs_post_filter: bool
+    ) -> Steps[GroupDecision]:
+        what_if = partial(self._decide_within, framework, members, runs_post_filter, self._cache.layouts)
         if self._uses_placements:
-            return decide_among_placements(framework, self._algorithm, members, what_if)
-        return what_if(None)
+            return (yield from decide_among_placements(framework, self._algorithm, members, what_if))
+        return (yield from what_if(None))
 
     def _decide_within(
         self,
         framework: Framework,
         members: Sequence[QueuedPod],
         runs_post_filter: bool,
+        layout: int,
         placement: BoolColumn | None,
-    ) -> GroupDecision:
-        """Decide about the members among the rows of a placement, or all nodes."""
+    ) -> Steps[GroupDecision]:
+        """Decide about the members among the rows of a placement, or all nodes. Raises Overtaken, between steps only.
+
+        `layout`: that in which the placement's rows are counted.
+        """
         schedule = partial(self._algorithm.schedule, framework, runs_post_filter=runs_post_filter, placement=placement)
         decision = GroupDecision()
         requires_preemption = False
-        with self._cache.what_if(), ExitStack() as undo:
+        assumed, since = AssumedMembers(framework, self._cache), self._cache.changes
+        try:
             for queued in members:
-                outcome = self._decide_member(framework, queued, undo, schedule)
+                outcome = self._decide_member(framework, queued, assumed, schedule)
                 decision.members.append(outcome)
                 if isinstance(outcome.decision, SchedulerError):
                     text = f"failed to schedule other pod from a pod group: {outcome.decision}"
@@ -129,12 +169,25 @@ class PodGroupAlgorithm:
                     decision.is_waiting_for_preemption = True
                 elif outcome.is_permitted:
                     decision.status = None
+                yield
+                if placement is not None and layout != self._cache.layouts:
+                    raise Overtaken
+            while assumed:
+                assumed.take_back()
+                yield
+            if placement is not None and layout != self._cache.layouts:
+                raise Overtaken
+            if decision.status is None and not all_fit_still(framework, self._cache, decision.members, since):
+                raise Overtaken
+        finally:
+            assumed.take_back_all()
+        decision.changes = self._cache.changes
         return decision
 
     def _decide_member(
-        self, framework: Framework, queued: QueuedPod, undo: ExitStack, schedule: Schedule
+        self, framework: Framework, queued: QueuedPod, assumed: AssumedMembers, schedule: Schedule
     ) -> MemberOutcome:
-        """Decide about a member, and assume it on its node until `undo`."""
+        """Decide about a member, and add it to those that are assumed on their nodes."""
         started = time.perf_counter()
         state = GroupCycleState()
         state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
@@ -142,7 +195,7 @@ class PodGroupAlgorithm:
         try:
             self._schedule(outcome, schedule)
             if outcome.node_name:
-                self._try_out(framework, outcome, undo)
+                assumed.add(outcome)
         except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
             framework.faults.report(error, queued.pod)
             outcome.decision, outcome.node_name = as_scheduler_error(error), ""
@@ -159,44 +212,3 @@ class PodGroupAlgorithm:
             self._duration.observe(time.perf_counter() - outcome.started)
         outcome.decision = decision
         outcome.node_name = decision.node_name if isinstance(decision, Placed) else decision.nominated_node_name or ""
-
-    def _try_out(self, framework: Framework, outcome: MemberOutcome, undo: ExitStack) -> None:
-        """Assume a member on its node, run Reserve and Permit; take it back at once if they refuse, or raise."""
-        pod = outcome.queued.pod.bound_to(outcome.node_name)
-        with ExitStack() as of_member:
-            of_member.enter_context(self._assumed(pod))
-            of_member.callback(_unreserve, framework, outcome.state, pod, outcome.node_name)
-            refusal = framework.run_reserve(outcome.state, pod, outcome.node_name)
-            if refusal is None:
-                holds, refusal = framework.run_permit(outcome.state, pod, outcome.node_name)
-            if refusal is not None:
-                outcome.decision, outcome.node_name = refused_by(refusal), ""
-                return
-            outcome.is_permitted = not holds
-            outcome.permit_message = _waiting_for(list(holds.values()))
-            undo.push(of_member.pop_all())
-
-    @contextmanager
-    def _assumed(self, assumed: Pod) -> Iterator[None]:
-        """Count a pod on its node. Raises SchedulerError."""
-        try:
-            self._cache.assume(assumed)
-        except ValueError as error:
-            raise SchedulerError(str(error)) from error
-        try:
-            yield
-        finally:
-            self._cache.forget(assumed)
-
-
-def _unreserve(framework: Framework, state: CycleState, pod: Pod, node_name: str) -> None:
-    for problem in framework.run_unreserve(state, pod, node_name):
-        _logger.error("Unreserve failed", extra={"pod": str(pod), "err": str(problem)})
-        framework.faults.report(problem, pod)
-
-
-def _waiting_for(holds: Sequence[PermitWait]) -> str:
-    """Return what kube-scheduler says of a pod that waits at Permit: what the last plugin said, and its own words."""
-    if not holds:
-        return ""
-    return f"{holds[-1].message}, {ASKED_TO_WAIT}" if holds[-1].message else ASKED_TO_WAIT

@@ -3,7 +3,10 @@
     queue.pop ─► take the others out of the queue ─► order ─► skip ─► decide ─► submit ─┬─► with a node: loop.place
                                                                                         └─► all others: failure
 
-Rule: pkg/scheduler/schedule_one_podgroup.go at v1.36.3. `loop.py` asks `take` first for each pod that it pops.
+Rule: pkg/scheduler/schedule_one_podgroup.go at v1.36.3. `loop.py` asks `steps` first for each pod that it pops.
+
+All of it is done in steps, so that a large group does not hold the event loop: see `algorithm.py`. Its members are in
+flight meanwhile, so the queue remembers what happens to them, and each is looked at again before it is bound.
 """
 
 import logging
@@ -19,6 +22,7 @@ from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
 from scheduler.cycle.pod_groups.conditions import GroupConditions
 from scheduler.cycle.pod_groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
 from scheduler.cycle.pod_groups.records import GroupRecords, result_of
+from scheduler.cycle.pod_groups.steps import Steps, in_one_go
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.pod_groups import PodGroups
@@ -46,8 +50,16 @@ class Loop(Protocol):
     def should_skip(self, pod: Pod) -> bool:
         """Return whether a pod is being deleted, or has its node."""
 
-    def place(self, framework: Framework, state: CycleState, queued: QueuedPod, placed: Placed, started: float) -> None:
-        """Assume a pod on its node, and begin to bind it."""
+    def place(
+        self,
+        framework: Framework,
+        state: CycleState,
+        queued: QueuedPod,
+        placed: Placed,
+        started: float,
+        since: int | None = None,
+    ) -> None:
+        """Assume a pod on its node, and begin to bind it. `since`: the last change of nodes that is known to it."""
 
     def settle(self, queued: QueuedPod) -> None:
         """Clean up after an attempt that failed unexpectedly."""
@@ -80,24 +92,39 @@ class PodGroupCycle:
         self._metrics = metrics
         self._now = now
         self._stream = stream
+        self._under_way: Framework | None = None
         self.records = GroupRecords()
+
+    def is_used(self, framework: Framework) -> bool:
+        """Return whether a group is being scheduled with the plugins of this profile."""
+        return self._under_way is framework
 
     def take(self, queued: QueuedPod, pop: Callable[[str], QueuedPod | None] | None = None) -> bool:
         """Schedule the group of a popped pod; return False if it has none. Errors are raised for the loop to report.
 
         `pop` takes the pod of a UID out of the queue, or returns None; by default as the queue does.
         """
-        if self._groups.key_of(queued.pod) is None:
+        steps = self.steps(queued, pop)
+        if steps is None:
             return False
+        in_one_go(steps)
+        return True
+
+    def steps(self, queued: QueuedPod, pop: Callable[[str], QueuedPod | None] | None = None) -> Steps[None] | None:
+        """Return the same in steps, between which no other pod may be decided about; None if the pod has no group."""
+        return None if self._groups.key_of(queued.pod) is None else self._take(queued, pop)
+
+    def _take(self, queued: QueuedPod, pop: Callable[[str], QueuedPod | None] | None) -> Steps[None]:
         open_attempts = {each.pod.uid: each for each in self._members(queued, pop)}
         try:
-            self._schedule(list(open_attempts.values()), open_attempts)
+            yield from self._schedule(list(open_attempts.values()), open_attempts)
         except BaseException:
             open_attempts.pop(queued.pod.uid, None)  # the loop settles this one
             for each in open_attempts.values():
                 self._loop.settle(each)
             raise
-        return True
+        finally:
+            self._under_way = None
 
     def _members(self, first: QueuedPod, pop: Callable[[str], QueuedPod | None] | None = None) -> list[QueuedPod]:
         """Take the other members out of the queue. The most important are first, then those that came first."""
@@ -108,7 +135,7 @@ class PodGroupCycle:
                 members.append(popped)
         return in_order(members)
 
-    def _schedule(self, members: list[QueuedPod], open_attempts: dict[str, QueuedPod]) -> None:
+    def _schedule(self, members: list[QueuedPod], open_attempts: dict[str, QueuedPod]) -> Steps[None]:
         began, now = time.perf_counter(), self._now()
         for queued in members:
             queued.attempt_began = now
@@ -128,10 +155,11 @@ class PodGroupCycle:
                 tried.append(queued)
         if framework is None or not tried:
             return
-        decision = self._algorithm.decide(framework, tried)
+        self._under_way = framework
+        decision = yield from self._algorithm.decide_in_steps(framework, tried)
         self._record(framework, tried, decision)
         self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
-        self._submit(framework, tried, decision, open_attempts)
+        yield from self._submit(framework, tried, decision, open_attempts)
         self._report(framework, tried[0].pod, decision, began)
 
     def _framework_of(self, members: Sequence[QueuedPod]) -> Framework | None:
@@ -152,7 +180,7 @@ class PodGroupCycle:
         members: Sequence[QueuedPod],
         decision: GroupDecision,
         open_attempts: dict[str, QueuedPod],
-    ) -> None:
+    ) -> Steps[None]:
         """Begin to bind those that have a node if the group is schedulable; send all others back to the queue."""
         stream = self._stream
         if GroupDecided in stream.listeners:
@@ -160,6 +188,11 @@ class PodGroupCycle:
             stream.publish(GroupDecided(name, decision.code, decision.message, len(members)))
         decided = dict(enumerate(decision.members))
         for index, queued in enumerate(members):
+            newest = self._queue.in_flight_version(queued.pod.uid)
+            if newest is None or self._loop.should_skip(newest):  # deleted or bound by others meanwhile
+                del open_attempts[queued.pod.uid]
+                self._queue.done(queued.pod.uid)
+                continue
             outcome = decided.get(index)
             state = CycleState() if outcome is None else outcome.state
             # As for a pod by itself, an attempt begins when the pod's own part begins.
@@ -172,12 +205,13 @@ class PodGroupCycle:
             del open_attempts[queued.pod.uid]
             try:
                 if isinstance(verdict, Placed):
-                    self._loop.place(framework, state, queued, verdict, started)
+                    self._loop.place(framework, state, queued, verdict, started, decision.changes)
                 else:
                     self._failure.handle(framework.name, queued, verdict, started)
             except BaseException:
                 open_attempts[queued.pod.uid] = queued
                 raise
+            yield
 
     def _record(self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision) -> None:
         """Note the decision for those who ask about the group."""

@@ -67,6 +67,9 @@ class GroupDecision:
     seconds: float = 0.0
     """How long the search for nodes took, without that for victims."""
 
+    changes: int = 0
+    """The last change by others, as the cache numbers them, with which the members were known to fit their nodes."""
+
     victims: Sequence[Pod] = ()
     """The pods that are evicted for the group as a whole, in the order in which they were chosen."""
 

@@ -15,6 +15,7 @@ import numpy as np
 from scheduler.cycle.algorithm import Algorithm
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.pod_groups.decision import UNSCHEDULABLE_GROUP, GroupDecision
+from scheduler.cycle.pod_groups.steps import Steps
 from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.placements import Placement, PodGroupAssignments, ProposedAssignment
@@ -22,13 +23,13 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
 from scheduler.runtime.framework import Framework
 
-WhatIf: TypeAlias = Callable[[BoolColumn | None], GroupDecision]
+WhatIf: TypeAlias = Callable[[BoolColumn | None], Steps[GroupDecision]]
 """The decision among the rows of a placement, or all nodes."""
 
 
 def decide_among_placements(
     framework: Framework, algorithm: Algorithm, members: Sequence[QueuedPod], what_if: WhatIf
-) -> GroupDecision:
+) -> Steps[GroupDecision]:
     """Decide about a group. Raises nothing that a plugin raises."""
     table, pod, state = algorithm.table, members[0].pod, CycleState()
     state.record_plugin_metrics = True
@@ -41,7 +42,7 @@ def decide_among_placements(
     fitting: list[tuple[Placement, GroupDecision]] = []
     first: GroupDecision | None = None
     for placement in placements:
-        result = what_if(_mask(placement, table.size, table.count))
+        result = yield from what_if(_mask(placement, table.size, table.count))
         result.placement = placement.name
         if result.code is Code.ERROR:
             return result

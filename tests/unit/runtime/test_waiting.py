@@ -148,3 +148,40 @@ def test_pods_may_be_removed_while_one_looks_at_all_of_them() -> None:
         return len(list(pods))
 
     assert run(act()) == 0
+
+
+def test_many_pods_that_are_let_go_at_once_go_on_a_few_in_each_turn_in_their_order() -> None:
+    async def act() -> tuple[list[str], list[int]]:
+        pods, went_on, turns = WaitingPods(), list[str](), list[int]()
+
+        async def wait(pod: WaitingPod) -> None:
+            await pod.outcome()
+            went_on.append(pod.pod.name)
+
+        waiting = [pods.add(a_pod(f"p{number}"), {"A": PermitWait(LONG)}) for number in range(120)]
+        tasks = [asyncio.create_task(wait(pod)) for pod in waiting]
+        await asyncio.sleep(0)
+        for pod in waiting:
+            pod.allow("A")
+        while not all(task.done() for task in tasks):
+            before = len(went_on)
+            await asyncio.sleep(0)
+            turns.append(len(went_on) - before)
+        return went_on, turns
+
+    went_on, turns = run(act())
+
+    assert went_on == [f"p{number}" for number in range(120)]
+    assert max(turns) <= 50
+
+
+def test_a_pod_that_was_let_go_cannot_be_refused_before_it_goes_on() -> None:
+    async def act() -> tuple[bool, Status | None]:
+        pods = WaitingPods()
+        waiting = [pods.add(a_pod(f"p{number}"), {"A": PermitWait(LONG)}) for number in range(120)]
+        for pod in waiting:
+            pod.allow("A")
+        refused = pods.reject(waiting[-1].pod.uid)
+        return refused, await outcome_of(waiting[-1])
+
+    assert run(act()) == (False, None)

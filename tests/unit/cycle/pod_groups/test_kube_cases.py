@@ -11,6 +11,7 @@ from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.pod_groups.decision import GroupDecision, MemberOutcome
+from scheduler.cycle.pod_groups.steps import Steps
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
@@ -173,9 +174,10 @@ class Decided:
     def __init__(self, case: Case) -> None:
         self.case = case
 
-    def decide(self, framework: object, members: list[QueuedPod]) -> GroupDecision:
+    def decide_in_steps(self, framework: object, members: list[QueuedPod]) -> Steps[GroupDecision]:
         status = status_with(self.case)
         outcomes = [_outcome(queued, said) for queued, said in zip(members, self.case["pods"], strict=False)]
+        yield
         return GroupDecision(outcomes, status, self.case.get("waits", False))
 
 

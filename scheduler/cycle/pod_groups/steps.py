@@ -1,0 +1,26 @@
+"""Long decisions in steps: between two of them, other tasks may run.
+
+A generator that yields where nothing is half done is run either by `in_one_go`, where nothing may await, or in slices
+of a few milliseconds by the scheduling loop.
+"""
+
+from collections.abc import Generator
+from typing import TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+Steps: TypeAlias = Generator[None, None, T]
+
+
+class Overtaken(Exception):
+    """Others have changed between two steps that on which a decision depends: it is to be made again."""
+
+
+def in_one_go(steps: Steps[T]) -> T:
+    """Take all steps, with nothing between them, and return the outcome."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            outcome: T = end.value
+            return outcome
