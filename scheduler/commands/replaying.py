@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from importlib import metadata
 from typing import Any, Final, NamedTuple
 
+from scheduler.config.feature_gates import FeatureGates, read_gates
 from scheduler.config.load import config_from_dict, load_config, load_plugins
 from scheduler.config.types import Config
 from scheduler.framework.errors import ConfigError
@@ -43,7 +44,7 @@ def replayed(options: argparse.Namespace, registry: Registry, progress: Progress
     other = None
     if options.config:
         registry_of_other = _reloaded(registry)
-        other = Side(load_config(options.config, registry_of_other), registry_of_other)
+        other = Side(load_config(options.config, registry_of_other, gates=_gates(trace)), registry_of_other)
     with ExitStack() as stack:
         keep = stack.enter_context(_decisions_file(options.decisions)) if options.decisions else None
         document = _run(trace, lambda clock: _replayed(trace, clock, recorded, other, keep, progress))
@@ -103,12 +104,17 @@ def recorded_config(trace: Trace, registry: Registry) -> Config:
         values["loadmaster"] = {key: each for key, each in own.items() if key != "pluginDirectories"}
     try:
         load_plugins(values, registry)
-        return config_from_dict(values, registry)
+        return config_from_dict(values, registry, gates=_gates(trace))
     except ConfigError as error:
         problems = [f"{trace.path}: the configuration in it: {problem}" for problem in error.problems]
         if any("plugin" in problem for problem in problems):
             problems.append("plugins that were loaded from a directory there need --plugin-dir here")
         raise ConfigError(problems) from error
+
+
+def _gates(trace: Trace) -> FeatureGates:
+    """The feature gates of a trace. Raises ConfigError."""
+    return read_gates([f"{name}={str(wanted).lower()}" for name, wanted in trace.header.feature_gates.items()])[0]
 
 
 def other_profiles(player: Player, trace: Trace, other: Side) -> dict[str, Framework]:

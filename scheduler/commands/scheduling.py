@@ -232,9 +232,10 @@ def _explanations(engine: Engine, is_leading: Callable[[], bool]) -> QueriedPage
 def _recordings(engine: Engine, reloader: Reloader, is_leading: Callable[[], bool]) -> QueriedPage:
     from scheduler.replay.recorder import Recorder, without_secrets
 
-    return Recordings(
-        Recorder(engine, lambda: without_secrets(as_document(reloader.config, reloader.registry)), is_leading)
-    )
+    def config() -> dict[str, object]:
+        return without_secrets(as_document(reloader.config, reloader.registry))
+
+    return Recordings(Recorder(engine, config, is_leading, lambda: reloader.config.gates.given))
 
 
 async def _work(scheduler: _Scheduler, writers: Writers) -> None:

@@ -3,10 +3,11 @@
 PodSeen ─► AttemptStarted ─► Decided ─┬─► PodPlaced ─► BindingStarted ─► PreBindStarted ─► PodBound ─► AttemptEnded
                                       └─► AttemptFailed ◄── BindingUndone ◄──┘
 
+Of a group, all members are between GroupStarted and GroupDecided; what follows is published for each of them.
 With extenders, SearchStarted and ExtendersAnswered come before Decided, or before AttemptGivenUp.
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
@@ -15,6 +16,11 @@ from scheduler.framework.errors import ApiError, SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code
 from scheduler.runtime.event_stream import EngineEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scheduler.cycle.pod_groups.decision import GroupDecision
 
 
 class PodSeen(EngineEvent, frozen=True):
@@ -49,13 +55,20 @@ class Decided(EngineEvent, frozen=True):
     has_extenders: bool
 
 
+class GroupStarted(EngineEvent, frozen=True):
+    """A decision about a group of pods begins."""
+
+    profile: str
+    members: "Sequence[QueuedPod]"
+    """In the order in which they are decided."""
+
+
 class GroupDecided(EngineEvent, frozen=True):
     """A group of pods was decided about: what follows for each member is published as that of an attempt of its own."""
 
-    name: str
-    code: Code
-    message: str
-    members: int
+    profile: str
+    members: "Sequence[QueuedPod]"
+    decision: "GroupDecision"
 
 
 class SearchStarted(EngineEvent, frozen=True):

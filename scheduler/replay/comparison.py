@@ -100,7 +100,8 @@ class Comparison:
             "kind": kind,
             "then": as_document(attempt.recorded),
             "now": as_document(now),
-            "why": _why(self._player.engine.algorithm, framework, attempt, now),
+            # A member saw those before it on their nodes, where they are no more.
+            "why": {} if attempt.group else _why(self._player.engine.algorithm, framework, attempt, now),
         }
 
 

@@ -8,7 +8,7 @@ Victims of preemption go at once. Consequences of the recorded decisions, such a
 of a claim, are applied as well: the longer the trace, the rougher the answer.
 """
 
-from collections.abc import Container
+from collections.abc import Callable, Container, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -19,8 +19,11 @@ from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.binding import BindingCycle
 from scheduler.cycle.engine import Engine
 from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.errors import SchedulerError
+from scheduler.framework.queued import QueuedPod
 from scheduler.process.progress import SILENT, Progress
 from scheduler.replay.player import Compare, Player
+from scheduler.replay.replayed_groups import decided_together
 from scheduler.replay.trace import lines
 from scheduler.replay.trace.lines import Line
 from scheduler.replay.trace.trace_file import Trace
@@ -47,6 +50,8 @@ class Counterfactual(Player):
         self._progress = progress
         self._waiting: dict[str, tuple[Framework, Pod]] = {}
         """UID → pods that found no node."""
+        self._together: dict[str, tuple[str, ...]] = {}
+        """UID → those of the pods that were tried together with it."""
         self._own: dict[str, str] = {}
         """UID → node of the pods that this configuration has placed."""
         self._numbers: dict[str, int] = {}
@@ -83,7 +88,9 @@ class Counterfactual(Player):
     async def _play(self, line: Line, compare: Compare) -> None:
         match line:
             case lines.Decide():
-                await self._first_try(line)
+                await self._first_try(line.profile, [(line.uid, line.attempt)], lambda _: self._pod_of(line))
+            case lines.DecideGroup():
+                await self._first_try(line.profile, line.members, lambda uid: self._member(line, uid))
             case lines.Count() if line.uid in self._own:
                 self.engine.cache.confirm(self._pod_of(line).bound_to(self._own[line.uid]))
             case lines.Count() if line.uid in self._waiting or line.uid in self._evicted:
@@ -98,20 +105,25 @@ class Counterfactual(Player):
                 pass
             case (
                 lines.Uncount() | lines.EndNomination() | lines.AskExtenders() | lines.Decided() | lines.Assume()
-                | lines.PreBind() | lines.Bound() | lines.Undo() | lines.Answer()
+                | lines.PreBind() | lines.DecideMember() | lines.Bound() | lines.Undo() | lines.Answer()
             ):  # fmt: skip
                 pass  # consequences of the recorded decisions
             case _:
                 await super()._play(line, compare)
 
-    async def _first_try(self, line: lines.Decide) -> None:
-        self._progress.done += 1
-        uid = line.uid
-        if uid in self._evicted or self.engine.cache.get(uid) is not None:
+    async def _first_try(self, profile: str, attempts: Sequence[tuple[str, int]], pod_of: Callable[[str], Pod]) -> None:
+        """Try a pod, or the pods of a group together; `attempts`: UIDs and numbers."""
+        self._progress.done += len(attempts)
+        new = [each for each in attempts if each[0] not in self._evicted and self.engine.cache.get(each[0]) is None]
+        if not new:
             return
-        self._numbers[uid] = line.attempt - 1
-        self._waiting[uid] = self._profile(line.profile), self._pod_of(line)
-        await self._try(uid)
+        framework = self._profile(profile)
+        for uid, number in new:
+            self._numbers[uid] = number - 1
+            self._waiting[uid] = framework, pod_of(uid)
+            if len(attempts) > 1 and self.engine.pod_groups is not None:
+                self._together[uid] = tuple([member for member, _ in new])
+        await self._try(new[0][0])
         if self._has_changed and self.clock.milliseconds >= self._retried_at + RETRY_MILLISECONDS:
             await self._try_waiting()
 
@@ -133,24 +145,49 @@ class Counterfactual(Player):
 
     async def _try_waiting(self) -> None:
         self._has_changed, self._retried_at = False, self.clock.milliseconds
+        tried = set[str]()
         for uid in tuple(self._waiting):
-            await self._try(uid)
+            if uid not in tried:
+                tried.update(self._together.get(uid, ()))
+                await self._try(uid)
 
     async def _try(self, uid: str) -> None:
         for _ in range(TRIES):
             found = self._waiting.get(uid)
-            if found is None or not self._place(*found):
+            if found is None:
+                return
+            together = [self._waiting[other][1] for other in self._together.get(uid, ()) if other in self._waiting]
+            if not (self._place_group(found[0], together) if together else self._place(*found)):
                 return
             await turns()  # the victims go
 
     def _place(self, framework: Framework, pod: Pod) -> bool:
         """Try to place a pod; True if pods are evicted for it."""
-        engine, state = self.engine, CycleState()
-        number = self._numbers[pod.uid] = self._numbers.get(pod.uid, 0) + 1
+        state = CycleState()
         try:
-            decision: Placed | Unplaced = engine.algorithm.schedule(framework, state, pod, number)
+            decision = self.engine.algorithm.schedule(framework, state, pod, self._next_number(pod))
         except Exception:  # noqa: BLE001  a plugin's fault: the pod waits
             return False
+        return self._settle(framework, state, pod, decision)
+
+    def _place_group(self, framework: Framework, pods: Sequence[Pod]) -> bool:
+        """Try to place pods together; True if pods are evicted for them."""
+        members = [QueuedPod(pod, 0.0, self._next_number(pod)) for pod in pods]
+        verdicts = decided_together(self.engine, framework, members)
+        evicts = False
+        for pod in pods:
+            state, verdict = verdicts[pod.uid]
+            if not isinstance(verdict, SchedulerError):
+                evicts |= self._settle(framework, state, pod, verdict)
+        return evicts
+
+    def _next_number(self, pod: Pod) -> int:
+        number = self._numbers[pod.uid] = self._numbers.get(pod.uid, 0) + 1
+        return number
+
+    def _settle(self, framework: Framework, state: CycleState, pod: Pod, decision: Placed | Unplaced) -> bool:
+        """Let a decision take effect; True if pods are evicted for it."""
+        engine = self.engine
         if isinstance(decision, Unplaced):
             engine.nominator.add(pod, decision.nominated_node_name)
             return bool(decision.nominated_node_name)
@@ -166,6 +203,7 @@ class Counterfactual(Player):
 
     def _forget(self, uid: str) -> None:
         self._waiting.pop(uid, None)
+        self._together.pop(uid, None)
         self._own.pop(uid, None)
         self.engine.nominator.delete(uid)
         self.engine.cache.remove(uid)

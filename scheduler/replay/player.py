@@ -27,11 +27,13 @@ from scheduler.cycle.writers import NoWriters, Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError, ConfigError
 from scheduler.framework.handle import Evictor
+from scheduler.framework.queued import QueuedPod
 from scheduler.framework.resources import struct_of
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.replay.replayed_calls import ReplayedCalls
 from scheduler.replay.replayed_extenders import ReplayedAttempt
+from scheduler.replay.replayed_groups import ReplayedGroup
 from scheduler.replay.trace import lines
 from scheduler.replay.trace.lines import Decision, Line, decision_of, kind_of
 from scheduler.replay.trace.trace_file import Trace
@@ -59,6 +61,8 @@ class Attempt:
     start: int
     """The start of the search."""
     recorded: Decision
+    group: ReplayedGroup | None = None
+    """The group with which the pod was decided about."""
     has_extenders: bool = False
     """Whether extenders took part in it: no other configuration can decide it without calling them."""
 
@@ -80,6 +84,8 @@ class Player:
         self._jobs = self.tasks.jobs("replay", PRE_BIND_SECONDS)
         self._pod_from = Decoder[Pod](Pod).quick
         self._objects = {name: _decoder_of(name) for name in self.engine.watched}
+        self._group: ReplayedGroup | None = None
+        """The last group that was decided about."""
         self._placed: BindingCycle | None = None
         """The pod of the last attempt, if that placed it, to be assumed."""
         self._bindings: dict[str, BindingCycle] = {}
@@ -125,6 +131,11 @@ class Player:
                     cache.confirm(pod)
             case lines.Decide():
                 self._decide(line, compare)
+            case lines.DecideGroup():
+                members = self._members(line)
+                self._group = ReplayedGroup(engine, self._profile(line.profile), line.start, members)
+            case lines.DecideMember():
+                self._decide_member(line, compare)
             case lines.Assume():
                 self._assume(line)
             case lines.Bound():
@@ -136,7 +147,9 @@ class Player:
             case lines.Uncount():
                 cache.remove(line.uid)
             case lines.RemovePod():
-                engine.pods.pop(line.uid, None)
+                gone = engine.pods.pop(line.uid, None)
+                if gone is not None and cache.members is not None:
+                    cache.members.remove(gone)
             case lines.SetNode():
                 cache.set_node(_node(line.node))
             case lines.RemoveNode():
@@ -188,6 +201,24 @@ class Player:
         self._note_placement(attempt, state)
         compare(attempt, made)
 
+    def _members(self, line: lines.DecideGroup) -> list[QueuedPod]:
+        return [QueuedPod(self._member(line, uid), 0.0, number) for uid, number in line.members]
+
+    def _member(self, line: lines.DecideGroup, uid: str) -> Pod:
+        own = line.own.get(uid)
+        return self._pod_from(own) if own else self.engine.pods[uid]
+
+    def _decide_member(self, line: lines.DecideMember, compare: Compare) -> None:
+        group = self._group
+        if group is None:
+            raise LookupError("no group is decided about")
+        queued = group.queued(line.uid)
+        framework = group.framework
+        attempt = Attempt(framework, queued.pod, queued.attempts, group.start, line.decision, group)
+        state, made = group.outcome(framework, line.uid)
+        self._note_placement(attempt, state)
+        compare(attempt, made)
+
     def _decided_with_extenders(self, line: lines.Decided, compare: Compare) -> None:
         self._placed = None
         ended = self._end_attempt(line.uid)
@@ -224,6 +255,8 @@ class Player:
 
     def decide(self, framework: Framework, attempt: Attempt) -> tuple[CycleState, Decision]:
         """Decide an attempt now, by a profile of this engine."""
+        if attempt.group is not None:
+            return attempt.group.outcome(framework, attempt.pod.uid)
         algorithm, state = self.engine.algorithm, CycleState()
         algorithm.next_start = attempt.start
         try:
@@ -310,6 +343,9 @@ class Player:
         if known is not None:
             pod.derive_like(known)
         pods[pod.uid] = pod
+        members = self.engine.cache.members
+        if members is not None and not pod.node_name and pod.spec.scheduler_name in self.engine.frameworks:
+            members.see(pod)
 
 
 async def _prepare(binding: BindingCycle) -> None:

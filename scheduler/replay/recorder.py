@@ -48,7 +48,6 @@ BEAT: Final = gzip.compress(b"", mtime=0)
 TOO_SLOW: Final = f"the reader was too slow: more than {MAX_WAITING >> 20} MiB of the trace waited for it"
 NOT_LEADING: Final = "this replica is no longer the leader"
 OTHER_CONFIG: Final = "the configuration has changed: record again for what follows"
-GROUPS: Final = "a group of pods was scheduled, which recordings do not have yet"
 REBUILT: Final = "a change failed half way, and the node table was rebuilt"
 UNWRITABLE: Final = "what happened could not be written"
 FULL_TIME: Final = "the time was up"
@@ -64,14 +63,16 @@ class Recorder:
         engine: Engine,
         config: Callable[[], dict[str, Any]],
         is_leading: Callable[[], bool],
+        gates: Callable[[], Mapping[str, bool]] = dict,
         max_waiting: int = MAX_WAITING,
         pause: float = PAUSE_SECONDS,
         beat: float = BEAT_SECONDS,
     ) -> None:
-        """`config` returns the configuration in effect, without secrets."""
+        """`config` returns the configuration in effect, without secrets; `gates`, the feature gates that were set."""
         self._engine = engine
         self._config = config
         self._is_leading = is_leading
+        self._gates = gates
         self._max_waiting, self._pause, self._beat = max_waiting, pause, beat
         self.is_busy = False
 
@@ -95,6 +96,7 @@ class Recorder:
                 recorded_at=time.time(),
                 config=self._config(),
                 next_start=engine.algorithm.next_start,
+                feature_gates=dict(self._gates()),
                 bindings=engine.loop.bindings,
                 raw_pods=engine.profiles.resources.raw_pods,
             )
@@ -138,6 +140,10 @@ class _Recording:
         self._max_waiting = max_waiting
         self._waiting = bytearray()
         self._next_start = 0
+        self._in_group: set[str] = set()
+        """UIDs of the members of the last group whose outcomes are to come."""
+        self._left_out: set[str] = set()
+        """Those of a group whose decision began before the recording."""
         self.over_because = ""
         """Why it has ended; empty while it goes on."""
         own = self._own
@@ -156,6 +162,7 @@ class _Recording:
             cycle.SearchStarted: self._search,
             cycle.Decided: self._decision,
             ExtendersAnswered: _extender_answer,
+            cycle.GroupStarted: self._group,
             cycle.AttemptGivenUp: lambda event, at: lines.GiveUp(at, event.uid),
             cycle.PreBindStarted: lambda event, at: lines.PreBind(at, event.pod.uid),
             cycle.PodBound: lambda event, at: lines.Bound(at, event.pod.uid),
@@ -165,7 +172,8 @@ class _Recording:
         self.handlers: Handlers = {
             **dict.fromkeys(self._lines, self._record),
             cycle.AttemptStarted: self._start,
-            cycle.GroupDecided: lambda _: self.end(GROUPS),
+            cycle.Decided: self._decided,
+            cycle.GroupDecided: self._end_group,
             cycle.Reconfigured: lambda _: self.end(OTHER_CONFIG),
             state.TableRebuilt: lambda _: self.end(REBUILT),
         }
@@ -217,10 +225,30 @@ class _Recording:
     def _search(self, event: cycle.SearchStarted, at: int) -> Line:
         return lines.Search(at, event.pod.uid, self._engine.algorithm.next_start, self._own(event.pod))
 
+    def _group(self, event: cycle.GroupStarted, at: int) -> Line:
+        self._in_group = {queued.pod.uid for queued in event.members}
+        members = [(queued.pod.uid, queued.attempts) for queued in event.members]
+        own = {each.pod.uid: raw for each in event.members if (raw := self._own(each.pod)) is not lines.NOTHING}
+        return lines.DecideGroup(at, event.profile, self._engine.algorithm.next_start, members, own)
+
+    def _end_group(self, event: cycle.GroupDecided) -> None:
+        uids = {queued.pod.uid for queued in event.members}
+        if uids != self._in_group:  # it began before the recording
+            self._left_out = uids
+
+    def _decided(self, event: cycle.Decided) -> None:
+        if event.queued.pod.uid in self._left_out:
+            self._left_out.discard(event.queued.pod.uid)
+        else:
+            self._record(event)
+
     def _decision(self, event: cycle.Decided, at: int) -> Line:
         queued, pod, decision = event.queued, event.queued.pod, lines.decision_of(event.state, event.decision)
         if event.has_extenders:
             return lines.Decided(at, pod.uid, decision)
+        if pod.uid in self._in_group:
+            self._in_group.discard(pod.uid)
+            return lines.DecideMember(at, pod.uid, decision)
         return lines.Decide(at, pod.uid, event.profile, queued.attempts, self._next_start, decision, self._own(pod))
 
     def _own(self, pod: Pod) -> msgspec.Raw:

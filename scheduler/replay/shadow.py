@@ -113,6 +113,8 @@ class Shadow:
         is_refused = bool(message) and (old is None or message != refusal_of(old))
         if not (pod.node_name or is_refused):
             return
+        if is_refused and not pod.node_name and pod.spec.scheduling_group is not None:
+            return  # with its group, which is not compared as a whole
         if not self.is_current():
             self._count(LEFT_OUT)
         elif old is None:

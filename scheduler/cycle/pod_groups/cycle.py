@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
-from scheduler.cycle.cycle_events import AttemptStarted, Decided, GroupDecided
+from scheduler.cycle.cycle_events import AttemptStarted, Decided, GroupDecided, GroupStarted
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
 from scheduler.cycle.pod_groups.conditions import GroupConditions
@@ -156,6 +156,8 @@ class PodGroupCycle:
         if framework is None or not tried:
             return
         self._under_way = framework
+        if GroupStarted in self._stream.listeners:
+            self._stream.publish(GroupStarted(framework.name, tried))
         decision = yield from self._algorithm.decide_in_steps(framework, tried)
         self._record(framework, tried, decision)
         self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
@@ -184,8 +186,7 @@ class PodGroupCycle:
         """Begin to bind those that have a node if the group is schedulable; send all others back to the queue."""
         stream = self._stream
         if GroupDecided in stream.listeners:
-            name = self._groups.name_of(members[0].pod)
-            stream.publish(GroupDecided(name, decision.code, decision.message, len(members)))
+            stream.publish(GroupDecided(framework.name, members, decision))
         decided = dict(enumerate(decision.members))
         for index, queued in enumerate(members):
             newest = self._queue.in_flight_version(queued.pod.uid)
@@ -197,7 +198,7 @@ class PodGroupCycle:
             state = CycleState() if outcome is None else outcome.state
             # As for a pod by itself, an attempt begins when the pod's own part begins.
             started = time.perf_counter() - (0.0 if outcome is None else outcome.seconds)
-            verdict = _verdict(decision, outcome)
+            verdict = verdict_of(decision, outcome)
             if AttemptStarted in stream.listeners:
                 stream.publish(AttemptStarted(framework.name, queued, False))
             if Decided in stream.listeners:
@@ -240,7 +241,7 @@ class PodGroupCycle:
             self._conditions.set(group, is_scheduled=is_scheduled, reason=reason, message=decision.message)
 
 
-def _verdict(decision: GroupDecision, outcome: MemberOutcome | None) -> Placed | Unplaced | SchedulerError:
+def verdict_of(decision: GroupDecision, outcome: MemberOutcome | None) -> Placed | Unplaced | SchedulerError:
     """Return what becomes of one member. Rule: submitPodGroupAlgorithmResult."""
     if decision.code is Code.ERROR:
         if outcome is not None and isinstance(outcome.decision, SchedulerError):

@@ -5,10 +5,10 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from scheduler.replay.trace.lines import MARK, Checksum, Decide, Decided, End, Sum, encode, kind_of
+from scheduler.replay.trace.lines import MARK, Checksum, Decide, Decided, DecideMember, End, Sum, encode, kind_of
 from scheduler.replay.trace.trace_file import MAX_LINE
 
-_DECISIONS = tuple(f'["{kind_of(kind)}",'.encode() for kind in (Decide, Decided))
+_DECISIONS = tuple(f'["{kind_of(kind)}",'.encode() for kind in (Decide, Decided, DecideMember))
 _END = f'["{kind_of(End)}",'.encode()
 
 MAX_TEXT: Final = 2 * MAX_LINE

@@ -63,6 +63,9 @@ class Header(msgspec.Struct, rename="camel", kw_only=True):
     next_start: Number = 0
     """The start of the next search, if it looks at a part of the nodes."""
 
+    feature_gates: dict[str, bool] = {}
+    """Those that were set."""
+
     bindings: Number = 0
     """Bindings under way at the start. Plugins' memory of them is not in the trace."""
 
@@ -214,6 +217,25 @@ class GiveUp(_Line, tag="gave up"):
     uid: str
 
 
+class DecideGroup(_Line, tag="group"):
+    """A decision about a group of pods begins. The outcomes follow, in the same order."""
+
+    profile: str
+    start: Number
+    """The start of the first search, if searches look at a part of the nodes."""
+    members: list[tuple[str, Number]]
+    """UID and number of the attempt, in the order in which they are decided."""
+    own: dict[str, msgspec.Raw] = {}
+    """UID → pod, where it is another version than the watch has shown."""
+
+
+class DecideMember(_Line, tag="member"):
+    """The outcome for one member of the last group."""
+
+    uid: str
+    decision: Decision
+
+
 class Assume(_Line, tag="assume"):
     uid: str
     node_name: str
@@ -256,7 +278,7 @@ class Sum(_Line, tag="sum"):
 Line: TypeAlias = (
     Layout | SetNode | RemoveNode | Quarantine | EndQuarantine | SetObject | RemoveObject | SetPod | RemovePod
     | Count | Uncount | Nominate | EndNomination | Begin | Decide | AskExtenders | Search | ExtenderAnswer | Decided
-    | GiveUp | Assume | PreBind | Bound | Undo | Answer | End | Sum
+    | GiveUp | DecideGroup | DecideMember | Assume | PreBind | Bound | Undo | Answer | End | Sum
 )  # fmt: skip
 
 decode_line: Final = Decoder[Line](Line).quick

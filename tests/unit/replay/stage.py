@@ -9,6 +9,7 @@ import msgspec
 
 from scheduler.api.pod import Pod
 from scheduler.config.effective import as_document
+from scheduler.config.feature_gates import read_gates
 from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION, KIND
 from scheduler.config.types import Config
@@ -39,9 +40,11 @@ class Stage:
         registry: Registry | None = None,
         api: ApiWriter | None = None,
         extender_access: ExtenderAccess | None = None,
+        gates: str = "",
         **settings: Any,
     ) -> None:
         """`profile`: more of the one profile; `settings`: of the configuration. Needs a running event loop."""
+        self.gates, _ = read_gates([gates])
         self.registry = in_tree() if registry is None else registry
         self.config = self._config(profile, settings)
         self.clock, self.metrics = FakeClock(), Metrics()
@@ -56,7 +59,7 @@ class Stage:
     def _config(self, profile: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> Config:
         profiles = [{"schedulerName": PROFILE, **(profile or {})}]
         document = {"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles, **settings}
-        return config_from_dict(document, self.registry)
+        return config_from_dict(document, self.registry, gates=self.gates)
 
     def reconfigure(self, profile: Mapping[str, Any] | None = None, **settings: Any) -> None:
         """Put another configuration to work, as the reloader does."""
@@ -68,7 +71,9 @@ class Stage:
 
     def a_recorder(self, **settings: Any) -> Recorder:
         document = as_document(self.config, self.registry)
-        return Recorder(self.engine, lambda: document, lambda: self.is_leading, pause=0.0, **settings)
+        return Recorder(
+            self.engine, lambda: document, lambda: self.is_leading, lambda: self.gates.given, pause=0.0, **settings
+        )
 
     def node(self, name: str, **fields: Any) -> None:
         self.engine.handlers.node_changed(a_node(name, **fields))

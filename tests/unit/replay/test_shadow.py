@@ -135,6 +135,17 @@ async def test_what_preemption_says_makes_no_other_reason() -> None:
     assert scene.verdicts == {verdicts.BOTH_REFUSE: 2}
 
 
+async def test_the_refusal_of_a_pod_that_has_a_group_is_not_compared_and_its_placement_is() -> None:
+    scene = Scene()
+    pod = scene.stage.pod("scored", {"schedulingGroup": {"podGroupName": "g"}})
+
+    scene.refused(pod, "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled")
+    refused = scene.verdicts
+    scene.bound(scene.stage.engine.pods[pod.uid], "node-2")
+
+    assert (refused, scene.verdicts) == ({}, {verdicts.SAME_NODE: 1})
+
+
 async def test_other_reasons_are_told() -> None:
     scene = Scene()
     scene.refused(scene.pod("large", cpu="20"), "0/2 nodes are available: 2 Insufficient memory.")

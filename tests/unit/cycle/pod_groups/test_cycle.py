@@ -1,14 +1,10 @@
 """The pod group cycle on a whole engine: what becomes of each member, of the group, and of the queue."""
 
-import gzip
-
 import pytest
 
 from scheduler import framework as fw
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.errors import ApiError
-from scheduler.replay.recorder import GROUPS as RECORDS_NO_GROUPS
-from scheduler.replay.recorder import Recorder
 from scheduler.testing import a_node, a_pod
 from tests.fakes import a_plugin, run, settle
 from tests.unit.cycle.fakes import PROFILE, an_engine, newer, raising
@@ -392,18 +388,3 @@ def test_groups_are_watched_and_their_status_may_be_written() -> None:
         ("", ("get",)),
         ("status", ("patch",)),
     ]
-
-
-def test_a_recording_ends_with_the_first_group() -> None:
-    async def play() -> bytes:
-        groups = Groups()
-        groups.create()
-        groups.pods(3)
-        parts = Recorder(groups.engine, dict, lambda: True).record(60.0)
-        recorded = [await anext(parts), await anext(parts)]
-
-        await groups.schedule()
-
-        return gzip.decompress(b"".join([*recorded, *[part async for part in parts]]))
-
-    assert RECORDS_NO_GROUPS.encode() in run(play())

@@ -1,0 +1,182 @@
+"""Groups of pods in a trace: decided again as a whole, to the same result."""
+
+import gzip
+import json
+import random
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from scheduler.api import pod_groups as api
+from scheduler.api.objects import ObjectMeta
+from scheduler.framework.events import POD_GROUP
+from tests.unit.replay.stage import Stage, a_busy_hour
+from tests.unit.replay.test_replay import CaptureFixture, kinds_of, lines_of, record_play, replayed
+
+GATES: Final = "GenericWorkload=true,GangScheduling=true"
+ALL_GATES: Final = f"{GATES},TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
+
+
+def a_group(stage: Stage, name: str, minimum: int, *keys: str, priority: int = 0) -> None:
+    """Let the watch show a PodGroup."""
+    stage.versions += 1
+    topology = tuple(api.TopologyConstraint(key=key) for key in keys)
+    spec = api.PodGroupSpec(
+        scheduling_policy=api.SchedulingPolicy(gang=api.GangPolicy(min_count=minimum)),
+        scheduling_constraints=api.SchedulingConstraints(topology=topology) if keys else None,
+        priority=priority,
+    )
+    metadata = ObjectMeta(name=name, namespace="default", uid=name, resource_version=str(stage.versions))
+    stage.engine.object_handlers.object_changed(POD_GROUP, api.PodGroup(metadata=metadata, spec=spec))
+
+
+def members(stage: Stage, group: str, count: int, cpu: str = "1500m", **spec: Any) -> None:
+    for number in range(count):
+        resources = {"resources": {"requests": {"cpu": cpu, "memory": "256Mi"}}}
+        grouped = {"container": resources, "schedulingGroup": {"podGroupName": group}, **spec}
+        stage.pod(f"{group}-{number}", grouped)
+
+
+async def gangs(stage: Stage, count: int = 12, *keys: str) -> None:
+    """Gangs of all sizes among other pods, until there is no space for some."""
+    random_ = random.Random(3)
+    for number in range(count):
+        size = random_.randrange(2, 9)
+        a_group(stage, f"gang-{number}", size, *keys, priority=100 * (number % 2))
+        members(stage, f"gang-{number}", size, priority=100 * (number % 2))
+        await a_busy_hour(stage, seed=100 + number, pods=4)
+        stage.clock.advance(2.0)
+        stage.engine.queue.flush_backoff_completed()
+        await stage.schedule()
+
+
+def outcomes(path: Path) -> list[str]:
+    """The nodes, or nothing, of all members in a trace."""
+    return [line[3][0] for line in lines_of(path)[1:] if line[0] == "member"]
+
+
+@pytest.mark.parametrize(
+    ("gates", "keys"), [(GATES, ()), (ALL_GATES, ()), (ALL_GATES, ("zone",))], ids=["gangs", "preemption", "topology"]
+)
+def test_gangs_are_decided_again_to_the_same_result(
+    tmp_path: Path, capsys: CaptureFixture, gates: str, keys: tuple[str, ...]
+) -> None:
+    path = record_play(tmp_path / "t", lambda stage: gangs(stage, 12, *keys), gates=gates)
+
+    code, document = replayed(capsys, path)
+
+    assert (code, document["different"], document["differences"]) == (0, 0, [])
+    assert {bool(node) for node in outcomes(path)} == {True, False}
+    assert document["decisions"] == sum(kind in ("decide", "member") for kind in kinds_of(path))
+
+
+def test_a_recording_that_begins_amid_gangs_knows_their_members(tmp_path: Path, capsys: CaptureFixture) -> None:
+    async def before(stage: Stage) -> None:
+        a_group(stage, "g", 3)
+        members(stage, "g", 4, cpu="1")
+        await stage.schedule()
+        a_group(stage, "late", 3)
+        members(stage, "late", 2)
+
+    async def play(stage: Stage) -> None:
+        stage.pod("late-2", {"schedulingGroup": {"podGroupName": "late"}})
+        stage.pod("g-4", {"schedulingGroup": {"podGroupName": "g"}})
+        await stage.schedule()
+
+    path = record_play(tmp_path / "t", play, before=before, gates=GATES)
+
+    assert replayed(capsys, path)[0] == 0
+    assert len(outcomes(path)) == 4
+    assert all(outcomes(path))
+
+
+def edited(path: Path, change: Any) -> Path:
+    """A trace whose lines were changed."""
+    lines = lines_of(path)
+    for line in lines[1:]:
+        change(line)
+    path.write_bytes(gzip.compress("".join(f"{json.dumps(each)}\n" for each in lines).encode()))
+    return path
+
+
+def test_a_member_that_was_put_on_another_node_is_found(tmp_path: Path, capsys: CaptureFixture) -> None:
+    def put_elsewhere(line: list[Any]) -> None:
+        if line[0] == "member" and line[2] == "g-1":
+            line[3][0] = "node-9"
+
+    async def play(stage: Stage) -> None:
+        a_group(stage, "g", 3)
+        members(stage, "g", 3)
+        await stage.schedule()
+
+    path = edited(record_play(tmp_path / "t", play, gates=GATES), put_elsewhere)
+
+    code, document = replayed(capsys, path, "--edited")
+
+    assert code == 1
+    assert [(each["pod"], each["kind"], each["then"]) for each in document["differences"]] == [
+        ("default/g-1", "other node", {"node": "node-9"})
+    ]
+
+
+def test_a_gang_whose_minimum_was_changed_is_found(tmp_path: Path, capsys: CaptureFixture) -> None:
+    def ask_for_more(line: list[Any]) -> None:
+        if line[0] == "object" and line[2] == POD_GROUP:
+            line[3]["spec"]["schedulingPolicy"]["gang"]["minCount"] = 4
+
+    async def play(stage: Stage) -> None:
+        a_group(stage, "g", 3)
+        members(stage, "g", 3)
+        await stage.schedule()
+
+    path = edited(record_play(tmp_path / "t", play, gates=GATES), ask_for_more)
+
+    code, document = replayed(capsys, path, "--edited")
+
+    assert (code, document["kinds"]) == (1, {"placed only then": 3})
+
+
+def test_another_configuration_decides_about_the_group_as_a_whole(tmp_path: Path, capsys: CaptureFixture) -> None:
+    config = tmp_path / "c.yaml"
+    args = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
+    plugins = [{"name": "NodeResourcesFit", "args": args}]
+    header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    config.write_text(json.dumps({**header, "profiles": [{"pluginConfig": plugins}]}))
+    path = record_play(tmp_path / "t", partial(gangs, count=6), gates=GATES)
+
+    code, document = replayed(capsys, path, "--config", str(config))
+
+    assert code == 0
+    assert document["kinds"]["other node"] > 5
+    now = document["carriedOn"]["now"]
+    assert now["nodesUsed"] < document["carriedOn"]["then"]["nodesUsed"]
+    assert not [note for note in document["notes"] if "recorded configuration, too" in note]
+
+
+def test_a_decision_that_began_before_the_recording_is_left_out(tmp_path: Path, capsys: CaptureFixture) -> None:
+    async def play(stage: Stage) -> None:
+        a_group(stage, "g", 3)
+        members(stage, "g", 3)
+        await stage.schedule()
+
+    path = record_play(tmp_path / "t", play, gates=GATES, kind=Late)
+
+    code, document = replayed(capsys, path)
+
+    assert (code, document["decisions"], outcomes(path)) == (0, 0, [])
+
+
+class Late(Stage):
+    """Its recordings miss how decisions about groups begin."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        publish = self.engine.stream.publish
+
+        def published(event: Any) -> None:
+            if type(event).__name__ != "GroupStarted":
+                publish(event)
+
+        self.engine.stream.publish = published  # type: ignore[method-assign]
