@@ -12,7 +12,7 @@ from scheduler.config.load import config_from_dict
 from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.plugin_tools.one_file import load_file
 from tests.chart.helm import CHART, Helm
-from tests.controlplane import ControlPlane
+from tests.controlplane import ControlPlane, Settings
 from tests.docs.pages import Block, blocks, pages
 
 ALL: Final = [block for page in pages() for block in blocks(page)]
@@ -26,7 +26,10 @@ def of(language: str) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
-    with ControlPlane() as controlplane:
+    """An API server that has what the pages show, groups of pods among it."""
+    with ControlPlane(
+        Settings().with_feature_gates("GenericWorkload=true", "scheduling.k8s.io/v1alpha2")
+    ) as controlplane:
         yield controlplane
 
 
