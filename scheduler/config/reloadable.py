@@ -20,6 +20,7 @@ RELOADABLE: Final = frozenset(
         "loadmaster.pluginDirectories",
         "loadmaster.pluginModules",
         "loadmaster.pluginLimits",
+        "loadmaster.topologyLevels",
     }
 )
 """Paths. All other fields concern parts that are made at the start: connections, the Lease, the tables."""
@@ -35,6 +36,7 @@ def reloaded(old: Config, new: Config) -> Config:
         plugin_directories=new.loadmaster.plugin_directories,
         plugin_modules=new.loadmaster.plugin_modules,
         plugin_limits=new.loadmaster.plugin_limits,
+        topology_levels=new.loadmaster.topology_levels,
     )
     return replace(
         old,

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from scheduler.api.labels import label_key_problems
 from scheduler.config.extenders import Extender
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.arguments import YAML, camel_case
 from scheduler.framework.duration import Duration
-from scheduler.framework.field_errors import invalid, required
+from scheduler.framework.field_errors import duplicate, invalid, required
 from scheduler.runtime.guards.plugin_limits import PluginLimits, repetitions
 from scheduler.runtime.profile_spec import ProfileSpec
 
@@ -22,6 +23,8 @@ JITTER_FACTOR: Final = 1.2
 
 MAX_PODS_AT_EXTENDERS: Final = 1_000
 """Each of them holds its pod as JSON, and a connection."""
+
+MAX_TOPOLOGY_LEVELS: Final = 16
 
 DEFAULT_GATES: Final = FeatureGates()
 
@@ -147,6 +150,9 @@ class LoadmasterSettings:
     pods_at_extenders: int = 16
     """Pods about which the same extenders are asked at once. 1 is kube-scheduler's way: one after the other."""
 
+    topology_levels: tuple[str, ...] = ()
+    """Labels of nodes, the widest level first: where groups of pods are placed close together."""
+
     plugin_limits: tuple[PluginLimits, ...] = ()
     """Limits of plugins, and actions against those that fail or are late often; `*` is the name of all others."""
 
@@ -172,7 +178,20 @@ class LoadmasterSettings:
         for index, module in enumerate(self.plugin_modules):
             if not _MODULE.fullmatch(module):
                 yield f"pluginModules[{index}]", invalid(module, "must be package.module or package.module:Class")
+        yield from self._problems_of_levels()
         yield from repetitions(self.plugin_limits)
+
+    def _problems_of_levels(self) -> Problems:
+        levels = self.topology_levels
+        if len(levels) > MAX_TOPOLOGY_LEVELS:
+            yield "topologyLevels", invalid(len(levels), f"must have at most {MAX_TOPOLOGY_LEVELS} levels")
+        for index, level in enumerate(levels):
+            if not level:
+                yield f"topologyLevels[{index}]", required("a label of nodes")
+            elif level in levels[:index]:
+                yield f"topologyLevels[{index}]", duplicate(level)
+            else:
+                yield from ((f"topologyLevels[{index}]", invalid(level, each)) for each in label_key_problems(level))
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,7 @@ FAULTY: Final[tuple[Faulty, ...]] = (
         4,
         "loadmaster.podMaxInUnschedulablePodsSeconds: Invalid value: 0",
     ),
+    _body("loadmaster:\n  topologyLevels: [a, a]\n", 4, "loadmaster.topologyLevels[1]: Duplicate value"),
     _body("loadmaster:\n  resync: 3\n", 4, "loadmaster.resync: unknown field"),
     # Profiles.
     _body("profiles:\n  - x\n", 4, "profiles[0]: expected a mapping, got 'x'"),

@@ -117,12 +117,33 @@ def test_settings_are_read(fields: dict[str, Any], expected: dict[str, Any]) -> 
             "loadmaster.assumedPodTTLSeconds: Invalid value: -1: must be greater than or equal to 0",
             id="assumed pod's time",
         ),
+        pytest.param(
+            {"loadmaster": {"topologyLevels": ["example.com/block", "example.com/rack", "example.com/block"]}},
+            'loadmaster.topologyLevels[2]: Duplicate value: "example.com/block"',
+            id="a level twice",
+        ),
+        pytest.param(
+            {"loadmaster": {"topologyLevels": ["example.com/rack", ""]}},
+            "loadmaster.topologyLevels[1]: Required value: a label of nodes",
+            id="an empty level",
+        ),
+        pytest.param(
+            {"loadmaster": {"topologyLevels": [f"level-{number}" for number in range(17)]}},
+            "loadmaster.topologyLevels: Invalid value: 17: must have at most 16 levels",
+            id="too many levels",
+        ),
         pytest.param({"profiles": {}}, "profiles: expected a list", id="profiles are no list"),
         pytest.param({"profiles": ["x"]}, "profiles[0]: expected a mapping, got 'x'", id="a profile is no mapping"),
     ],
 )
 def test_a_wrong_setting_is_refused_in_kube_schedulers_words(fields: dict[str, Any], problem: str) -> None:
     assert problems_of(a_config(**fields)) == [problem]
+
+
+def test_a_level_that_is_no_label_is_refused_with_its_place() -> None:
+    (problem,) = problems_of(a_config(loadmaster={"topologyLevels": ["example.com/block", "rack no. 7"]}))
+
+    assert problem.startswith('loadmaster.topologyLevels[1]: Invalid value: "rack no. 7": name part must consist of')
 
 
 def test_arguments_for_what_is_no_plugin_have_no_effect_and_that_is_said() -> None:
