@@ -45,6 +45,7 @@ from scheduler.api.requests import (
     DEFAULT_REQUESTS,
     EPHEMERAL_STORAGE,
     MEMORY,
+    PODS,
     PodResources,
     is_extended_resource,
     pod_requests,
@@ -113,6 +114,7 @@ class NodeResourcesFit(
     fw.ScoreNodesPlugin,
     fw.SignPlugin,
     fw.PlacementScorePlugin,
+    fw.DemandPlugin,
     fw.ExplainPlugin,
 ):
     """Filter: the pod's requests fit into what is free on the node. Score: by `scoring_strategy`.
@@ -213,6 +215,11 @@ class NodeResourcesFit(
         reasons = ["Too many pods"] if code & TOO_MANY_PODS else []
         reasons += (f"Insufficient {name}" for bit, name, _, _ in _compared_of(state) if code & bit)
         return fw.unresolvable(*reasons) if code & UNRESOLVABLE else fw.unschedulable(*reasons)
+
+    def demand(self, pod: fw.Pod) -> Mapping[str, int]:
+        """Return what Filter compares, without what devices may serve instead."""
+        compared = self._compared(fit_requests(pod))
+        return {PODS: 1, **{each.name: each.amount for each in compared if not each.by_devices}}
 
     def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
         """The insufficient resources, and how much of each is missing."""

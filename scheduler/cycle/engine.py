@@ -19,6 +19,7 @@ from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
 from scheduler.cycle.pod_groups.conditions import GroupConditions
 from scheduler.cycle.pod_groups.cycle import PodGroupCycle
 from scheduler.cycle.pod_groups.parts import GroupParts, adapted_groups
+from scheduler.cycle.pod_groups.topology.levels import TopologyLevels
 from scheduler.cycle.profiles import Profiles, Resources
 from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.rejections import EarlyEnds
@@ -79,6 +80,7 @@ class Engine:
     roster: Roster
     stream: EventStream
     group_parts: GroupParts
+    levels: TopologyLevels
 
     @property
     def pod_groups(self) -> PodGroupAlgorithm | None:
@@ -128,6 +130,7 @@ class Engine:
         `settings`: what the queue has of it; `changed`: the profiles that are others now.
         """
         self.queue.use(settings, changed)
+        self.levels.configured = config.loadmaster.topology_levels
         self.group_parts.use(self.frameworks)
         self.algorithm.use_seed(config.loadmaster.seed)
         self.use_extenders(config.loadmaster.pods_at_extenders)
@@ -244,12 +247,15 @@ def build_engine(
             profiles.frameworks, extended, conversations, queue, failure, loop, metrics, now, tasks, stream
         )
 
+    levels = TopologyLevels(algorithm, config.loadmaster.topology_levels)
+
     def group_cycle() -> tuple[PodGroupAlgorithm, PodGroupCycle]:
         of_groups = PodGroupAlgorithm(
             algorithm,
             cache,
             nominator,
             metrics,
+            levels,
             uses_placements=gates.topology_aware_workload_scheduling,
             preempts=gates.workload_aware_preemption,
         )
@@ -279,6 +285,7 @@ def build_engine(
         roster,
         stream,
         group_parts,
+        levels,
     )
     engine.use_extenders(config.loadmaster.pods_at_extenders)
     return engine

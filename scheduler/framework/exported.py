@@ -9,6 +9,7 @@ from scheduler.framework.awaited import together as together
 from scheduler.framework.change_log import BoundedLog as BoundedLog
 from scheduler.framework.cycle_state import Cloneable as Cloneable
 from scheduler.framework.cycle_state import CycleState as CycleState
+from scheduler.framework.demand import DemandPlugin as DemandPlugin
 from scheduler.framework.diagnosis import Diagnosis as Diagnosis
 from scheduler.framework.diagnosis import NodeToStatus as NodeToStatus
 from scheduler.framework.diagnosis import rows_with as rows_with

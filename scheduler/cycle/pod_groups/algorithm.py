@@ -23,7 +23,8 @@ turn every few milliseconds. It is sound all the same:
 
 Not in steps: preemption for a group, during which pods of others are as if gone (`preemption.py`).
 
-With placements, this is done in each of them: see `placements.py`.
+With placements, this is done in each of them: see `placements.py`. With a level of a topology, in the domains that may
+hold the group: see `topology/levels.py`.
 
 Rule: podGroupSchedulingDefaultAlgorithm in pkg/scheduler/schedule_one_podgroup.go at v1.36.3.
 """
@@ -31,21 +32,22 @@ Rule: podGroupSchedulingDefaultAlgorithm in pkg/scheduler/schedule_one_podgroup.
 import logging
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
-from scheduler.api.pod import Pod
-from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
+from scheduler.cycle.algorithm import Algorithm, Placed
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.pod_groups.assumed import AssumedMembers, all_fit_still
 from scheduler.cycle.pod_groups.decision import WAITING_FOR_PREEMPTION, GroupDecision, MemberOutcome
 from scheduler.cycle.pod_groups.placements import decide_among_placements
 from scheduler.cycle.pod_groups.preemption import preempt
 from scheduler.cycle.pod_groups.steps import Overtaken, Steps, in_one_go
+from scheduler.cycle.pod_groups.topology.filling import Filling, Schedule
+from scheduler.cycle.pod_groups.topology.levels import TopologyLevels
 from scheduler.framework.columns import BoolColumn
-from scheduler.framework.cycle_state import CycleState, GroupCycleState
+from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
@@ -56,9 +58,6 @@ from scheduler.state.nominator import Nominator
 
 MAX_OVERTAKEN: Final = 3
 """How often a decision that others have made worthless is made again in steps."""
-
-Schedule: TypeAlias = Callable[[CycleState, Pod, int], Placed | Unplaced]
-"""State, pod, and how often it was tried → a node, or why there is none. Raises PluginError."""
 
 _logger = logging.getLogger(__name__)
 
@@ -72,16 +71,20 @@ class PodGroupAlgorithm:
         cache: Cache,
         nominator: Nominator,
         metrics: Metrics,
+        levels: TopologyLevels,
         *,
         uses_placements: bool,
         preempts: bool,
     ) -> None:
-        """`uses_placements`: whether plugins are asked in which placements to try a group.
+        """`levels`: places groups that name a level of a topology.
+
+        `uses_placements`: whether plugins are asked in which placements to try a group.
 
         `preempts`: whether pods are evicted for a group as a whole.
         """
         self._preempts = preempts
         self._algorithm = algorithm
+        self._levels = levels
         self._uses_placements = uses_placements
         self._cache = cache
         self._nominator = nominator
@@ -131,24 +134,47 @@ class PodGroupAlgorithm:
     def _simulate(
         self, framework: Framework, members: Sequence[QueuedPod], runs_post_filter: bool
     ) -> Steps[GroupDecision]:
-        what_if = partial(self._decide_within, framework, members, runs_post_filter, self._cache.layouts)
+        layout = self._cache.layouts
+        schedule = partial(self._algorithm.schedule, framework, runs_post_filter=runs_post_filter)
+        group = framework.handle.pod_groups.of(members[0].pod)
+        if group is not None and (group.required_level or group.preferred_level):
+            filled = partial(self._decide_filling, framework, schedule, layout)
+            return (yield from self._levels.decide(framework, group, members, filled))
         if self._uses_placements:
-            return (yield from decide_among_placements(framework, self._algorithm, members, what_if))
-        return (yield from what_if(None))
+            placed = partial(self._decide_in_placement, framework, members, schedule, layout)
+            return (yield from decide_among_placements(framework, self._algorithm, members, placed))
+        return (yield from self._decide_within(framework, members, schedule, None))
 
-    def _decide_within(
+    def _decide_filling(
+        self,
+        framework: Framework,
+        schedule: Schedule,
+        layout: int,
+        members: Sequence[QueuedPod],
+        filling: Filling,
+    ) -> Steps[GroupDecision]:
+        """Decide about the members, each among the nodes whose turn it is."""
+        return self._decide_within(framework, members, partial(filling.schedule, schedule), layout)
+
+    def _decide_in_placement(
         self,
         framework: Framework,
         members: Sequence[QueuedPod],
-        runs_post_filter: bool,
+        schedule: Schedule,
         layout: int,
         placement: BoolColumn | None,
     ) -> Steps[GroupDecision]:
-        """Decide about the members among the rows of a placement, or all nodes. Raises Overtaken, between steps only.
+        """Decide about the members among the rows of a placement, or all nodes."""
+        within = partial(schedule, placement=placement)
+        return self._decide_within(framework, members, within, None if placement is None else layout)
 
-        `layout`: that in which the placement's rows are counted.
+    def _decide_within(
+        self, framework: Framework, members: Sequence[QueuedPod], schedule: Schedule, layout: int | None
+    ) -> Steps[GroupDecision]:
+        """Decide about the members, one after the other. Raises Overtaken, between steps only.
+
+        `layout`: that in which rows are counted which `schedule` knows; None if it knows none.
         """
-        schedule = partial(self._algorithm.schedule, framework, runs_post_filter=runs_post_filter, placement=placement)
         decision = GroupDecision()
         requires_preemption = False
         assumed, since = AssumedMembers(framework, self._cache), self._cache.changes
@@ -170,12 +196,12 @@ class PodGroupAlgorithm:
                 elif outcome.is_permitted:
                     decision.status = None
                 yield
-                if placement is not None and layout != self._cache.layouts:
+                if layout not in (None, self._cache.layouts):
                     raise Overtaken
             while assumed:
                 assumed.take_back()
                 yield
-            if placement is not None and layout != self._cache.layouts:
+            if layout not in (None, self._cache.layouts):
                 raise Overtaken
             if decision.status is None and not all_fit_still(framework, self._cache, decision.members, since):
                 raise Overtaken

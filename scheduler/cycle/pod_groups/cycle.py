@@ -187,14 +187,15 @@ class PodGroupCycle:
         stream = self._stream
         if GroupDecided in stream.listeners:
             stream.publish(GroupDecided(framework.name, members, decision))
-        decided = dict(enumerate(decision.members))
-        for index, queued in enumerate(members):
+        # Not by position: ranks may have given them another order, and after an error some are missing.
+        decided = {outcome.queued.pod.uid: outcome for outcome in decision.members}
+        for queued in members:
             newest = self._queue.in_flight_version(queued.pod.uid)
             if newest is None or self._loop.should_skip(newest):  # deleted or bound by others meanwhile
                 del open_attempts[queued.pod.uid]
                 self._queue.done(queued.pod.uid)
                 continue
-            outcome = decided.get(index)
+            outcome = decided.get(queued.pod.uid)
             state = CycleState() if outcome is None else outcome.state
             # As for a pod by itself, an attempt begins when the pod's own part begins.
             started = time.perf_counter() - (0.0 if outcome is None else outcome.seconds)

@@ -9,6 +9,7 @@ from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.pod_groups.topology.near_misses import NearMiss
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
@@ -72,6 +73,9 @@ class GroupDecision:
 
     victims: Sequence[Pod] = ()
     """The pods that are evicted for the group as a whole, in the order in which they were chosen."""
+
+    near_misses: Sequence[NearMiss] = ()
+    """The domains that come nearest to holding a group that has a required level, and what they lack."""
 
     @property
     def code(self) -> Code:

@@ -36,7 +36,7 @@ def decide_among_placements(
     try:
         placements = framework.placing.generate(state, pod, Placement("", np.flatnonzero(table.in_use)))
     except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
-        return _failed(framework, members, error)
+        return failed(framework, members, error)
     if isinstance(placements, Status):
         return GroupDecision(status=placements)
     fitting: list[tuple[Placement, GroupDecision]] = []
@@ -60,12 +60,13 @@ def decide_among_placements(
     try:
         totals = framework.placing.score(state, pod, candidates).total
     except BaseException as error:  # noqa: BLE001 - the same
-        return _failed(framework, members, error)
+        return failed(framework, members, error)
     best = np.flatnonzero(totals == totals.max())
     return fitting[algorithm.select(best, pod, members[0].attempts)][1]
 
 
-def _failed(framework: Framework, members: Sequence[QueuedPod], error: BaseException) -> GroupDecision:
+def failed(framework: Framework, members: Sequence[QueuedPod], error: BaseException) -> GroupDecision:
+    """Report what a plugin raised; return the decision about the group that this costs an attempt."""
     framework.faults.report(error, members[0].pod)
     return GroupDecision(status=Status(Code.ERROR, (str(as_scheduler_error(error)),)))
 

@@ -12,16 +12,26 @@ from scheduler.framework.columns import BoolColumn, Int64Column, Rows
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A domain that may hold the group."""
+    """A domain that may hold the group, or all nodes."""
 
     level: int
     """The place of its level among all, the widest first; -1: all nodes."""
 
-    name: str
     fits: int
     """How many members it holds, at most."""
 
-    rows: BoolColumn
+    domains: Domains | None = None
+    number: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the domain; empty for all nodes."""
+        return "" if self.domains is None else self.domains.names[self.number]
+
+    @property
+    def rows(self) -> BoolColumn | None:
+        """Its nodes; None for all."""
+        return None if self.domains is None else self.domains.rows(self.number)
 
 
 def candidates(
@@ -34,18 +44,17 @@ def candidates(
     """
     for level in range(first, max(last, 0) - 1, -1):
         domains = levels[level]
-        fits = capacity.fits(domains)
-        holding = np.flatnonzero(fits == capacity.wanted)
+        holding = np.flatnonzero(capacity.fits(domains) == capacity.wanted)
         if len(holding):
             order = _order(domains, holding, capacity, running)
-            yield from (Candidate(level, domains.names[each], capacity.wanted, domains.rows(each)) for each in order)
+            yield from (Candidate(level, capacity.wanted, domains, each) for each in order)
     if last < 0:
-        yield Candidate(-1, "", capacity.wanted, capacity.within)
+        yield Candidate(-1, capacity.wanted)
         return
     domains = levels[last]
     fits = capacity.fits(domains)
     for each in _most_first(fits, np.flatnonzero((fits < capacity.wanted) & (fits >= max(needed, 1))), domains):
-        yield Candidate(last, domains.names[each], int(fits[each]), domains.rows(each))
+        yield Candidate(last, int(fits[each]), domains, each)
 
 
 def _order(domains: Domains, numbers: Rows, capacity: Capacity, running: Rows) -> list[int]:

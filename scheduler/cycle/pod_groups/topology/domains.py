@@ -88,6 +88,11 @@ def _around(configured: Sequence[str], label: str) -> tuple[Sequence[str], int] 
     return (configured, configured.index(label)) if label in configured else None
 
 
+def all_nodes(nodes: NodeColumns) -> Domains:
+    """Return all nodes as one domain without a name."""
+    return Domains("", np.where(nodes.in_use, 0, -1).astype(np.intp), [""])
+
+
 def domains_of(nodes: NodeColumns, labels: Sequence[str]) -> list[Domains]:
     """Return the domains of each level, the widest first."""
     return [_domains(nodes, label, labels[:place]) for place, label in enumerate(labels)]

@@ -1,12 +1,29 @@
 """In which order the nodes of a domain are filled: a narrower domain before the next, so that neighbours are near."""
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
+from scheduler.api.pod import Pod
+from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.pod_groups.topology.domains import Domains
 from scheduler.framework.columns import BoolColumn, Int64Column, Rows
+from scheduler.framework.cycle_state import CycleState
+
+
+class Schedule(Protocol):
+    """Chooses a node for a member, as Algorithm.schedule does."""
+
+    def __call__(
+        self,
+        state: CycleState,
+        pod: Pod,
+        attempt: int,
+        *,
+        runs_post_filter: bool = ...,
+        placement: BoolColumn | None = ...,
+    ) -> Placed | Unplaced: ...
 
 
 def parts_of(
@@ -52,29 +69,39 @@ def _in_turn(domains: Domains, rows: Rows, capacity: Int64Column, wanted: int, r
 
 
 class Filling:
-    """The parts of a domain while members are placed in it: which one is next for each kind of them."""
+    """The parts of a domain while members are placed in it."""
 
-    def __init__(self, parts: Sequence[Rows], whole: BoolColumn) -> None:
-        """`whole`: the domain itself, for what the parts have no space for."""
-        self.whole: Final = whole
+    def __init__(
+        self, parts: Sequence[Rows], size: int, whole: BoolColumn | None, kinds: Mapping[str, Hashable]
+    ) -> None:
+        """`whole`: the domain itself, for what the parts cannot take; None for all nodes.
+
+        `size`: the number of rows of the node table. `kinds`: UID → kind of member.
+        """
         self._parts = parts
+        self._size = size
+        self._whole = whole
+        self._kinds = kinds
         self._masks: dict[int, BoolColumn] = {}
-        self._at: dict[object, int] = {}
+        self._at: dict[Hashable, int] = {}
         """Kind of member → the first part that may take one."""
 
-    def options(self, kind: object) -> Iterator[BoolColumn]:
-        """Yield the parts in which a member may be placed, until it is; the whole domain is the last.
+    def schedule(self, schedule: Schedule, state: CycleState, pod: Pod, attempt: int) -> Placed | Unplaced:
+        """Place a member in the first part that takes it. Raises PluginError.
 
-        What refused one cannot take the next one of its kind either.
+        A part that refused one is not asked for the next one of its kind either.
         """
+        kind = self._kinds[pod.uid]
         while (at := self._at.get(kind, 0)) < len(self._parts):
-            yield self._mask(at)
+            decision = schedule(state, pod, attempt, runs_post_filter=False, placement=self._mask(at))
+            if isinstance(decision, Placed):
+                return decision
             self._at[kind] = at + 1
-        yield self.whole
+        return schedule(state, pod, attempt, placement=self._whole)
 
     def _mask(self, at: int) -> BoolColumn:
         mask = self._masks.get(at)
         if mask is None:
-            mask = self._masks[at] = np.zeros(len(self.whole), np.bool_)
+            mask = self._masks[at] = np.zeros(self._size, np.bool_)
             mask[self._parts[at]] = True
         return mask

@@ -24,8 +24,8 @@ class NearMiss:
     fits: int
     """How many of the members without a node it holds, at most."""
 
-    wanted: int
-    """How many members have no node."""
+    needed: int
+    """How many of them need one before any is bound."""
 
     node_count: int
     """How many nodes it has."""
@@ -43,34 +43,34 @@ class NearMiss:
     """In the resource's own unit: thousandths of a core, bytes, or pieces."""
 
 
-def near_misses(nodes: NodeColumns, domains: Domains, capacity: Capacity, most: int = 3) -> list[NearMiss]:
-    """Return the domains that come nearest to holding all members, the nearest first, and what each lacks.
+def near_misses(nodes: NodeColumns, domains: Domains, capacity: Capacity, needed: int, most: int = 3) -> list[NearMiss]:
+    """Return the domains that come nearest to holding the `needed` members, the nearest first, and what each lacks.
 
     Domains that do hold them are not among these. Found by columns alone: what else refuses pods is not seen.
     """
     fits, spare = capacity.fits(domains), capacity.in_domains(domains)
     order = sorted(
-        np.flatnonzero(fits < capacity.wanted).tolist(),
-        key=lambda each: (-fits[each], -spare[each], domains.names[each]),
+        np.flatnonzero(fits < needed).tolist(), key=lambda each: (-fits[each], -spare[each], domains.names[each])
     )
-    return [_miss(nodes, domains, each, int(fits[each]), capacity) for each in order[:most]]
+    return [_miss(nodes, domains, each, int(fits[each]), capacity, needed) for each in order[:most]]
 
 
-def _miss(nodes: NodeColumns, domains: Domains, number: int, fits: int, capacity: Capacity) -> NearMiss:
+def _miss(nodes: NodeColumns, domains: Domains, number: int, fits: int, capacity: Capacity, needed: int) -> NearMiss:
     rows = domains.rows(number) & capacity.within
     short = [
         shape.count - min(int(by_row[rows].sum()), shape.count)
         for shape, by_row in zip(capacity.shapes, capacity.by_shape, strict=True)
     ]
     shape = capacity.shapes[int(np.argmax(short))]
-    lacking = max(short) or capacity.wanted - fits  # each shape fits by itself, but not all of them
+    # Each shape may fit by itself, but not all of them.
+    lacking = min(max(short) or needed, needed - fits)
     resource = capacity.tightest(shape, rows)
     on_one = _on_one_node(nodes, shape, rows if (rows & shape.possible).any() else capacity.within)
     return NearMiss(
         label=domains.label,
         domain=domains.names[number],
         fits=fits,
-        wanted=capacity.wanted,
+        needed=needed,
         node_count=int(np.count_nonzero(rows)),
         refusing_count=int(np.count_nonzero(rows & ~shape.possible)),
         resource=resource,

@@ -2,9 +2,14 @@
 
 import numpy as np
 
+from scheduler.api.pod import Pod
+from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.pod_groups.topology.domains import domains_of
 from scheduler.cycle.pod_groups.topology.filling import Filling, parts_of
+from scheduler.framework.columns import BoolColumn
+from scheduler.framework.cycle_state import CycleState
 from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_pod
 from tests.unit.cycle.pod_groups.topology.clusters import LEVELS, capacity, racks
 
 
@@ -49,22 +54,51 @@ def test_full_nodes_and_those_without_the_label_are_no_part() -> None:
     assert parts(nodes, 9) == ["r1-0"]
 
 
+class Schedule:
+    """Takes members where there is space, and keeps which nodes it was asked about."""
+
+    def __init__(self, *full: int) -> None:
+        self.full = set(full)
+        self.asked: list[list[int]] = []
+
+    def __call__(
+        self,
+        state: CycleState,
+        pod: Pod,
+        attempt: int,
+        *,
+        runs_post_filter: bool = True,
+        placement: BoolColumn | None = None,
+    ) -> Placed | Unplaced:
+        rows = [] if placement is None else np.flatnonzero(placement).tolist()
+        assert runs_post_filter == (placement is None), "others are evicted only if no part takes a member"
+        self.asked.append(rows)
+        free = [row for row in rows if row not in self.full]
+        return Placed(f"n{free[0]}", 1, 1) if free else Unplaced("full")
+
+
+def a_filling() -> Filling:
+    kinds = {"w0": "worker", "w1": "worker", "launcher": "launcher"}
+    return Filling([np.array([0, 1]), np.array([3])], 4, None, kinds)
+
+
+def place(filling: Filling, schedule: Schedule, name: str) -> None:
+    filling.schedule(schedule, CycleState(), a_pod(name, uid=name), 1)
+
+
 def test_a_part_that_refused_a_member_is_not_asked_again_for_that_kind() -> None:
-    whole = np.ones(4, np.bool_)
-    filling = Filling([np.array([0, 1]), np.array([3])], whole)
+    filling, schedule = a_filling(), Schedule(0, 1, 3)
 
-    first = [np.flatnonzero(mask).tolist() for mask in filling.options("worker")]
-    second = [np.flatnonzero(mask).tolist() for mask in filling.options("worker")]
-    launcher = next(filling.options("launcher"))
+    for name in ("w0", "w1", "launcher"):
+        place(filling, schedule, name)
 
-    assert first == [[0, 1], [3], [0, 1, 2, 3]]
-    assert second == [[0, 1, 2, 3]]
-    assert np.flatnonzero(launcher).tolist() == [0, 1]
+    assert schedule.asked == [[0, 1], [3], [], [], [0, 1], [3], []]
 
 
 def test_a_part_that_takes_a_member_stays_the_one_for_the_next() -> None:
-    filling = Filling([np.array([0, 1]), np.array([3])], np.ones(4, np.bool_))
+    filling, schedule = a_filling(), Schedule(0)
 
-    taken = [np.flatnonzero(next(filling.options("worker"))).tolist() for _ in range(3)]
+    for name in ("w0", "w1"):
+        place(filling, schedule, name)
 
-    assert taken == [[0, 1]] * 3
+    assert schedule.asked == [[0, 1], [0, 1]]

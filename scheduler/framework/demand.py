@@ -1,0 +1,15 @@
+"""How much of what nodes have pods need free: for groups of pods, of which it is counted how many fit."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+
+from scheduler.api.pod import Pod
+from scheduler.framework.plugin import Plugin
+
+
+class DemandPlugin(Plugin):
+    """Its Filter compares what a pod asks for with what is free on the node."""
+
+    @abstractmethod
+    def demand(self, pod: Pod) -> Mapping[str, int]:
+        """Return resource → amount that must be free, more than 0, and 1 of `pods` for the pod itself."""
