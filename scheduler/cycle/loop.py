@@ -128,6 +128,8 @@ class SchedulingLoop:
         self._binding_ended = asyncio.Event()
         self._holds = 0
         self._released = asyncio.Event()
+        self.group_steps = 0
+        """How many steps were taken of the last group that was scheduled so."""
         self._group_decided = asyncio.Event()
         """Cleared while a group of pods is scheduled in steps."""
         self._group_decided.set()
@@ -184,6 +186,7 @@ class SchedulingLoop:
         """Schedule a pod's group, letting other tasks run between the steps. Nothing else is decided meanwhile."""
         with closing(steps):
             self._group_decided.clear()
+            self.group_steps = 0
             try:
                 while True:
                     try:
@@ -193,6 +196,7 @@ class SchedulingLoop:
                     except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
                         self._failed_unexpectedly(queued, error)
                         return
+                    self.group_steps += 1
                     if time.perf_counter() > time_slice.end:
                         await time_slice.give_way()
                         while self._holds:

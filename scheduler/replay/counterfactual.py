@@ -105,7 +105,8 @@ class Counterfactual(Player):
                 pass
             case (
                 lines.Uncount() | lines.EndNomination() | lines.AskExtenders() | lines.Decided() | lines.Assume()
-                | lines.PreBind() | lines.DecideMember() | lines.Bound() | lines.Undo() | lines.Answer()
+                | lines.PreBind() | lines.DecideMember() | lines.GroupSteps() | lines.Bound() | lines.Undo()
+                | lines.Answer()
             ):  # fmt: skip
                 pass  # consequences of the recorded decisions
             case _:

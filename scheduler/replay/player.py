@@ -132,8 +132,13 @@ class Player:
             case lines.Decide():
                 self._decide(line, compare)
             case lines.DecideGroup():
+                if self._group is not None:
+                    self._group.end()
                 members = self._members(line)
                 self._group = ReplayedGroup(engine, self._profile(line.profile), line.start, members)
+            case lines.GroupSteps():
+                if self._group is not None:
+                    self._group.advance(line.count)
             case lines.DecideMember():
                 self._decide_member(line, compare)
             case lines.Assume():

@@ -140,6 +140,9 @@ class _Recording:
         self._max_waiting = max_waiting
         self._waiting = bytearray()
         self._next_start = 0
+        self._is_deciding_group = False
+        self._noted_steps = 0
+        """The number of its steps that is in the trace."""
         self._in_group: set[str] = set()
         """UIDs of the members of the last group whose outcomes are to come."""
         self._left_out: set[str] = set()
@@ -197,7 +200,7 @@ class _Recording:
             return
         milliseconds = int((time.monotonic() - self._began) * 1000)
         try:
-            line = lines.encode(line_at(milliseconds))
+            line = self._steps(milliseconds) + lines.encode(line_at(milliseconds))
         except Exception as error:  # noqa: BLE001  an object that others wrote: the recording pays, never the scheduler
             # Not the error's text, which may be as odd as the object.
             self.end(f"{UNWRITABLE}: {type(error).__name__}")
@@ -207,6 +210,14 @@ class _Recording:
             self.over_because = TOO_SLOW
         else:
             self._waiting += line
+
+    def _steps(self, milliseconds: int) -> bytes:
+        """Return a line before one that happens in the middle of a decision about a group, if steps were taken."""
+        count = self._engine.loop.group_steps
+        if not self._is_deciding_group or count == self._noted_steps:
+            return b""
+        self._noted_steps = count
+        return lines.encode(lines.GroupSteps(milliseconds, count))
 
     def _record(self, event: EngineEvent) -> None:
         self._write(partial(self._lines[type(event)], event))
@@ -227,11 +238,13 @@ class _Recording:
 
     def _group(self, event: cycle.GroupStarted, at: int) -> Line:
         self._in_group = {queued.pod.uid for queued in event.members}
+        self._is_deciding_group, self._noted_steps = True, self._engine.loop.group_steps
         members = [(queued.pod.uid, queued.attempts) for queued in event.members]
         own = {each.pod.uid: raw for each in event.members if (raw := self._own(each.pod)) is not lines.NOTHING}
         return lines.DecideGroup(at, event.profile, self._engine.algorithm.next_start, members, own)
 
     def _end_group(self, event: cycle.GroupDecided) -> None:
+        self._is_deciding_group = False
         uids = {queued.pod.uid for queued in event.members}
         if uids != self._in_group:  # it began before the recording
             self._left_out = uids

@@ -229,6 +229,12 @@ class DecideGroup(_Line, tag="group"):
     """UID → pod, where it is another version than the watch has shown."""
 
 
+class GroupSteps(_Line, tag="steps"):
+    """So many steps of the last group's decision were taken when the next line happened."""
+
+    count: Number
+
+
 class DecideMember(_Line, tag="member"):
     """The outcome for one member of the last group."""
 
@@ -278,7 +284,7 @@ class Sum(_Line, tag="sum"):
 Line: TypeAlias = (
     Layout | SetNode | RemoveNode | Quarantine | EndQuarantine | SetObject | RemoveObject | SetPod | RemovePod
     | Count | Uncount | Nominate | EndNomination | Begin | Decide | AskExtenders | Search | ExtenderAnswer | Decided
-    | GiveUp | DecideGroup | DecideMember | Assume | PreBind | Bound | Undo | Answer | End | Sum
+    | GiveUp | DecideGroup | GroupSteps | DecideMember | Assume | PreBind | Bound | Undo | Answer | End | Sum
 )  # fmt: skip
 
 decode_line: Final = Decoder[Line](Line).quick

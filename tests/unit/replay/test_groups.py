@@ -1,5 +1,6 @@
 """Groups of pods in a trace: decided again as a whole, to the same result."""
 
+import asyncio
 import gzip
 import json
 import random
@@ -11,7 +12,9 @@ import pytest
 
 from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta
+from scheduler.cycle import loop as loop_module
 from scheduler.framework.events import POD_GROUP
+from tests.fakes import settle
 from tests.unit.replay.stage import Stage, a_busy_hour
 from tests.unit.replay.test_replay import CaptureFixture, kinds_of, lines_of, record_play, replayed
 
@@ -180,3 +183,52 @@ class Late(Stage):
                 publish(event)
 
         self.engine.stream.publish = published  # type: ignore[method-assign]
+
+
+async def interrupted(stage: Stage) -> None:
+    """Large gangs, while pods of other schedulers come to nodes and nodes change."""
+    loop, random_ = stage.engine.loop, random.Random(4)
+    task = asyncio.create_task(loop.run())
+    for gang in range(3):
+        a_group(stage, f"gang-{gang}", 16)
+        members(stage, f"gang-{gang}", 16, cpu="700m")
+        for number in range(60):
+            await asyncio.sleep(0)
+            if loop.group_steps and number % 5 == 0:
+                node = f"node-{random_.randrange(12)}"
+                resources = {"resources": {"requests": {"cpu": "300m"}}}
+                stage.pod(
+                    f"other-{gang}-{number}", {"container": resources, "nodeName": node, "schedulerName": "other"}
+                )
+            if number % 20 == 7:
+                stage.node(f"late-{gang}-{number}", allocatable={"cpu": "1", "memory": "1Gi", "pods": 9})
+    await settle()
+    stage.engine.queue.close()
+    await task
+
+
+def test_what_happens_in_the_middle_of_a_decision_is_repeated_in_the_same_place(
+    tmp_path: Path, capsys: CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_module, "SLICE_SECONDS", 0.0)
+    path = record_play(tmp_path / "t", interrupted, gates=GATES)
+
+    code, document = replayed(capsys, path)
+
+    kinds = kinds_of(path)
+    assert kinds.count("steps") > 5
+    assert len(outcomes(path)) >= 48
+    assert (code, document["differences"]) == (0, [])
+
+
+def test_without_the_steps_it_is_decided_in_another_state(
+    tmp_path: Path, capsys: CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forget_steps(line: list[Any]) -> None:
+        if line[0] == "steps":
+            line[2] = 0
+
+    monkeypatch.setattr(loop_module, "SLICE_SECONDS", 0.0)
+    path = edited(record_play(tmp_path / "t", interrupted, gates=GATES), forget_steps)
+
+    assert replayed(capsys, path, "--edited")[0] == 1
