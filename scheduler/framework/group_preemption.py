@@ -13,6 +13,10 @@ from scheduler.framework.status import Status
 class GroupWhatIf(Protocol):
     """All nodes, without the pods that were removed so far. Nothing is changed by it, and nothing may await."""
 
+    @property
+    def decisions(self) -> int:
+        """How many pods are decided about for each answer of `refusal`; 0 if what fits is counted."""
+
     def remove(self, pods: Sequence[Pod]) -> None:
         """Go on as if these pods, which have their nodes, were not there."""
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.failure import as_scheduler_error
+from scheduler.cycle.pod_groups.counting import counted
 from scheduler.cycle.pod_groups.decision import GroupDecision
 from scheduler.framework.group_preemption import PodGroupPostFilterPlugin
 from scheduler.framework.status import Code, Status, unschedulable
@@ -59,7 +60,10 @@ def _ask(
     if group.topology_keys:
         return (), CONSTRAINED
     try:
-        with _what_if(table, again) as what_if:
+        quick = counted(framework, table, group, pods)
+        if quick is not None:
+            return plugin.pod_group_post_filter(group, pods, quick)
+        with _what_if(table, again, len(pods)) as what_if:
             return plugin.pod_group_post_filter(group, pods, what_if)
     except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
         framework.faults.report(error, pods[0])
@@ -69,7 +73,8 @@ def _ask(
 class _WhatIf:
     """Implements framework.group_preemption.GroupWhatIf on the live table."""
 
-    def __init__(self, table: NodeTable, again: Callable[[], GroupDecision]) -> None:
+    def __init__(self, table: NodeTable, again: Callable[[], GroupDecision], decisions: int) -> None:
+        self.decisions: Final = decisions
         self._table = table
         self._again = again
         self._removed: dict[str, Pod] = {}
@@ -106,9 +111,9 @@ class _WhatIf:
 
 
 @contextmanager
-def _what_if(table: NodeTable, again: Callable[[], GroupDecision]) -> Iterator[_WhatIf]:
+def _what_if(table: NodeTable, again: Callable[[], GroupDecision], decisions: int) -> Iterator[_WhatIf]:
     """Let pods leave and come back; all are there again at the end, in their order."""
-    what_if = _WhatIf(table, again)
+    what_if = _WhatIf(table, again, decisions)
     try:
         try:
             yield what_if

@@ -91,6 +91,11 @@ class DryRun:
         self._first_stored = self._first_refusing()
 
     @property
+    def holds_everywhere(self) -> bool:
+        """Whether every node is simulated without changing the table: no pod is nominated to any."""
+        return self.is_quick and self._table_only is None and not self._profile.nominator.nodes
+
+    @property
     def lowest_priorities(self) -> Int64Column:
         """The lowest priority of the pods on each row; NO_PODS where there are none."""
         nodes = self._profile.nodes

@@ -286,7 +286,8 @@ def test_a_table_is_made_again_if_a_victim_of_a_what_if_cannot_be_put_back(monke
         groups = Preempting()
         groups.create(minimum=3, priority=10)  # more than fit without the other pod: it is put back at the end
         low = groups.run_pod("low", "n0")
-        groups.pods(3)
+        groups.pods(2)
+        groups.pods(1, first=2, requests={"cpu": "1", "memory": "1"})  # or the table would not be changed
         table = groups.engine.cache.table
         add_pod = type(table).add_pod
 
