@@ -4,7 +4,7 @@ Preemption for a group asks once for each pod that may be evicted whether the gr
 a decision about all members, tens of seconds altogether in a large cluster, during which nothing else happens.
 
 If members are alike, and what a node says to one depends on nothing but the node and its own pods, then a group gets as
-many nodes as all nodes together have space for, whichever are chosen first: a member takes a place on one node and
+many nodes as all nodes together have space for, in whatever order they are chosen: a member takes space on one node and
 changes nothing on the others. So it is enough to know how many fit on each node, and only those change whose pods leave
 or come back. Plugins simulate that by themselves, as in the preemption for a pod (`runtime/preemption/dry_run.py`):
 the table is not touched.
