@@ -4,7 +4,8 @@ import pytest
 
 from plugins.node_resources.fit import NodeResourcesFit
 from scheduler import framework as fw
-from scheduler.api.objects import ContainerStatus, PodStatus, ResourceRequirements
+from scheduler.api.devices import DeviceClass
+from scheduler.api.objects import ContainerStatus, ObjectMeta, PodStatus, ResourceRequirements
 from scheduler.testing import a_container, a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 
@@ -190,3 +191,17 @@ def test_filter_without_pre_filter_fails_as_in_kube_scheduler() -> None:
 
     with pytest.raises(LookupError, match='error reading "PreFilterNodeResourcesFit" from cycleState: not found'):
         NodeResourcesFit().filter_nodes(fw.CycleState(), a_pod(), cluster, every_row(cluster))
+
+
+def test_the_demand_of_a_pod_is_what_is_compared_and_the_pod_itself() -> None:
+    pod = a_pod(requests={"cpu": "500m", "memory": "0", GPU: "2"})
+
+    assert NodeResourcesFit().demand(pod) == {"cpu": 500, GPU: 2, "pods": 1}
+    assert NodeResourcesFit(ignored_resources=(GPU,)).demand(pod) == {"cpu": 500, "pods": 1}
+
+
+def test_what_devices_may_serve_instead_is_no_demand() -> None:
+    plugin = NodeResourcesFit()
+    plugin._extended.chosen[GPU] = DeviceClass(metadata=ObjectMeta(name="gpus"))
+
+    assert plugin.demand(a_pod(requests={GPU: "2"})) == {"pods": 1}

@@ -3,8 +3,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from plugins.node_resources.fit import NodeResourcesFit
+from plugins.node_unschedulable import NodeUnschedulable
 from scheduler.api.pod import Pod
-from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.cycle_state import CycleState, GroupCycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import Aspect, NodeInfo
@@ -270,3 +272,23 @@ def test_one_node_is_asked_about_from_the_live_table() -> None:
 
     assert framework.filtering.run_one(CycleState(), a_pod(), 0) == unschedulable("no").by("Judge")
     assert framework.filtering.run_one(CycleState(), a_pod(), 1) is None
+
+
+def test_members_of_a_group_get_the_same_answers_about_some_nodes_as_any_pod() -> None:
+    table = a_cluster(*(a_node(name, cpu="2", unschedulable=name == "b") for name in "abcde"))
+    framework = a_framework(NodeUnschedulable(), NodeResourcesFit(), PlainFilter(refuse("d"), "Judge"), table=table)
+    seen = []
+
+    for turn, names in enumerate(["abcde", "abd", "ace", "ce", "", "abcde"]):
+        asked = np.array([name in names for name in table.names()], np.bool_)
+        for state in (CycleState(), GroupCycleState()):
+            pod, diagnosis = a_pod(requests={"cpu": "2"}), Diagnosis(len(names))
+            framework.run_pre_filter(state, pod, diagnosis)
+            outcome = framework.run_filter(state, pod, asked)
+            outcome.count_into(diagnosis, state, pod)
+            statuses = [outcome.status(state, pod, row) for row in range(table.size)]
+            seen.append((names_of(table, outcome.feasible.tolist()), statuses, diagnosis.reasons))
+        table.add_pod("ace"[turn % 3], a_pod(f"there-{turn}", requests={"cpu": "1"}))
+
+    assert seen[::2] == seen[1::2]
+    assert [feasible for feasible, _, _ in seen[::2]] == [["a", "c", "e"], [], ["e"], [], [], []]
