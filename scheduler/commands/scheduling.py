@@ -179,7 +179,7 @@ def _writers(cluster: ClusterConnection, config: Config, stack: AsyncExitStack) 
     by_profile = EventsByProfile(events, [profile.scheduler_name for profile in config.profiles])
     evictor = ApiEvictor(client, statuses)
     writer, reader = PluginWriter(client), PluginReader(client)
-    return Writers(binder, by_profile, StatusPatches(statuses), evictor, writer, reader), by_profile
+    return Writers(binder, by_profile, StatusPatches(statuses), evictor, writer, reader, by_profile), by_profile
 
 
 def _dump_on_signal(scheduler: _Scheduler, stack: AsyncExitStack) -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from scheduler.api.pod import Pod
 from scheduler.framework.handle import ApiWriter, EventRecorder, Evictor, NoReads, NoWrites, Reader
+from scheduler.framework.pod_groups import PodGroup
 
 
 class BindingWriter(Protocol):
@@ -48,13 +49,21 @@ class StatusWriter(Protocol):
         """Drop the unsent patch of a pod that is bound or gone."""
 
 
+class GroupEvents(Protocol):
+    """Reports what happened to a group of pods. Never waits, never raises."""
+
+    def group_event(self, group: PodGroup, member: Pod, type_: str, reason: str, action: str, note: str) -> None:
+        """Report it at the group's object; at one of its members if it has none."""
+
+
 class NoWriters:
-    """A BindingWriter, EventRecorder, StatusWriter and Evictor that writes nothing."""
+    """A BindingWriter, EventRecorder, GroupEvents, StatusWriter and Evictor that writes nothing."""
 
     async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> str:
         return ""
 
     def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None: ...
+    def group_event(self, group: PodGroup, member: Pod, type_: str, reason: str, action: str, note: str) -> None: ...
     def unschedulable(self, pod: Pod, reason: str, message: str, nominated_node_name: str | None) -> None: ...
     def nominate(self, pod: Pod, node_name: str) -> None: ...
     def forget(self, pod: Pod) -> None: ...
@@ -75,3 +84,5 @@ class Writers:
     api: ApiWriter = field(default_factory=NoWrites)
     reader: Reader = field(default_factory=NoReads)
     """For plugins."""
+
+    group_events: GroupEvents = field(default_factory=NoWriters)

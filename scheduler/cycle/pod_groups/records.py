@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from scheduler.api.spelling import spelled
 from scheduler.api.text import MAX_MESSAGE, counted, encodable, shortened
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.pod_groups.decision import GroupDecision, MemberOutcome
+from scheduler.cycle.pod_groups.topology.near_misses import NearMiss
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.framework.status import Code
 
@@ -126,6 +128,9 @@ def _parts(minimum: int, decision: GroupDecision, tried: int, scheduled: int) ->
     if minimum:
         yield f"{_pods(minimum, 'is', 'are')} needed at once"
         yield f", {scheduled:,} of them {_verb(scheduled, 'has', 'have')} a node: " if scheduled else ": "
+    if decision.near_misses:
+        yield _nearest(decision.near_misses[0])
+        return
     if not decision.members:
         yield f"none of {tried:,} was tried: {decision.message}"
         return
@@ -140,6 +145,21 @@ def _parts(minimum: int, decision: GroupDecision, tried: int, scheduled: int) ->
     if refused:
         yield f"; {len(refused):,} {_verb(len(refused), 'does', 'do')} not: "
         yield ", ".join(_reasons(refused))
+
+
+def _nearest(miss: NearMiss) -> str:
+    """Say which domain comes nearest to holding a group, and what it lacks: `rack r7, lacks 2 nodes with 8 gpus`."""
+    if miss.domain:
+        text = (
+            f"no domain of {miss.label} holds them; the nearest, {miss.domain}, holds {miss.fits:,} of {miss.needed:,}"
+        )
+    else:
+        text = f"all nodes together hold {miss.fits:,} of {miss.needed:,}"
+    if not miss.resource:
+        return f"{text}: none of its {counted(miss.node_count, 'node')} takes such pods"
+    lacking = f"{counted(miss.lacking_nodes, 'node')} with {spelled(miss.resource, miss.amount_each)} {miss.resource}"
+    refusing = f"; {miss.refusing_count:,} of its {counted(miss.node_count, 'node')} take no such pods"
+    return f"{text} and lacks {lacking} free{refusing if miss.refusing_count else ''}"
 
 
 def _pods(count: int, one: str, several: str) -> str:

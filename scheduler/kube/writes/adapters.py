@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 
 from scheduler.api.pod import Pod
-from scheduler.framework.handle import EventRecorder
-from scheduler.kube.writes.events import Events
+from scheduler.framework.pod_groups import PodGroup
+from scheduler.kube.writes.events import Events, Recorder
 from scheduler.kube.writes.status import Condition, PodStatuses
 
 
 class EventsByProfile:
-    """An EventRecorder that reports each event in the name of the pod's profile."""
+    """An EventRecorder and GroupEvents: reports each event in the name of the pod's profile."""
 
     def __init__(self, events: Events, profiles: Sequence[str]) -> None:
         self._events = events
-        self._recorders: dict[str, EventRecorder] = {}
-        self._default: EventRecorder
+        self._recorders: dict[str, Recorder] = {}
+        self._default: Recorder
         self.use(profiles)
 
     def use(self, profiles: Sequence[str]) -> None:
@@ -24,6 +24,10 @@ class EventsByProfile:
 
     def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
         self._recorders.get(pod.spec.scheduler_name, self._default).event(pod, type_, reason, action, note)
+
+    def group_event(self, group: PodGroup, member: Pod, type_: str, reason: str, action: str, note: str) -> None:
+        recorder = self._recorders.get(member.spec.scheduler_name, self._default)
+        recorder.group_event(group, member, type_, reason, action, note)
 
 
 class StatusPatches:

@@ -26,7 +26,8 @@ import msgspec
 
 from scheduler.api.pod import Pod
 from scheduler.api.text import in_bytes, to_json
-from scheduler.framework.handle import EventRecorder
+from scheduler.framework.pod_groups import PodGroup
+from scheduler.framework.resources import parse_resource
 from scheduler.kube.http.client import Client, Reply
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import Meaning, Outcome, RetryPolicy, meaning_of
@@ -78,6 +79,17 @@ MAX_SECONDS: Final = 900.0
 """For one sender: its turn, and the last Event with all its retries."""
 
 _Key: TypeAlias = tuple[str, str, str, str, str, str]
+
+
+class Reference(NamedTuple):
+    """An object that an Event is about. Names and UIDs need no escaping."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
 
 
 class _Event(msgspec.Struct, gc=False):
@@ -135,9 +147,9 @@ class Events:
         self._ending_series: asyncio.Task[None] | None = None
         """Set while started."""
 
-    def recorder(self, scheduler_name: str) -> EventRecorder:
+    def recorder(self, scheduler_name: str) -> "Recorder":
         """A recorder that reports as `scheduler_name`, a profile."""
-        return _Recorder(self, scheduler_name, f"{scheduler_name}-{self._hostname}"[:MAX_INSTANCE])
+        return Recorder(self, scheduler_name, f"{scheduler_name}-{self._hostname}"[:MAX_INSTANCE])
 
     def start(self) -> None:
         self._ending_series = self._tasks.start("end of event series", self._end_series_forever())
@@ -167,12 +179,12 @@ class Events:
         while self._jobs:
             await asyncio.wait(self._jobs)
 
-    def record(self, key: _Key, pod: Pod, instance: str, related: Pod | None = None) -> None:
+    def record(self, key: _Key, regarding: Reference, instance: str, related: Pod | None = None) -> None:
         """Record an Event, or count a repetition. Never waits, never raises."""
         now = self._now()
         event = self._known.get(key)
         if event is None or now - event.last_seen > SERIES_SECONDS:
-            event = self._new_event(key, pod, instance, related, now)
+            event = self._new_event(key, regarding, instance, related, now)
             if self._enqueue(event, patch=False):
                 self._remember(key, event)
             return
@@ -235,15 +247,14 @@ class Events:
             return 0 if self._is_binding() else MIN_IN_FLIGHT
         return MIN_IN_FLIGHT + int((MAX_IN_FLIGHT - MIN_IN_FLIGHT) * min(overdue, 1.0))
 
-    def _new_event(self, key: _Key, pod: Pod, instance: str, related: Pod | None, now: float) -> _Event:
+    def _new_event(self, key: _Key, regarding: Reference, instance: str, related: Pod | None, now: float) -> _Event:
         _, controller, type_, reason, action, note = key
-        namespace = pod.namespace or "default"
+        namespace = regarding.namespace or "default"
         self._last_stamp = max(self._last_stamp + 1, int(now * 1e6) * 1000)
-        name = f"{pod.name}.{self._last_stamp:x}"
+        name = f"{regarding.name}.{self._last_stamp:x}"
         if len(name) > 253:
             name = str(uuid.uuid4())
-        # Names and UIDs need no escaping; free text does.
-        head = _HEAD % (name, namespace, _micro_time(now), controller, instance) + _REGARDING % _reference(pod)
+        head = _HEAD % (name, namespace, _micro_time(now), controller, instance) + _REGARDING % regarding
         if related is not None:
             head += _RELATED % _reference(related)
         tail = _TAIL % (_encoded(type_), _encoded(reason), _encoded(action), to_json(note))
@@ -300,8 +311,8 @@ class Events:
         self._metrics.events_dropped.labels(reason).inc(count)
 
 
-class _Recorder:
-    """framework.handle.EventRecorder for one profile."""
+class Recorder:
+    """framework.handle.EventRecorder and cycle.writers.GroupEvents for one profile."""
 
     def __init__(self, events: Events, controller: str, instance: str) -> None:
         self._events = events
@@ -312,14 +323,26 @@ class _Recorder:
         """Record what happened to a pod; `related` is another pod that was involved."""
         reason, action, note = in_bytes(reason, MAX_WORD), in_bytes(action, MAX_WORD), in_bytes(note, MAX_NOTE)
         key = (pod.uid, self._controller, in_bytes(type_, MAX_WORD), reason, action, note)
-        self._events.record(key, pod, self._instance, related)
+        self._events.record(key, _reference(pod), self._instance, related)
+
+    def group_event(self, group: PodGroup, member: Pod, type_: str, reason: str, action: str, note: str) -> None:
+        """Record what happened to a group, at its object if it has one."""
+        if not group.uid:
+            self.event(member, type_, reason, action, note)
+            return
+        resource = parse_resource(group.source)
+        version = f"{resource.group}/{resource.version}"
+        regarding = Reference(version, "PodGroup", group.namespace, group.name, group.uid, "")
+        self._events.record(
+            (group.uid, self._controller, type_, reason, action, in_bytes(note, MAX_NOTE)), regarding, self._instance
+        )
 
 
 _HEAD = (
     '{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"%s","namespace":"%s"},"eventTime":"%s",'
     '"reportingController":"%s","reportingInstance":"%s"'
 )
-_REFERENCE = '{"apiVersion":"v1","kind":"Pod","namespace":"%s","name":"%s","uid":"%s","resourceVersion":"%s"}'
+_REFERENCE = '{"apiVersion":"%s","kind":"%s","namespace":"%s","name":"%s","uid":"%s","resourceVersion":"%s"}'
 _REGARDING = f',"regarding":{_REFERENCE}'
 _RELATED = f',"related":{_REFERENCE}'
 _TAIL = b',"type":%b,"reason":%b,"action":%b,"note":%b'
@@ -329,8 +352,8 @@ _encoded = lru_cache(maxsize=64)(to_json)
 """Of the few words that Events of all pods have."""
 
 
-def _reference(pod: Pod) -> tuple[str, str, str, str]:
-    return pod.namespace, pod.name, pod.uid, pod.metadata.resource_version
+def _reference(pod: Pod) -> Reference:
+    return Reference("v1", "Pod", pod.namespace, pod.name, pod.uid, pod.metadata.resource_version)
 
 
 def _series(event: _Event) -> bytes:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from scheduler.api.text import in_bytes
+from scheduler.framework.events import COSCHEDULING_POD_GROUP
+from scheduler.framework.pod_groups import PodGroup
 from scheduler.kube.http.operations import Operation
 from scheduler.kube.writes.events import MAX_IN_FLIGHT, MAX_NOTE, MIN_IN_FLIGHT, PATIENCE, Events
 from scheduler.process.metrics import Metrics
@@ -88,6 +90,34 @@ async def test_an_event_names_the_pod_and_us(tmp_path: Path) -> None:
         "action": "Binding",
         "note": 'bound to "n1" \u2713',
     }
+
+
+async def test_an_event_of_a_group_is_about_its_object(tmp_path: Path) -> None:
+    group = PodGroup("shop", "training", "uid-g", COSCHEDULING_POD_GROUP)
+    async with a_setup(tmp_path) as setup:
+        setup.recorder.group_event(group, POD, *WAITING)
+        setup.recorder.group_event(group, POD, *WAITING)
+
+    created = setup.api.seen(EVENTS)[0].body
+    assert created["metadata"]["name"].startswith("training.")
+    assert created["regarding"] == {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "namespace": "shop",
+        "name": "training",
+        "uid": "uid-g",
+        "resourceVersion": "",
+    }
+    assert created["note"] == WAITING[3]
+    assert {request.body["metadata"]["name"] for request in setup.api.seen(EVENTS)} == {created["metadata"]["name"]}
+
+
+async def test_an_event_of_a_group_without_an_object_is_about_a_pod_of_it(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.recorder.group_event(PodGroup("shop", "training", "", "loadmaster.dev/pod-group"), POD, *WAITING)
+
+    (request,) = setup.api.requests
+    assert request.body["regarding"]["name"] == "web"
 
 
 async def test_repetitions_become_a_series(tmp_path: Path) -> None:
@@ -258,7 +288,8 @@ async def test_an_event_that_fails_unexpectedly_is_counted_and_costs_no_other(
 
 async def test_no_text_of_an_event_is_longer_than_the_api_server_takes(tmp_path: Path) -> None:
     async with a_setup(tmp_path) as setup:
-        setup.recorder.event(POD, *["\u20ac\x00\x1b" + "x" * 10_000_000] * 4)
+        text = "\u20ac\x00\x1b" + "x" * 10_000_000
+        setup.recorder.event(POD, text, text, text, text)
 
     (request,) = setup.api.requests
     lengths = [len(request.body[key].encode()) for key in ("type", "reason", "action", "note")]
