@@ -237,6 +237,15 @@ class Simulation:
         reports = [to_builtins(report) for report in reports_on_groups(self.engine, pods)]
         return {"groups": reports} if reports else {}
 
+    def group_of(self, pod: Pod) -> dict[str, Any]:
+        """Return {"group": the report on the group of a pod}; nothing if it has none."""
+        if self.engine.pod_groups is None:
+            return {}
+        from scheduler.explain.pod_groups import report_on_group_of
+
+        report = report_on_group_of(self.engine, pod)
+        return {} if report is None else {"group": to_builtins(report)}
+
     def rest(self) -> None:
         """Take the pods out of the queue that have had their turn in vain, so that nothing wakes them again.
 
@@ -259,7 +268,8 @@ class Simulation:
 
     async def place_all(self, pods: Sequence[Pod]) -> list[Result]:
         """Let new pods come, all before the first is tried, and try each once. Nothing is said of them node by node."""
-        results = [self.come(pod) for pod in pods]
+        results = [self._arrive(pod) for pod in pods]
+        self._note_gates(results, pods)
         new = {pod.uid for pod in pods}
         waiting = {}
         for queued in self._pop_all():
@@ -278,14 +288,23 @@ class Simulation:
 
     def come(self, pod: Pod) -> Result:
         """Let a new pod come, to be tried later."""
+        result = self._arrive(pod)
+        self._note_gates([result], [pod])
+        return result
+
+    def _arrive(self, pod: Pod) -> Result:
         result = self.results[pod.uid] = _empty(pod) | ({} if self._evaluator is None else {"nodes": {}})
         self.engine.handlers.pod_changed(pod)
+        return result
+
+    def _note_gates(self, results: Sequence[Result], pods: Sequence[Pod]) -> None:
+        """Note by which plugins these are kept out of the queue."""
         queue = self.engine.queue
         if queue.pending_counts()["gated"]:
             gating = {queued.pod.uid: queued.gating_plugin for queued in queue.pending_pods()["gated"]}
-            if pod.uid in gating:
-                result["gated"] = gating[pod.uid]
-        return result
+            for result, pod in zip(results, pods, strict=True):
+                if pod.uid in gating:
+                    result["gated"] = gating[pod.uid]
 
 
 @contextmanager

@@ -12,7 +12,13 @@ from typing import Any, Final, NamedTuple
 from scheduler.api.decoding import Unreadable, convert, reread
 from scheduler.api.unstructured import unstructured_hook
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.events import CSI_STORAGE_CAPACITY, PERSISTENT_VOLUME_CLAIM, POD_GROUP, RESOURCE_CLAIM
+from scheduler.framework.events import (
+    COSCHEDULING_POD_GROUP,
+    CSI_STORAGE_CAPACITY,
+    PERSISTENT_VOLUME_CLAIM,
+    POD_GROUP,
+    RESOURCE_CLAIM,
+)
 from scheduler.framework.resources import (
     POD_DISRUPTION_BUDGET,
     REPLICA_SET,
@@ -35,6 +41,7 @@ _IN_DEFAULT: Final = frozenset(
         CSI_STORAGE_CAPACITY,
         RESOURCE_CLAIM,
         POD_GROUP,
+        COSCHEDULING_POD_GROUP,
     }
 )
 """Namespaced resources: `default` where a file names no namespace. Custom ones may be namespaced or not."""

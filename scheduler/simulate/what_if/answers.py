@@ -4,9 +4,9 @@ before ─► nodes added ─► nodes to drain cordoned ─► nodes removed �
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from scheduler.api.near_names import near_names
@@ -26,6 +26,7 @@ from scheduler.simulate.on_hold import described
 from scheduler.simulate.what_if.added_nodes import on_it_alone, with_nodes
 from scheduler.simulate.what_if.budgets import Budgets
 from scheduler.simulate.what_if.evictions import Evictions, cordoned
+from scheduler.simulate.what_if.groups import GroupCopies, group_copies
 from scheduler.simulate.what_if.questions import MAX_COPIES, Questions, node_problems
 from scheduler.simulate.what_if.templates import Copy, Template, copies_of, own_pods, template_of
 from scheduler.simulate.what_if.utilisation import utilisation
@@ -57,6 +58,7 @@ def answered(
         raise ConfigError(problems)
     before = utilisation(cluster.nodes, cluster.pods)
     copies = copies_of(template, cluster) if template is not None else iter(())
+    groups = tuple(obj for obj in cluster.others if obj.label.startswith("PodGroup ")) if template is not None else ()
     changed, document = _changed(cluster, questions, template)
     assert cluster.creation is not None, "a cluster that was read has one"
     stays = {pod.uid for pod in changed.pods}
@@ -76,7 +78,10 @@ def answered(
                 if emptied:
                     document[what] = [each.document() for each in emptied]
             if template is not None:
-                document["copies"] = await _place_copies(simulation, template, copies, questions, config, new)
+                pods = tuple(adopted(cluster.pods, config))
+                document["copies"] = await _place_copies(
+                    simulation, template, copies, questions, config, new, lambda *of: group_copies(pods, groups, *of)
+                )
 
         simulation.run(run())
         kept = [node for node in changed.nodes if node.name not in questions.remove]
@@ -143,10 +148,13 @@ async def _place_copies(
     questions: Questions,
     config: Config,
     new: list[tuple[Pod, int]],
+    of_group: Callable[[Simulation, Copy, Iterator[Copy]], GroupCopies | None],
 ) -> Document:
-    """Return {"of", "asked", "placed", "nodes": {name: number}, "waiting"?, "next"?}.
+    """Return {"of", "asked", "placed", "nodes": {name: number}, "groupSize"?, "waiting"?, "next"?}.
 
     asked: None for as many as fit. Those that fit are added to the `new` pods: one, and how many like it.
+
+    groupSize: how many pods each copy has, if they are scheduled together: `of_group` returns copies of whole groups
 
     waiting: how many copies Permit plugins hold at the end, and what the first of them waits for: {"number", "name",
     "message", "permit"}
@@ -155,11 +163,38 @@ async def _place_copies(
     """
     nodes = Counter[str]()
     document: Document = {"of": str(template), "asked": questions.count, "placed": 0, "nodes": nodes}
-    wanted = islice(copies, questions.copies)
+    first = _asking_us(next(copies), config)
+    together = of_group(simulation, first, copies)
+    refused: list[Pod] = []
+    if together is None:
+        held, refused = await _place_alone(simulation, chain([first], copies), questions, config, nodes)
+        await simulation.on_hold.let_time_pass()
+        simulation.on_hold.show()
+        document |= _of_held(simulation, held, nodes, refused)
+        document["placed"] = nodes.total()
+    else:
+        document["groupSize"] = together.size
+        document["placed"], held = await _place_together(simulation, together, questions, config, nodes)
+        refused = [pod for pod in held if simulation.results[pod.uid]["node"] is None][:1]
+    if refused:
+        document["next"] = await _next(simulation, refused[0], template)
+    for pod in {pod.uid: pod for pod in (*held, *refused)}.values():
+        del simulation.results[pod.uid]
+    if nodes:
+        new.append((first[0], nodes.total()))
+    document["nodes"] = dict(sorted(nodes.items(), key=lambda each: (-each[1], each[0])))
+    if questions.fill and not refused and (together is not None or nodes.total() == MAX_COPIES):
+        document["stopped"] = True
+    return document
+
+
+async def _place_alone(
+    simulation: Simulation, copies: Iterator[Copy], questions: Questions, config: Config, nodes: Counter[str]
+) -> tuple[list[Pod], list[Pod]]:
+    """Place copies until one does not fit, and count them on `nodes`; return those on hold, and that one."""
     held, refused = list[Pod](), list[Pod]()
-    for pod, objects in simulation.progress.counted(wanted, "placing copies", questions.count or 0):
-        (copy,) = adopted([pod], config)
-        _check_asks_us(copy, config)
+    for each in simulation.progress.counted(islice(copies, questions.copies), "placing copies", questions.count or 0):
+        copy, objects = _asking_us(each, config)
         simulation.add_objects(objects)
         result = await simulation.place(copy)
         if result["node"] is not None:
@@ -170,20 +205,26 @@ async def _place_copies(
         else:
             refused.append(copy)
             break
-    await simulation.on_hold.let_time_pass()
-    simulation.on_hold.show()
-    document |= _of_held(simulation, held, nodes, refused)
-    if refused:
-        document["next"] = await _next(simulation, refused[0], template)
-    for pod in (*held, *refused):
-        del simulation.results[pod.uid]
-    if nodes:
-        new.append((copy, nodes.total()))
-    document["placed"] = nodes.total()
-    document["nodes"] = dict(sorted(nodes.items(), key=lambda each: (-each[1], each[0])))
-    if questions.fill and nodes.total() == MAX_COPIES:
-        document["stopped"] = True
-    return document
+    return held, refused
+
+
+async def _place_together(
+    simulation: Simulation, copies: GroupCopies, questions: Questions, config: Config, nodes: Counter[str]
+) -> tuple[int, list[Pod]]:
+    """Place whole groups until not all pods of one have a node; return how many that have, and the pods of that one."""
+    most = max(1, min(questions.copies, MAX_COPIES // copies.size))
+    wanted = simulation.progress.counted(islice(copies, most), "placing groups", questions.count or 0)
+    for placed, (group, objects) in enumerate(wanted):
+        pods = [_asking_us((pod, []), config)[0] for pod in group]
+        simulation.add_objects(objects)
+        results = await simulation.place_all(pods)
+        await simulation.on_hold.let_time_pass()
+        if any(result["node"] is None for result in results):
+            return placed, pods
+        nodes.update(result["node"] for result in results)
+        for pod in pods:
+            del simulation.results[pod.uid]
+    return most, []
 
 
 def _of_held(simulation: Simulation, held: Iterable[Pod], nodes: Counter[str], refused: list[Pod]) -> Document:
@@ -203,10 +244,17 @@ async def _next(simulation: Simulation, pod: Pod, template: Template) -> Documen
     """Why a copy does not fit: see `_place_copies`."""
     result = simulation.results[pod.uid]
     keys = ("message", "gated", "nominatedNode", "victims")
-    kept: Document = {key: result[key] for key in keys if key in result}
+    kept: Document = {key: result[key] for key in keys if key in result} | simulation.group_of(pod)
     simulation.engine.nominator.delete(pod.uid)
     explained = await explain(simulation.engine, pod, written_pod(pod, template.source))
     return {"name": str(pod), **kept, "explanation": explained}
+
+
+def _asking_us(copy: Copy, config: Config) -> Copy:
+    """Return a copy that asks one of our profiles. Raises ConfigError."""
+    (pod,) = adopted([copy[0]], config)
+    _check_asks_us(pod, config)
+    return pod, copy[1]
 
 
 def _check_asks_us(pod: Pod, config: Config) -> None:

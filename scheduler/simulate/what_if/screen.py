@@ -51,15 +51,18 @@ def _emptied(what: str, document: Document) -> Iterator[str]:
 
 
 def _copies(document: Document) -> Iterator[str]:
-    placed, asked = document["placed"], document["asked"]
+    placed, asked, size = document["placed"], document["asked"], document.get("groupSize")
+    each = f", each a group of {counted(size, 'pod')}" if size else ""
     if asked is None:
         more = ", and perhaps more: a simulation stops there" if document.get("stopped") else ""
-        yield f"{placed:,} {'copy' if placed == 1 else 'copies'} of {document['of']} fit{more}"
+        yield f"{placed:,} {'copy' if placed == 1 else 'copies'} of {document['of']} fit{each}{more}"
     else:
-        yield f"{placed:,} of {asked:,} copies of {document['of']} fit"
+        yield f"{placed:,} of {asked:,} copies of {document['of']} fit{each}"
     if placed:
         nodes = list(document["nodes"].items())
-        yield from aligned([("NODE", "COPIES"), *((name, f"{number:,}") for name, number in nodes[:MAX_NODES])])
+        yield from aligned(
+            [("NODE", "PODS" if size else "COPIES"), *((name, f"{number:,}") for name, number in nodes[:MAX_NODES])]
+        )
         if len(nodes) > MAX_NODES:
             yield f"... and {len(nodes) - MAX_NODES:,} more nodes (all of them with -o json)"
     waiting = document.get("waiting")
@@ -69,7 +72,14 @@ def _copies(document: Document) -> Iterator[str]:
     following = document.get("next")
     if following is not None:
         yield ""
-        yield f"the next one, {following['name']}: {_why(following)}"
+        if "group" in following:
+            group = following["group"]
+            yield f"the next one, {group['namespace']}/{group['name']}: {group['text'] or group['state']}"
+            if following["explanation"].nodes and following["explanation"].nodes.fitting:
+                return  # by itself it fits
+            yield f"  of its pods, {following['name']}:"
+        else:
+            yield f"the next one, {following['name']}: {_why(following)}"
         yield from explained(following["explanation"], PLAIN)
 
 

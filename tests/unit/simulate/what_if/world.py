@@ -5,6 +5,7 @@ from typing import Any
 import plugins
 from scheduler.config.documents import Document
 from scheduler.config.load import config_from_dict
+from scheduler.config.types import Config
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.engine import adopted
 from scheduler.simulate.what_if.answers import answered
@@ -65,9 +66,9 @@ def cluster_with(*objects: Json) -> SimulatedCluster:
     return SimulatedCluster(cluster.nodes, pods, cluster.others, cluster.notes, cluster.creation)
 
 
-def asked(*objects: Json, **questions: Any) -> Json:
+def asked(*objects: Json, config: Config = CONFIG, **questions: Any) -> Json:
     """The whole document."""
-    return answered(cluster_with(*objects), Questions(**questions), CONFIG, plugins.IN_TREE)
+    return answered(cluster_with(*objects), Questions(**questions), config, plugins.IN_TREE)
 
 
 def placed(document: Json) -> dict[str, str | None]:
