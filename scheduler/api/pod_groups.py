@@ -1,14 +1,16 @@
-"""scheduling.k8s.io/v1alpha2, reduced to what scheduling reads: pods that are to be scheduled together."""
+"""scheduling.k8s.io, v1alpha2 and v1beta1, reduced to what scheduling reads: pods that are to be scheduled together."""
 
-from typing import Final
+from typing import Any, Final
 
 from scheduler.api.objects import ObjectMeta, Wire
 
 POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
 """The condition that says whether a group has its nodes."""
+POD_GROUP_INITIALLY_SCHEDULED: Final = "PodGroupInitiallyScheduled"
+"""The same in v1beta1."""
 
 TOGETHER: Final = "PodGroup"
-"""The `disruptionMode` of a group that is evicted as a whole."""
+"""The `disruptionMode` of a group that is evicted as a whole, in v1alpha2."""
 
 
 class GangPolicy(Wire, frozen=True):
@@ -29,11 +31,20 @@ class SchedulingConstraints(Wire, frozen=True):
     topology: tuple[TopologyConstraint, ...] | None = None
 
 
+class DisruptionMode(Wire, frozen=True):
+    """The `disruptionMode` of v1beta1: one of its fields is set."""
+
+    all: dict[str, Any] | None = None
+
+
 class PodGroupSpec(Wire, frozen=True):
     scheduling_policy: SchedulingPolicy = SchedulingPolicy()
     scheduling_constraints: SchedulingConstraints | None = None
-    disruption_mode: str | None = None
+    disruption_mode: str | DisruptionMode | None = None
     priority: int | None = None
+    parent_composite_pod_group_name: str | None = None
+    """Of v1beta1, as are the next ones."""
+    preemption_policy: str | None = None
 
 
 class Condition(Wire, frozen=True):

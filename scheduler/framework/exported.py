@@ -45,6 +45,7 @@ from scheduler.framework.events import PERSISTENT_VOLUME as PERSISTENT_VOLUME
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM as PERSISTENT_VOLUME_CLAIM
 from scheduler.framework.events import POD as POD
 from scheduler.framework.events import POD_GROUP as POD_GROUP
+from scheduler.framework.events import POD_GROUP_V1BETA1 as POD_GROUP_V1BETA1
 from scheduler.framework.events import RESOURCE_CLAIM as RESOURCE_CLAIM
 from scheduler.framework.events import RESOURCE_SLICE as RESOURCE_SLICE
 from scheduler.framework.events import STORAGE_CLASS as STORAGE_CLASS

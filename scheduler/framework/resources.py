@@ -38,6 +38,7 @@ from scheduler.framework.events import (
     PERSISTENT_VOLUME_CLAIM,
     POD,
     POD_GROUP,
+    POD_GROUP_V1BETA1,
     RESOURCE_CLAIM,
     RESOURCE_SLICE,
     STORAGE_CLASS,
@@ -116,9 +117,14 @@ STRUCTS: Final[Mapping[str, type[Any]]] = {
     RESOURCE_SLICE: ResourceSlice,
     DEVICE_CLASS: DeviceClass,
     POD_GROUP: PodGroup,
+    POD_GROUP_V1BETA1: PodGroup,
     COSCHEDULING_POD_GROUP: coscheduling.PodGroup,
 }
 """Event resource → the struct, with a `metadata`, that its objects are decoded into; Unstructured without an entry."""
+
+_V1BETA1: Final = ApiResource("scheduling.k8s.io", "v1beta1", "podgroups")
+OTHER_VERSION: Final = {KNOWN[POD_GROUP]: _V1BETA1, _V1BETA1: KNOWN[POD_GROUP]}
+"""A resource that is watched in two versions of its API → the other one: a cluster serves one of the two."""
 
 _WATCHED_ANYWAY: Final = frozenset({POD, ASSIGNED_POD, UNSCHEDULABLE_POD, NODE})
 _NAMES: Final = {resource: name for name, resource in KNOWN.items()}

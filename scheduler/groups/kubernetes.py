@@ -1,16 +1,28 @@
-"""The groups of `scheduling.k8s.io`: PodGroup objects, which pods name in `spec.schedulingGroup.podGroupName`."""
+"""The groups of `scheduling.k8s.io`: PodGroup objects, which pods name in `spec.schedulingGroup.podGroupName`.
 
+Kubernetes 1.36 serves them as v1alpha2, 1.37 as v1beta1. Both are watched, so an upgrade of the API server needs no
+restart. Of v1beta1 this reads what v1alpha2 has, too.
+"""
+
+import logging
 from typing import Final, TypeAlias
 
 from scheduler.api import pod_groups as api
 from scheduler.api.pod import Pod
-from scheduler.framework.events import POD_GROUP
+from scheduler.framework.events import POD_GROUP, POD_GROUP_V1BETA1
 from scheduler.framework.handle import ObjectLister
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.framework.resources import ApiResource, parse_resource
 
 Written: TypeAlias = tuple[ApiResource, str, tuple[str, ...]]
 """Resource, subresource, verbs."""
+
+VERSIONS: Final = (POD_GROUP, POD_GROUP_V1BETA1)
+"""The resources that the groups are read from: a cluster serves one of them."""
+
+MAX_REMEMBERED: Final = 1000
+
+_logger = logging.getLogger(__name__)
 
 
 def name_of(pod: Pod) -> str:
@@ -19,8 +31,8 @@ def name_of(pod: Pod) -> str:
     return "" if group is None else group.pod_group_name
 
 
-def as_group(podgroup: api.PodGroup) -> PodGroup:
-    """Return what a PodGroup object wants."""
+def as_group(podgroup: api.PodGroup, source: str = POD_GROUP) -> PodGroup:
+    """Return what a PodGroup object wants; `source`: the resource that it is read from."""
     metadata, spec = podgroup.metadata, podgroup.spec
     gang, constraints = spec.scheduling_policy.gang, spec.scheduling_constraints
     topology = () if constraints is None else constraints.topology or ()
@@ -28,13 +40,17 @@ def as_group(podgroup: api.PodGroup) -> PodGroup:
         metadata.namespace,
         metadata.name,
         metadata.uid,
-        POD_GROUP,
+        source,
         minimum=0 if gang is None else gang.min_count,
         priority=spec.priority or 0,
         topology_keys=tuple([each.key for each in topology]),
         has_constraints=constraints is not None,
-        is_disrupted_together=spec.disruption_mode == api.TOGETHER,
+        is_disrupted_together=_is_disrupted_together(spec.disruption_mode),
     )
+
+
+def _is_disrupted_together(mode: str | api.DisruptionMode | None) -> bool:
+    return mode.all is not None if isinstance(mode, api.DisruptionMode) else mode == api.TOGETHER
 
 
 class KubernetesGroups:
@@ -44,16 +60,37 @@ class KubernetesGroups:
 
     def __init__(self, objects: ObjectLister) -> None:
         self._objects = objects
+        self._ignored: dict[str, None] = {}
+        """The UIDs of the groups of which it was logged what is ignored, the newest last."""
 
     def name_of(self, pod: Pod) -> str:
         return name_of(pod)
 
     def find(self, namespace: str, name: str, pod: Pod) -> PodGroup | None:
-        found = self._objects.get(POD_GROUP, name, namespace)
-        return None if found is None else as_group(found)
+        for source in VERSIONS:
+            found: api.PodGroup | None = self._objects.get(source, name, namespace)
+            if found is not None:
+                self._log_ignored(found)
+                return as_group(found, source)
+        return None
+
+    def _log_ignored(self, found: api.PodGroup) -> None:
+        spec, uid = found.spec, found.metadata.uid
+        fields = {
+            "parentCompositePodGroupName": spec.parent_composite_pod_group_name,
+            "preemptionPolicy": spec.preemption_policy,
+        }
+        ignored = [name for name, value in fields.items() if value]
+        if ignored and uid not in self._ignored:
+            self._ignored[uid] = None
+            if len(self._ignored) > MAX_REMEMBERED:
+                del self._ignored[next(iter(self._ignored))]
+            told = {"podGroup": f"{found.metadata.namespace}/{found.metadata.name}", "fields": ", ".join(ignored)}
+            _logger.warning("Fields of a pod group are ignored", extra=told)
 
     def resources(self) -> tuple[dict[str, ApiResource], dict[str, frozenset[str]], frozenset[Written]]:
         """Return what is watched, the parts of it that are read (all), and what is written: the groups' status."""
-        resource = parse_resource(POD_GROUP)
+        watched = {source: parse_resource(source) for source in VERSIONS}
         # One is read to know what became of a patch whose answer was lost.
-        return {POD_GROUP: resource}, {}, frozenset({(resource, "", ("get",)), (resource, "status", ("patch",))})
+        written = [(each, *how) for each in watched.values() for how in (("", ("get",)), ("status", ("patch",)))]
+        return watched, {}, frozenset(written)

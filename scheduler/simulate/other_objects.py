@@ -17,6 +17,7 @@ from scheduler.framework.events import (
     CSI_STORAGE_CAPACITY,
     PERSISTENT_VOLUME_CLAIM,
     POD_GROUP,
+    POD_GROUP_V1BETA1,
     RESOURCE_CLAIM,
 )
 from scheduler.framework.resources import (
@@ -42,6 +43,7 @@ _IN_DEFAULT: Final = frozenset(
         RESOURCE_CLAIM,
         POD_GROUP,
         COSCHEDULING_POD_GROUP,
+        POD_GROUP_V1BETA1,
     }
 )
 """Namespaced resources: `default` where a file names no namespace. Custom ones may be namespaced or not."""

@@ -24,7 +24,7 @@ from scheduler.api import pod_groups as api
 from scheduler.api.text import MAX_MESSAGE, encodable, in_bytes
 from scheduler.api.versions import is_newer
 from scheduler.framework.errors import ApiError
-from scheduler.framework.events import POD_GROUP
+from scheduler.framework.events import POD_GROUP_V1BETA1
 from scheduler.framework.handle import ApiWriter, ObjectLister
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.process.tasks import Tasks
@@ -35,6 +35,9 @@ FIRST_WAIT: Final = 0.1
 
 MAX_SECONDS: Final = 300.0
 """For the condition of one group, with all that become of it meanwhile."""
+
+TYPES: Final = {POD_GROUP_V1BETA1: api.POD_GROUP_INITIALLY_SCHEDULED}
+"""The resource of a group → the type of its condition, where it has another name."""
 
 _logger = logging.getLogger(__name__)
 
@@ -59,7 +62,7 @@ class GroupConditions:
     def set(self, group: PodGroup, *, is_scheduled: bool, reason: str, message: str) -> None:
         """Set the condition, in the background."""
         condition = api.Condition(
-            type=api.POD_GROUP_SCHEDULED,
+            type=TYPES.get(group.source, api.POD_GROUP_SCHEDULED),
             status=str(is_scheduled),
             reason=reason,
             message=encodable(in_bytes(message, MAX_MESSAGE)),
@@ -81,7 +84,7 @@ class GroupConditions:
                 if patch is None or uid in self._wanted:
                     break
                 try:
-                    answer = await self._writer.patch(POD_GROUP, group.name, group.namespace, patch, "status")
+                    answer = await self._writer.patch(group.source, group.name, group.namespace, patch, "status")
                 except ApiError as error:
                     if error.status != 409:
                         fields = {"podGroup": str(group), "err": str(error)}
@@ -95,7 +98,7 @@ class GroupConditions:
 
     def _newest(self, group: PodGroup) -> api.PodGroup | None:
         """Return the group's object as it is now, as far as we know; None if it is gone."""
-        shown: api.PodGroup | None = self._objects.get(POD_GROUP, group.name, group.namespace)
+        shown: api.PodGroup | None = self._objects.get(group.source, group.name, group.namespace)
         answer = self._answers.get(group.uid)
         if shown is None or shown.metadata.uid != group.uid:
             self._answers.pop(group.uid, None)

@@ -6,7 +6,7 @@ from scheduler.doctor.evidence.cluster import Cluster
 from scheduler.doctor.evidence.facts import Facts, known
 from scheduler.doctor.findings import Finding, ok, warning
 from scheduler.framework.awaited import together
-from scheduler.framework.resources import ApiResource
+from scheduler.framework.resources import OTHER_VERSION, ApiResource
 
 METRICS: Final = ApiResource("metrics.k8s.io", "v1beta1", "nodes")
 
@@ -28,11 +28,12 @@ async def resources(facts: Facts, cluster: Cluster) -> list[Finding]:
     wanted = [*config.resources, *(each for plugin, each in READ_BESIDES.items() if plugin in enabled)]
     answers = await together(*map(cluster.serves, wanted))
     missing: dict[str, list[str]] = {}
-    for resource, is_served in zip(wanted, answers, strict=True):
-        if not is_served:
+    served = {resource for resource, is_served in zip(wanted, answers, strict=True) if is_served}
+    for resource in wanted:
+        if resource not in served and OTHER_VERSION.get(resource) not in served:
             missing.setdefault(resource.group, []).append(resource.plural)
     advice = "its plugins see none until it is served; then they see it without a restart"
     return [
         warning(f"not served: {', '.join(names)} of {group or 'the core group'}", WITHOUT.get(group, advice))
         for group, names in missing.items()
-    ] or [ok(f"all {len(wanted)} resources that the plugins read are served")]
+    ] or [ok(f"all {len(served)} resources that the plugins read are served")]

@@ -38,6 +38,7 @@ from yarl import URL
 
 from scheduler.framework.awaited import child
 from scheduler.framework.errors import ClusterError
+from scheduler.framework.resources import OTHER_VERSION, ApiResource
 from scheduler.kube.http.call_metrics import NO_ANSWER
 from scheduler.kube.http.client import Client
 from scheduler.kube.http.outages import is_outage, is_trouble
@@ -173,10 +174,21 @@ class Watch:
             if not is_absent:
                 is_absent = True
                 self._metrics.watch_errors.labels(intake.resource, "absent").inc()
-                log.warning("The API server does not serve a resource of a plugin", extra={"resource": intake.resource})
+                other = OTHER_VERSION.get(intake.api)
+                level = logging.INFO if other and await self._is_served(other) else logging.WARNING
+                log.log(
+                    level, "The API server does not serve a resource of a plugin", extra={"resource": intake.resource}
+                )
                 self._comparisons.absent(intake.resource)
                 self._deadlines.drop(intake.resource)
             await asyncio.sleep(self._absent_seconds)
+
+    async def _is_served(self, api: ApiResource) -> bool:
+        """Return whether the API server is known to serve a resource."""
+        try:
+            return await Served(self._client, api).ask()
+        except ClusterError:
+            return False
 
     async def _operate(self) -> None:
         self._listed.clear()
