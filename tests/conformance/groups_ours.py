@@ -22,6 +22,7 @@ from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
 from scheduler.cycle.pod_groups.decision import GroupDecision
+from scheduler.cycle.pod_groups.steps import Steps
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.queued import QueuedPod
@@ -111,22 +112,22 @@ class Witness:
     def _listening(self, algorithm: PodGroupAlgorithm) -> Iterator[None]:
         """Note what is decided about the group, and what becomes of each member."""
         said = self.said
-        decide, place, handle = algorithm.decide, SchedulingLoop.place, FailureHandler.handle
+        decide, place, handle = algorithm.decide_in_steps, SchedulingLoop.place, FailureHandler.handle
         evict = RecordingWriters.evict
         chosen: list[str] = []
         evictions: set[str] = set()
 
-        def decided(*arguments: Any) -> GroupDecision:
-            decision = decide(*arguments)
+        def decided(*arguments: Any) -> Steps[GroupDecision]:
+            decision = yield from decide(*arguments)
             said["code"], said["message"] = decision.code.label, decision.message
             said["waitingOnPreemption"] = decision.is_waiting_for_preemption
             said["placement"] = decision.placement if decision.status is None else ""
             chosen.extend(map(str, victims_of(decision)))
             return decision
 
-        def placed(loop: Any, framework: Any, state: Any, queued: QueuedPod, found: Placed, started: float) -> None:
+        def placed(loop: Any, framework: Any, state: Any, queued: QueuedPod, found: Placed, *timing: Any) -> None:
             said["members"].append({"name": queued.pod.name, "node": found.node_name, "nominatedNode": None})
-            place(loop, framework, state, queued, found, started)
+            place(loop, framework, state, queued, found, *timing)
 
         def failed(handler: Any, profile: str, queued: QueuedPod, why: Verdict, started: float) -> None:
             said["members"].append(told(queued, why))
@@ -138,7 +139,7 @@ class Witness:
 
         with (
             mock.patch.object(RecordingWriters, "evict", evicted),
-            mock.patch.object(algorithm, "decide", decided),
+            mock.patch.object(algorithm, "decide_in_steps", decided),
             mock.patch.object(SchedulingLoop, "place", placed),
             mock.patch.object(FailureHandler, "handle", failed),
         ):
