@@ -261,7 +261,17 @@ def build_engine(
         )
         conditions, of_metrics = GroupConditions(objects, writers.api, tasks), metrics.add_pod_groups()
         return of_groups, PodGroupCycle(
-            profiles.frameworks, groups, of_groups, queue, failure, loop, conditions, of_metrics, now, stream
+            profiles.frameworks,
+            groups,
+            of_groups,
+            queue,
+            failure,
+            loop,
+            conditions,
+            writers.group_events,
+            of_metrics,
+            now,
+            stream,
         )
 
     if gates.generic_workload:

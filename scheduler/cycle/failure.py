@@ -47,10 +47,18 @@ class FailureHandler:
         self._stream = stream
         self._profiles = profiles
 
-    def handle(self, profile: str, queued: QueuedPod, cause: Unplaced | SchedulerError, started: float) -> None:
+    def handle(
+        self,
+        profile: str,
+        queued: QueuedPod,
+        cause: Unplaced | SchedulerError,
+        started: float,
+        *,
+        has_event: bool = True,
+    ) -> None:
         """Requeue `queued`, unless it is bound, gone or no longer ours, and report why the attempt failed.
 
-        `started`: when the attempt began, in seconds of time.perf_counter.
+        `started`: when the attempt began, in seconds of time.perf_counter. `has_event`: whether it is also an Event.
         """
         if isinstance(cause, Unplaced):
             reason, result, message, nominated = (
@@ -76,7 +84,8 @@ class FailureHandler:
             return
         # Without a new nomination, the one in the pod's status counts.
         self._nominator.add(newest, nominated)
-        self._writers.events.event(newest, "Warning", "FailedScheduling", "Scheduling", message)
+        if has_event:
+            self._writers.events.event(newest, "Warning", "FailedScheduling", "Scheduling", message)
         self._writers.status.unschedulable(newest, reason, message, nominated)
 
     def give_back(self, queued: QueuedPod) -> Pod | None:

@@ -21,8 +21,9 @@ from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
 from scheduler.cycle.pod_groups.conditions import GroupConditions
 from scheduler.cycle.pod_groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
-from scheduler.cycle.pod_groups.records import GroupRecords, result_of
+from scheduler.cycle.pod_groups.records import GroupRecord, GroupRecords, result_of
 from scheduler.cycle.pod_groups.steps import Steps, in_one_go
+from scheduler.cycle.writers import GroupEvents
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.pod_groups import PodGroups
@@ -77,6 +78,7 @@ class PodGroupCycle:
         failure: FailureHandler,
         loop: Loop,
         conditions: GroupConditions,
+        events: GroupEvents,
         metrics: PodGroupMetrics,
         now: Callable[[], float],
         stream: EventStream,
@@ -89,6 +91,7 @@ class PodGroupCycle:
         self._failure = failure
         self._loop = loop
         self._conditions = conditions
+        self._events = events
         self._metrics = metrics
         self._now = now
         self._stream = stream
@@ -159,10 +162,10 @@ class PodGroupCycle:
         if GroupStarted in self._stream.listeners:
             self._stream.publish(GroupStarted(framework.name, tried))
         decision = yield from self._algorithm.decide_in_steps(framework, tried)
-        self._record(framework, tried, decision)
+        record = self._record(framework, tried, decision)
         self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
-        yield from self._submit(framework, tried, decision, open_attempts)
-        self._report(framework, tried[0].pod, decision, began)
+        yield from self._submit(framework, tried, decision, open_attempts, record)
+        self._report(framework, tried[0].pod, decision, began, record)
 
     def _framework_of(self, members: Sequence[QueuedPod]) -> Framework | None:
         """Return the profile of all members; None if it was removed. Raises SchedulerError if there are several."""
@@ -182,6 +185,7 @@ class PodGroupCycle:
         members: Sequence[QueuedPod],
         decision: GroupDecision,
         open_attempts: dict[str, QueuedPod],
+        record: GroupRecord | None,
     ) -> Steps[None]:
         """Begin to bind those that have a node if the group is schedulable; send all others back to the queue."""
         stream = self._stream
@@ -209,22 +213,28 @@ class PodGroupCycle:
                 if isinstance(verdict, Placed):
                     self._loop.place(framework, state, queued, verdict, started, decision.changes)
                 else:
-                    self._failure.handle(framework.name, queued, verdict, started)
+                    is_ours = record is not None and record.group.is_ours  # one Event for all of them then
+                    self._failure.handle(framework.name, queued, verdict, started, has_event=not is_ours)
             except BaseException:
                 open_attempts[queued.pod.uid] = queued
                 raise
             yield
 
-    def _record(self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision) -> None:
-        """Note the decision for those who ask about the group."""
+    def _record(
+        self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision
+    ) -> GroupRecord | None:
+        """Note the decision for those who ask about the group; return the note, None if the group is gone."""
         pod = members[0].pod
         group = self._groups.of(pod)
-        if group is not None:
-            scheduled = self._groups.members(pod).scheduled_count
-            self.records.add(group, framework.name, decision, len(members), scheduled)
+        if group is None:
+            return None
+        scheduled = self._groups.members(pod).scheduled_count
+        return self.records.add(group, framework.name, decision, len(members), scheduled)
 
-    def _report(self, framework: Framework, member: Pod, decision: GroupDecision, began: float) -> None:
-        """Count the attempt, and set the group's condition."""
+    def _report(
+        self, framework: Framework, member: Pod, decision: GroupDecision, began: float, record: GroupRecord | None
+    ) -> None:
+        """Count the attempt, set the group's condition, and say at the group why it waits."""
         result = result_of(decision)
         reason = REASONS[result]
         if result == "error":
@@ -236,6 +246,8 @@ class PodGroupCycle:
         if _logger.isEnabledFor(logging.DEBUG):
             fields = {"podGroup": _name(self._groups, member), "result": result, "err": decision.message}
             _logger.debug("Tried to schedule a pod group", extra=fields)
+        if record is not None and result != "scheduled":
+            self._events.group_event(record.group, member, "Warning", "FailedScheduling", "Scheduling", record.text)
         group = self._groups.of(member)
         if group is not None and not group.is_ours:
             is_scheduled = decision.code is Code.SUCCESS

@@ -12,6 +12,7 @@ from scheduler.cycle.cycle_events import GroupDecided
 from scheduler.cycle.pod_groups.topology.levels import TRIES
 from scheduler.testing import a_node, a_pod
 from tests.fakes import run
+from tests.fakes.world import Unschedulable
 from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.cycle.pod_groups.coscheduling import Coscheduled
 from tests.unit.cycle.pod_groups.topology.clusters import BLOCK, HOST, LEVELS, RACK
@@ -74,7 +75,7 @@ class Levels(Coscheduled):
 
     @property
     def note(self) -> str:
-        return self.under_test.world.notes()[-1]
+        return self.under_test.world.written(Unschedulable)[-1].message
 
 
 def test_a_group_goes_to_the_fullest_rack_that_holds_it() -> None:
