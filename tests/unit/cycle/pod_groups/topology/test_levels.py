@@ -9,9 +9,10 @@ from scheduler import framework as fw
 from scheduler.api.coscheduling import POD_GROUP_LABEL
 from scheduler.api.objects import GroupAnnotations, Taint
 from scheduler.cycle.cycle_events import GroupDecided
+from scheduler.cycle.pod_groups.steps import in_one_go
 from scheduler.cycle.pod_groups.topology.levels import TRIES
 from scheduler.testing import a_node, a_pod
-from tests.fakes import run
+from tests.fakes import run, settle
 from tests.fakes.world import Unschedulable
 from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.cycle.pod_groups.coscheduling import Coscheduled
@@ -459,5 +460,51 @@ def test_the_nearest_misses_are_kept_with_the_decision() -> None:
             ("r1", 2, "cpu", 3, 2000),
         ]
         groups.check()
+
+    run(play())
+
+
+def test_a_node_that_comes_in_the_middle_has_the_decision_made_again() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 1, "a/r2": 2}, required=RACK)
+        groups.of(4)
+        groups.pods(4)
+        assert groups.engine.loop.groups is not None
+        steps = groups.engine.loop.groups.steps(groups.under_test.pop())
+        assert steps is not None
+        for _ in range(3):
+            next(steps)
+        groups.add_node("a/r1", 1)  # equally full now, and the first by name
+
+        in_one_go(steps)
+        await settle()
+
+        assert groups.racks == {"r1"}
+        assert len(groups.bound) == 4
+        groups.check()
+
+    run(play())
+
+
+def test_a_large_gang_costs_a_search_of_all_nodes_and_then_one_of_few_for_each_member() -> None:
+    racks, per_rack, pods = 250, 2, 200
+
+    async def play() -> None:
+        groups = Levels({f"b{rack % 10}/r{rack}": per_rack for rack in range(racks)}, required=RACK)
+        for number in range(per_rack):
+            groups.add_node("b9/large", number, cpu="200")
+        groups.of(pods)
+        members = groups.pods(pods)
+        framework, nodes = groups.engine.frameworks[PROFILE], racks * per_rack + per_rack
+        evaluated = [step._evaluations for step in framework.filtering.steps if step.name == "NodeResourcesFit"]
+        decisions = groups.engine.cache.table.pods
+
+        await groups.schedule()
+
+        assert groups.racks == {"large"}
+        assert len(groups.bound) == len(members)
+        assert decisions.decision <= 1 + pods + per_rack  # one for what is alike, and one more where a node is full
+        (rows,) = (each.value for each in evaluated)
+        assert rows <= 2 * nodes + 2 * (pods + per_rack)  # all once or twice, and then those that have changed
 
     run(play())
