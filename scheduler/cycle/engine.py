@@ -1,6 +1,6 @@
 """The scheduler without its connection to a cluster: tables, queue, profiles and loop, for `run` and `simulate`."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -20,6 +20,7 @@ from scheduler.cycle.pod_groups.conditions import GroupConditions
 from scheduler.cycle.pod_groups.cycle import PodGroupCycle
 from scheduler.cycle.pod_groups.parts import GroupParts, adapted_groups
 from scheduler.cycle.pod_groups.topology.levels import TopologyLevels
+from scheduler.cycle.pod_groups.topology.node_labels import TOPOLOGY_LEVELS, label_events
 from scheduler.cycle.profiles import Profiles, Resources
 from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.rejections import EarlyEnds
@@ -303,11 +304,15 @@ def build_engine(
 
 def queue_settings(config: Config, frameworks: Mapping[str, Framework], extenders: Extenders) -> QueueSettings:
     """Return the queue's settings from a configuration and the profiles and extenders made of it."""
-    of_extenders = {EXTENDER: (ClusterEventWithHint(ALL_EVENTS),)} if extenders else {}
+    others: dict[str, Sequence[ClusterEventWithHint]] = {}
+    if extenders:
+        others[EXTENDER] = (ClusterEventWithHint(ALL_EVENTS),)
+    groups = next(iter(frameworks.values())).handle.pod_groups  # the same for all
+    others[TOPOLOGY_LEVELS] = label_events(groups, config.loadmaster.topology_levels)
     return QueueSettings(
         next(iter(frameworks.values())).queue_sort,
         {name: framework.pre_enqueue for name, framework in frameworks.items()},
-        {name: {**framework.rejector_events(), **of_extenders} for name, framework in frameworks.items()},
+        {name: {**framework.rejector_events(), **others} for name, framework in frameworks.items()},
         Backoff(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds),
         starvation_seconds=config.pod_max_backoff_seconds,
         leftover_seconds=config.loadmaster.pod_max_in_unschedulable_pods_seconds,

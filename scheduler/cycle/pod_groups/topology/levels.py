@@ -25,6 +25,7 @@ from scheduler.cycle.pod_groups.topology.choosing import Candidate, candidates
 from scheduler.cycle.pod_groups.topology.domains import Domains, Range, all_nodes, domains_of, range_of
 from scheduler.cycle.pod_groups.topology.filling import Filling, parts_of
 from scheduler.cycle.pod_groups.topology.near_misses import NearMiss, near_misses
+from scheduler.cycle.pod_groups.topology.node_labels import TOPOLOGY_LEVELS
 from scheduler.cycle.pod_groups.topology.ranks import rank_of
 from scheduler.cycle.pod_groups.topology.shapes import Shapes, kinds_of, shapes_of
 from scheduler.framework.columns import BoolColumn, Rows
@@ -62,6 +63,11 @@ class _Outlook:
 
     problem: str = ""
     """Why it fits nowhere, whatever is free."""
+
+    @property
+    def refusing(self) -> frozenset[str]:
+        """Those named as plugins that refuse its members: what they wait for may help it."""
+        return self.shapes.refusing | {TOPOLOGY_LEVELS}
 
 
 class TopologyLevels:
@@ -111,7 +117,7 @@ class TopologyLevels:
                 best = decision
         assert best is not None, "there is a candidate at least"
         if best.is_rejected and not best.is_waiting_for_preemption:
-            _widen(best, outlook.shapes.refusing)
+            _widen(best, outlook.refusing)
             if outlook.range.last >= 0:
                 best.status = unschedulable(_none_took(outlook, tried, len(found)))
         return best
@@ -199,7 +205,7 @@ def _rating(decision: GroupDecision) -> tuple[bool, bool, int]:
 
 def _refused(members: Sequence[QueuedPod], text: str, outlook: _Outlook) -> GroupDecision:
     """Return the decision about a group for which nothing is tried."""
-    now, refusal = time.perf_counter(), Unplaced(text, outlook.shapes.refusing)
+    now, refusal = time.perf_counter(), Unplaced(text, outlook.refusing)
     outcomes = [MemberOutcome(queued, GroupCycleState(), refusal, now) for queued in members]
     return GroupDecision(outcomes, unschedulable(text))
 

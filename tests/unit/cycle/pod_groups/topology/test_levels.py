@@ -133,6 +133,27 @@ def test_a_refused_group_is_woken_by_what_helps_any_domain() -> None:
     run(play())
 
 
+def test_a_refused_group_is_woken_by_a_node_that_gets_the_label_of_a_rack_and_by_no_other_label() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 1}, required=RACK)
+        groups.under_test.see(a_node("bare", cpu="2"))
+        groups.of(4)
+        groups.pods(4)
+        await groups.schedule()
+        groups.under_test.clock.advance(60)
+        groups.engine.queue.flush_backoff_completed()
+        await groups.schedule()
+
+        groups.under_test.see(a_node("bare", cpu="2", labels={"example.com/paint": "red"}))
+        assert await groups.schedule() == 0
+        groups.under_test.see(a_node("bare", cpu="2", labels={RACK: "r1", BLOCK: "a"}))
+        assert await groups.schedule() >= 1
+
+        assert set(groups.bound.values()) == {"r1-0", "bare"}
+
+    run(play())
+
+
 def test_a_preferred_level_widens_to_the_next_that_holds_the_group() -> None:
     async def play(pods: int) -> set[str]:
         groups = Levels({"a/r1": 1, "b/r2": 2, "b/r3": 1, "c/r4": 3}, preferred=RACK)

@@ -1,0 +1,234 @@
+"""Groups of pods in the domains of a topology, on the real control plane: the examples of the documentation, and Kueue.
+
+Kueue is played: no controller of it runs, but pods and changes have the shapes that it gives them.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, node_of, start
+from tests.controlplane import Client, Cluster, Component, a_node, a_pod, wait_until
+from tests.controlplane.client import Object
+from tests.docs.pages import ROOT, blocks
+
+BLOCK, RACK, HOST = "example.com/block", "example.com/rack", "kubernetes.io/hostname"
+INDEX = "batch.kubernetes.io/job-completion-index"
+PODS_READY_SECONDS = 30.0
+"""Kueue's waitForPodsReady gives a workload five minutes by default."""
+
+RACKS = {"r1": ("a", 1), "r2": ("a", 2), "r3": ("b", 3)}
+"""Rack → its block, and how many nodes of two cores each it has."""
+
+EXAMPLES: dict[str, Object] = {
+    document["kind"] if document["kind"] != "Job" else document["metadata"]["name"]: document
+    for block in blocks(ROOT / "docs" / "groups.md")
+    if block.language == "yaml" and ("topologyLevels" in block.text or "-topology:" in block.text)
+    for document in yaml.safe_load_all(block.text)
+}
+
+RBAC = "rbac.authorization.k8s.io/v1"
+PERMISSIONS: Object = {
+    "apiVersion": RBAC,
+    "kind": "ClusterRole",
+    "metadata": {"name": "loadmaster-coscheduling"},
+    "rules": [{"apiGroups": ["scheduling.x-k8s.io"], "resources": ["podgroups"], "verbs": ["get", "list", "watch"]}],
+}
+BINDING: Object = {
+    "apiVersion": RBAC,
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "loadmaster-coscheduling"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "loadmaster-coscheduling"},
+    "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
+}
+
+
+@pytest.fixture(scope="module")
+def racks(cluster: Cluster) -> Iterator[Mapping[str, str]]:
+    """Node → rack."""
+    found = {f"{rack}-{number}": rack for rack, (_, count) in RACKS.items() for number in range(count)}
+    with cluster.client() as api:
+        for name, rack in found.items():
+            # kwok leaves them alone: pods of Jobs stay as they are, and keep their cores.
+            labels = {BLOCK: RACKS[rack][0], RACK: rack, HOST: name}
+            api.create(a_node(name, cpu="2", labels=labels, annotations={}))
+        yield found
+        for name in found:
+            api.delete("Node", name)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loadmaster(
+    cluster: Cluster, racks: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Component]:
+    """With the configuration of the documentation."""
+    install_rbac(cluster)
+    with cluster.client() as api:
+        api.create(PERMISSIONS)
+        api.create(BINDING)
+        path: Path = tmp_path_factory.mktemp("config") / "config.yaml"
+        path.write_text(yaml.safe_dump(EXAMPLES["KubeSchedulerConfiguration"]))
+        with start(cluster, f"--config={path}") as component:
+            yield component
+        api.delete(f"{RBAC}/ClusterRoleBinding", BINDING["metadata"]["name"])
+        api.delete(f"{RBAC}/ClusterRole", PERMISSIONS["metadata"]["name"])
+
+
+def nodes_by_rank(api: Client, namespace: str) -> dict[int, str]:
+    """Rank → node, of the pods that have one."""
+    pods = api.list("Pod", namespace)
+    return {int(pod["metadata"]["labels"][INDEX]): node_of(pod) for pod in pods if node_of(pod)}
+
+
+def leave(api: Client, namespace: str) -> None:
+    """Make space for the next test."""
+    api.delete_all("batch/v1/Job", namespace)
+    api.delete_all("Pod", namespace)
+    wait_until(lambda: not api.list("Pod", namespace), 60, "the pods are gone")
+
+
+def test_the_job_with_a_required_rack_is_in_one_and_its_neighbours_are_together(
+    api: Client, namespace: str, racks: Mapping[str, str]
+) -> None:
+    api.create(EXAMPLES["training"], namespace)
+
+    wait_until(lambda: len(nodes_by_rank(api, namespace)) == 4, 30, "the job has its nodes")
+
+    nodes = nodes_by_rank(api, namespace)
+    assert {racks[node] for node in nodes.values()} == {"r2"}  # the smallest that holds four pods
+    assert nodes[0] == nodes[1] != nodes[2] == nodes[3]
+    leave(api, namespace)
+
+
+def test_the_job_that_would_like_a_rack_takes_the_rack_that_holds_it_and_then_what_there_is(
+    cluster: Cluster, api: Client, namespace: str, racks: Mapping[str, str]
+) -> None:
+    other = f"{namespace}-b"
+    cluster.create_namespace(other)
+    api.create(EXAMPLES["sweep"], namespace)
+    wait_until(lambda: len(nodes_by_rank(api, namespace)) == 6, 30, "the job has its nodes")
+    first = nodes_by_rank(api, namespace)
+
+    api.create(EXAMPLES["sweep"], other)
+    wait_until(lambda: len(nodes_by_rank(api, other)) == 6, 30, "another has what is left")
+    second = nodes_by_rank(api, other)
+
+    assert {racks[node] for node in first.values()} == {"r3"}
+    assert [racks[second[rank]] for rank in range(6)] == ["r2"] * 4 + ["r1"] * 2  # one block
+    leave(api, namespace)
+    leave(api, other)
+    api.delete("Namespace", other)
+
+
+def test_a_job_that_no_rack_holds_says_which_comes_nearest_and_is_placed_once_one_does(
+    api: Client, namespace: str, racks: Mapping[str, str]
+) -> None:
+    job = with_pods(EXAMPLES["training"], 7)
+    api.create(job, namespace)
+    text = f"no domain of {RACK} holds the 7 pods that are needed at once: the nearest, r3, holds 6"
+    wait_until(lambda: text in messages(api, namespace), 30, "it is said")
+    assert nodes_by_rank(api, namespace) == {}
+
+    api.create(a_node("r3-3", cpu="2", labels={BLOCK: "b", RACK: "r3", HOST: "r3-3"}, annotations={}))
+    try:
+        wait_until(lambda: len(nodes_by_rank(api, namespace)) == 7, 30, "the rack has grown")
+
+        assert all(node.startswith("r3-") for node in nodes_by_rank(api, namespace).values())
+    finally:
+        leave(api, namespace)
+        api.delete("Node", "r3-3")
+
+
+def test_pods_that_kueue_lets_go_one_by_one_are_placed_together_where_it_says(
+    api: Client, namespace: str, racks: Mapping[str, str]
+) -> None:
+    chosen = {rank: f"r3-{rank // 2}" for rank in range(4)}
+    for rank in chosen:
+        api.create(of_kueue(rank, count=4), namespace)
+    for rank in range(3):
+        ungate(api, namespace, rank, chosen[rank])
+    wait_until(lambda: gates(api, namespace).count(True) == 1, 10, "three have lost their gates")
+    assert nodes_by_rank(api, namespace) == {}
+
+    ungate(api, namespace, 3, chosen[3])
+
+    wait_until(lambda: len(nodes_by_rank(api, namespace)) == 4, PODS_READY_SECONDS, "the workload has its nodes")
+    assert nodes_by_rank(api, namespace) == chosen
+    leave_kueue(api, namespace)
+
+
+def test_a_node_selector_of_kueue_is_kept_even_if_the_group_could_be_placed_elsewhere(
+    api: Client, namespace: str, racks: Mapping[str, str]
+) -> None:
+    api.create(a_pod("there", cpu="2", nodeName="r3-0"), namespace)
+    for rank in range(2):
+        api.create(of_kueue(rank, count=2), namespace)
+        ungate(api, namespace, rank, "r3-0")
+
+    wait_until(lambda: "holds 0" in messages(api, namespace), 30, "it waits for the node")
+    assert nodes_by_rank(api, namespace) == {}
+    api.delete("Pod", "there", namespace)
+
+    wait_until(lambda: len(nodes_by_rank(api, namespace)) == 2, PODS_READY_SECONDS, "the node is free")
+    assert set(nodes_by_rank(api, namespace).values()) == {"r3-0"}
+    leave_kueue(api, namespace)
+
+
+def with_pods(job: Object, count: int) -> Object:
+    """The same job with so many pods, all of which are needed."""
+    annotations = job["spec"]["template"]["metadata"]["annotations"]
+    template = {
+        **job["spec"]["template"],
+        "metadata": {"annotations": {**annotations, "loadmaster.dev/pod-group-min-available": str(count)}},
+    }
+    return {**job, "spec": {**job["spec"], "completions": count, "parallelism": count, "template": template}}
+
+
+def messages(api: Client, namespace: str) -> str:
+    """All that pods say about why they have no node."""
+    conditions = (pod.get("status", {}).get("conditions") or [] for pod in api.list("Pod", namespace))
+    return "\n".join(each.get("message", "") for of_pod in conditions for each in of_pod)
+
+
+def of_kueue(rank: int, count: int) -> Object:
+    """A pod as Kueue's webhook leaves it: pkg/controller/jobs/pod and pkg/controller/tas of Kueue."""
+    labels = {
+        "kueue.x-k8s.io/queue-name": "queue",
+        "kueue.x-k8s.io/managed": "true",
+        "kueue.x-k8s.io/podset": "main",
+        "kueue.x-k8s.io/tas": "true",
+        "kueue.x-k8s.io/pod-group-name": "workload",
+        INDEX: str(rank),
+    }
+    gates = [{"name": "kueue.x-k8s.io/admission"}, {"name": "kueue.x-k8s.io/topology"}]
+    pod = a_pod(f"w-{rank}", cpu="1", labels=labels, schedulingGates=gates)
+    pod["metadata"]["finalizers"] = ["kueue.x-k8s.io/managed"]
+    pod["metadata"]["annotations"] = {
+        "kueue.x-k8s.io/pod-group-total-count": str(count),
+        "kueue.x-k8s.io/podset-required-topology": RACK,
+        "kueue.x-k8s.io/workload": "workload",
+        "loadmaster.dev/pod-group": "workload",
+        "loadmaster.dev/pod-group-min-available": str(count),
+    }
+    return pod
+
+
+def ungate(api: Client, namespace: str, rank: int, node: str) -> None:
+    """Admit a pod, and let it go: the gate leaves together with the new node selector (topology_ungater.go)."""
+    admission = {"spec": {"schedulingGates": [{"name": "kueue.x-k8s.io/topology"}]}}
+    api.patch("Pod", f"w-{rank}", admission, namespace)
+    selector = {BLOCK: "b", RACK: "r3", HOST: node}
+    api.patch("Pod", f"w-{rank}", {"spec": {"schedulingGates": None, "nodeSelector": selector}}, namespace)
+
+
+def gates(api: Client, namespace: str) -> list[bool]:
+    return [bool(pod["spec"].get("schedulingGates")) for pod in api.list("Pod", namespace)]
+
+
+def leave_kueue(api: Client, namespace: str) -> None:
+    """Let go of the pods, as Kueue does once a workload has ended."""
+    for pod in api.list("Pod", namespace):
+        api.patch("Pod", pod["metadata"]["name"], {"metadata": {"finalizers": None}}, namespace)
+    leave(api, namespace)
