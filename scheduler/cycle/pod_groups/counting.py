@@ -17,6 +17,7 @@ from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.pod_groups.decision import UNSCHEDULABLE_GROUP
+from scheduler.cycle.pod_groups.placements import none_fits
 from scheduler.framework.columns import Rows
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.diagnosis import Diagnosis
@@ -30,8 +31,6 @@ from scheduler.state.node_table import NodeTable
 
 GANGS: Final = frozenset(("GangScheduling", "Coscheduling"))
 """The plugins by which a group is complete as soon as its minimum of pods has nodes."""
-
-REFUSED: Final = Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE_GROUP,))
 
 
 def counted(framework: Framework, table: NodeTable, group: PodGroup, pods: Sequence[Pod]) -> "CountedWhatIf | None":
@@ -52,7 +51,8 @@ def counted(framework: Framework, table: NodeTable, group: PodGroup, pods: Seque
         return None
     rows = framework.run_filter(state, pods[0], None).feasible
     missing = group.minimum - framework.handle.pod_groups.members(pods[0]).scheduled_count
-    return CountedWhatIf(table, run, pods[0], rows, needed=max(1, missing), members=len(pods))
+    refused = none_fits(1) if framework.handle.pod_groups.are_tried_in_placements else UNSCHEDULABLE_GROUP
+    return CountedWhatIf(table, run, pods[0], rows, max(1, missing), len(pods), Status(Code.UNSCHEDULABLE, (refused,)))
 
 
 def _state_of_all(framework: Framework, pods: Sequence[Pod]) -> GroupCycleState | None:
@@ -79,8 +79,14 @@ class CountedWhatIf:
 
     decisions: Final = 0
 
-    def __init__(self, table: NodeTable, run: DryRun, pod: Pod, admitting: Rows, *, needed: int, members: int) -> None:
-        """`pod` stands for all, as many as are `needed` make the group complete; `admitting`: where one fits now."""
+    def __init__(
+        self, table: NodeTable, run: DryRun, pod: Pod, admitting: Rows, needed: int, members: int, refused: Status
+    ) -> None:
+        """`pod` stands for all, as many as are `needed` make the group complete; `admitting`: where one fits now.
+
+        `refused`: what a decision says of a group of which too few fit.
+        """
+        self._refused = refused
         self._table = table
         self._run = run
         self._pod = pod
@@ -111,13 +117,13 @@ class CountedWhatIf:
 
     def refusal(self) -> Status | None:
         if self._members < self._needed:
-            return REFUSED
+            return self._refused
         while self._fits < self._needed and self._unsure:
             _, node = self._unsure.popitem()
             self._fits -= node.fits
             node.count(self._pod, self._needed)
             self._fits += node.fits
-        return None if self._fits >= self._needed else REFUSED
+        return None if self._fits >= self._needed else self._refused
 
     def _node(self, row: int) -> "_Node":
         node = self._nodes.get(row)

@@ -51,8 +51,7 @@ def decide_among_placements(
             fitting.append((placement, result))
     if not fitting:
         assert first is not None, "there is one placement at least"
-        text = f"0/{len(placements)} placements are available, first placement status: {UNSCHEDULABLE_GROUP}"
-        first.status, first.placement = Status(Code.UNSCHEDULABLE, (text,)), ""
+        first.status, first.placement = Status(Code.UNSCHEDULABLE, (none_fits(len(placements)),)), ""
         return first
     if len(fitting) == 1:
         return fitting[0][1]
@@ -63,6 +62,11 @@ def decide_among_placements(
         return failed(framework, members, error)
     best = np.flatnonzero(totals == totals.max())
     return fitting[algorithm.select(best, pod, members[0].attempts)][1]
+
+
+def none_fits(placements: int) -> str:
+    """Return what is said of a group that fits in none of so many placements."""
+    return f"0/{placements} placements are available, first placement status: {UNSCHEDULABLE_GROUP}"
 
 
 def failed(framework: Framework, members: Sequence[QueuedPod], error: BaseException) -> GroupDecision:
