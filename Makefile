@@ -203,6 +203,10 @@ soak: install ## Pods that come and go on 1,000 fake nodes, hostile ones among t
 sizing: install ## CPU, memory and start-up time by nodes and pods, up to 100,000 nodes: 20 minutes (SIZING="--sizes 1000:30000 …")
 	$(BIN)/python -m tests.sizing $(SIZING)
 
+.PHONY: bench-groups
+bench-groups: install ## What a decision about a group of pods takes, and for how long it holds the event loop, without a cluster
+	$(BIN)/python -m tests.bench.groups
+
 .PHONY: bench-queue
 bench-queue: install ## What waiting pods cost: events that help none or all of 100,000, add and pop, memory
 	$(BIN)/python -m tests.bench.queue

@@ -141,6 +141,8 @@ class _Recording:
         self._waiting = bytearray()
         self._next_start = 0
         self._is_deciding_group = False
+        self._first_step = 0
+        """How many steps of the loop's were taken before those of the decision."""
         self._noted_steps = 0
         """The number of its steps that is in the trace."""
         self._in_group: set[str] = set()
@@ -213,7 +215,7 @@ class _Recording:
 
     def _steps(self, milliseconds: int) -> bytes:
         """Return a line before one that happens in the middle of a decision about a group, if steps were taken."""
-        count = self._engine.loop.group_steps
+        count = self._engine.loop.group_steps - self._first_step
         if not self._is_deciding_group or count == self._noted_steps:
             return b""
         self._noted_steps = count
@@ -238,7 +240,8 @@ class _Recording:
 
     def _group(self, event: cycle.GroupStarted, at: int) -> Line:
         self._in_group = {queued.pod.uid for queued in event.members}
-        self._is_deciding_group, self._noted_steps = True, self._engine.loop.group_steps
+        self._is_deciding_group, self._noted_steps = True, 0
+        self._first_step = self._engine.loop.group_steps
         members = [(queued.pod.uid, queued.attempts) for queued in event.members]
         own = {each.pod.uid: raw for each in event.members if (raw := self._own(each.pod)) is not lines.NOTHING}
         return lines.DecideGroup(at, event.profile, self._engine.algorithm.next_start, members, own)

@@ -109,7 +109,8 @@ class PodGroupAlgorithm:
     @contextmanager
     def _without_nominations(self, members: Sequence[QueuedPod]) -> Iterator[None]:
         """Let no member claim space for itself while all are decided about; then they are nominated as before."""
-        nominated = [(each.pod, node) for each in members if (node := self._nominator.node_of(each.pod.uid))]
+        names = self._nominator.nodes and [self._nominator.node_of(each.pod.uid) for each in members]
+        nominated = [(each.pod, name) for each, name in zip(members, names, strict=False) if name]
         for pod, _ in nominated:
             self._nominator.delete(pod.uid)
         try:

@@ -118,9 +118,10 @@ class PodGroupCycle:
         return None if self._groups.key_of(queued.pod) is None else self._take(queued, pop)
 
     def _take(self, queued: QueuedPod, pop: Callable[[str], QueuedPod | None] | None) -> Steps[None]:
-        open_attempts = {each.pod.uid: each for each in self._members(queued, pop)}
+        open_attempts = {queued.pod.uid: queued}
         try:
-            yield from self._schedule(list(open_attempts.values()), open_attempts)
+            yield from self._take_others(queued, pop or self._queue.pop_specific, open_attempts)
+            yield from self._schedule(in_order(open_attempts.values()), open_attempts)
         except BaseException:
             open_attempts.pop(queued.pod.uid, None)  # the loop settles this one
             for each in open_attempts.values():
@@ -129,14 +130,15 @@ class PodGroupCycle:
         finally:
             self._under_way = None
 
-    def _members(self, first: QueuedPod, pop: Callable[[str], QueuedPod | None] | None = None) -> list[QueuedPod]:
-        """Take the other members out of the queue. The most important are first, then those that came first."""
-        pop, members = pop or self._queue.pop_specific, [first]
+    def _take_others(
+        self, first: QueuedPod, pop: Callable[[str], QueuedPod | None], open_attempts: dict[str, QueuedPod]
+    ) -> Steps[None]:
+        """Take the other members out of the queue."""
         for pod in self._groups.members(first.pod).unscheduled:
             popped = None if pod.uid == first.pod.uid else pop(pod.uid)
             if popped is not None:
-                members.append(popped)
-        return in_order(members)
+                open_attempts[pod.uid] = popped
+                yield
 
     def _schedule(self, members: list[QueuedPod], open_attempts: dict[str, QueuedPod]) -> Steps[None]:
         began, now = time.perf_counter(), self._now()
@@ -148,7 +150,9 @@ class PodGroupCycle:
             for queued in members:
                 del open_attempts[queued.pod.uid]
                 self._failure.handle(queued.pod.spec.scheduler_name, queued, error, time.perf_counter())
+                yield
             return
+        self._under_way = framework
         tried = []
         for queued in members:
             if framework is None or self._loop.should_skip(queued.pod):
@@ -156,9 +160,9 @@ class PodGroupCycle:
                 self._queue.done(queued.pod.uid)
             else:
                 tried.append(queued)
+            yield
         if framework is None or not tried:
             return
-        self._under_way = framework
         if GroupStarted in self._stream.listeners:
             self._stream.publish(GroupStarted(framework.name, tried))
         decision = yield from self._algorithm.decide_in_steps(framework, tried)

@@ -10,8 +10,9 @@ from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.pod_groups.cycle import in_order
 from scheduler.cycle.pod_groups.decision import GroupDecision, MemberOutcome
-from scheduler.cycle.pod_groups.steps import Steps
+from scheduler.cycle.pod_groups.steps import Steps, in_one_go
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
@@ -88,9 +89,10 @@ def test_the_members_that_wait_are_taken_by_priority_and_first_attempt(case: Cas
     assert popped is not None
     assert groups.engine.loop.groups is not None
 
-    taken = groups.engine.loop.groups._members(popped)
+    taken = {popped.pod.uid: popped}
+    in_one_go(groups.engine.loop.groups._take_others(popped, groups.engine.queue.pop_specific, taken))
 
-    assert [queued.pod.name for queued in taken] == case["taken"]
+    assert [queued.pod.name for queued in in_order(taken.values())] == case["taken"]
 
 
 @pytest.mark.parametrize("case", cases("framework_for_pod_group"))
