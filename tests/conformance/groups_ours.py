@@ -129,9 +129,9 @@ class Witness:
             said["members"].append({"name": queued.pod.name, "node": found.node_name, "nominatedNode": None})
             place(loop, framework, state, queued, found, *timing)
 
-        def failed(handler: Any, profile: str, queued: QueuedPod, why: Verdict, started: float) -> None:
+        def failed(handler: Any, profile: str, queued: QueuedPod, why: Verdict, *rest: Any, **named: Any) -> None:
             said["members"].append(told(queued, why))
-            handle(handler, profile, queued, why, started)
+            handle(handler, profile, queued, why, *rest, **named)
 
         async def evicted(writers: Any, victim: Pod, preemptor: Pod, message: str) -> bool:
             evictions.add(str(victim))
