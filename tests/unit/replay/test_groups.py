@@ -192,15 +192,15 @@ async def interrupted(stage: Stage) -> None:
     for gang in range(3):
         a_group(stage, f"gang-{gang}", 16)
         members(stage, f"gang-{gang}", 16, cpu="700m")
-        for number in range(60):
+        for number in range(120):
             await asyncio.sleep(0)
-            if loop.group_steps and number % 5 == 0:
+            if loop.group_steps and number % 10 == 0:
                 node = f"node-{random_.randrange(12)}"
                 resources = {"resources": {"requests": {"cpu": "300m"}}}
                 stage.pod(
                     f"other-{gang}-{number}", {"container": resources, "nodeName": node, "schedulerName": "other"}
                 )
-            if number % 20 == 7:
+            if number % 40 == 7:
                 stage.node(f"late-{gang}-{number}", allocatable={"cpu": "1", "memory": "1Gi", "pods": 9})
     await settle()
     stage.engine.queue.close()
