@@ -1,10 +1,11 @@
 """Random life: whatever cluster, watch and API server do, and in whatever order, no pod is lost or placed twice.
 
-Not covered: what a list finds (events that never arrive), an update of a node that comes after its successor of the
-same name, and preemption.
+Not covered: what a list finds (events that never arrive), and an update of a node that comes after its successor of the
+same name.
 """
 
 import asyncio
+import itertools
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -15,9 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from scheduler import framework as fw
 from scheduler.testing import a_node, a_pod
-from tests.fakes import a_plugin, settle
+from tests.fakes import Eviction, a_plugin, settle
 from tests.unit.cycle.fake_cluster import FakeCluster
-from tests.unit.cycle.fakes import an_engine, newer
+from tests.unit.cycle.fakes import EngineUnderTest, an_engine, newer
 
 T = TypeVar("T")
 
@@ -45,10 +46,14 @@ class CycleLife(RuleBasedStateMachine):
             reserve=lambda state, pod, node: self.reserved.add(pod.uid),
             unreserve=lambda state, pod, node: self.reserved.discard(pod.uid),
         )
-        self.engine = an_engine(hold, reserve)
+        self.engine = self.make_engine(hold, reserve)
         self.engine.world.hangs = True
         self.cluster = FakeCluster(self.engine)
+        self.engine.world.delete = self.a_victim_goes
         self.made = 0
+
+    def make_engine(self, *plugins: type[fw.Plugin]) -> EngineUnderTest:
+        return an_engine(*plugins)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return self.events.run_until_complete(coroutine)
@@ -119,6 +124,10 @@ class CycleLife(RuleBasedStateMachine):
             new = msgspec.structs.replace(new, metadata=old.metadata)
         self.cluster.put(new)
 
+    def a_victim_goes(self, uid: str) -> None:
+        if uid in self.cluster.pods:
+            self.cluster.remove(self.cluster.pods[uid])
+
     # The API server.
 
     @precondition(lambda self: self.cluster.on_the_way)
@@ -159,7 +168,7 @@ class CycleLife(RuleBasedStateMachine):
 
     async def place(self, queued: fw.QueuedPod) -> None:
         asked_before = len(self.engine.world.asked)
-        self.engine.loop.schedule_one(queued)
+        self.decide(queued)
         pod, table = self.engine.cache.get(queued.pod.uid), self.engine.cache.table
         if pod is not None and len(self.engine.world.asked) == asked_before:
             row = table.row_of(pod.node_name)
@@ -167,6 +176,9 @@ class CycleLife(RuleBasedStateMachine):
             if self.engine.cache.is_assumed(pod.uid):
                 assert table.requested("cpu")[row] <= table.allocatable("cpu")[row], "placed where it does not fit"
         await settle()
+
+    def decide(self, queued: fw.QueuedPod) -> None:
+        self.engine.loop.schedule_one(queued)
 
     @rule(data=st.data(), allowed=st.booleans())
     def a_pod_on_hold_is_let_go(self, data: st.DataObject, allowed: bool) -> None:
@@ -180,6 +192,10 @@ class CycleLife(RuleBasedStateMachine):
         else:
             held.reject("Hold", "not today")
         await settle()
+
+    async def let_all_go(self) -> None:
+        for held in self.engine.framework.handle.waiting_pods:
+            await self.let_go(held, allowed=True)
 
     @rule(seconds=st.sampled_from([0.5, 2.0, 11.0, 301.0]))
     def time_passes(self, seconds: float) -> None:
@@ -218,13 +234,19 @@ class CycleLife(RuleBasedStateMachine):
 
     async def end(self) -> None:
         engine, cluster = self.engine, self.cluster
-        for _ in range(8):
+        for rounds in itertools.count():
+            before = len(engine.world.asked), len(engine.world.written(Eviction))
+            for pod in [pod for pod in cluster.pods.values() if pod.is_deleting and pod.node_name]:
+                cluster.remove(pod)  # others may be nominated to its place
             await cluster.calm_down()
-            for held in engine.framework.handle.waiting_pods:
-                await self.let_go(held, allowed=True)
+            await self.let_all_go()
             engine.wait(301)
             while (queued := engine.queue.pop_nowait()) is not None:
                 await self.place(queued)
+                await self.let_all_go()  # on hold it might be evicted each time
+            if rounds > 6 and before == (len(engine.world.asked), len(engine.world.written(Eviction))):
+                break
+            assert rounds < 60, "it does not come to rest"
         await cluster.calm_down()
         engine.check()
         assert engine.loop.bindings == 0
@@ -239,8 +261,12 @@ class CycleLife(RuleBasedStateMachine):
             waits = not (pod.node_name or pod.is_deleting)
             assert bool(engine.where(pod.uid)) >= waits, f"{pod} is lost"
             if waits and not pod.spec.scheduling_gates:
-                for node in cluster.nodes.values():
-                    assert cluster.free_cpu(node) < pod.requests["cpu"], f"{pod} fits on {node.name}"
+                self.check_that_it_cannot_run(pod)
+
+    def check_that_it_cannot_run(self, pod: fw.Pod) -> None:
+        """In the end a pod waits for one reason only."""
+        for node in self.cluster.nodes.values():
+            assert self.cluster.free_cpu(node) < pod.requests["cpu"], f"{pod} fits on {node.name}"
 
 
 TestCycleLife = CycleLife.TestCase

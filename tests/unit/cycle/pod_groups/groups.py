@@ -6,6 +6,7 @@ from scheduler import framework as fw
 from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
+from scheduler.framework.errors import ApiError
 from scheduler.framework.events import POD_GROUP
 from scheduler.testing import a_node, a_pod
 from tests.fakes import settle
@@ -25,8 +26,10 @@ class ApiForGroups:
     async def patch(self, resource: str, name: str, namespace: str, patch: Any, subresource: str = "") -> Any:
         if self.refusals:
             raise self.refusals.pop(0)
-        self.patches.append(patch)
         group = self.groups.object(name)
+        if group is None:
+            raise ApiError(404, f'podgroups.scheduling.k8s.io "{name}" not found')
+        self.patches.append(patch)
         conditions = tuple(
             api.Condition(
                 type=each["type"],
