@@ -150,6 +150,8 @@ class ClusterEventHandlers:
                 self._queue.update(old, pod)  # if Permit refuses it, the newest version goes back to the queue
             if pod.is_deleting and (old is None or not old.is_deleting):
                 self._make_room(pod.uid)
+                if self._cache.members is not None:
+                    self._cache.members.see(pod)  # it is a member until it is gone
             return
         if old is None:
             self._queue.add(pod)

@@ -388,3 +388,24 @@ def test_groups_are_watched_and_their_status_may_be_written() -> None:
         ("", ("get",)),
         ("status", ("patch",)),
     ]
+
+
+def test_a_member_that_is_being_deleted_while_it_is_bound_stays_one_until_it_is_gone() -> None:
+    async def play() -> None:
+        groups = Groups()
+        groups.create()
+        first, *_ = groups.pods(3)
+        groups.under_test.world.hangs = True
+        await groups.schedule()
+        members = groups.engine.frameworks[PROFILE].handle.pod_groups.members(first)
+        assert (members.count, members.scheduled_count) == (3, 3)
+
+        groups.under_test.see(newer(first, deletion_timestamp="2026-01-31T12:00:00Z"))
+
+        assert (members.count, members.scheduled_count) == (3, 2)
+        groups.under_test.handlers.pod_deleted(first)
+        assert (members.count, members.scheduled_count) == (2, 2)
+        groups.under_test.world.answer_bindings()
+        await settle()
+
+    run(play())
