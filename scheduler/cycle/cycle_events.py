@@ -67,6 +67,7 @@ class GroupDecided(EngineEvent, frozen=True):
     """A group of pods was decided about: what follows for each member is published as that of an attempt of its own."""
 
     profile: str
+    name: str
     members: "Sequence[QueuedPod]"
     decision: "GroupDecision"
 

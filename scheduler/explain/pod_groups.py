@@ -3,6 +3,7 @@
 States:
 
     missing        pods name it, and it does not exist
+    invalid        its object, its annotations or its pods contradict themselves
     incomplete     it has fewer pods than it needs
     queued         it is next for an attempt
     unschedulable, waiting for preemption, failed: what its last attempt came to
@@ -92,31 +93,39 @@ def report_on(engine: Engine, namespace: str, name: str, *, tries: bool = False)
         record = _records(engine).of(group)
         if record is None and tries and members.count >= group.minimum:
             record = _tried(engine, group, [each for place, each in queued.values() if place != "gated"])
-    _describe(report, group, members.count, record)
+    report.state, report.text = _state(group, members.count, len(waiting), record)
+    if record is not None:
+        report.placement, report.victims = record.placement, record.victims
+        if record.at:
+            report.at = datetime.fromtimestamp(record.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     report.about = list(_about(engine, report, first, queued.values(), record))
     report.waiting = report.waiting[:MAX_MEMBERS]
     return report
 
 
-def _describe(report: GroupReport, group: PodGroup | None, count: int, record: GroupRecord | None) -> None:
-    """Set the state, and the sentence."""
+def summary_of(engine: Engine, pod: Pod) -> tuple[str, str]:
+    """Return the state of a pod's group that waits, and the sentence; empty if there is nothing to say."""
+    known = _groups(engine)
+    group = known.of(pod)
+    waiting = len(known.members(pod).unscheduled)
+    record = None if group is None else _records(engine).of(group)
+    return _state(group, known.members(pod).count, waiting, record)
+
+
+def _state(group: PodGroup | None, count: int, waiting: int, record: GroupRecord | None) -> tuple[str, str]:
+    """Return the state, and the sentence."""
     if group is None:
-        report.state = "missing"
-        wait = "wait" if len(report.waiting) != 1 else "waits"
-        report.text = f"{counted(len(report.waiting), 'pod')} {wait} for it, and it does not exist"
-    elif not report.waiting:
-        report.state, report.text = "placed", "" if record is None else record.text
-    elif count < group.minimum:
-        report.state = "incomplete"
-        report.text = f"{counted(group.minimum, 'pod')} are needed at once, and there are {count:,}"
-    elif record is not None:
-        report.state = STATES.get(record.result, "partly placed")
-        report.text, report.placement = record.text, record.placement
-        report.victims = record.victims
-        if record.at:
-            report.at = datetime.fromtimestamp(record.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    else:
-        report.state = "queued"
+        wait = "wait" if waiting != 1 else "waits"
+        return "missing", f"{counted(waiting, 'pod')} {wait} for it, and it does not exist"
+    if group.problem:
+        return "invalid", group.problem
+    if not waiting:
+        return "placed", "" if record is None else record.text
+    if count < group.minimum:
+        return "incomplete", f"{counted(group.minimum, 'pod')} are needed at once, and there are {count:,}"
+    if record is None:
+        return "queued", ""
+    return STATES.get(record.result, "partly placed"), record.text
 
 
 def _about(

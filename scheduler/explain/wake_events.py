@@ -14,6 +14,8 @@ def events_in_words(events: Iterable[ClusterEvent]) -> str:
     by_kind: dict[str, Action] = {}
     for event in events:
         kind = event.resource.rpartition("/")[2]
+        if kind.startswith("podgroups."):
+            kind = "PodGroup"  # of several versions
         by_kind[kind] = by_kind.get(kind, Action(0)) | event.action
     return ", ".join(_of_kind("object" if kind == ANY else kind, action) for kind, action in sorted(by_kind.items()))
 

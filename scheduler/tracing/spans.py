@@ -8,6 +8,9 @@
     WAITING ──popped──► DECIDING ──placed──► BINDING ──┬─ bound, or given up ──► ENDED
                            └───── refused, or an error ────┘
 
+    schedule pod group        the decision about all members of a group; the attempts of these follow, each a trace of
+                              its own that is linked to this one
+
 An attempt for a pod that is to be skipped, or that waits for a place among the extenders, has no trace.
 
 Which attempt an event belongs to is known by the context that tasks inherit. A decision is synchronous, so the loop's
@@ -20,7 +23,7 @@ from contextvars import ContextVar
 from typing import Final, TypeAlias
 
 from opentelemetry import trace
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
+from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer
 
 from scheduler.api.text import encodable, shortened
 from scheduler.cycle.algorithm import Unplaced
@@ -30,6 +33,8 @@ from scheduler.cycle.cycle_events import (
     AttemptGivenUp,
     AttemptStarted,
     BindingStarted,
+    GroupDecided,
+    GroupStarted,
     PermitWaited,
 )
 from scheduler.extenders.extender import ExtenderCalled
@@ -46,7 +51,8 @@ Values: TypeAlias = Mapping[str, str | int]
 class _Attempt:
     """One pod's, from its pop until it is bound or given back."""
 
-    def __init__(self, tracer: Tracer, queued: QueuedPod) -> None:
+    def __init__(self, tracer: Tracer, queued: QueuedPod, group: Span | None = None) -> None:
+        """`group`: the span of the decision about the pod's group, if it has one."""
         self._tracer = tracer
         self.queued = queued
         pod = queued.pod
@@ -62,7 +68,8 @@ class _Attempt:
         }
         # Without a parent, whatever the context has: what a sampler decides, it decides for each attempt.
         nothing = trace.set_span_in_context(trace.INVALID_SPAN)
-        self._root = tracer.start_span("schedule pod", nothing, attributes=values, start_time=began)
+        links = [] if group is None else [Link(group.get_span_context())]
+        self._root = tracer.start_span("schedule pod", nothing, attributes=values, links=links, start_time=began)
         self._is_placed = False
         self.is_recording = self._root.is_recording()
         self._stage = self._root
@@ -149,8 +156,14 @@ class Spans:
 
     def __init__(self, tracer: Tracer, stream: EventStream) -> None:
         self._tracer = tracer
+        self._group: Span | None = None
+        """That of the last group."""
+        self._members: set[str] = set()
+        """UIDs of its members whose attempts are still to be published."""
         stream.subscribe(
             {
+                GroupStarted: self._start_group,
+                GroupDecided: self._end_group,
                 AttemptStarted: self._start,
                 PointEnded: self._end_point,
                 ExtenderCalled: self._end_call,
@@ -162,8 +175,36 @@ class Spans:
             }
         )
 
+    def _start_group(self, event: GroupStarted) -> None:
+        _current.set(None)  # the points of all members are too many spans for one trace
+        nothing = trace.set_span_in_context(trace.INVALID_SPAN)
+        values: Values = {"k8s.namespace.name": event.members[0].pod.namespace, "loadmaster.profile": event.profile}
+        self._group = self._tracer.start_span("schedule pod group", nothing, attributes=values)
+
+    def _end_group(self, event: GroupDecided) -> None:
+        self._members = {queued.pod.uid for queued in event.members}
+        span, decision = self._group, event.decision
+        if span is None or not span.is_recording():
+            return
+        span.set_attributes(
+            {
+                "loadmaster.pod_group": encodable(event.name),
+                "loadmaster.pod_group.pods": len(event.members),
+                "loadmaster.pod_group.fitting": sum(each.is_placed for each in decision.members),
+                "loadmaster.pod_group.placement": encodable(decision.placement),
+                "loadmaster.result": "scheduled" if decision.code is Code.SUCCESS else decision.code.label.lower(),
+                "loadmaster.message": _short(decision.message),
+            }
+        )
+        if decision.code is Code.ERROR:
+            span.set_status(Status(StatusCode.ERROR, _short(decision.message)))
+        span.end()
+
     def _start(self, event: AttemptStarted) -> None:
-        _current.set(_Attempt(self._tracer, event.queued))
+        uid = event.queued.pod.uid
+        group = self._group if uid in self._members else None
+        self._members.discard(uid)
+        _current.set(_Attempt(self._tracer, event.queued, group))
 
     def _end_point(self, event: PointEnded) -> None:
         if attempt := _current.get():

@@ -87,6 +87,44 @@ def test_rows_that_have_not_changed_stay_and_so_does_the_focus(reader: Page) -> 
     assert reader.evaluate(script) == [True, False, "b", "a1b2"]
 
 
+def test_groups_of_pods_have_a_tab_once_there_are_any_and_open_by_themselves(reader: Page) -> None:
+    script = """async () => {
+      const { Queues } = await import("./queues.js");
+      const opened = [];
+      const queues = new Queues(() => opened.push("pod"), (namespace, name) => opened.push(`${namespace}/${name}`));
+      const tab = document.getElementById("queue-groups");
+      const before = tab.hidden;
+      const message = "64 pods are needed at once";
+      const group = { namespace: "shop", name: "training", since: 1, attempts: 2, plugins: ["unschedulable"], message };
+      queues.heard({ part: "groups", count: 1, pods: [group] });
+      tab.click();
+      document.querySelector("#queue tbody button").click();
+      return [before, tab.hidden, tab.textContent, opened, document.querySelector("#queue tbody").textContent];
+    }"""
+
+    before, after, tab, opened, row = reader.evaluate(script)
+    assert (before, after, tab, opened) == (True, False, "groups1", ["shop/training"])
+    assert "64 pods are needed at once" in row
+
+
+def test_a_group_is_explained_with_its_pods_and_a_pod_with_its_group(reader: Page) -> None:
+    script = """async () => {
+      const { Details } = await import("./details.js");
+      const group = { found: true, namespace: "shop", name: "training", state: "incomplete",
+        text: "3 pods are needed at once, and there are 2", about: ["2 pods: 0 with a node, 2 without"],
+        waiting: [{ name: "w-0", state: "gated" }, { name: "w-1", state: "gated" }] };
+      const told = (parts) => parts.filter(Boolean).map((each) => each.textContent).join("|");
+      const pod = { found: true, state: "gated", about: [], group };
+      const details = Details.prototype;
+      return [told(details.explainedGroup(group)), told(details.explained(pod))];
+    }"""
+
+    group, pod = reader.evaluate(script)
+    sentence = "incomplete|3 pods are needed at once, and there are 2|2 pods: 0 with a node, 2 without"
+    assert group == f"{sentence}|Pods without a node|shop/w-0 gatedshop/w-1 gated"
+    assert f"Its group, training|{sentence}" in pod
+
+
 def test_why_a_pod_is_pending_opens_from_the_queue(visitor: Visitor) -> None:
     visitor.page.click("#queue >> text=shop/batch-0")
 

@@ -194,7 +194,8 @@ class PodGroupCycle:
         """Begin to bind those that have a node if the group is schedulable; send all others back to the queue."""
         stream = self._stream
         if GroupDecided in stream.listeners:
-            stream.publish(GroupDecided(framework.name, members, decision))
+            name = self._groups.name_of(members[0].pod)
+            stream.publish(GroupDecided(framework.name, name, members, decision))
         # Not by position: ranks may have given them another order, and after an error some are missing.
         decided = {outcome.queued.pod.uid: outcome for outcome in decision.members}
         for queued in members:

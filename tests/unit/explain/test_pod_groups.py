@@ -10,6 +10,7 @@ from scheduler.explain.explainer import Explainer
 from scheduler.explain.screen import PLAIN, lines_of, lines_of_group
 from scheduler.framework.events import POD_GROUP
 from scheduler.testing import a_node
+from tests.unit.cycle.pod_groups.coscheduling import Coscheduled
 from tests.unit.cycle.pod_groups.groups import Groups
 
 
@@ -63,7 +64,7 @@ async def test_a_gang_with_too_few_pods_says_how_many_are_missing_and_what_wakes
     report = await about(groups)
 
     assert (report.state, report.text) == ("incomplete", "3 pods are needed at once, and there are 2")
-    assert report.about[-1] == "refused by GangScheduling; may be woken by a new Pod, a new PodGroup"
+    assert report.about[-1] == "refused by GangScheduling; may be woken by a new Pod, a new or changed PodGroup"
 
 
 async def test_pods_whose_group_does_not_exist_say_so() -> None:
@@ -170,3 +171,14 @@ async def test_the_pods_without_a_node_are_listed_by_where_they_are() -> None:
 
     assert lines[0] == "default/g  incomplete"
     assert lines[-1] == "  gated: 3 (g-0, g-1, g-2)"
+
+
+async def test_a_group_that_contradicts_itself_says_in_what() -> None:
+    groups = Coscheduled()
+    groups.annotated(1, 3)
+    groups.annotated(1, 4, first=1)
+
+    report = await Explainer(groups.engine, groups.under_test.clock).about_group("default", "a")
+
+    assert report.state == "invalid"
+    assert "loadmaster.dev/pod-group-min-available" in report.text

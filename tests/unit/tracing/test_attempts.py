@@ -19,7 +19,8 @@ from scheduler.tracing import spans as tracing
 from scheduler.tracing.spans import MAX_TEXT
 from tests.fakes import Metrics, a_plugin, settle
 from tests.fakes.extenders import FakeExtender, FakePods, an_extender, failing
-from tests.unit.cycle.fakes import EngineUnderTest, an_engine, raising
+from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine, raising
+from tests.unit.cycle.pod_groups.groups import Groups
 
 CYCLE = ["PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit"]
 """What a pod that fits on two nodes goes through."""
@@ -286,3 +287,40 @@ async def test_what_is_decided_is_the_same_with_traces_and_without(spans: Spans)
 
     assert bound[0] == bound[1]
     assert len(bound[0]) == 16
+
+
+async def test_a_group_leaves_a_span_of_its_decision_to_which_those_of_its_pods_are_linked(spans: Spans) -> None:
+    groups = Groups(nodes=1, stream=spans.stream)
+    groups.create()
+    groups.pods(3)
+
+    await groups.schedule()
+
+    group, *pods = spans.roots
+    assert group.name == "schedule pod group"
+    assert values(group) == {
+        "k8s.namespace.name": "default",
+        "loadmaster.profile": PROFILE,
+        "loadmaster.pod_group": "g",
+        "loadmaster.pod_group.pods": 3,
+        "loadmaster.pod_group.fitting": 2,
+        "loadmaster.pod_group.placement": "",
+        "loadmaster.result": "unschedulable",
+        "loadmaster.message": "pod group is unschedulable",
+    }
+    assert spans.below(group) == []
+    assert [values(pod)["k8s.pod.name"] for pod in pods] == ["g-0", "g-1", "g-2"]
+    assert {pod.links[0].context.span_id for pod in pods} == {group.context.span_id}
+
+
+async def test_the_attempt_of_a_pod_without_a_group_is_linked_to_nothing(spans: Spans) -> None:
+    groups = Groups(stream=spans.stream)
+    groups.create()
+    groups.pods(3)
+    await groups.schedule()
+    groups.under_test.see(a_pod("alone", scheduler_name=PROFILE))
+
+    await groups.schedule()
+
+    (alone,) = [root for root in spans.roots if values(root).get("k8s.pod.name") == "alone"]
+    assert not alone.links

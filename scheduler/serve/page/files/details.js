@@ -23,6 +23,11 @@ export class Details {
     return this.open(`${namespace}/${name}`, `../explain?${query}`, (document) => this.explained(document));
   }
 
+  group(namespace, name) {
+    const query = new URLSearchParams({ namespace, podgroup: name });
+    return this.open(`${namespace}/${name}`, `../explain?${query}`, (document) => this.explainedGroup(document));
+  }
+
   node(name) {
     return this.open(name, `node?name=${encodeURIComponent(name)}`, (document) => this.described(document));
   }
@@ -78,9 +83,27 @@ export class Details {
       make("p", { className: "state" }, shown(document.state, 300)),
       document.leading === false ? make("p", { className: "problem" }, "This replica does not lead: it knows no history.") : null,
       list(document.about),
+      ...(document.group ? [make("h3", {}, `Its group, ${shown(document.group.name, 300)}`), ...this.ofGroup(document.group)] : []),
       ...(found ? this.against(found) : []),
       ...history(document.history ?? []),
     ];
+  }
+
+  // --- a group of pods: the same document, with `podgroup`
+
+  explainedGroup(document) {
+    if (!document.found) return [make("p", { className: "problem" }, "No pod names this group.")];
+    const pods = (document.waiting ?? []).map((each) => make("li", {}, this.link(document.namespace, each.name), ` ${shown(each.state, 60)}`));
+    return [
+      ...this.ofGroup(document),
+      document.leading === false ? make("p", { className: "problem" }, "This replica does not lead: it knows no history.") : null,
+      pods.length ? make("h3", {}, "Pods without a node") : null,
+      make("ul", {}, ...pods),
+    ];
+  }
+
+  ofGroup(group) {
+    return [make("p", { className: "state" }, shown(group.state, 300)), group.text ? make("p", {}, shown(group.text, 1000)) : null, list(group.about)];
   }
 
   against(found) {

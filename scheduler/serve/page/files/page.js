@@ -18,7 +18,10 @@ const details = new Details();
 const nodes = new Nodes();
 const map = new ClusterMap(nodes, (name) => details.node(name));
 const table = new NodeTable(nodes, () => map.resource, (name) => details.node(name));
-const queues = new Queues((namespace, name) => details.pod(namespace, name));
+const queues = new Queues(
+  (namespace, name) => details.pod(namespace, name),
+  (namespace, name) => details.group(namespace, name),
+);
 const decisions = new Decisions((namespace, name) => details.pod(namespace, name));
 const figures = new Figures();
 const plugins = new Plugins();

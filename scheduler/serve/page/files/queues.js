@@ -9,12 +9,15 @@ const PARTS = {
   active: "next in turn",
   gated: "kept out of the queue by a plugin",
   "in flight": "between decision and binding",
+  groups: "groups of pods that are scheduled together; their pods are in the other parts, too",
 };
+const APART = ["in flight", "groups"];
 
 export class Queues {
-  // `open(namespace, name)`: somebody wants to know why.
-  constructor(open) {
+  // `open(namespace, name)`, `openGroup(namespace, name)`: somebody wants to know why.
+  constructor(open, openGroup) {
     this.open = open;
+    this.openGroup = openGroup;
     this.parts = new Map();
     this.part = "unschedulable";
     this.tabs = document.getElementById("queue-tabs");
@@ -25,6 +28,7 @@ export class Queues {
         const tab = make("button", { type: "button", role: "tab", id: tabId(part), "aria-controls": "queue-panel" }, part, make("span", { className: "number" }, "0"));
         tab.addEventListener("click", () => this.choose(part));
         tab.addEventListener("keydown", (event) => this.key(event));
+        tab.hidden = part === "groups"; // until there are any
         return tab;
       }),
     );
@@ -36,9 +40,10 @@ export class Queues {
     if (!(message.part in PARTS)) return;
     this.parts.set(message.part, message);
     const number = document.querySelector(`#${tabId(message.part)} .number`);
+    number.parentElement.hidden = false;
     number.textContent = message.count.toLocaleString("en");
     if (message.part === this.part) this.draw();
-    const waiting = [...this.parts.values()].filter(({ part }) => part !== "in flight");
+    const waiting = [...this.parts.values()].filter(({ part }) => !APART.includes(part));
     put("tile-pending", waiting.reduce((sum, each) => sum + each.count, 0).toLocaleString("en"));
     const refused = this.parts.get("unschedulable")?.count ?? 0;
     put("tile-pending-sub", refused ? `${refused.toLocaleString("en")} unschedulable` : "");
@@ -57,7 +62,7 @@ export class Queues {
   }
 
   key(event) {
-    const names = Object.keys(PARTS);
+    const names = Object.keys(PARTS).filter((part) => !document.getElementById(tabId(part)).hidden);
     const at = names.indexOf(this.part);
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: names.length - 1 }[event.key];
     if (to === undefined) return;
@@ -69,14 +74,15 @@ export class Queues {
     const message = this.parts.get(this.part);
     const pods = message?.pods ?? [];
     const more = (message?.count ?? 0) - pods.length;
-    put("queue-note", `${PARTS[this.part]}${more > 0 ? `; the ${pods.length} oldest of ${count(message.count, "pod")}` : ""}${pods.length ? "" : "; none"}`);
+    put("queue-note", `${PARTS[this.part]}${more > 0 ? `; the ${pods.length} oldest of ${count(message.count, this.part === "groups" ? "group" : "pod")}` : ""}${pods.length ? "" : "; none"}`);
     redraw(this.body, pods, (pod) => this.row(pod));
     document.getElementById("queue").hidden = !pods.length;
     this.ages();
   }
 
   row(pod) {
-    const button = link(`${pod.namespace}/${pod.name}`, () => this.open(pod.namespace, pod.name));
+    const open = this.part === "groups" ? this.openGroup : this.open;
+    const button = link(`${pod.namespace}/${pod.name}`, () => open(pod.namespace, pod.name));
     const since = make("td", { className: "number" });
     since.dataset.since = pod.since;
     const plugins = (pod.plugins ?? []).map((each) => make("span", { className: "tag" }, shown(each, 60)));

@@ -15,6 +15,7 @@ from scheduler.serve.page.queues import PODS_AT_ONCE, QueuePicture
 from scheduler.testing import a_node, a_pod
 from tests.fakes import FakeClock, Metrics
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
+from tests.unit.cycle.pod_groups.groups import Groups
 from tests.unit.serve.page.sent_events import events, named
 
 
@@ -171,3 +172,30 @@ def test_plugins_are_told_by_what_they_cost() -> None:
 def test_long_texts_are_cut(text: str) -> None:
     assert len(cut(text, 10)) <= 10
     assert event("x", {"text": cut(text, 10)})
+
+
+# --- groups of pods
+
+
+async def test_groups_whose_pods_wait_are_a_part_of_their_own_with_the_sentence() -> None:
+    groups = Groups(nodes=1)
+    groups.create("large", minimum=3)
+    groups.create("small", minimum=2)
+    groups.pods(3, "large")
+    await groups.schedule()
+    groups.pods(1, "small")
+
+    parts = await parts_of(QueuePicture(groups.engine, 0.0))
+
+    told = [(each["name"], each["plugins"], each["message"]) for each in parts["groups"]["pods"]]
+    assert parts["groups"]["count"] == 2
+    assert sorted(told) == [
+        ("large", ["unschedulable"], "3 pods are needed at once: 2 of 3 fit; 1 does not: Insufficient cpu (on 1 node)"),
+        ("small", ["incomplete"], "2 pods are needed at once, and there are 1"),
+    ]
+
+
+async def test_without_groups_there_is_no_such_part() -> None:
+    parts = await parts_of(QueuePicture((await refused("web")).engine, 0.0))
+
+    assert "groups" not in parts
