@@ -77,9 +77,9 @@ def loadmaster(
 
 
 def nodes_by_rank(api: Client, namespace: str) -> dict[int, str]:
-    """Rank → node, of the pods that have one."""
-    pods = api.list("Pod", namespace)
-    return {int(pod["metadata"]["labels"][INDEX]): node_of(pod) for pod in pods if node_of(pod)}
+    """Rank → node, of the members that have one."""
+    pods = [(pod["metadata"].get("labels", {}).get(INDEX), node_of(pod)) for pod in api.list("Pod", namespace)]
+    return {int(rank): node for rank, node in pods if rank and node}
 
 
 def leave(api: Client, namespace: str) -> None:
