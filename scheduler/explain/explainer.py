@@ -66,6 +66,7 @@ class Explainer:
     async def about(self, namespace: str, name: str) -> PodReport:
         """Report on a pod. Other tasks run every few milliseconds."""
         async with self._turn:
+            await self._engine.loop.ready()  # what is tried out for a group of pods is not there
             pod = self._find(namespace, name)
             if pod is None:
                 names = {str(pod) for pod in self._engine.pods.values() if not pod.node_name or pod.name == name}
@@ -85,6 +86,7 @@ class Explainer:
     async def about_group(self, namespace: str, name: str) -> GroupReport:
         """Report on a group of pods."""
         async with self._turn:
+            await self._engine.loop.ready()
             report, names = None, set[str]()
             if self._engine.pod_groups is not None:
                 from scheduler.explain.pod_groups import group_names, report_on

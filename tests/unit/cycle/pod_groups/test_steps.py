@@ -10,6 +10,7 @@ import pytest
 from scheduler import framework as fw
 from scheduler.cycle import loop as loop_module
 from scheduler.cycle.pod_groups.steps import in_one_go
+from scheduler.explain.explainer import Explainer
 from scheduler.replay.recorder import _StateAtStart
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.state_events import PodCounted, PodUncounted
@@ -354,3 +355,21 @@ def test_whatever_happens_a_gang_gets_enough_nodes_or_none_and_no_node_too_many_
     assert not groups.bound or len(groups.bound) + len(trouble.gone) >= 4
     table = groups.engine.cache.table
     assert (table.requested("cpu") <= table.allocatable("cpu"))[table.in_use].all()
+
+
+def test_an_explanation_waits_until_the_group_is_decided_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_module, "SLICE_SECONDS", 0.0)
+
+    async def play() -> None:
+        groups = a_gang(nodes=20, pods=40, minimum=40)
+        task = asyncio.create_task(groups.engine.loop.run())
+        await turns_until(lambda: len(groups.engine.cache.what_ifs) >= 20)
+
+        report = await Explainer(groups.engine, groups.under_test.clock).about("default", "g-0")
+
+        assert report.found
+        assert not groups.engine.cache.what_ifs
+        groups.engine.queue.close()
+        await task
+
+    run(play())
