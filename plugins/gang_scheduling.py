@@ -42,3 +42,20 @@ class GangScheduling(Gangs):
 
     def too_few_placed(self, group: fw.PodGroup) -> fw.PermitWait:
         return TOO_FEW_PLACED
+
+    def hint_after_pod_change(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod) -> fw.QueueingHint:
+        """Another pod of the group may be the one that is missing.
+
+        As long as more are missing, PreEnqueue would refuse each of the pods again: it is not asked about all of them.
+        """
+        key = self.key(pod)
+        return _queue_if(key is not None and key == self.key(new) and self.pre_enqueue(pod) is None)
+
+    def hint_after_group_change(self, pod: fw.Pod, old: object, new: fw.Unstructured) -> fw.QueueingHint:
+        """The group may be the pod's."""
+        key = self.key(pod)
+        return _queue_if(key is not None and (key.namespace, key.name) == (new.metadata.namespace, new.metadata.name))
+
+
+def _queue_if(helps: bool) -> fw.QueueingHint:
+    return fw.QueueingHint.QUEUE if helps else fw.QueueingHint.SKIP

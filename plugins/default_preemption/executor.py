@@ -44,6 +44,10 @@ class Preemptor:
     pods: Sequence[fw.Pod]
     """The pod, or those of the group that are without a node."""
 
+    @property
+    def is_group(self) -> bool:
+        return self.kind == "podgroup"
+
     @classmethod
     def of_pod(cls, pod: fw.Pod) -> "Preemptor":
         return cls("pod", pod.uid, pod.priority, str(pod), (pod,))
@@ -73,6 +77,8 @@ class Executor:
         self._plugin = plugin
         self._newest: dict[str, _Preemption] = {}
         """UID of a preemptor → the last preemption that it began, if that is under way."""
+        self.group_count = 0
+        """How many of them are for groups."""
         self._jobs = handle.tasks.jobs("preemption", MAX_SECONDS)
 
     def is_running(self, uid: str) -> bool:
@@ -89,6 +95,8 @@ class Executor:
         if not staying:
             return
         self._handle.metrics.preemption_victims.observe(len(victims))
+        if preemptor.uid not in self._newest:
+            self.group_count += preemptor.is_group
         preemption = self._newest[preemptor.uid] = _Preemption(preemptor, node_name)
         self._jobs.start(f"preempt for {preemptor.name}", self._run(preemption, staying))
 
@@ -104,6 +112,7 @@ class Executor:
         uid = preemption.preemptor.uid
         if self._newest.get(uid) is preemption:
             del self._newest[uid]
+            self.group_count -= preemption.preemptor.is_group
             if not done or preemption.is_known_gone:
                 # No deletion may come that would bring it back.
                 self._handle.activator.activate([pod.uid for pod in preemption.preemptor.pods])

@@ -69,8 +69,8 @@ class DefaultPreemption(
     def start(self, handle: fw.Handle) -> None:
         self.handle = handle
         groups = handle.pod_groups
+        self._groups = groups
         self._groups_in_placements = groups if groups.are_tried_in_placements else None
-        self._preempting_groups = groups if groups.preempt_as_a_whole else None
         self._executor = Executor(handle, self.name)
 
     def kept(self) -> Executor:
@@ -104,8 +104,8 @@ class DefaultPreemption(
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
         """Refuse a pod whose preemption is under way, or that of its group."""
-        if self._preempting_groups is not None and self._preempting_groups.name_of(pod):
-            group = self._preempting_groups.of(pod)
+        if self._executor.group_count and self._groups.preempts_as_a_whole(pod):
+            group = self._groups.of(pod)
             return GROUP_WAITING if group is not None and self._executor.is_running(group.uid) else None
         return WAITING if self._executor.is_running(pod.uid) else None
 
@@ -120,7 +120,7 @@ class DefaultPreemption(
                     return None, PLACEMENTS
                 if group is None and self._groups_in_placements.name_of(pod):
                     return None, NO_GROUP
-            if self._preempting_groups is not None and self._preempting_groups.name_of(pod):
+            if self._groups.preempts_as_a_whole(pod):
                 return None, AS_A_WHOLE
             return self._preempt(state, pod, node_to_status)
         finally:

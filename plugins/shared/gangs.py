@@ -30,6 +30,10 @@ class Gangs(fw.PreEnqueuePlugin, fw.PermitPlugin):
     def not_found(self, key: fw.GroupKey) -> str:
         """Say that a group does not exist, as the API does."""
 
+    def count(self, members: fw.GroupMembers) -> int:
+        """Return how many pods of a group may be tried."""
+        return members.count
+
     @abstractmethod
     def too_few_pods(self, group: fw.PodGroup, count: int) -> fw.Status:
         """Say that a group has that many pods only."""
@@ -48,7 +52,7 @@ class Gangs(fw.PreEnqueuePlugin, fw.PermitPlugin):
             return fw.unresolvable(self.absent(key))
         if group.problem:
             return fw.unresolvable(group.problem)
-        count = self._groups.members(pod).count
+        count = self.count(self._groups.members(pod))
         return self.too_few_pods(group, count) if count < group.minimum else None
 
     def permit(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | fw.PermitWait | None:
@@ -73,25 +77,7 @@ class Gangs(fw.PreEnqueuePlugin, fw.PermitPlugin):
                     waiting.allow(self.name)
         return None
 
-    def hint_after_pod_change(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod | None) -> fw.QueueingHint:
-        """Another pod of the group may be the one that is missing, or that contradicted the others.
-
-        As long as more are missing, PreEnqueue would refuse each of the pods again: it is not asked about all of them.
-        """
-        key = self.key(pod)
-        is_fellow = key is not None and any(each is not None and key == self.key(each) for each in (new, old))
-        return _queue_if(is_fellow and self.pre_enqueue(pod) is None)
-
-    def hint_after_group_change(self, pod: fw.Pod, old: object, new: fw.Unstructured) -> fw.QueueingHint:
-        """The group may be the pod's."""
-        key = self.key(pod)
-        return _queue_if(key is not None and (key.namespace, key.name) == (new.metadata.namespace, new.metadata.name))
-
     def key(self, pod: fw.Pod) -> fw.GroupKey | None:
         """Return the group of a pod, if this plugin keeps it together."""
         key = self._groups.key_of(pod)
         return key if key is not None and self.concerns(key) else None
-
-
-def _queue_if(helps: bool) -> fw.QueueingHint:
-    return fw.QueueingHint.QUEUE if helps else fw.QueueingHint.SKIP

@@ -21,6 +21,7 @@ from scheduler.cycle.pod_groups.cycle import PodGroupCycle
 from scheduler.cycle.pod_groups.parts import GroupParts, adapted_groups
 from scheduler.cycle.pod_groups.topology.levels import TopologyLevels
 from scheduler.cycle.pod_groups.topology.node_labels import TOPOLOGY_LEVELS, label_events
+from scheduler.cycle.pod_groups.wakes import GroupWakes
 from scheduler.cycle.profiles import Profiles, Resources
 from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.rejections import EarlyEnds
@@ -258,7 +259,6 @@ def build_engine(
             metrics,
             levels,
             uses_placements=gates.topology_aware_workload_scheduling,
-            preempts=gates.workload_aware_preemption,
         )
         conditions, of_metrics = GroupConditions(objects, writers.api, tasks), metrics.add_pod_groups()
         return of_groups, PodGroupCycle(
@@ -276,8 +276,10 @@ def build_engine(
         )
 
     if gates.generic_workload:
-        queue.is_grouped = name_of
-    group_parts = GroupParts(groups, gates, group_cycle, loop, cache, handlers, pods)
+        queue.ignores_events = name_of
+    handlers.announces_pods = gates.gang_scheduling
+    wakes = GroupWakes(groups, queue, objects)
+    group_parts = GroupParts(groups, wakes, group_cycle, loop, cache, queue, handlers, pods)
     group_parts.use(profiles.frameworks)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     engine = Engine(

@@ -70,8 +70,10 @@ class ClusterEventHandlers:
         self._handling = metrics.event_handling_duration
         self._observers: dict[str, Histogram] = {}
         self._stream = stream
-        self.announces_pod: Callable[[Pod], object] | None = None
-        """Whether a pod that has come may help pods that wait for it: those of a group do. None: no pod may."""
+        self.announces_pods = False
+        """Whether a pod that has come may help pods that wait for it: the feature gate GangScheduling."""
+        self.member_gone: Callable[[Pod], None] | None = None
+        """Called when a pod is gone that may have been one of a group; None if there are no such groups."""
 
     # Pods.
 
@@ -120,6 +122,8 @@ class ClusterEventHandlers:
             self._make_room(pod.uid)
         elif seen is not None and seen.nominated_node_name:
             self._nomination_ended(seen)
+        if self.member_gone is not None:
+            self.member_gone(pod)
         if pod.node_name:
             self._observe(ASSIGNED_POD_DELETE, started)
         elif pod.spec.scheduler_name in self._profiles:
@@ -155,7 +159,7 @@ class ClusterEventHandlers:
             return
         if old is None:
             self._queue.add(pod)
-            if self.announces_pod is not None and self.announces_pod(pod):
+            if self.announces_pods:
                 self._queue.move_all(UNSCHEDULABLE_POD_ADD, None, pod)
             return
         self._queue.update(old, pod)

@@ -28,7 +28,7 @@ class PodGroup(msgspec.Struct, frozen=True):
     namespace: str
     name: str
     uid: str
-    """Of its object; empty for a group without one."""
+    """Of its object; namespace and name for a group without one."""
 
     source: str
     """As in its key."""
@@ -87,6 +87,10 @@ class GroupMembers(Protocol):
         """How many of them have a node, or are assumed to."""
 
     @property
+    def ready_count(self) -> int:
+        """How many of them are not kept back by scheduling gates."""
+
+    @property
     def unscheduled(self) -> Collection[Pod]:
         """The pods without a node."""
 
@@ -110,9 +114,11 @@ class PodGroups(Protocol):
     def are_tried_in_placements(self) -> bool:
         """Whether each group is tried in several placements: then no member of it may evict others by itself."""
 
-    @property
-    def preempt_as_a_whole(self) -> bool:
-        """Whether pods are evicted for a group as a whole, and for none of its members alone."""
+    def preempts_as_a_whole(self, pod: Pod) -> bool:
+        """Return whether others are evicted for a pod's group as a whole, and for none of its members alone.
+
+        It may have none: then they are evicted for itself.
+        """
 
     def name_of(self, pod: Pod) -> str:
         """Return the name of a pod's group, which may not exist; empty for a pod without."""
@@ -133,6 +139,7 @@ class _NoMembers:
     __slots__ = ()
 
     count: Final = 0
+    ready_count: Final = 0
     scheduled_count: Final = 0
     unscheduled: Final[Collection[Pod]] = ()
     assumed: Final[Collection[str]] = ()
@@ -149,13 +156,15 @@ class NoPodGroups:
     __slots__ = ()
 
     are_tried_in_placements: Final = False
-    preempt_as_a_whole: Final = False
 
     def name_of(self, pod: Pod) -> str:
         return ""
 
     def key_of(self, pod: Pod) -> GroupKey | None:
         return None
+
+    def preempts_as_a_whole(self, pod: Pod) -> bool:
+        return False
 
     def of(self, pod: Pod) -> PodGroup | None:
         return None

@@ -13,6 +13,7 @@ import msgspec
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import read_only_attribute
+from scheduler.framework.events import POD_GROUP
 from scheduler.framework.pod_groups import GroupKey, GroupMembers, PodGroup
 from scheduler.state.group_members import MembersByGroup
 
@@ -63,7 +64,6 @@ class AdaptedGroups:
         self.members_by_group = MembersByGroup(self.key_of, self._declaration_of)
 
     are_tried_in_placements: bool = read_only_attribute("_are_tried_in_placements")
-    preempt_as_a_whole: bool = read_only_attribute("_preempt_as_a_whole")
 
     def use(self, profiles: Collection[str]) -> bool:
         """Look for groups of our own rules in the pods of these profiles; return whether that is another choice."""
@@ -92,6 +92,15 @@ class AdaptedGroups:
             if name:
                 return GroupKey(pod.namespace, adapter.source, name)
         return None
+
+    def preempts_as_a_whole(self, pod: Pod) -> bool:
+        key = self.key_of(pod)
+        return key is not None and (self._preempt_as_a_whole or key.source != POD_GROUP)
+
+    def is_ours(self, pod: Pod) -> bool:
+        """Return whether our own rules hold for the group of a pod, if it has one."""
+        key = self.key_of(pod)
+        return key is not None and key.source != POD_GROUP
 
     def of(self, pod: Pod) -> PodGroup | None:
         key = self.key_of(pod)

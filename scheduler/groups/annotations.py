@@ -34,8 +34,9 @@ class AnnotatedGroups:
         annotations = pod.group_annotations or _NONE
         minimum = _whole_number(annotations.min_available)
         problem = "" if minimum else _invalid(MIN_AVAILABLE_ANNOTATION, annotations.min_available, "a number of pods")
-        group = {"minimum": minimum, "is_ours": True, "problem": problem}
-        return PodGroup(namespace, name, "", self.source, **{**group, **wishes(annotations, problem=problem)})
+        group = {"minimum": minimum, "priority": pod.priority, "is_ours": True, "problem": problem}
+        uid = f"{namespace}/{name}"  # no object has such a one
+        return PodGroup(namespace, name, uid, self.source, **{**group, **wishes(annotations, problem=problem)})
 
 
 def wishes(*several: GroupAnnotations | None, problem: str = "") -> dict[str, Any]:

@@ -36,17 +36,17 @@ class CoschedulingGroups:
             return None
         uid, annotations = found.metadata.uid, pod.group_annotations
         kept = self._kept.get(uid)
-        if kept is not None and kept[0] is found and kept[1] == annotations:
+        if kept is not None and kept[0] is found and kept[1] == annotations and kept[2].priority == pod.priority:
             return kept[2]
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()
-        group = as_group(found, annotations)
+        group = as_group(found, annotations, pod.priority)
         self._kept[uid] = found, annotations, group
         return group
 
 
-def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None = None) -> PodGroup:
-    """Return what a PodGroup object wants, and the annotations of its pods."""
+def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None = None, priority: int = 0) -> PodGroup:
+    """Return what a PodGroup object wants, and its pods, which have these annotations and this priority."""
     metadata, spec = podgroup.metadata, podgroup.spec
     problem = "" if spec.min_member > 0 else f"minMember of the PodGroup is {spec.min_member}: must be 1 or more"
     resources: dict[str, int] = {}
@@ -62,6 +62,7 @@ def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None = None) -> 
         metadata.uid,
         COSCHEDULING_POD_GROUP,
         minimum=max(0, spec.min_member),
+        priority=priority,
         is_ours=True,
         resources=MappingProxyType(resources),
         timeout_seconds=float(max(0, spec.schedule_timeout_seconds or 0)),

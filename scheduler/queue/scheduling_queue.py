@@ -103,8 +103,10 @@ class SchedulingQueue:
         self._arrived = asyncio.Event()
         self._closed = False
         self.is_grouped: Callable[[Pod], object] | None = None
-        """Whether a pod is scheduled with others: then it is tried again after its backoff, whatever happens, and not
-        before. None if groups are off."""
+        """Whether a pod is scheduled with others: then it never leaves its backoff early. None if groups are off."""
+        self.ignores_events: Callable[[Pod], object] | None = None
+        """Whether a pod is tried again after its backoff, whatever happens: kube-scheduler's rule for pods of groups.
+        None if there are no such groups."""
 
     def __contains__(self, uid: str) -> bool:
         """Return whether a pod waits or is in flight, and was not deleted."""
@@ -223,7 +225,7 @@ class SchedulingQueue:
             if flight.deleted:
                 return
             queued.pod = flight.newest
-            if self.is_grouped is None or not self.is_grouped(queued.pod):
+            if self.ignores_events is None or not self.ignores_events(queued.pod):
                 decision = self._rules.decide_all(queued, observed_events)
         self._count_failure(queued)
         if decision is Requeue.SKIP:
@@ -288,6 +290,23 @@ class SchedulingQueue:
                 self._activate(waiting, FORCE_ACTIVATE.label)
             elif (flight := self._in_flight.get(uid)) is not None:
                 flight.own_events.append(ObservedEvent(FORCE_ACTIVATE, None, None))
+
+    def wake(self, uid: str, label: str) -> bool:
+        """Bring a refused pod back as an event does that helps it, called `label`; return whether it has moved."""
+        refused = self._unschedulable.get(uid)
+        if refused is not None:
+            self._requeue(refused, Requeue.AFTER_BACKOFF, label)
+            return uid not in self._unschedulable
+        if (flight := self._in_flight.get(uid)) is not None:
+            flight.own_events.append(ObservedEvent(ClusterEvent(ANY, Action.ALL, label), None, None))
+        return flight is not None
+
+    def alike(self, pod: Pod, plugins: Collection[str]) -> Hashable:
+        """Return a key that is the same for all pods that no hint distinguishes, once these plugins refused them."""
+        refused = QueuedPod(pod, self._now())
+        refused.unschedulable_plugins = set(plugins)
+        rejection = self._rules.rejection_of(refused)
+        return rejection, rejection.key_of(pod)
 
     # Timers.
 

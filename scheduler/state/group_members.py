@@ -13,7 +13,8 @@ us is not unscheduled any more.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from itertools import islice
 from typing import TypeAlias
 
 from scheduler.api.pod import Pod
@@ -30,7 +31,7 @@ def _says_nothing(pod: Pod) -> Hashable:
 class Members:
     """The members of one group. Implements framework.pod_groups.GroupMembers."""
 
-    __slots__ = ("_all", "_assigned", "_assumed", "_declarations", "_declare", "_unscheduled")
+    __slots__ = ("_all", "_assigned", "_assumed", "_declarations", "_declare", "_gated", "_unscheduled")
 
     def __init__(self, declare: Declare = _says_nothing) -> None:
         self._all: dict[str, Pod] = {}
@@ -39,6 +40,7 @@ class Members:
         self._unscheduled: dict[str, None] = {}
         self._assumed: dict[str, Pod] = {}
         self._assigned: dict[str, None] = {}
+        self._gated: dict[str, None] = {}
         self._declare = declare
         self._declarations: Counter[Hashable] = Counter()
         """Something that pods say about the group → how many say so."""
@@ -52,8 +54,16 @@ class Members:
         return len(self._assumed) + len(self._assigned)
 
     @property
+    def ready_count(self) -> int:
+        return len(self._all) - len(self._gated)
+
+    @property
     def unscheduled(self) -> Collection[Pod]:
         return tuple([self._all[uid] for uid in self._unscheduled])
+
+    def some_unscheduled(self, most: int) -> Sequence[Pod]:
+        """Return the first of the pods without a node."""
+        return [self._all[uid] for uid in islice(self._unscheduled, most)]
 
     @property
     def assumed(self) -> Collection[str]:
@@ -105,6 +115,10 @@ class Members:
         former = self._all.pop(uid, None) if pod is None else self._all.get(uid)
         if pod is not None:
             self._all[uid] = pod
+        if pod is not None and pod.spec.scheduling_gates:
+            self._gated[uid] = None
+        else:
+            self._gated.pop(uid, None)
         for each, change in ((former, -1), (pod, 1)):
             said = None if each is None else self._declare(each)
             if said is not None:
@@ -136,6 +150,11 @@ class MembersByGroup:
     def groups(self) -> Collection[GroupKey]:
         """Return the groups that have members: a live view."""
         return self._groups.keys()
+
+    def some_unscheduled(self, key: GroupKey | None, most: int) -> Sequence[Pod]:
+        """Return the first of the pods without a node of a group."""
+        group = None if key is None else self._groups.get(key)
+        return () if group is None else group.some_unscheduled(most)
 
     def see(self, pod: Pod) -> None:
         """A pod without a node is there, or has a new version."""

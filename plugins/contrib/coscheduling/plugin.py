@@ -20,6 +20,7 @@ class Coscheduling(Gangs):
     """Rule for texts and arguments: pkg/coscheduling of scheduler-plugins."""
 
     name: ClassVar[str] = "Coscheduling"
+    reads: ClassVar[Sequence[str]] = (fw.COSCHEDULING_POD_GROUP,)
 
     permit_waiting_time_seconds: int = 60
     """How long pods that have a node wait for the others of their group, if the group does not say."""
@@ -41,12 +42,8 @@ class Coscheduling(Gangs):
             yield "podGroupRejectPercentage", invalid(self.pod_group_reject_percentage, "not in valid range [0, 100]")
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        group_changes = fw.Action.ADD | fw.Action.UPDATE
-        pod_changes = fw.Action.ADD | fw.Action.DELETE | fw.Action.UPDATE_POD_LABEL | fw.Action.UPDATE_OTHER
-        return (
-            fw.on(fw.POD, pod_changes, self.hint_after_pod_change, self.key),
-            fw.on(fw.COSCHEDULING_POD_GROUP, group_changes, self.hint_after_group_change, self.key),
-        )
+        """Only the pod's own updates: other pods of its group and the group itself wake it without being asked for."""
+        return (fw.on(fw.UNSCHEDULABLE_POD, fw.Action.UPDATE),)
 
     def concerns(self, key: fw.GroupKey) -> bool:
         return key.source != fw.POD_GROUP
@@ -56,6 +53,9 @@ class Coscheduling(Gangs):
 
     def not_found(self, key: fw.GroupKey) -> str:
         return f'podgroups.scheduling.x-k8s.io "{key.name}" not found'
+
+    def count(self, members: fw.GroupMembers) -> int:
+        return members.ready_count
 
     def too_few_pods(self, group: fw.PodGroup, count: int) -> fw.Status:
         return fw.unresolvable(

@@ -74,15 +74,11 @@ class PodGroupAlgorithm:
         levels: TopologyLevels,
         *,
         uses_placements: bool,
-        preempts: bool,
     ) -> None:
         """`levels`: places groups that name a level of a topology.
 
         `uses_placements`: whether plugins are asked in which placements to try a group.
-
-        `preempts`: whether pods are evicted for a group as a whole.
         """
-        self._preempts = preempts
         self._algorithm = algorithm
         self._levels = levels
         self._uses_placements = uses_placements
@@ -101,7 +97,8 @@ class PodGroupAlgorithm:
             began = time.perf_counter()
             decision = yield from self._decide(framework, members)
             decision.seconds = time.perf_counter() - began
-            if self._preempts and decision.code is Code.UNSCHEDULABLE:
+            groups, pod = framework.handle.pod_groups, members[0].pod
+            if decision.code is Code.UNSCHEDULABLE and groups.preempts_as_a_whole(pod):
                 again = partial(self.simulate, framework, members, runs_post_filter=False)
                 preempt(framework, decision, [queued.pod for queued in members], self._algorithm.table, again)
             return decision

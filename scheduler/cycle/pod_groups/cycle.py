@@ -24,6 +24,7 @@ from scheduler.cycle.pod_groups.decision import UNSCHEDULABLE_GROUP, GroupDecisi
 from scheduler.cycle.pod_groups.records import GroupRecord, GroupRecords, result_of
 from scheduler.cycle.pod_groups.steps import Steps, in_one_go
 from scheduler.cycle.writers import GroupEvents
+from scheduler.cycle.pod_groups.waits import Waits
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.pod_groups import PodGroups
@@ -198,6 +199,7 @@ class PodGroupCycle:
             stream.publish(GroupDecided(framework.name, name, members, decision))
         # Not by position: ranks may have given them another order, and after an error some are missing.
         decided = {outcome.queued.pod.uid: outcome for outcome in decision.members}
+        waits = self._waits(framework, members, decision)
         for queued in members:
             newest = self._queue.in_flight_version(queued.pod.uid)
             if newest is None or self._loop.should_skip(newest):  # deleted or bound by others meanwhile
@@ -209,6 +211,8 @@ class PodGroupCycle:
             # As for a pod by itself, an attempt begins when the pod's own part begins.
             started = time.perf_counter() - (0.0 if outcome is None else outcome.seconds)
             verdict = verdict_of(decision, outcome)
+            if waits is not None and isinstance(verdict, Unplaced):
+                verdict = waits.of(queued.pod.uid, verdict)
             if AttemptStarted in stream.listeners:
                 stream.publish(AttemptStarted(framework.name, queued, False))
             if Decided in stream.listeners:
@@ -224,6 +228,11 @@ class PodGroupCycle:
                 open_attempts[queued.pod.uid] = queued
                 raise
             yield
+
+    def _waits(self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision) -> Waits | None:
+        """Return what those members wait for that have no node; None for a group of kube-scheduler's rules."""
+        group = self._groups.of(members[0].pod)
+        return Waits(framework, self._queue, members, decision) if group is not None and group.is_ours else None
 
     def _record(
         self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision

@@ -12,11 +12,13 @@ from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
 from scheduler.cycle.pod_groups.cycle import PodGroupCycle
+from scheduler.cycle.pod_groups.wakes import GroupWakes
 from scheduler.framework.handle import ObjectLister
 from scheduler.groups.adapters import AdaptedGroups, Adapter
 from scheduler.groups.annotations import AnnotatedGroups
 from scheduler.groups.coscheduling import CoschedulingGroups
 from scheduler.groups.kubernetes import KubernetesGroups
+from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
 
@@ -38,20 +40,22 @@ class GroupParts:
     def __init__(
         self,
         groups: AdaptedGroups,
-        gates: FeatureGates,
+        wakes: GroupWakes,
         make_cycle: Callable[[], tuple[PodGroupAlgorithm, PodGroupCycle]],
         loop: SchedulingLoop,
         cache: Cache,
+        queue: SchedulingQueue,
         handlers: ClusterEventHandlers,
         pods: Mapping[str, Pod],
     ) -> None:
         """`make_cycle` is called once, if any profile has groups; `pods`: UID → newest version seen."""
         self.groups = groups
-        self._gates = gates
+        self._wakes = wakes
         self._make_cycle = make_cycle
         self._made: tuple[PodGroupAlgorithm, PodGroupCycle] | None = None
         self._loop = loop
         self._cache = cache
+        self._queue = queue
         self._handlers = handlers
         self._pods = pods
 
@@ -73,13 +77,10 @@ class GroupParts:
             self._made = self._make_cycle()
         self._loop.groups = self._made[1] if on and self._made is not None else None
         self._cache.members = members if on else None
-        self._handlers.announces_pod = self._announcement()
+        self._queue.is_grouped = self.groups.key_of if on else None
+        self._handlers.member_gone = self._wakes.member_gone if self.groups.has_ours else None
+        self._wakes.listen(wanted=self.groups.has_ours)
         members.restart(self._counted(frameworks) if on else (), self._cache.assumed_pods())
-
-    def _announcement(self) -> Callable[[Pod], object] | None:
-        if self._gates.gang_scheduling:
-            return lambda pod: True
-        return self.groups.key_of if self.groups.has_ours else None
 
     def _counted(self, frameworks: Mapping[str, Framework]) -> Iterable[Pod]:
         return (pod for pod in self._pods.values() if pod.node_name or pod.spec.scheduler_name in frameworks)

@@ -16,7 +16,7 @@ def a_member(name: str, minimum: int = 2, node: str = "") -> fw.Pod:
 
 def has_groups(reloading: Reloading) -> bool:
     engine = reloading.engine
-    parts = (engine.pod_groups, engine.loop.groups, engine.cache.members, engine.handlers.announces_pod)
+    parts = (engine.pod_groups, engine.loop.groups, engine.cache.members, engine.handlers.member_gone)
     assert len({part is None for part in parts}) == 1, "all of them, or none"
     return engine.pod_groups is not None
 

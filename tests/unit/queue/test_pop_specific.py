@@ -35,10 +35,10 @@ def test_a_pod_that_is_kept_out_or_in_flight_or_unknown_is_not_taken() -> None:
     queue.check_invariants()
 
 
-@pytest.mark.parametrize(("is_grouped", "place"), [(True, "backoff"), (False, "unschedulable")])
-def test_a_pod_of_a_group_waits_for_its_backoff_and_for_no_event(is_grouped: bool, place: str) -> None:
+@pytest.mark.parametrize(("ignores_events", "place"), [(True, "backoff"), (False, "unschedulable")])
+def test_a_pod_of_a_group_waits_for_its_backoff_and_for_no_event(ignores_events: bool, place: str) -> None:
     queue = QueueUnderTest()
-    queue.is_grouped = lambda pod: is_grouped
+    queue.ignores_events = lambda pod: ignores_events
 
     queue.refused(a_waiting_pod("a"), FIT)
 
@@ -47,7 +47,7 @@ def test_a_pod_of_a_group_waits_for_its_backoff_and_for_no_event(is_grouped: boo
 
 def test_a_pod_of_a_group_does_not_leave_its_backoff_early() -> None:
     queue = QueueUnderTest()
-    queue.is_grouped = lambda pod: pod.uid == "grouped"
+    queue.is_grouped = queue.ignores_events = lambda pod: pod.uid == "grouped"
     queue.refused(a_waiting_pod("grouped"), FIT)
     queue.add(a_waiting_pod("alone"))
     alone = queue.pop_one()
@@ -65,7 +65,7 @@ def test_a_pod_of_a_group_does_not_leave_its_backoff_early() -> None:
 
 def test_an_event_meanwhile_does_not_spare_a_pod_of_a_group_its_backoff() -> None:
     queue = QueueUnderTest()
-    queue.is_grouped = lambda pod: True
+    queue.ignores_events = lambda pod: True
     queue.add(a_waiting_pod("a"))
     queued = queue.pop_one()
     queue.move_all(NODE_ADD, None, None)

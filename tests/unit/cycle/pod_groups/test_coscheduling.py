@@ -203,4 +203,5 @@ def test_without_groups_nothing_of_them_is_connected() -> None:
     assert engine.pod_groups is None
     assert engine.loop.groups is None
     assert engine.cache.members is None
-    assert engine.handlers.announces_pod is None
+    assert engine.handlers.member_gone is None
+    assert engine.queue.is_grouped is None

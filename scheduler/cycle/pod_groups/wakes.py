@@ -1,0 +1,67 @@
+"""Brings a group of our own rules back when what it waits for is the group itself, not the cluster.
+
+    PodGroup object comes, or has another spec ──┐
+    pod of it is gone ───────────────────────────┴─► is it complete? ─► one member back to the queue, which brings all
+
+A pod that comes brings the others itself. No plugin registers for these events: every hint would be asked for each of
+the groups that wait, and only one is concerned.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from scheduler.api.coscheduling import PodGroup
+from scheduler.api.objects import GroupAnnotations
+from scheduler.api.pod import Pod
+from scheduler.framework.events import COSCHEDULING_POD_GROUP, Action, ClusterEvent
+from scheduler.framework.pod_groups import GroupKey
+from scheduler.groups.adapters import AdaptedGroups
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.state.objects import ObjectStore
+
+MEMBER_GONE: Final = "PodGroupMemberDelete"
+CHANGED: Final = ClusterEvent(COSCHEDULING_POD_GROUP, Action.UPDATE_OTHER).label
+
+MAX_TRIES: Final = 16
+"""Members that are asked to come back, until one does: others may be kept back by their scheduling gates."""
+
+
+class GroupWakes:
+    """Listens to groups that come and change."""
+
+    def __init__(self, groups: AdaptedGroups, queue: SchedulingQueue, objects: ObjectStore) -> None:
+        self._groups = groups
+        self._queue = queue
+        self._objects = objects
+        self._end: Callable[[], None] | None = None
+
+    def listen(self, *, wanted: bool) -> None:
+        """Begin or end to listen."""
+        if wanted and self._end is None:
+            self._end = self._objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed)
+        elif not wanted and self._end is not None:
+            self._end()
+            self._end = None
+
+    def member_gone(self, pod: Pod) -> None:
+        """A pod is gone, which may have contradicted the others, or have waited for all of them."""
+        if self._groups.is_ours(pod):
+            self._wake(self._groups.key_of(pod), MEMBER_GONE)
+
+    def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
+        if new is None or (old is not None and old.spec == new.spec and _annotations(old) == _annotations(new)):
+            return
+        self._wake(GroupKey(new.metadata.namespace, COSCHEDULING_POD_GROUP, new.metadata.name), CHANGED)
+
+    def _wake(self, key: GroupKey | None, label: str) -> None:
+        pods = self._groups.members_by_group.some_unscheduled(key, MAX_TRIES)
+        if pods and self._is_complete(pods[0]):
+            any(self._queue.wake(pod.uid, label) for pod in pods)
+
+    def _is_complete(self, pod: Pod) -> bool:
+        group = self._groups.of(pod)
+        return group is not None and not group.problem and self._groups.members(pod).ready_count >= group.minimum
+
+
+def _annotations(podgroup: PodGroup) -> GroupAnnotations | None:
+    return podgroup.metadata.group_annotations
