@@ -6,12 +6,18 @@ from typing import Final
 from scheduler.api import coscheduling as api
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
-from scheduler.api.quantity import parse_quantity
 from scheduler.api.requests import allocatable_of
+from scheduler.api.text import shortened
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.framework.handle import ObjectLister
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.groups.annotations import wishes
+
+MAX_RESOURCES: Final = 100
+"""That a group names: each of them costs time."""
+
+MAX_SHOWN: Final = 200
+"""Characters of what cannot be read."""
 
 MAX_KEPT: Final = 10_000
 """Groups that are kept as they were read last."""
@@ -50,12 +56,13 @@ def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None = None, pri
     metadata, spec = podgroup.metadata, podgroup.spec
     problem = "" if spec.min_member > 0 else f"minMember of the PodGroup is {spec.min_member}: must be 1 or more"
     resources: dict[str, int] = {}
+    wanted = spec.min_resources or {}
     try:
-        for quantity in (spec.min_resources or {}).values():
-            parse_quantity(quantity)
-        resources = allocatable_of(spec.min_resources)
+        if len(wanted) > MAX_RESOURCES:
+            raise ValueError(f"it has {len(wanted)} resources, must have at most {MAX_RESOURCES}")
+        resources = allocatable_of(wanted)
     except ValueError as error:
-        problem = problem or f"minResources of the PodGroup cannot be read: {error}"
+        problem = problem or f"minResources of the PodGroup cannot be read: {shortened(str(error), MAX_SHOWN)}"
     return PodGroup(
         metadata.namespace,
         metadata.name,

@@ -43,14 +43,16 @@ from scheduler.cycle.pod_groups.assumed import AssumedMembers, all_fit_still
 from scheduler.cycle.pod_groups.decision import WAITING_FOR_PREEMPTION, GroupDecision, MemberOutcome
 from scheduler.cycle.pod_groups.placements import decide_among_placements
 from scheduler.cycle.pod_groups.preemption import preempt
+from scheduler.cycle.pod_groups.space import may_have_space, resource_gap
 from scheduler.cycle.pod_groups.steps import Overtaken, Steps, in_one_go
 from scheduler.cycle.pod_groups.topology.filling import Filling, Schedule
 from scheduler.cycle.pod_groups.topology.levels import TopologyLevels
 from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.errors import SchedulerError
+from scheduler.framework.pod_groups import GroupMembers, PodGroup
 from scheduler.framework.queued import QueuedPod
-from scheduler.framework.status import Code, Status
+from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
@@ -103,6 +105,11 @@ class PodGroupAlgorithm:
                 preempt(framework, decision, [queued.pod for queued in members], self._algorithm.table, again)
             return decision
 
+    def may_fit(self, framework: Framework, group: PodGroup, members: GroupMembers) -> bool:
+        """Return False if a group cannot fit, as is seen at once without trying any of its pods."""
+        table = self._algorithm.table
+        return not resource_gap(table, group, members) and may_have_space(framework, table, group, members)
+
     @contextmanager
     def _without_nominations(self, members: Sequence[QueuedPod]) -> Iterator[None]:
         """Let no member claim space for itself while all are decided about; then they are nominated as before."""
@@ -134,7 +141,10 @@ class PodGroupAlgorithm:
     ) -> Steps[GroupDecision]:
         layout = self._cache.layouts
         schedule = partial(self._algorithm.schedule, framework, runs_post_filter=runs_post_filter)
-        group = framework.handle.pod_groups.of(members[0].pod)
+        groups, pod = framework.handle.pod_groups, members[0].pod
+        group = groups.of(pod)
+        if group is not None and (gap := resource_gap(self._algorithm.table, group, groups.members(pod))):
+            return GroupDecision(status=unschedulable(gap))
         if group is not None and (group.required_level or group.preferred_level):
             filled = partial(self._decide_filling, framework, schedule, layout)
             return (yield from self._levels.decide(framework, group, members, filled))

@@ -25,6 +25,7 @@ from scheduler.cycle.pod_groups.records import GroupRecord, GroupRecords, result
 from scheduler.cycle.pod_groups.steps import Steps, in_one_go
 from scheduler.cycle.writers import GroupEvents
 from scheduler.cycle.pod_groups.waits import Waits
+from scheduler.cycle.pod_groups.waits import FOR_THE_GROUP, Waits
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.pod_groups import PodGroups
@@ -119,6 +120,9 @@ class PodGroupCycle:
         return None if self._groups.key_of(queued.pod) is None else self._take(queued, pop)
 
     def _take(self, queued: QueuedPod, pop: Callable[[str], QueuedPod | None] | None) -> Steps[None]:
+        if self._is_in_vain(queued):
+            self._queue.add_unschedulable_if_not_present(queued)
+            return
         open_attempts = {queued.pod.uid: queued}
         try:
             yield from self._take_others(queued, pop or self._queue.pop_specific, open_attempts)
@@ -130,6 +134,14 @@ class PodGroupCycle:
             raise
         finally:
             self._under_way = None
+
+    def _is_in_vain(self, queued: QueuedPod) -> bool:
+        """Return whether to leave a group of our own rules alone for now, whose last attempt this pod waited for."""
+        framework = self._frameworks.get(queued.pod.spec.scheduler_name)
+        if framework is None or queued.was_flushed or queued.unschedulable_plugins <= FOR_THE_GROUP:
+            return False
+        group, members = self._groups.of(queued.pod), self._groups.members(queued.pod)
+        return group is not None and group.is_ours and not self._algorithm.may_fit(framework, group, members)
 
     def _take_others(
         self, first: QueuedPod, pop: Callable[[str], QueuedPod | None], open_attempts: dict[str, QueuedPod]

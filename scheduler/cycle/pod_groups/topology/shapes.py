@@ -78,7 +78,7 @@ def kinds_of(framework: Framework, pods: Sequence[Pod]) -> Steps[Collection[Kind
         state = GroupCycleState()
         known = framework.classify(state, pod)
         if id(known) not in seen:
-            demand = _demand(framework, pod)
+            demand = demand_of(framework, pod)
             key = known.pod_class.key, frozenset(demand.items()), known.excess
             seen[id(known)] = known, kinds.setdefault(key, Kind(pod, state, known, demand))
         seen[id(known)][1].uids.append(pod.uid)
@@ -87,7 +87,7 @@ def kinds_of(framework: Framework, pods: Sequence[Pod]) -> Steps[Collection[Kind
     return kinds.values()
 
 
-def _demand(framework: Framework, pod: Pod) -> Mapping[str, int]:
+def demand_of(framework: Framework, pod: Pod) -> Mapping[str, int]:
     """Return what a pod needs free on its node."""
     off = framework.breaker.off(pod.namespace) if framework.breaker.paused else ()
     demand: dict[str, int] = {}

@@ -25,7 +25,7 @@ class Stage(Coscheduled):
             self.decisions += 1
             return decide(*arguments)
 
-        algorithm.decide_in_steps = counted  # type: ignore[method-assign]
+        algorithm.decide_in_steps = counted  # type: ignore[method-assign, assignment]
 
     @property
     def evicted(self) -> list[str]:
@@ -91,13 +91,14 @@ async def test_a_group_that_fails_again_waits_for_its_backoff() -> None:
     stage.pods(50)
     await stage.schedule()
 
-    for number in range(20):
+    for number in range(24):
         stage.under_test.see(a_node(f"new-{number}", cpu="2"))
         await stage.schedule()
 
     assert stage.decisions == 1
     await stage.later()
     assert stage.decisions == 2
+    assert len(stage.bound) == 50
 
 
 async def test_of_two_gangs_that_want_the_same_room_one_gets_it_all() -> None:
@@ -262,3 +263,113 @@ async def test_many_groups_leave_nothing_behind(count: int) -> None:
     members = stage.engine.group_parts.groups.members_by_group
     assert not members.groups()
     members.check_invariants()
+
+
+async def test_a_group_for_which_there_is_no_room_is_not_tried_again_for_less() -> None:
+    stage = Stage()
+    stage.create(minimum=8)
+    stage.pods(8)
+    await stage.schedule()
+
+    stage.under_test.see(a_node("new-0", cpu="2"))
+    await stage.later()
+    assert stage.decisions == 1
+    assert stage.wait_counts() == {("NodeResourcesFit",): 1, ("Coscheduling",): 7}
+    stage.under_test.see(a_node("new-1", cpu="2"))
+    await stage.later()
+
+    assert stage.decisions == 2
+    assert len(stage.bound) == 8
+    stage.check()
+
+
+async def test_a_group_is_tried_in_full_once_it_has_waited_too_long() -> None:
+    stage = Stage()
+    stage.create(minimum=8)
+    stage.pods(8)
+    await stage.schedule()
+
+    stage.under_test.clock.advance(400)
+    stage.engine.queue.flush_unschedulable_leftover()
+    await stage.schedule()
+
+    assert stage.decisions == 2
+
+
+async def test_of_members_of_several_sizes_the_smallest_say_whether_there_may_be_room() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    stage.pods(2, requests={"cpu": "1500m", "memory": "1Gi"})
+    stage.pods(1, first=2, requests={"cpu": "600m"})
+    await stage.schedule()
+    assert stage.decisions == 1
+
+    stage.under_test.see(a_node("new", cpu="600m"))
+    await stage.later()
+
+    assert stage.decisions == 2
+    assert len(stage.bound) == 3
+
+
+async def test_what_a_group_needs_together_is_compared_with_the_cluster_before_any_pod_is_tried() -> None:
+    stage = Stage()
+    stage.create(minimum=3, min_resources={"cpu": "5", "example.com/gpu": "2", "pods": "1"})
+    stage.pods(3)
+
+    await stage.schedule()
+
+    messages = {event.note for event in stage.under_test.world.events}
+    assert messages == {
+        "resource gap: cpu: 1000m, example.com/gpu: 2, No preemption victims found for incoming preemptor"
+    }
+    stage.under_test.see(a_node("new", cpu="1"))
+    await stage.later()
+    assert stage.decisions == 1
+    stage.under_test.see(a_node("gpus", allocatable={"example.com/gpu": "2"}))
+    await stage.later()
+    assert len(stage.bound) == 3
+
+
+async def test_what_a_group_has_counts_as_free_for_it() -> None:
+    stage = Stage()
+    stage.create(minimum=3, min_resources={"cpu": "4"})
+    stage.pods(3)
+    await stage.schedule()
+
+    stage.pods(1, first=3)
+    await stage.schedule()
+
+    assert len(stage.bound) == 4
+
+
+@pytest.mark.parametrize(
+    ("resources", "refusal"),
+    [
+        ({"cpu": "much"}, "minResources of the PodGroup cannot be read: "),
+        ({f"example.com/r{number}": 1 for number in range(101)}, "minResources of the PodGroup cannot be read: it has"),
+    ],
+)
+async def test_resources_that_cannot_be_read_are_named(resources: dict[str, Any], refusal: str) -> None:
+    stage = Stage()
+    stage.create(minimum=1, min_resources=resources)
+    (pod,) = stage.pods(1)
+
+    assert await stage.schedule() == 0
+
+    assert stage.refusal(pod).startswith(refusal)
+
+
+@pytest.mark.parametrize("amount", ["9" * 30, "1e18", "-5", "0"])
+async def test_amounts_beyond_reason_do_no_harm(amount: str) -> None:
+    stage = Stage()
+    stage.create(minimum=2**31 - 1, min_resources={"cpu": amount, "example.com/unknown": amount})
+    stage.create("h", minimum=1, min_resources={"memory": amount})
+    stage.pods(2)
+    stage.pods(1, "h")
+
+    await stage.schedule()
+    stage.under_test.see(a_node("new", cpu="2"))
+    await stage.later()
+
+    assert sorted(stage.bound) in ([], ["h-0"])
+    stage.check()
