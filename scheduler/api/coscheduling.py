@@ -7,6 +7,9 @@ from scheduler.api.objects import GroupedMeta, ResourceList, Wire
 POD_GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
 """The label of pods that names their group."""
 
+FINAL_PHASES: Final = ("Finished", "Failed")
+"""Phases that a group does not leave; pods that come after that begin anew."""
+
 
 class PodGroupSpec(Wire, frozen=True):
     min_member: int = 0

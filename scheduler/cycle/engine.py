@@ -19,6 +19,7 @@ from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
 from scheduler.cycle.pod_groups.conditions import GroupConditions
 from scheduler.cycle.pod_groups.cycle import PodGroupCycle
 from scheduler.cycle.pod_groups.parts import GroupParts, adapted_groups
+from scheduler.cycle.pod_groups.statuses import GroupStatuses
 from scheduler.cycle.pod_groups.topology.levels import TopologyLevels
 from scheduler.cycle.pod_groups.topology.node_labels import TOPOLOGY_LEVELS, label_events
 from scheduler.cycle.pod_groups.wakes import GroupWakes
@@ -278,8 +279,9 @@ def build_engine(
     if gates.generic_workload:
         queue.ignores_events = name_of
     handlers.announces_pods = gates.gang_scheduling
-    wakes = GroupWakes(groups, queue, objects)
-    group_parts = GroupParts(groups, wakes, group_cycle, loop, cache, queue, handlers, pods)
+    statuses = GroupStatuses(objects, groups.members_by_group, writers.api, tasks)
+    wakes = GroupWakes(groups, queue, objects, statuses)
+    group_parts = GroupParts(groups, statuses, wakes, group_cycle, loop, cache, queue, handlers, pods)
     group_parts.use(profiles.frameworks)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     engine = Engine(

@@ -34,7 +34,8 @@ class PodGroup(msgspec.Struct, frozen=True):
     """As in its key."""
 
     minimum: int = 0
-    """How many members need a node before any is bound; 0: each is bound as soon as it has one."""
+    """How many members need a node before any is bound; 0: each is bound as soon as it has one. For our own rules those
+    that have succeeded are taken off it."""
 
     priority: int = 0
     topology_keys: tuple[str, ...] = ()
@@ -48,6 +49,9 @@ class PodGroup(msgspec.Struct, frozen=True):
 
     is_ours: bool = False
     """Whether Loadmaster's own rules hold for it; otherwise kube-scheduler's do."""
+
+    succeeded: int = 0
+    """How many members have succeeded, as its object says."""
 
     resources: Mapping[str, int] = NOTHING
     """The amounts that its members need together, at least: resource name → amount, as `Pod.requests` has them."""
@@ -81,6 +85,10 @@ class GroupMembers(Protocol):
     @property
     def count(self) -> int:
         """How many there are: those with a node, and those without one that are for this scheduler."""
+
+    @property
+    def succeeded_count(self) -> int:
+        """How many pods have left it as they had succeeded."""
 
     @property
     def scheduled_count(self) -> int:
@@ -140,6 +148,7 @@ class _NoMembers:
 
     count: Final = 0
     ready_count: Final = 0
+    succeeded_count: Final = 0
     scheduled_count: Final = 0
     unscheduled: Final[Collection[Pod]] = ()
     assumed: Final[Collection[str]] = ()

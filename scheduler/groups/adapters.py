@@ -97,11 +97,6 @@ class AdaptedGroups:
         key = self.key_of(pod)
         return key is not None and (self._preempt_as_a_whole or key.source != POD_GROUP)
 
-    def is_ours(self, pod: Pod) -> bool:
-        """Return whether our own rules hold for the group of a pod, if it has one."""
-        key = self.key_of(pod)
-        return key is not None and key.source != POD_GROUP
-
     def of(self, pod: Pod) -> PodGroup | None:
         key = self.key_of(pod)
         if key is None:
@@ -109,8 +104,11 @@ class AdaptedGroups:
         group = self._by_source[key.source].find(key.namespace, key.name, pod)
         if group is None or not group.is_ours or group.problem:
             return group
-        problem = contradiction(self.members_by_group.of(key).declarations)
-        return msgspec.structs.replace(group, problem=problem) if problem else group
+        members = self.members_by_group.of(key)
+        if problem := contradiction(members.declarations):
+            return msgspec.structs.replace(group, problem=problem)
+        succeeded = max(members.succeeded_count, group.succeeded)
+        return msgspec.structs.replace(group, minimum=max(group.minimum - succeeded, 1)) if succeeded else group
 
     def members(self, pod: Pod) -> GroupMembers:
         return self.members_by_group.of(self.key_of(pod))

@@ -71,6 +71,7 @@ def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None = None, pri
         minimum=max(0, spec.min_member),
         priority=priority,
         is_ours=True,
+        succeeded=0 if podgroup.status.phase in api.FINAL_PHASES else podgroup.status.succeeded,
         resources=MappingProxyType(resources),
         timeout_seconds=float(max(0, spec.schedule_timeout_seconds or 0)),
         **{"problem": problem, **wishes(metadata.group_annotations, of_pod, problem=problem)},

@@ -31,7 +31,7 @@ def _says_nothing(pod: Pod) -> Hashable:
 class Members:
     """The members of one group. Implements framework.pod_groups.GroupMembers."""
 
-    __slots__ = ("_all", "_assigned", "_assumed", "_declarations", "_declare", "_gated", "_unscheduled")
+    __slots__ = ("_all", "_assigned", "_assumed", "_declarations", "_declare", "_gated", "_succeeded", "_unscheduled")
 
     def __init__(self, declare: Declare = _says_nothing) -> None:
         self._all: dict[str, Pod] = {}
@@ -41,6 +41,7 @@ class Members:
         self._assumed: dict[str, Pod] = {}
         self._assigned: dict[str, None] = {}
         self._gated: dict[str, None] = {}
+        self._succeeded = 0
         self._declare = declare
         self._declarations: Counter[Hashable] = Counter()
         """Something that pods say about the group → how many say so."""
@@ -56,6 +57,10 @@ class Members:
     @property
     def ready_count(self) -> int:
         return len(self._all) - len(self._gated)
+
+    @property
+    def succeeded_count(self) -> int:
+        return self._succeeded
 
     @property
     def unscheduled(self) -> Collection[Pod]:
@@ -104,8 +109,9 @@ class Members:
         if self._assumed.pop(uid, None) is not None:
             self._unscheduled[uid] = None
 
-    def remove(self, uid: str) -> None:
+    def remove(self, uid: str, *, has_succeeded: bool = False) -> None:
         """A member is gone."""
+        self._succeeded += has_succeeded
         self._replace(uid, None)
         for each in (self._unscheduled, self._assumed, self._assigned):
             each.pop(uid, None)
@@ -137,6 +143,8 @@ class MembersByGroup:
 
     def __init__(self, key_of: Callable[[Pod], GroupKey | None], declare: Declare = _says_nothing) -> None:
         """`key_of`: the group of a pod, None for a pod without; `declare`: what it says about that."""
+        self.changed: Callable[[GroupKey], None] | None = None
+        """Called when the members of a group have changed, or one of them; None if nobody wants to know."""
         self._key_of = key_of
         self._declare = declare
         self._groups: dict[GroupKey, Members] = {}
@@ -182,7 +190,7 @@ class MembersByGroup:
 
     def remove(self, pod: Pod) -> None:
         """A pod is gone."""
-        self._leave(pod.uid)
+        self._leave(pod.uid, has_succeeded=pod.status.phase == "Succeeded")
 
     def restart(self, pods: Iterable[Pod], assumed: Iterable[Pod]) -> None:
         """Begin again with these pods, as what is a group has changed; `assumed`: those of them that are assumed."""
@@ -201,18 +209,22 @@ class MembersByGroup:
         if key is None:
             return None
         self._keys[uid] = key
+        if self.changed is not None:
+            self.changed(key)
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = Members(self._declare)
         return group
 
-    def _leave(self, uid: str) -> None:
+    def _leave(self, uid: str, *, has_succeeded: bool = False) -> None:
         key = self._keys.pop(uid, None)
         if key is not None:
             group = self._groups[key]
-            group.remove(uid)
+            group.remove(uid, has_succeeded=has_succeeded)
             if not group.count:
                 del self._groups[key]
+            if self.changed is not None:
+                self.changed(key)
 
     def _known(self, uid: str) -> Members | None:
         key = self._keys.get(uid)

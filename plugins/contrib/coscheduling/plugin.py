@@ -20,6 +20,10 @@ class Coscheduling(Gangs):
     """Rule for texts and arguments: pkg/coscheduling of scheduler-plugins."""
 
     name: ClassVar[str] = "Coscheduling"
+    writes: ClassVar[Sequence[fw.Write]] = (
+        fw.Write(fw.COSCHEDULING_POD_GROUP, ("get",)),
+        fw.Write(fw.COSCHEDULING_POD_GROUP, ("patch",), "status"),
+    )
     reads: ClassVar[Sequence[str]] = (fw.COSCHEDULING_POD_GROUP,)
 
     permit_waiting_time_seconds: int = 60

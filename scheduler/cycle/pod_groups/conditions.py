@@ -1,17 +1,11 @@
 """The condition PodGroupScheduled of a group: whether it has its nodes, and if not, why.
 
-    (nothing) ──set──► SENDING ──answered, refused, or tried too often──► (nothing)
-                        │   ▲
-                        └───┘ 409: others have changed the group; once the watch has shown that, again
+Once the condition is True it stays: members that come later and fit nowhere do not change it.
 
-One patch of a group is under way at a time, and only the newest condition is sent, if it differs. Once the condition is
-True it stays: members that come later and fit nowhere do not change it.
-
-Rule: updatePodGroupCondition in pkg/scheduler/schedule_one_podgroup.go at v1.36.3, which waits for the answer instead.
+Rule: updatePodGroupCondition in pkg/scheduler/schedule_one_podgroup.go at v1.36.3, which waits for the answer; here it
+is written in the background (`patches.py`).
 """
 
-import asyncio
-import logging
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -22,24 +16,14 @@ import msgspec
 
 from scheduler.api import pod_groups as api
 from scheduler.api.text import MAX_MESSAGE, encodable, in_bytes
-from scheduler.api.versions import is_newer
-from scheduler.framework.errors import ApiError
+from scheduler.cycle.pod_groups.patches import StatusPatches, Target
 from scheduler.framework.events import POD_GROUP_V1BETA1
 from scheduler.framework.handle import ApiWriter, ObjectLister
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.process.tasks import Tasks
 
-TRIES: Final = 6
-FIRST_WAIT: Final = 0.1
-"""Seconds before the second try; each time twice as long."""
-
-MAX_SECONDS: Final = 300.0
-"""For the condition of one group, with all that become of it meanwhile."""
-
 TYPES: Final = {POD_GROUP_V1BETA1: api.POD_GROUP_INITIALLY_SCHEDULED}
 """The resource of a group → the type of its condition, where it has another name."""
-
-_logger = logging.getLogger(__name__)
 
 
 class GroupConditions:
@@ -49,15 +33,8 @@ class GroupConditions:
         self, objects: ObjectLister, writer: ApiWriter, tasks: Tasks, now: Callable[[], float] = time.time
     ) -> None:
         """`now`: seconds since 1970."""
-        self._objects = objects
-        self._writer = writer
-        self._jobs = tasks.jobs("pod group status", MAX_SECONDS)
+        self._patches = StatusPatches(objects, writer, tasks)
         self._now = now
-        self._wanted: dict[str, tuple[PodGroup, api.Condition]] = {}
-        """UID → what is to be sent next."""
-        self._sending: set[str] = set()
-        self._answers: dict[str, api.PodGroup] = {}
-        """UID → the answer to the last patch, until the watch has shown as much."""
 
     def set(self, group: PodGroup, *, is_scheduled: bool, reason: str, message: str) -> None:
         """Set the condition, in the background."""
@@ -67,52 +44,10 @@ class GroupConditions:
             reason=reason,
             message=encodable(in_bytes(message, MAX_MESSAGE)),
         )
-        self._wanted[group.uid] = group, condition
-        if group.uid not in self._sending:
-            self._sending.add(group.uid)
-            self._jobs.start(f"condition of {group}", self._send(group.uid), partial(self._ended, group.uid))
+        self._patches.want(Target(group.source, group.namespace, group.name, group.uid), partial(self._status, condition))
 
-    def _ended(self, uid: str, error: BaseException | None) -> None:
-        self._sending.discard(uid)
-        self._wanted.pop(uid, None)
-
-    async def _send(self, uid: str) -> None:
-        while (wanted := self._wanted.pop(uid, None)) is not None:
-            group, condition = wanted
-            for failures in range(TRIES):
-                patch = self._patch(group, condition)
-                if patch is None or uid in self._wanted:
-                    break
-                try:
-                    answer = await self._writer.patch(group.source, group.name, group.namespace, patch, "status")
-                except ApiError as error:
-                    if error.status != 409:
-                        fields = {"podGroup": str(group), "err": str(error)}
-                        level = logging.WARNING if error.status else logging.DEBUG
-                        _logger.log(level, "The condition of a pod group was not set", extra=fields)
-                        break
-                    await asyncio.sleep(FIRST_WAIT * 2**failures)
-                else:
-                    self._answers[uid] = answer
-                    break
-
-    def _newest(self, group: PodGroup) -> api.PodGroup | None:
-        """Return the group's object as it is now, as far as we know; None if it is gone."""
-        shown: api.PodGroup | None = self._objects.get(group.source, group.name, group.namespace)
-        answer = self._answers.get(group.uid)
-        if shown is None or shown.metadata.uid != group.uid:
-            self._answers.pop(group.uid, None)
-            return None
-        if answer is not None and is_newer(answer.metadata.resource_version, shown.metadata.resource_version):
-            return answer
-        self._answers.pop(group.uid, None)
-        return shown
-
-    def _patch(self, group: PodGroup, condition: api.Condition) -> dict[str, Any] | None:
-        """Return the JSON merge patch that sets the condition; None if there is nothing to set."""
-        newest = self._newest(group)
-        if newest is None:
-            return None
+    def _status(self, condition: api.Condition, newest: api.PodGroup) -> dict[str, Any] | None:
+        """Return the part of the status that sets the condition; None if there is nothing to set."""
         conditions = list(newest.status.conditions or ())
         place = next((index for index, each in enumerate(conditions) if each.type == condition.type), len(conditions))
         before = conditions[place] if place < len(conditions) else None
@@ -127,10 +62,7 @@ class GroupConditions:
         if changed == before:
             return None
         conditions[place : place + 1] = [changed]
-        return {
-            "metadata": {"uid": group.uid, "resourceVersion": newest.metadata.resource_version},
-            "status": {"conditions": [_written(each) for each in conditions]},
-        }
+        return {"conditions": [_written(each) for each in conditions]}
 
 
 def _written(condition: api.Condition) -> dict[str, Any]:

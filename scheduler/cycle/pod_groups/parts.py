@@ -12,6 +12,7 @@ from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
 from scheduler.cycle.pod_groups.cycle import PodGroupCycle
+from scheduler.cycle.pod_groups.statuses import GroupStatuses
 from scheduler.cycle.pod_groups.wakes import GroupWakes
 from scheduler.framework.handle import ObjectLister
 from scheduler.groups.adapters import AdaptedGroups, Adapter
@@ -40,6 +41,7 @@ class GroupParts:
     def __init__(
         self,
         groups: AdaptedGroups,
+        statuses: GroupStatuses,
         wakes: GroupWakes,
         make_cycle: Callable[[], tuple[PodGroupAlgorithm, PodGroupCycle]],
         loop: SchedulingLoop,
@@ -50,6 +52,7 @@ class GroupParts:
     ) -> None:
         """`make_cycle` is called once, if any profile has groups; `pods`: UID → newest version seen."""
         self.groups = groups
+        self.statuses = statuses
         self._wakes = wakes
         self._make_cycle = make_cycle
         self._made: tuple[PodGroupAlgorithm, PodGroupCycle] | None = None

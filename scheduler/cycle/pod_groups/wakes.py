@@ -13,7 +13,8 @@ from typing import Final
 from scheduler.api.coscheduling import PodGroup
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
-from scheduler.framework.events import COSCHEDULING_POD_GROUP, Action, ClusterEvent
+from scheduler.cycle.pod_groups.statuses import GroupStatuses
+from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, Action, ClusterEvent
 from scheduler.framework.pod_groups import GroupKey
 from scheduler.groups.adapters import AdaptedGroups
 from scheduler.queue.scheduling_queue import SchedulingQueue
@@ -29,8 +30,11 @@ MAX_TRIES: Final = 16
 class GroupWakes:
     """Listens to groups that come and change."""
 
-    def __init__(self, groups: AdaptedGroups, queue: SchedulingQueue, objects: ObjectStore) -> None:
+    def __init__(
+        self, groups: AdaptedGroups, queue: SchedulingQueue, objects: ObjectStore, statuses: GroupStatuses
+    ) -> None:
         self._groups = groups
+        self._statuses = statuses
         self._queue = queue
         self._objects = objects
         self._end: Callable[[], None] | None = None
@@ -39,16 +43,20 @@ class GroupWakes:
         """Begin or end to listen."""
         if wanted and self._end is None:
             self._end = self._objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed)
+            self._groups.members_by_group.changed = self._statuses.mark
         elif not wanted and self._end is not None:
             self._end()
-            self._end = None
+            self._end = self._groups.members_by_group.changed = None
 
     def member_gone(self, pod: Pod) -> None:
         """A pod is gone, which may have contradicted the others, or have waited for all of them."""
-        if self._groups.is_ours(pod):
-            self._wake(self._groups.key_of(pod), MEMBER_GONE)
+        key = self._groups.key_of(pod)
+        if key is not None and key.source != POD_GROUP:
+            self._statuses.pod_ended(key, pod)
+            self._wake(key, MEMBER_GONE)
 
     def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
+        self._statuses.group_changed(old, new)
         if new is None or (old is not None and old.spec == new.spec and _annotations(old) == _annotations(new)):
             return
         self._wake(GroupKey(new.metadata.namespace, COSCHEDULING_POD_GROUP, new.metadata.name), CHANGED)

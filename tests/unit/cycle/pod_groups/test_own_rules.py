@@ -373,3 +373,18 @@ async def test_amounts_beyond_reason_do_no_harm(amount: str) -> None:
 
     assert sorted(stage.bound) in ([], ["h-0"])
     stage.check()
+
+
+async def test_a_member_is_replaced_though_others_have_succeeded() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    pods = stage.pods(3)
+    await stage.schedule()
+
+    stage.engine.handlers.pod_deleted(newer(pods[0].bound_to("n0"), phase="Succeeded"))
+    stage.engine.handlers.pod_deleted(newer(pods[1].bound_to("n0"), phase="Failed"))
+    stage.pods(1, first=3)
+    await stage.schedule()
+
+    assert "g-3" in stage.bound
+    stage.check()

@@ -1,0 +1,188 @@
+"""The status of the PodGroups of `scheduling.x-k8s.io`, kept up to date while this replica leads.
+
+    ""──►Pending──pods enough──►Scheduling──the minimum runs or has succeeded──►Running
+            ▲                       │                                              │
+            └──────too few pods─────┴──────────────────────────────────────────────┘
+    from each of them: the minimum has succeeded ──► Finished; one has failed, all others have begun ──► Failed
+
+A pod or an object that changes marks its group; once in a second what is marked is compared, and written if it differs.
+Pods that have ended leave the watch: they are counted as they end. What ended before this process began, is in the
+status that it found.
+
+Rule: pkg/controllers/podgroup_controller.go of scheduler-plugins, whose controller may run at the same time.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from scheduler.api.coscheduling import FINAL_PHASES, PodGroup, PodGroupStatus
+from scheduler.api.pod import Pod
+from scheduler.cycle.pod_groups.patches import StatusPatches, Target
+from scheduler.framework.events import COSCHEDULING_POD_GROUP
+from scheduler.framework.handle import ApiWriter
+from scheduler.framework.pod_groups import GroupKey, GroupMembers
+from scheduler.process.tasks import Tasks
+from scheduler.state.group_members import MembersByGroup
+from scheduler.state.objects import ObjectStore
+
+PAUSE: Final = 1.0
+"""Seconds between two looks at what has changed."""
+
+MAX_OWNERS: Final = 10
+"""That are named in a status."""
+
+
+class _Ended:
+    """How many pods of a group have ended: those of its status when it was first seen, and those since."""
+
+    __slots__ = ("failed", "succeeded", "uid")
+
+    def __init__(self, uid: str, status: PodGroupStatus) -> None:
+        self.uid = uid
+        self.succeeded = status.succeeded
+        self.failed = status.failed
+
+
+class GroupStatuses:
+    """Writes them."""
+
+    def __init__(
+        self,
+        objects: ObjectStore,
+        members: MembersByGroup,
+        writer: ApiWriter,
+        tasks: Tasks,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """`now`: seconds since 1970."""
+        self._objects = objects
+        self._members = members
+        self._patches = StatusPatches(objects, writer, tasks)
+        self._now = now
+        self._marked: dict[GroupKey, None] = {}
+        self._ended: dict[GroupKey, _Ended] = {}
+        self._any_marked = asyncio.Event()
+
+    def mark(self, key: GroupKey) -> None:
+        """Compare the status of a group soon: something about it has changed."""
+        if key.source == COSCHEDULING_POD_GROUP:
+            self._marked[key] = None
+            self._any_marked.set()
+
+    def group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
+        """An object was added, changed or removed."""
+        each = new or old
+        if each is None:
+            return
+        metadata = each.metadata
+        key = GroupKey(metadata.namespace, COSCHEDULING_POD_GROUP, metadata.name)
+        ended = self._ended.get(key)
+        if ended is not None and (new is None or ended.uid != metadata.uid):
+            del self._ended[key]
+        if new is not None:
+            if key not in self._ended:
+                self._ended[key] = _Ended(metadata.uid, new.status)
+            self.mark(key)
+
+    def pod_ended(self, key: GroupKey, pod: Pod) -> None:
+        """A pod of a group has succeeded or failed, or is gone."""
+        ended = self._ended.get(key)
+        if ended is not None:
+            ended.succeeded += pod.status.phase == "Succeeded"
+            ended.failed += pod.status.phase == "Failed"
+        self.mark(key)
+
+    async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Write for ever. What was marked before this replica leads, is written then."""
+        while True:
+            await self._any_marked.wait()
+            await sleep(PAUSE)
+            self.write()
+
+    def write(self) -> None:
+        """Begin to write what has changed."""
+        marked, self._marked = self._marked, {}
+        self._any_marked.clear()
+        for key in marked:
+            target = self._target(key)
+            if target is not None:
+                self._patches.want(target, partial(self._status, key))
+
+    def _target(self, key: GroupKey) -> Target | None:
+        """Return the object if its status is not as it should be."""
+        try:
+            shown: PodGroup | None = self._objects.get(COSCHEDULING_POD_GROUP, key.name, key.namespace)
+        except LookupError:  # no profile has such groups any more
+            return None
+        if shown is None:
+            return None
+        target = Target(COSCHEDULING_POD_GROUP, key.namespace, key.name, shown.metadata.uid)
+        return None if self._status(key, self._patches.newest(target) or shown) is None else target
+
+    def _status(self, key: GroupKey, newest: PodGroup) -> dict[str, Any] | None:
+        """Return the status to write; None if it is as it should be."""
+        before, status = newest.status, self._next(key, newest)
+        kept = status
+        if not before.scheduled:
+            # Newer definitions of the resource do not have this field: then the server leaves it out.
+            kept = msgspec.structs.replace(status, scheduled=0)
+        if kept == before:
+            return None
+        fields: dict[str, Any] = {"scheduled": 0, "running": 0, "succeeded": 0, "failed": 0}
+        return {**fields, **msgspec.to_builtins(status)}
+
+    def _next(self, key: GroupKey, newest: PodGroup) -> PodGroupStatus:
+        before, minimum = newest.status, max(newest.spec.min_member, 1)
+        if before.phase in FINAL_PHASES:
+            return before
+        members, ended = self._members.of(key), self._ended.get(key)
+        succeeded = max(before.succeeded, 0 if ended is None else ended.succeeded)
+        failed = max(before.failed, 0 if ended is None else ended.failed)
+        running = sum(pod.status.phase == "Running" for pod in members.scheduled)
+        if not members.count and _phase(minimum, 0, succeeded, failed) not in FINAL_PHASES:
+            succeeded = failed = 0  # its pods were deleted: others begin anew
+            if ended is not None:
+                ended.succeeded = ended.failed = 0
+        has_enough = members.count + succeeded + failed >= minimum
+        phase = _phase(minimum, running, succeeded, failed) if has_enough else "Pending"
+        has_begun = phase != "Pending"
+        return PodGroupStatus(
+            phase=phase,
+            occupied_by=before.occupied_by or (_owners(members) if has_begun else ""),
+            scheduled=members.scheduled_count - len(members.assumed),
+            running=running,
+            succeeded=succeeded,
+            failed=failed,
+            schedule_start_time=before.schedule_start_time or (self._time() if has_begun else None),
+        )
+
+    def _time(self) -> str:
+        return datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _phase(minimum: int, running: int, succeeded: int, failed: int) -> str:
+    if succeeded >= minimum:
+        return "Finished"
+    if failed and failed + running + succeeded >= minimum:
+        return "Failed"
+    return "Running" if running + succeeded >= minimum else "Scheduling"
+
+
+def _owners(members: GroupMembers) -> str:
+    """Return the owners of the group's first pod, as the API has them: namespace/name, separated by commas."""
+    first: Pod | None = next(iter(_all(members)), None)
+    if first is None:
+        return ""
+    owners = (first.metadata.owner_references or ())[:MAX_OWNERS]
+    return ",".join(sorted(f"{first.namespace}/{owner.name}" for owner in owners))
+
+
+def _all(members: GroupMembers) -> Iterable[Pod]:
+    several: tuple[Collection[Pod], ...] = (members.scheduled, members.unscheduled)
+    return (pod for pods in several for pod in pods)
