@@ -8,7 +8,7 @@ POD_GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
 """The label of pods that names their group."""
 
 FINAL_PHASES: Final = ("Finished", "Failed")
-"""Phases that a group does not leave; pods that come after that begin anew."""
+"""Phases that a group does not leave; pods that come after that start from the beginning."""
 
 
 class PodGroupSpec(Wire, frozen=True):

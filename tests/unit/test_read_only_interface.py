@@ -240,7 +240,7 @@ def test_nothing_of_the_handle_can_be_written_to() -> None:
     nodes = a_rich_cluster()
     handle = a_handle(nodes, {BUDGETS: [shop]})
     roles, pod = get_type_hints(Handle), a_pod()
-    of_pod = {f"PodGroups.{name}": [(pod,)] for name in ("name_of", "key_of", "of", "members")}
+    of_pod = {f"PodGroups.{name}": [(pod,)] for name in ("name_of", "key_of", "preempts_as_a_whole", "of", "members")}
 
     for name in roles.keys() - SERVICES - {"pods"}:
         writes = found_in(f"handle.{name}", getattr(handle, name), roles[name], {**sums_over(nodes), **of_pod})
@@ -257,7 +257,9 @@ def test_nothing_of_groups_of_pods_can_be_written_to() -> None:
     for pod in pods:
         groups.members_by_group.see(pod)
     groups.members_by_group.assume(pods[0].bound_to("n"))
-    calls: Calls = {f"PodGroups.{name}": [(pods[0],)] for name in ("name_of", "key_of", "of", "members")}
+    calls: Calls = {
+        f"PodGroups.{name}": [(pods[0],)] for name in ("name_of", "key_of", "preempts_as_a_whole", "of", "members")
+    }
 
     writes = found_in("groups", groups, fw.PodGroups, calls)
 

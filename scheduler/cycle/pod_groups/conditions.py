@@ -44,7 +44,9 @@ class GroupConditions:
             reason=reason,
             message=encodable(in_bytes(message, MAX_MESSAGE)),
         )
-        self._patches.want(Target(group.source, group.namespace, group.name, group.uid), partial(self._status, condition))
+        self._patches.want(
+            Target(group.source, group.namespace, group.name, group.uid), partial(self._status, condition)
+        )
 
     def _status(self, condition: api.Condition, newest: api.PodGroup) -> dict[str, Any] | None:
         """Return the part of the status that sets the condition; None if there is nothing to set."""

@@ -34,16 +34,22 @@ def preempt(
 ) -> None:
     """Add to the decision about a group that does not fit whether it will once its victims are gone.
 
-    `again` decides about it once more, without PostFilter.
+    `again` decides about it once more, without PostFilter. Why there are no victims is said as kube-scheduler says it;
+    of a group of our own rules it is not said: its message is about what it lacks.
     """
     victims, status = _ask(framework, pods, table, again)
     if status is None:
         decision.is_waiting_for_preemption, decision.victims = True, victims
     elif status.code is Code.ERROR:
         decision.status = status
-    else:
+    elif not _is_ours(framework, pods):
         assert decision.status is not None, "the group does not fit"
         decision.status = Status(decision.status.code, (*decision.status.reasons, status.message))
+
+
+def _is_ours(framework: Framework, pods: Sequence[Pod]) -> bool:
+    group = framework.handle.pod_groups.of(pods[0])
+    return group is not None and group.is_ours
 
 
 def _ask(

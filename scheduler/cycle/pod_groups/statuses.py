@@ -146,7 +146,7 @@ class GroupStatuses:
         failed = max(before.failed, 0 if ended is None else ended.failed)
         running = sum(pod.status.phase == "Running" for pod in members.scheduled)
         if not members.count and _phase(minimum, 0, succeeded, failed) not in FINAL_PHASES:
-            succeeded = failed = 0  # its pods were deleted: others begin anew
+            succeeded = failed = 0  # its pods were deleted: others start from the beginning
             if ended is not None:
                 ended.succeeded = ended.failed = 0
         has_enough = members.count + succeeded + failed >= minimum
