@@ -85,8 +85,8 @@ class KubernetesGroups:
             self._ignored[uid] = None
             if len(self._ignored) > MAX_REMEMBERED:
                 del self._ignored[next(iter(self._ignored))]
-            told = {"podGroup": f"{found.metadata.namespace}/{found.metadata.name}", "fields": ", ".join(ignored)}
-            _logger.warning("Fields of a pod group are ignored", extra=told)
+            extra = {"podGroup": f"{found.metadata.namespace}/{found.metadata.name}", "fields": ", ".join(ignored)}
+            _logger.warning("Fields of a pod group are ignored", extra=extra)
 
     def resources(self) -> tuple[dict[str, ApiResource], dict[str, frozenset[str]], frozenset[Written]]:
         """Return what is watched, the parts of it that are read (all), and what is written: the groups' status."""

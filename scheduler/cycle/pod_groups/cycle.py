@@ -23,9 +23,8 @@ from scheduler.cycle.pod_groups.conditions import GroupConditions
 from scheduler.cycle.pod_groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
 from scheduler.cycle.pod_groups.records import GroupRecord, GroupRecords, result_of
 from scheduler.cycle.pod_groups.steps import Steps, in_one_go
-from scheduler.cycle.writers import GroupEvents
-from scheduler.cycle.pod_groups.waits import Waits
 from scheduler.cycle.pod_groups.waits import FOR_THE_GROUP, Waits
+from scheduler.cycle.writers import GroupEvents
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.pod_groups import PodGroups

@@ -16,7 +16,7 @@ from scheduler.api.objects import ObjectMeta
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.events import POD_GROUP
 from scheduler.groups.adapters import AdaptedGroups
-from scheduler.groups.kubernetes import KubernetesGroups
+from scheduler.groups.kubernetes import VERSIONS, KubernetesGroups
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
 from tests.conformance.transcribed import Case, cases
@@ -47,7 +47,7 @@ class Gangs:
 
     def __init__(self, groups: Collection[str], pods: Collection[str]) -> None:
         self.objects = objects = ObjectStore()
-        objects.watch([POD_GROUP])
+        objects.watch(VERSIONS)
         for name in groups:
             objects.set(POD_GROUP, GROUPS[name])
         known = AdaptedGroups([KubernetesGroups(objects)])

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler import framework as fw
 from scheduler.testing import a_node
-from tests.fakes import Eviction
+from tests.fakes import Eviction, Unschedulable
 from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.cycle.pod_groups.coscheduling import Coscheduled
 
@@ -318,7 +318,7 @@ async def test_what_a_group_needs_together_is_compared_with_the_cluster_before_a
 
     await stage.schedule()
 
-    messages = {event.note for event in stage.under_test.world.events}
+    messages = {write.message for write in stage.under_test.world.writes if isinstance(write, Unschedulable)}
     assert messages == {"resource gap: cpu: 1000m, example.com/gpu: 2"}
     stage.under_test.see(a_node("new", cpu="1"))
     await stage.later()
