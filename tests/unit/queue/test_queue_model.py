@@ -26,6 +26,9 @@ from tests.unit.queue.fakes import (
     a_waiting_pod,
 )
 
+GROUPED = ("d", "e")
+"""Pods of groups: they wait for their backoff, whatever happens."""
+
 uids = st.sampled_from(["a", "b", "c", "d", "e"])
 shapes = st.fixed_dictionaries(
     {
@@ -48,6 +51,7 @@ class QueueLife(RuleBasedStateMachine):
         self.queue = QueueUnderTest(Gate())
         self.nominator = Nominator()
         self.queue._nominator = self.nominator
+        self.queue.is_grouped = lambda pod: pod.uid in GROUPED
         self.newest: dict[str, Pod] = {}
         """What is left of the pods that were added: not those that were deleted or are done."""
         self.popped: list[QueuedPod] = []
@@ -99,6 +103,18 @@ class QueueLife(RuleBasedStateMachine):
         else:
             assert queued.pod is self.newest[queued.pod.uid]
             self.popped.append(queued)
+
+    @rule(uid=uids)
+    def pop_specific(self, uid: str) -> None:
+        """A group takes its members out of the queue, wherever they wait."""
+        before = self.queue.where(uid)
+        queued = self.queue.pop_specific(uid)
+        if queued is not None:
+            assert before in ("active", "backoff", "unschedulable", "gated")
+            assert queued.pod is self.newest[uid]
+            self.popped.append(queued)
+        else:
+            assert before not in ("active", "backoff")
 
     @rule(data=st.data(), refused_by=plugins, pending=plugins)
     def fail(self, data: st.DataObject, refused_by: set[str], pending: set[str]) -> None:

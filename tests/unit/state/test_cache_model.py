@@ -17,8 +17,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from scheduler.api.objects import ContainerPort, GCEPersistentDisk, Node, Taint, Volume
 from scheduler.api.pod import Pod
 from scheduler.framework.nodes import Aspect
+from scheduler.framework.pod_groups import GroupKey
 from scheduler.process.metrics import Metrics
 from scheduler.state.cache import Cache
+from scheduler.state.group_members import MembersByGroup
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 from tests.fakes import FakeClock
@@ -27,6 +29,10 @@ GPU: Final = "example.com/gpu"
 HUGE: Final = 2**62
 TTL: Final = 5.0
 TAINTS = [Taint(key=key, effect=effect) for key, effect in (("locked", "NoSchedule"), ("slow", "PreferNoSchedule"))]
+
+GROUP: Final = GroupKey("default", "test", "g")
+GROUPED: Final = ("a", "b", "c")
+"""The pods of a group."""
 
 node_names = st.sampled_from(["n1", "n2", "n3", "n4"])
 uids = st.sampled_from(["a", "b", "c", "d", "e"])
@@ -105,6 +111,8 @@ class CacheLife(RuleBasedStateMachine):
         self.clock = FakeClock()
         self.pods: dict[str, Believed] = {}
         self.nodes: dict[str, Node] = {}
+        self.known: set[str] = set()
+        """UIDs of the pods that the watch has shown, as members of groups have them."""
         self.looked: dict[Aspect, tuple[int, dict[int, object]]] = {}
 
     @initialize(ttl=st.sampled_from([0.0, TTL]))
@@ -112,6 +120,7 @@ class CacheLife(RuleBasedStateMachine):
         self.ttl = ttl
         self.cache = Cache(Metrics(), self.clock, ttl)
         self.cache.table = NodeTable(capacity=1)
+        self.members = self.cache.members = MembersByGroup(lambda pod: GROUP if pod.uid in GROUPED else None)
 
     def a_version(self, uid: str, node: str, shape: dict[str, Any]) -> Pod:
         ports = [ContainerPort(host_port=port) for port in shape["ports"]]
@@ -127,6 +136,7 @@ class CacheLife(RuleBasedStateMachine):
     @rule(uid=uids, node=node_names, shape=pod_shapes)
     def assume(self, uid: str, node: str, shape: dict[str, Any]) -> None:
         pod = self.a_version(uid, node, shape)
+        self.see(uid)
         if uid in self.pods:
             with pytest.raises(ValueError, match="already"):
                 self.cache.assume(pod)
@@ -151,12 +161,19 @@ class CacheLife(RuleBasedStateMachine):
 
     # The watch, reliable or not.
 
+    @rule(uid=uids)
+    def see(self, uid: str) -> None:
+        """A pod that waits; nothing is assumed of a pod that was not seen."""
+        self.members.see(a_pod(uid, uid=uid))
+        self.known.add(uid)
+
     @rule(uid=uids, node=node_names, shape=pod_shapes)
     def confirm(self, uid: str, node: str, shape: dict[str, Any]) -> None:
         pod = self.a_version(uid, node, shape)
         before = self.pods.get(uid)
         assert self.cache.confirm(pod) is (None if before is None else before.pod)
         self.pods[uid] = Believed(pod, assumed=False)
+        self.known.add(uid)
 
     @rule(uid=uids, shape=pod_shapes)
     def confirm_where_it_is(self, uid: str, shape: dict[str, Any]) -> None:
@@ -174,6 +191,8 @@ class CacheLife(RuleBasedStateMachine):
     def remove(self, uid: str) -> None:
         believed = self.pods.pop(uid, None)
         assert self.cache.remove(uid) is (None if believed is None else believed.pod)
+        if believed is not None:
+            self.known.discard(uid)
 
     @rule(name=node_names, shape=node_shapes)
     def set_node(self, name: str, shape: dict[str, Any]) -> None:
@@ -231,6 +250,16 @@ class CacheLife(RuleBasedStateMachine):
             here = {believed.pod for believed in self.pods.values() if believed.pod.node_name == name}
             assert set(cache.table.pods_on(name)) == here
         assert cache.sizes() == {"assumed_pods": len(assumed), "nodes": len(self.nodes), "pods": len(self.pods)}
+
+    @invariant()
+    def members_of_a_group_are_as_far_as_the_model_says(self) -> None:
+        members = self.members.of(GROUP)
+        assumed = {uid for uid in GROUPED if uid in self.pods and self.pods[uid].assumed}
+        assigned = {uid for uid in GROUPED if uid in self.pods and not self.pods[uid].assumed}
+        assert members.count == len(self.known.intersection(GROUPED))
+        assert set(members.assumed) == assumed
+        assert {pod.uid for pod in members.scheduled} == assumed | assigned
+        assert {pod.uid for pod in members.unscheduled} == self.known.intersection(GROUPED) - assumed - assigned
 
     @invariant()
     def every_column_says_what_its_nodes_say(self) -> None:
