@@ -12,8 +12,9 @@ import pytest
 from scheduler.__main__ import main
 from tests.cluster.loadmaster import allow_groups
 from tests.cluster.proxied import asker, proxied
-from tests.cluster.test_pod_groups import API, GATES, Gang
+from tests.cluster.test_pod_groups import API, GATES, GROUP, Gang
 from tests.controlplane import Client, Component, ControlPlane, Settings, a_node, wait_until
+from tests.controlplane.client import Object
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,34 @@ def test_a_gang_that_waits_is_explained_in_one_sentence_by_itself_and_by_each_of
         assert group["text"] == "5 pods are needed at once: 4 of 5 fit; 1 does not: Insufficient cpu (on 2 nodes)"
         assert sorted(each["name"] for each in group["waiting"]) == gang.pods
         assert pod["group"]["text"] == group["text"]
+    finally:
+        gang.delete()
+
+
+def test_the_group_has_one_event_with_the_sentence_in_addition_to_those_of_its_pods(
+    plane: ControlPlane, admin: Client
+) -> None:
+    gang = Gang(plane, admin, "loadmaster", 5, 5)
+    try:
+
+        def of_group() -> list[Object]:
+            events = admin.list("events.k8s.io/v1/Event", gang.namespace)
+            return [each for each in events if each["regarding"]["kind"] == "PodGroup"]
+
+        (event,) = wait_until(of_group, 30, "the Event is there")
+
+        group = admin.get(GROUP, "g", gang.namespace)
+        assert event["regarding"] | {"resourceVersion": ""} == {
+            "apiVersion": API,
+            "kind": "PodGroup",
+            "name": "g",
+            "namespace": gang.namespace,
+            "uid": group["metadata"]["uid"],
+            "resourceVersion": "",
+        }
+        assert (event["type"], event["reason"]) == ("Warning", "FailedScheduling")
+        assert event["note"] == "5 pods are needed at once: 4 of 5 fit; 1 does not: Insufficient cpu (on 2 nodes)"
+        assert "FailedScheduling" in plane.kubectl("describe", "podgroup", "g", f"--namespace={gang.namespace}")
     finally:
         gang.delete()
 

@@ -1,10 +1,13 @@
 """Why a group of pods waits: in one sentence, for the group and for each of its pods."""
 
+import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 
+from scheduler.cycle import loop as loop_module
 from scheduler.explain.documents import GroupReport
 from scheduler.explain.explainer import Explainer
 from scheduler.explain.screen import PLAIN, lines_of, lines_of_group
@@ -182,3 +185,21 @@ async def test_a_group_that_contradicts_itself_says_in_what() -> None:
 
     assert report.state == "invalid"
     assert "loadmaster.dev/pod-group-min-available" in report.text
+
+
+async def test_what_a_group_only_tries_out_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_module, "SLICE_SECONDS", 0.0)
+    groups = Groups(nodes=20)
+    groups.create(minimum=41)
+    groups.pods(41)
+    what_ifs, loop = groups.engine.cache.what_ifs, groups.engine.loop
+    scheduling = asyncio.create_task(loop.run())
+    while len(what_ifs) < 20:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+
+    report = await about(groups)
+
+    assert not what_ifs
+    assert report.text.startswith("41 pods are needed at once: 40 of 41 fit;")
+    groups.engine.queue.close()
+    await scheduling
