@@ -115,7 +115,7 @@ class CacheLife(RuleBasedStateMachine):
         """UIDs of the pods that the watch has shown, as members of groups have them."""
         self.looked: dict[Aspect, tuple[int, dict[int, object]]] = {}
 
-    @initialize(ttl=st.sampled_from([0.0, TTL]))
+    @initialize(ttl=st.sampled_from([0.0, TTL, TTL]))
     def start(self, ttl: float) -> None:
         self.ttl = ttl
         self.cache = Cache(Metrics(), self.clock, ttl)
@@ -150,6 +150,13 @@ class CacheLife(RuleBasedStateMachine):
         self.cache.finish_binding(a_pod(uid, uid=uid))
         if believed is not None and believed.assumed and self.ttl:
             believed.deadline = self.clock() + self.ttl
+
+    @rule(seconds=st.sampled_from([0.0, TTL]))
+    def finish_all_bindings(self, seconds: float) -> None:
+        """The watch confirms them later, or not in time."""
+        for uid in [uid for uid, believed in self.pods.items() if believed.assumed]:
+            self.finish_binding(uid)
+        self.expire(seconds)
 
     @rule(uid=uids)
     def forget(self, uid: str) -> None:
