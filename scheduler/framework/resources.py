@@ -101,6 +101,7 @@ KNOWN: Final[Mapping[str, ApiResource]] = {
     RESOURCE_SLICE: ApiResource("resource.k8s.io", "v1", "resourceslices"),
     DEVICE_CLASS: ApiResource("resource.k8s.io", "v1", "deviceclasses"),
     POD_GROUP: ApiResource("scheduling.k8s.io", "v1alpha2", "podgroups"),
+    POD_GROUP_V1BETA1: ApiResource("scheduling.k8s.io", "v1beta1", "podgroups"),
     COSCHEDULING_POD_GROUP: ApiResource("scheduling.x-k8s.io", "v1alpha1", "podgroups"),
 }
 """Event resource → API resource."""
@@ -122,8 +123,9 @@ STRUCTS: Final[Mapping[str, type[Any]]] = {
 }
 """Event resource → the struct, with a `metadata`, that its objects are decoded into; Unstructured without an entry."""
 
-_V1BETA1: Final = ApiResource("scheduling.k8s.io", "v1beta1", "podgroups")
-OTHER_VERSION: Final = {KNOWN[POD_GROUP]: _V1BETA1, _V1BETA1: KNOWN[POD_GROUP]}
+OTHER_VERSION: Final = {
+    KNOWN[one]: KNOWN[other] for one, other in ((POD_GROUP, POD_GROUP_V1BETA1), (POD_GROUP_V1BETA1, POD_GROUP))
+}
 """A resource that is watched in two versions of its API → the other one: a cluster serves one of the two."""
 
 _WATCHED_ANYWAY: Final = frozenset({POD, ASSIGNED_POD, UNSCHEDULABLE_POD, NODE})

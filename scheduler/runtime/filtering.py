@@ -85,7 +85,10 @@ class Filtering:
         if view is None:
             self._batching.no_hint.value += 1
             return self._run(state, pod, asked, pod_class)
-        outcome = FilterOutcome(view.rows, asked, self._refusals(plan, view), view=view)
+        outcome = FilterOutcome(view.rows, asked, [], view=view)
+        for step, column in zip(plan.stored, view.columns, strict=True):  # hot: without a call
+            if column.may_differ:
+                outcome.codes.append((step, column.values))
         if plan.others or self._nominated_nodes:
             self._batching.not_used.value += 1
             return self._run(state, pod, asked, pod_class, outcome, plan.others, view.passing.copy())
@@ -105,16 +108,13 @@ class Filtering:
         if view is None:
             return self._run(state, pod, asked, pod_class)
         passing = view.passing & asked
-        outcome = FilterOutcome(np.arange(0), asked, self._refusals(plan, view))
+        stored = zip(plan.stored, view.columns, strict=True)
+        refusals = [(step, column.values) for step, column in stored if column.may_differ]
+        outcome = FilterOutcome(np.arange(0), asked, refusals)
         if plan.others or self._nominated_nodes:
             return self._run(state, pod, asked, pod_class, outcome, plan.others, passing)
         outcome.feasible = np.flatnonzero(passing)
         return outcome
-
-    @staticmethod
-    def _refusals(plan: FilterPlan, view: FeasibleNodes) -> list[tuple[FilterStep, Int32Column]]:
-        stored = zip(plan.stored, view.columns, strict=True)
-        return [(step, column.values) for step, column in stored if column.may_differ]
 
     def _run(
         self,

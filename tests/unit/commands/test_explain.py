@@ -429,10 +429,10 @@ def test_names_of_others_do_not_reach_the_terminal_as_they_are(
 @pytest.mark.parametrize(
     ("pod", "options", "said"),
     [
-        ("", (), "expected [NAMESPACE/]POD, got ''"),
-        ("/", (), "expected [NAMESPACE/]POD, got '/'"),
-        ("shop/", (), "expected [NAMESPACE/]POD, got 'shop/'"),
-        ("/web", (), "expected [NAMESPACE/]POD, got '/web'"),
+        ("", (), "expected [NAMESPACE/]POD or podgroup/[NAMESPACE/]NAME, got ''"),
+        ("/", (), "expected [NAMESPACE/]POD or podgroup/[NAMESPACE/]NAME, got '/'"),
+        ("shop/", (), "expected [NAMESPACE/]POD or podgroup/[NAMESPACE/]NAME, got 'shop/'"),
+        ("/web", (), "expected [NAMESPACE/]POD or podgroup/[NAMESPACE/]NAME, got '/web'"),
         ("a/b/c", (), "'b/c' cannot be the name of a pod"),
         ("..", (), "'..' cannot be the name of a pod"),
         ("Web", (), "'Web' cannot be the name of a pod"),

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.api.pod import Pod
-from scheduler.framework.events import POD_GROUP
+from scheduler.framework.events import POD_GROUP, POD_GROUP_V1BETA1
 from scheduler.groups.adapters import AdaptedGroups
 from scheduler.groups.kubernetes import KubernetesGroups
 from scheduler.state.objects import ObjectStore
@@ -26,7 +26,7 @@ def groups_of(
 ) -> AdaptedGroups:
     """The groups, with these members."""
     objects = ObjectStore()
-    objects.watch([POD_GROUP])
+    objects.watch([POD_GROUP, POD_GROUP_V1BETA1])
     for each in podgroups:
         objects.set(POD_GROUP, each)
     groups = AdaptedGroups([KubernetesGroups(objects)])

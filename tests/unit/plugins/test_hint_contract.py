@@ -82,7 +82,7 @@ def observed_events(dice: random.Random, resource: str) -> Iterator[tuple[Any, A
     """Old and new objects, either of which may be missing."""
     makers: dict[str, Callable[[random.Random], Any]] = {fw.NODE: any_node, fw.POD: any_pod}
     makers |= {fw.DEVICE_CLASS: any_class, fw.RESOURCE_CLAIM: any_claim, fw.NAMESPACE: any_namespace}
-    makers[fw.POD_GROUP] = any_group
+    makers[fw.POD_GROUP] = makers[fw.POD_GROUP_V1BETA1] = any_group
     makers |= dict.fromkeys(RESOURCES, any_selector)
     for _ in range(40):
         make = makers.get(resource)

@@ -10,7 +10,7 @@ import yaml
 
 from scheduler.api import devices, volumes
 from scheduler.api.objects import Wire
-from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP
+from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, POD_GROUP_V1BETA1
 from scheduler.framework.resources import STRUCTS
 from scheduler.simulate.apiserver.creation import USED
 from scheduler.simulate.apiserver.defaults import WrittenNode
@@ -21,7 +21,7 @@ from scheduler.snapshots.kept_fields import ANNOTATIONS, FIELDS, KINDS
 from scheduler.snapshots.reduction import fields_of
 from tests.reference.plugin_page import struct_in
 
-GROUPS = (COSCHEDULING_POD_GROUP, POD_GROUP)
+GROUPS = (COSCHEDULING_POD_GROUP, POD_GROUP, POD_GROUP_V1BETA1)
 """What snapshots do not have yet."""
 
 READER = Path(__file__).parents[3] / "docs" / "examples" / "snapshot-reader.yaml"
