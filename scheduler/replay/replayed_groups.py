@@ -21,7 +21,7 @@ Verdict = tuple[CycleState, Placed | Unplaced | SchedulerError]
 
 def decided_together(engine: Engine, framework: Framework, members: Sequence[QueuedPod]) -> dict[str, Verdict]:
     """Return what becomes of each member, by UID. Raises LookupError if the configuration has no groups."""
-    return _verdicts(in_one_go(_steps(engine, framework, members)), members)
+    return _verdicts(engine, framework, in_one_go(_steps(engine, framework, members)), members)
 
 
 def _steps(engine: Engine, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
@@ -30,13 +30,19 @@ def _steps(engine: Engine, framework: Framework, members: Sequence[QueuedPod]) -
     return engine.pod_groups.decide_in_steps(framework, members)
 
 
-def _verdicts(decision: GroupDecision, members: Sequence[QueuedPod]) -> dict[str, Verdict]:
+def _verdicts(
+    engine: Engine, framework: Framework, decision: GroupDecision, members: Sequence[QueuedPod]
+) -> dict[str, Verdict]:
+    waits = None if engine.loop.groups is None else engine.loop.groups.waits(framework, members, decision)
     outcomes = {each.queued.pod.uid: each for each in decision.members}
     found = {}
     for queued in members:
         outcome = outcomes.get(queued.pod.uid)
         state = CycleState() if outcome is None else outcome.state
-        found[queued.pod.uid] = state, verdict_of(decision, outcome)
+        verdict = verdict_of(decision, outcome)
+        if waits is not None and isinstance(verdict, Unplaced):
+            verdict = waits.of(queued.pod.uid, verdict)
+        found[queued.pod.uid] = state, verdict
     return found
 
 
@@ -83,7 +89,7 @@ class ReplayedGroup:
             else:
                 self._engine.algorithm.next_start = self.start
                 decision = in_one_go(_steps(self._engine, framework, members))
-            verdicts = self._verdicts[framework] = _verdicts(decision, members)
+            verdicts = self._verdicts[framework] = _verdicts(self._engine, framework, decision, members)
         state, verdict = verdicts[uid]
         return state, decision_of(state, verdict)
 

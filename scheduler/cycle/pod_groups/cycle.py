@@ -210,7 +210,7 @@ class PodGroupCycle:
             stream.publish(GroupDecided(framework.name, name, members, decision))
         # Not by position: ranks may have given them another order, and after an error some are missing.
         decided = {outcome.queued.pod.uid: outcome for outcome in decision.members}
-        waits = self._waits(framework, members, decision)
+        waits = self.waits(framework, members, decision)
         for queued in members:
             newest = self._queue.in_flight_version(queued.pod.uid)
             if newest is None or self._loop.should_skip(newest):  # deleted or bound by others meanwhile
@@ -240,7 +240,7 @@ class PodGroupCycle:
                 raise
             yield
 
-    def _waits(self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision) -> Waits | None:
+    def waits(self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision) -> Waits | None:
         """Return what those members wait for that have no node; None for a group of kube-scheduler's rules."""
         group = self._groups.of(members[0].pod)
         return Waits(framework, self._queue, members, decision) if group is not None and group.is_ours else None

@@ -10,7 +10,7 @@
 Each line is a JSON array: its kind, its time, then the fields of the class that has this kind as its tag. New fields go
 to the end and have a default, so that older traces are read. Lines are in members of a gzip file, of whole lines each,
 so that a file can be cut between two of them. A trace has what scheduling reads of objects, and no more: no
-environment, no Secrets, no annotations of pods, unless a plugin reads raw pods.
+environment, no Secrets, no annotations of pods but those about groups, unless a plugin reads raw pods.
 """
 
 from collections.abc import Mapping

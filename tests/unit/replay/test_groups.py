@@ -55,6 +55,37 @@ async def gangs(stage: Stage, count: int = 12, *keys: str) -> None:
         await stage.schedule()
 
 
+OURS: Final = {"plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}}}
+
+
+async def annotated_gangs(stage: Stage) -> None:
+    """The same by annotations; some need one zone."""
+    random_ = random.Random(5)
+    for gang in range(12):
+        size = random_.randrange(2, 9)
+        annotations = {
+            "loadmaster.dev/pod-group": f"gang-{gang}",
+            "loadmaster.dev/pod-group-min-available": str(size),
+            **({"loadmaster.dev/required-topology": "zone"} if gang % 3 == 0 else {}),
+        }
+        for number in range(size):
+            resources = {"resources": {"requests": {"cpu": "1500m", "memory": "256Mi"}}}
+            stage.pod(f"gang-{gang}-{number}", {"container": resources}, annotations=annotations)
+        await a_busy_hour(stage, seed=200 + gang, pods=4)
+        stage.clock.advance(2.0)
+        stage.engine.queue.flush_backoff_completed()
+        await stage.schedule()
+
+
+def test_gangs_of_our_own_rules_are_decided_again_to_the_same_result(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path = record_play(tmp_path / "t", annotated_gangs, profile=OURS)
+
+    code, document = replayed(capsys, path)
+
+    assert (code, document["differences"]) == (0, [])
+    assert {bool(node) for node in outcomes(path)} == {True, False}
+
+
 def outcomes(path: Path) -> list[str]:
     """The nodes, or nothing, of all members in a trace."""
     return [line[3][0] for line in lines_of(path)[1:] if line[0] == "member"]
