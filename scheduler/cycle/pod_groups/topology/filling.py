@@ -72,36 +72,52 @@ class Filling:
     """The parts of a domain while members are placed in it."""
 
     def __init__(
-        self, parts: Sequence[Rows], size: int, whole: BoolColumn | None, kinds: Mapping[str, Hashable]
+        self,
+        parts: Sequence[Rows],
+        size: int,
+        whole: BoolColumn | None,
+        kinds: Mapping[str, Hashable],
+        may_fail: int = 0,
     ) -> None:
         """`whole`: the domain itself, for what the parts cannot take; None for all nodes.
 
-        `size`: the number of rows of the node table. `kinds`: UID → kind of member.
+        `size`: the number of rows of the node table. `kinds`: UID → kind of member. `may_fail`: how many members need
+        not fit for the group to be placed; once more of them do not, the others are not tried.
         """
         self._parts = parts
         self._size = size
         self._whole = whole
         self._kinds = kinds
-        self._masks: dict[int, BoolColumn] = {}
+        self._may_fail = may_fail
+        self._mask_of: tuple[int, BoolColumn] | None = None
         self._at: dict[Hashable, int] = {}
         """Kind of member → the first part that may take one."""
+        self._hopeless: Unplaced | None = None
 
     def schedule(self, schedule: Schedule, state: CycleState, pod: Pod, attempt: int) -> Placed | Unplaced:
         """Place a member in the first part that takes it. Raises PluginError.
 
         A part that refused one is not asked for the next one of its kind either.
         """
+        if self._hopeless is not None:
+            return self._hopeless
         kind = self._kinds[pod.uid]
         while (at := self._at.get(kind, 0)) < len(self._parts):
             decision = schedule(state, pod, attempt, runs_post_filter=False, placement=self._mask(at))
             if isinstance(decision, Placed):
                 return decision
             self._at[kind] = at + 1
-        return schedule(state, pod, attempt, placement=self._whole)
+        decision = schedule(state, pod, attempt, placement=self._whole)
+        if isinstance(decision, Unplaced) and not decision.nominated_node_name:
+            self._may_fail -= 1
+            if self._may_fail < 0:
+                self._hopeless = decision
+        return decision
 
     def _mask(self, at: int) -> BoolColumn:
-        mask = self._masks.get(at)
-        if mask is None:
-            mask = self._masks[at] = np.zeros(self._size, np.bool_)
+        """Return the rows of a part. Only the last one is kept: there may be as many parts as nodes."""
+        if self._mask_of is None or self._mask_of[0] != at:
+            mask = np.zeros(self._size, np.bool_)
             mask[self._parts[at]] = True
-        return mask
+            self._mask_of = at, mask
+        return self._mask_of[1]

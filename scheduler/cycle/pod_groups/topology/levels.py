@@ -183,7 +183,8 @@ class TopologyLevels:
         running = np.bincount(outlook.running, minlength=table.size)
         narrower = outlook.levels[candidate.level + 1 :]
         parts = parts_of(rows, narrower, capacity.on_rows, capacity.wanted, running) if narrower else ()
-        return Filling(parts, table.size, whole, outlook.shapes.kinds)
+        may_fail = capacity.wanted - outlook.needed
+        return Filling(parts, table.size, whole, outlook.shapes.kinds, may_fail)
 
 
 def _in_turn(found: Sequence[Candidate], attempt: int) -> Sequence[Candidate]:

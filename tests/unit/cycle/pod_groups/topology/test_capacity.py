@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler.api.requests import PODS
@@ -86,6 +86,7 @@ def clusters(draw: st.DrawFn) -> tuple[NodeTable, list[dict[str, Any]]]:
     return nodes, draw(st.lists(demand, min_size=1, max_size=8))
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(clusters())
 def test_never_do_fewer_fit_than_really_do(drawn: tuple[NodeTable, list[dict[str, Any]]]) -> None:
     nodes, demands = drawn

@@ -77,9 +77,9 @@ class Schedule:
         return Placed(f"n{free[0]}", 1, 1) if free else Unplaced("full")
 
 
-def a_filling() -> Filling:
+def a_filling(may_fail: int = 3) -> Filling:
     kinds = {"w0": "worker", "w1": "worker", "launcher": "launcher"}
-    return Filling([np.array([0, 1]), np.array([3])], 4, None, kinds)
+    return Filling([np.array([0, 1]), np.array([3])], 4, None, kinds, may_fail)
 
 
 def place(filling: Filling, schedule: Schedule, name: str) -> None:
@@ -102,3 +102,12 @@ def test_a_part_that_takes_a_member_stays_the_one_for_the_next() -> None:
         place(filling, schedule, name)
 
     assert schedule.asked == [[0, 1], [0, 1]]
+
+
+def test_once_too_few_can_fit_the_others_are_not_tried() -> None:
+    filling, schedule = a_filling(may_fail=1), Schedule(0, 1, 3)
+
+    for name in ("w0", "w1", "launcher"):
+        place(filling, schedule, name)
+
+    assert schedule.asked == [[0, 1], [3], [], []]
