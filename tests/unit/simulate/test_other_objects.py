@@ -108,6 +108,8 @@ def test_claims_without_a_namespace_are_in_the_default_one() -> None:
 
 def test_the_plural_of_every_known_kind_is_guessed_right() -> None:
     for name, resource in KNOWN.items():
+        if name == f"{resource.plural}.{resource.version}.{resource.group}":
+            continue  # an older or newer version of another one, which has no name of its own
         assert guessed_plural(name.rpartition("/")[2]) == resource.plural
     assert guessed_plural("NetworkPolicy") == "networkpolicies"
     assert guessed_plural("Endpoints") == "endpoints"
