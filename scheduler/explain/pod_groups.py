@@ -92,7 +92,7 @@ def report_on(engine: Engine, namespace: str, name: str, *, tries: bool = False)
         report.source, report.priority = group.source, group.priority
         record = _records(engine).of(group)
         if record is None and tries and members.count >= group.minimum:
-            record = _tried(engine, group, [each for place, each in queued.values() if place != "gated"])
+            record = _tried(engine, group, [each for _, each in queued.values() if _may_be_tried(engine, each)])
     report.state, report.text = _state(group, members.count, len(waiting), record)
     if record is not None:
         report.placement, report.victims = record.placement, record.victims
@@ -154,6 +154,16 @@ def _rejectors(place: str, queued: QueuedPod) -> Iterable[str]:
             return queued.unschedulable_plugins | queued.pending_plugins
         case _:
             return ()
+
+
+def _may_be_tried(engine: Engine, queued: QueuedPod) -> bool:
+    """Return whether nothing keeps a pod out of the queue now, whatever did before the group was complete."""
+    pod = queued.pod
+    plugins = engine.frameworks[pod.spec.scheduler_name].pre_enqueue
+    try:
+        return not queued.gated or all(plugin.pre_enqueue(pod) is None for plugin in plugins)
+    except Exception:  # noqa: BLE001  a plugin may raise anything
+        return False
 
 
 def _tried(engine: Engine, group: PodGroup, queued: Sequence[QueuedPod]) -> GroupRecord | None:

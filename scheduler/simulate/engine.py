@@ -202,8 +202,9 @@ class Simulation:
         tried = [queued]
 
         def pop(uid: str) -> QueuedPod | None:
-            found = waiting.pop(uid, None)
+            found = waiting.pop(uid, None) or self.engine.queue.pop_specific(uid)
             if found is not None:
+                self.results[uid].pop("gated", None)
                 tried.append(found)
                 self._note_verdicts(found.pod, explain=explain)
             return found

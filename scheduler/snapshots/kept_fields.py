@@ -46,8 +46,21 @@ FIELDS: Final[Mapping[str, str]] = {
         "nodeSelector@labels affinity:Affinity tolerations:[]Toleration "
         "topologySpreadConstraints:[]TopologySpreadConstraint containers:[]Container initContainers:[]Container "
         "overhead@resources resources:Resources activeDeadlineSeconds schedulingGates:[]Gate volumes:[]Volume "
-        "hostNetwork hostUsers resourceClaims:[]PodResourceClaim"
+        "hostNetwork hostUsers resourceClaims:[]PodResourceClaim schedulingGroup:SchedulingGroup"
     ),
+    "SchedulingGroup": "podGroupName@name",
+    # groups of pods: of scheduling.k8s.io and of scheduling.x-k8s.io
+    "PodGroup": "metadata:PodGroupMeta spec:PodGroupSpec",
+    "PodGroupMeta": f"name@name {_META} annotations@annotations",
+    "PodGroupSpec": (
+        "schedulingPolicy:SchedulingPolicy schedulingConstraints:SchedulingConstraints disruptionMode priority "
+        "priorityClassName@class preemptionPolicy minMember minResources@resources scheduleTimeoutSeconds"
+    ),
+    "SchedulingPolicy": "gang:GangPolicy",
+    "GangPolicy": "minCount",
+    "SchedulingConstraints": "topology:[]TopologyConstraint",
+    "TopologyConstraint": "key@key",
+    # affinity
     "Affinity": "nodeAffinity:NodeAffinity podAffinity:PodAffinity podAntiAffinity:PodAffinity",
     "NodeAffinity": (
         "requiredDuringSchedulingIgnoredDuringExecution:NodeSelector "
@@ -282,6 +295,7 @@ _SPREAD: Final = "its pods are not spread by default as in the cluster, and pods
 _LACKING: Final = "pods that it lacks are not made"
 _VOLUMES: Final = "pods with claims get other nodes than in the cluster, or none"
 _DEVICES: Final = "pods with claims of devices get other nodes than in the cluster, or none"
+_GROUPS: Final = "pods that name a group wait for it, or are placed each by itself"
 _EXTENDED: Final = "the plugin that reads it gives other answers than in the cluster"
 
 
@@ -307,6 +321,9 @@ KINDS: Final = (
     _kind("Job", "batch", "v1", "jobs", _LACKING),
     _kind("CronJob", "batch", "v1", "cronjobs", "they cannot be asked about"),
     _kind("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets", "preemption respects no budget"),
+    _kind("PodGroup", "scheduling.k8s.io", "v1alpha2", "podgroups", _GROUPS),
+    _kind("PodGroup", "scheduling.k8s.io", "v1beta1", "podgroups", _GROUPS),
+    _kind("PodGroup", "scheduling.x-k8s.io", "v1alpha1", "podgroups", _GROUPS),
     _kind("PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", "new pods get no priority of it"),
     _kind("RuntimeClass", "node.k8s.io", "v1", "runtimeclasses", "new pods get no overhead and no selector of it"),
     _kind("StorageClass", "storage.k8s.io", "v1", "storageclasses", _VOLUMES),

@@ -20,7 +20,7 @@ PLAIN: Final = frozenset(
         *("DoNotSchedule", "ScheduleAnyway", "Honor", "Ignore", "Never", "PreemptLowerPriority"),
         *("Always", "OnFailure", "Restart", "RestartAllContainers", "TCP", "UDP", "SCTP"),
         *("NonIndexed", "Indexed", "IfHealthyBudget", "AlwaysAllow", "kubernetes.io/job-controller"),
-        *("Pod", "Container", "PersistentVolumeClaim", "v1"),
+        *("Pod", "PodGroup", "Container", "PersistentVolumeClaim", "v1"),
         *("NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity"),
         "VolumeAttributesClass",
         # volumes
@@ -94,6 +94,7 @@ KEYS: Final = frozenset(
         "node.kubernetes.io/windows-build",
         "pod-template-generation",
         "pod-template-hash",
+        "scheduling.x-k8s.io/pod-group",
         "statefulset.kubernetes.io/pod-name",
         "topology.kubernetes.io/region",
         "topology.kubernetes.io/zone",

@@ -203,3 +203,12 @@ async def test_what_a_group_only_tries_out_is_waited_for(monkeypatch: pytest.Mon
     assert report.text.startswith("41 pods are needed at once: 40 of 41 fit;")
     groups.engine.queue.close()
     await scheduling
+
+
+async def test_pods_that_waited_for_the_last_one_are_tried_with_it() -> None:
+    groups = Coscheduled(nodes=1)
+    groups.annotated(3, 3)
+
+    report = await Explainer(groups.engine, groups.under_test.clock, tries_groups=True).about_group("default", "a")
+
+    assert report.text == "3 pods are needed at once: 2 of 3 fit; 1 does not: Insufficient cpu (on 1 node)"

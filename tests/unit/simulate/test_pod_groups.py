@@ -3,12 +3,24 @@
 from typing import Any
 
 import plugins
+from plugins.contrib import CONTRIB
 from scheduler.config.feature_gates import read_gates
 from scheduler.config.load import config_from_dict
 from scheduler.config.types import Config
-from scheduler.simulate.engine import simulate
+from scheduler.simulate.engine import adopted, simulate
 from scheduler.simulate.output import as_text
 from tests.unit.simulate.what_if.world import Json, a_node, a_pod, a_spec, a_workload, cluster_with, on, placed
+
+PLUGINS = {**plugins.IN_TREE, **CONTRIB}
+OURS = config_from_dict(
+    {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}}}],
+    },
+    PLUGINS,
+)
+
 
 GATES = "GenericWorkload=true,GangScheduling=true"
 
@@ -129,3 +141,17 @@ def test_the_verdicts_of_nodes_are_those_before_the_whole_group() -> None:
     document = simulated(a_node("n1", 2), a_group(minimum=2), member("m0"), member("m1"), explain=True)
 
     assert [pod["nodes"]["n1"]["code"] for pod in document["pods"]] == ["Success", "Success"]
+
+
+def test_an_annotated_gang_is_placed_although_its_first_pods_waited_for_the_last() -> None:
+    annotations = {"loadmaster.dev/pod-group": "g", "loadmaster.dev/pod-group-min-available": "3"}
+    pods = [a_pod(f"m{number}") for number in range(3)]
+    for pod in pods:
+        pod["metadata"]["annotations"] = annotations
+    cluster = cluster_with(a_node("n1", 4), *pods)
+
+    document = simulate(cluster.nodes, tuple(adopted(cluster.pods, OURS)), OURS, PLUGINS, cluster.others)
+
+    assert set(placed(document).values()) == {"n1"}
+    assert not [pod for pod in document["pods"] if "gated" in pod]
+    assert groups(document) == [("g", "placed", "3 pods are needed at once: 3 of 3 get a node")]

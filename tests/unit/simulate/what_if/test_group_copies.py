@@ -4,24 +4,11 @@ from typing import Any
 
 import pytest
 
-import plugins
-from plugins.contrib import CONTRIB
-from scheduler.config.load import config_from_dict
 from scheduler.simulate.what_if.answers import answered, is_short
 from scheduler.simulate.what_if.questions import Questions
 from scheduler.simulate.what_if.screen import lines_of
-from tests.unit.simulate.test_pod_groups import a_group, a_job, config, member
+from tests.unit.simulate.test_pod_groups import OURS, PLUGINS, a_group, a_job, config, member
 from tests.unit.simulate.what_if.world import Json, a_node, a_spec, a_workload, asked, cluster_with, on
-
-PLUGINS = {**plugins.IN_TREE, **CONTRIB}
-OURS = config_from_dict(
-    {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}}}],
-    },
-    PLUGINS,
-)
 
 
 def copies(*objects: Json, **questions: Any) -> Json:

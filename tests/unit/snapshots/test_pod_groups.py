@@ -1,0 +1,77 @@
+"""Groups of pods in a snapshot: what it keeps of them places pods as the cluster does, also without names."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.simulate.engine import simulate
+from scheduler.snapshots.aliases import Aliases
+from scheduler.snapshots.kept_fields import KINDS
+from scheduler.snapshots.reduction import Reduction
+from tests.unit.simulate.test_pod_groups import OURS, PLUGINS, a_group, config
+from tests.unit.simulate.what_if.world import Json, a_node, a_pod, cluster_with
+
+BY_KIND = {(kind.name, kind.api_version): kind for kind in KINDS}
+
+
+def reduced(reduction: Reduction, obj: Json) -> Any:
+    whole = {"apiVersion": "v1", **obj}
+    whole["metadata"] = {
+        "namespace": "default",
+        "resourceVersion": "1",
+        "uid": obj["metadata"]["name"],
+        **obj["metadata"],
+    }
+    whole["metadata"] |= {} if obj["kind"] != "Node" else {"uid": ""}
+    kind = BY_KIND[whole["kind"], whole["apiVersion"]]
+    return msgspec.json.decode(reduction.reduced(json.dumps(whole).encode(), kind))
+
+
+def pods(count: int, **fields: Any) -> list[Json]:
+    meta = fields.pop("metadata", {})
+    made = [a_pod(f"w-{number}", schedulerName="default-scheduler", **fields) for number in range(count)]
+    return [{**each, "metadata": {**each["metadata"], **meta}} for each in made]
+
+
+OLD = {
+    "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+    "kind": "PodGroup",
+    "metadata": {"name": "training"},
+    "spec": {"minMember": 3, "minResources": {"cpu": "3"}, "scheduleTimeoutSeconds": 10},
+}
+ANNOTATIONS = {"loadmaster.dev/pod-group": "training", "loadmaster.dev/pod-group-min-available": "3"}
+
+
+@pytest.mark.parametrize("aliases", [None, Aliases()], ids=["with names", "anonymised"])
+@pytest.mark.parametrize(("cpu", "state"), [(2, "unschedulable"), (4, "placed")])
+@pytest.mark.parametrize(
+    ("objects", "settings"),
+    [
+        ([a_group("training"), *pods(3, schedulingGroup={"podGroupName": "training"})], config()),
+        ([OLD, *pods(3, metadata={"labels": {"scheduling.x-k8s.io/pod-group": "training"}})], OURS),
+        (pods(3, metadata={"annotations": ANNOTATIONS}), OURS),
+    ],
+    ids=["kubernetes", "scheduler-plugins", "annotations"],
+)
+def test_a_group_is_decided_as_in_the_cluster(
+    aliases: Aliases | None, cpu: int, state: str, objects: list[Json], settings: Any
+) -> None:
+    reduction = Reduction(aliases)
+    kept = [reduced(reduction, each) for each in (a_node("n1", cpu), *objects)]
+
+    cluster = cluster_with(*kept)
+    document = simulate(cluster.nodes, cluster.pods, settings, PLUGINS, cluster.others)
+
+    (group,) = document["groups"]
+    assert (group["state"], group["needed"], group["members"]) == (state, 3, 3)
+
+
+def test_how_a_group_is_disrupted_and_where_it_is_to_be_stays() -> None:
+    topology: Json = {"schedulingConstraints": {"topology": [{"key": "topology.kubernetes.io/zone"}]}}
+
+    kept = reduced(Reduction(Aliases()), a_group("training", disruptionMode="PodGroup", **topology))
+
+    assert kept["spec"]["disruptionMode"] == "PodGroup"
+    assert kept["spec"]["schedulingConstraints"] == topology["schedulingConstraints"]
