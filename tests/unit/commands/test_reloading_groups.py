@@ -69,3 +69,13 @@ async def test_a_profile_that_gets_groups_again_counts_what_came_meanwhile() -> 
 
     assert await scheduled(reloading) == ["q"]
     reloading.under_test.check()
+
+
+async def test_the_levels_of_a_topology_count_from_the_reload_on() -> None:
+    reloading = Reloading(SHIPPED, profiles=[GROUPED])
+    assert list(reloading.engine.levels.configured) == []
+
+    await reloading.change(profiles=[GROUPED], loadmaster={"topologyLevels": ["example.com/block", "example.com/rack"]})
+
+    assert reloading.reloads("success") == 1
+    assert tuple(reloading.engine.levels.configured) == ("example.com/block", "example.com/rack")

@@ -13,7 +13,7 @@ from scheduler.cycle.pod_groups.steps import in_one_go
 from scheduler.cycle.pod_groups.topology.levels import TRIES
 from scheduler.testing import a_node, a_pod
 from tests.fakes import run, settle
-from tests.fakes.world import Unschedulable
+from tests.fakes.world import Eviction, Unschedulable
 from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.cycle.pod_groups.coscheduling import Coscheduled
 from tests.unit.cycle.pod_groups.topology.clusters import BLOCK, HOST, LEVELS, RACK
@@ -527,5 +527,25 @@ def test_a_large_gang_costs_a_search_of_all_nodes_and_then_one_of_few_for_each_m
         assert decisions.decision <= 1 + pods + per_rack  # one for what is alike, and one more where a node is full
         (rows,) = (each.value for each in evaluated)
         assert rows <= 2 * nodes + 2 * (pods + per_rack)  # all once or twice, and then those that have changed
+
+    run(play())
+
+
+def test_pods_are_evicted_in_one_domain_only_and_no_more_than_the_group_needs() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 2, "a/r2": 1}, required=RACK)
+        for node in ("r1-0", "r1-1", "r2-0"):
+            for number in range(2):
+                low = a_pod(f"low-{node}-{number}", node_name=node, priority=-1, requests={"cpu": "1"})
+                groups.under_test.see(low)
+        groups.of(3)
+        groups.pods(3, priority=10)
+
+        await groups.schedule()
+
+        evicted = [write.victim for write in groups.under_test.world.writes if isinstance(write, Eviction)]
+        assert len(evicted) == 3
+        assert all("low-r1" in name for name in evicted)
+        groups.check()
 
     run(play())
