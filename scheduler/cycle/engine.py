@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from scheduler.api import recent_caches
 from scheduler.api.pod import Pod
@@ -15,9 +16,6 @@ from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectEventHandlers
-from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
-from scheduler.cycle.pod_groups.conditions import GroupConditions
-from scheduler.cycle.pod_groups.cycle import PodGroupCycle
 from scheduler.cycle.pod_groups.parts import GroupParts, adapted_groups
 from scheduler.cycle.pod_groups.statuses import GroupStatuses
 from scheduler.cycle.pod_groups.topology.levels import TopologyLevels
@@ -55,6 +53,10 @@ from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
 from scheduler.state.subscriptions import ProfileObjects, ProfileShared, Sharing
 
+if TYPE_CHECKING:  # loaded once there are groups
+    from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
+    from scheduler.cycle.pod_groups.cycle import PodGroupCycle
+
 
 @dataclass(frozen=True, slots=True)
 class ExtenderAccess:
@@ -86,7 +88,7 @@ class Engine:
     levels: TopologyLevels
 
     @property
-    def pod_groups(self) -> PodGroupAlgorithm | None:
+    def pod_groups(self) -> "PodGroupAlgorithm | None":
         """Decides about groups of pods; None if groups are off."""
         return self.group_parts.algorithm
 
@@ -252,7 +254,11 @@ def build_engine(
 
     levels = TopologyLevels(algorithm, config.loadmaster.topology_levels)
 
-    def group_cycle() -> tuple[PodGroupAlgorithm, PodGroupCycle]:
+    def group_cycle() -> "tuple[PodGroupAlgorithm, PodGroupCycle]":
+        from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
+        from scheduler.cycle.pod_groups.conditions import GroupConditions
+        from scheduler.cycle.pod_groups.cycle import PodGroupCycle
+
         of_groups = PodGroupAlgorithm(
             algorithm,
             cache,

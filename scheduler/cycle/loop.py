@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced, refused_by
@@ -36,8 +36,6 @@ from scheduler.cycle.cycle_events import (
 )
 from scheduler.cycle.failure import FailureHandler, as_scheduler_error
 from scheduler.cycle.last_look import LastLook
-from scheduler.cycle.pod_groups.cycle import PodGroupCycle
-from scheduler.cycle.pod_groups.steps import Steps
 from scheduler.cycle.with_extenders.attempts import ExtendedAttempts
 from scheduler.cycle.with_extenders.binding import ExtenderBinding
 from scheduler.cycle.writers import Writers
@@ -57,6 +55,10 @@ from scheduler.runtime.framework import Framework
 from scheduler.runtime.own_task import is_cancelled_by_others
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
+
+if TYPE_CHECKING:  # loaded if there are groups
+    from scheduler.cycle.pod_groups.cycle import PodGroupCycle
+    from scheduler.cycle.pod_groups.steps import Steps
 
 SLICE_SECONDS: Final = 0.003
 """How long pods are scheduled before other tasks (the watch, bindings) get their turn."""
@@ -182,7 +184,7 @@ class SchedulingLoop:
             if time.perf_counter() > time_slice.end:  # without a call: this runs for each pod
                 await time_slice.give_way()
 
-    async def _schedule_group(self, queued: QueuedPod, steps: Steps[None], time_slice: TimeSlice) -> None:
+    async def _schedule_group(self, queued: QueuedPod, steps: "Steps[None]", time_slice: TimeSlice) -> None:
         """Schedule a pod's group, letting other tasks run between the steps. Nothing else is decided meanwhile."""
         with closing(steps):
             self._group_decided.clear()

@@ -18,7 +18,11 @@ OFF = (
     "pydantic",
     "requests",
     "scheduler.commands.shadow",
+    "scheduler.cycle.pod_groups.algorithm",
+    "scheduler.cycle.pod_groups.cycle",
+    "scheduler.cycle.pod_groups.records",
     "scheduler.explain.explainer",
+    "scheduler.explain.pod_groups",
     "scheduler.kube.election.elector",
     "scheduler.replay",
     "scheduler.serve.page",
@@ -26,7 +30,8 @@ OFF = (
     "scheduler.snapshots",
     "scheduler.tracing.export",
 )
-"""Code of what nobody has asked for: devices, leader election, traces, the page, shadow, explanations, recordings."""
+"""Code of what nobody has asked for: devices, leader election, traces, the page, shadow, explanations,
+recordings, decisions about groups of pods."""
 
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:

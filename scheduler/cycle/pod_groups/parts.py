@@ -4,14 +4,13 @@ Without groups the loop, the cache and the handlers know none of them, and no po
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.loop import SchedulingLoop
-from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
-from scheduler.cycle.pod_groups.cycle import PodGroupCycle
 from scheduler.cycle.pod_groups.statuses import GroupStatuses
 from scheduler.cycle.pod_groups.wakes import GroupWakes
 from scheduler.framework.handle import ObjectLister
@@ -22,6 +21,10 @@ from scheduler.groups.kubernetes import KubernetesGroups
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
+
+if TYPE_CHECKING:  # loaded once there are groups
+    from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
+    from scheduler.cycle.pod_groups.cycle import PodGroupCycle
 
 
 def adapted_groups(objects: ObjectLister, gates: FeatureGates) -> AdaptedGroups:
@@ -43,7 +46,7 @@ class GroupParts:
         groups: AdaptedGroups,
         statuses: GroupStatuses,
         wakes: GroupWakes,
-        make_cycle: Callable[[], tuple[PodGroupAlgorithm, PodGroupCycle]],
+        make_cycle: "Callable[[], tuple[PodGroupAlgorithm, PodGroupCycle]]",
         loop: SchedulingLoop,
         cache: Cache,
         queue: SchedulingQueue,
@@ -63,7 +66,7 @@ class GroupParts:
         self._pods = pods
 
     @property
-    def algorithm(self) -> PodGroupAlgorithm | None:
+    def algorithm(self) -> "PodGroupAlgorithm | None":
         """Decides about groups of pods; None if groups are off."""
         return self._made[0] if self._made is not None and self.groups.are_on else None
 
