@@ -130,11 +130,19 @@ class PodGroupAlgorithm:
 
     def _decide(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
         for _ in range(MAX_OVERTAKEN):
+            since = self._cache.changes
             try:
-                return (yield from self._simulate(framework, members, runs_post_filter=True))
+                decision = yield from self._simulate(framework, members, runs_post_filter=True)
             except Overtaken:
-                _logger.debug("The nodes for a pod group have changed meanwhile", extra={"pod": str(members[0].pod)})
-        return self.simulate(framework, members, runs_post_filter=True)
+                pass
+            else:
+                if decision.status is not None or all_fit_still(framework, self._cache, decision.members, since):
+                    break
+            _logger.debug("The nodes for a pod group have changed meanwhile", extra={"pod": str(members[0].pod)})
+        else:
+            decision = self.simulate(framework, members, runs_post_filter=True)
+        decision.changes = self._cache.changes
+        return decision
 
     def _simulate(
         self, framework: Framework, members: Sequence[QueuedPod], runs_post_filter: bool
@@ -185,7 +193,7 @@ class PodGroupAlgorithm:
         """
         decision = GroupDecision()
         requires_preemption = False
-        assumed, since = AssumedMembers(framework, self._cache), self._cache.changes
+        assumed = AssumedMembers(framework, self._cache)
         try:
             for queued in members:
                 outcome = self._decide_member(framework, queued, assumed, schedule)
@@ -211,11 +219,8 @@ class PodGroupAlgorithm:
                 yield
             if layout not in (None, self._cache.layouts):
                 raise Overtaken
-            if decision.status is None and not all_fit_still(framework, self._cache, decision.members, since):
-                raise Overtaken
         finally:
             assumed.take_back_all()
-        decision.changes = self._cache.changes
         return decision
 
     def _decide_member(

@@ -35,7 +35,7 @@ GANGS: Final = frozenset(("GangScheduling", "Coscheduling"))
 
 def counted(framework: Framework, table: NodeTable, group: PodGroup, pods: Sequence[Pod]) -> "CountedWhatIf | None":
     """Return what counts the pods of a group that fit; None if they have to be decided about. Raises PluginError."""
-    if table.is_broken or group.problem or group.required_level or group.preferred_level:
+    if table.is_broken or group.problem or group.resources or group.required_level or group.preferred_level:
         return None
     at = framework.plugins.at
     permits = {plugin.name for plugin in at["permit"]}
