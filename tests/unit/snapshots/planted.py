@@ -101,7 +101,30 @@ KEYS: Final = (
 
 _OWN_MODELS: Final = {"ResourceClaim": "ResourceV1ResourceClaim"}
 _TEXT: Final = {"type": "string"}
+_NUMBER: Final = {"type": "integer"}
+
+
+def _object(**properties: Json) -> Json:
+    return {"type": "object", "properties": properties}
+
+
 _SCHEMAS: Final[Mapping[str, Json]] = {
+    "PodGroup": _object(  # of scheduling.k8s.io and of scheduling.x-k8s.io
+        spec=_object(
+            schedulingPolicy=_object(gang=_object(minCount=_NUMBER)),
+            schedulingConstraints=_object(topology={"type": "array", "items": _object(key=_TEXT)}),
+            disruptionMode=_TEXT,
+            priority=_NUMBER,
+            priorityClassName=_TEXT,
+            preemptionPolicy=_TEXT,
+            parentCompositePodGroupName=_TEXT,
+            podGroupTemplateRef=_object(workload=_object(workloadName=_TEXT, podGroupTemplateName=_TEXT)),
+            minMember=_NUMBER,
+            minResources={"type": "object", "additionalProperties": _TEXT},
+            scheduleTimeoutSeconds=_NUMBER,
+        ),
+        status=_object(phase=_TEXT, occupiedBy=_TEXT, conditions={"type": "array", "items": _object(message=_TEXT)}),
+    ),
     "NodeResourceTopology": DEFINITION["spec"]["versions"][0]["schema"]["openAPIV3Schema"],
     "NodeMetrics": {
         "type": "object",
