@@ -446,6 +446,7 @@ CHANGED: dict[str, Values] = {
     "loadmaster.pluginModules": {"loadmaster": {"pluginModules": ["json"]}},
     "extenders": {"extenders": [{"urlPrefix": "http://extender.example.com", "filterVerb": "filter"}]},
     "loadmaster.podsAtExtenders": {"loadmaster": {"podsAtExtenders": 4}},
+    "loadmaster.topologyLevels": {"loadmaster": {"topologyLevels": ["example.com/rack"]}},
     "loadmaster.pluginLimits": {"loadmaster": {"pluginLimits": [{"name": "*", "callBudget": "1s"}]}},
     "loadmaster.bindTimeoutSeconds": {"loadmaster": {"bindTimeoutSeconds": 5}},
     "leaderElection": {"leaderElection": {"leaseDuration": "20s"}},

@@ -34,7 +34,10 @@ PERMISSIONS: Object = {
     "apiVersion": RBAC,
     "kind": "ClusterRole",
     "metadata": {"name": "loadmaster-coscheduling"},
-    "rules": [{"apiGroups": ["scheduling.x-k8s.io"], "resources": ["podgroups"], "verbs": ["get", "list", "watch"]}],
+    "rules": [
+        {"apiGroups": ["scheduling.x-k8s.io"], "resources": ["podgroups"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": ["scheduling.x-k8s.io"], "resources": ["podgroups/status"], "verbs": ["patch"]},
+    ],
 }
 BINDING: Object = {
     "apiVersion": RBAC,

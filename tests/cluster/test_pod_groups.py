@@ -128,7 +128,8 @@ def test_a_gang_waits_for_its_pods_and_takes_those_beyond_its_minimum_as_they_fi
 ) -> None:
     theirs, ours = play(plane, admin, 5, 3, lambda gang: gang.bound() == 4 and len(gang.messages()) == 1)
 
-    assert ours == theirs
+    # Not the conditions: kube-scheduler may set its own to False again before it has heard that it was True.
+    assert (ours["bound"], ours["messages"]) == (theirs["bound"], theirs["messages"])
     assert ours["condition"][:3] == ("True", "Scheduled", "")
 
 
