@@ -10,7 +10,7 @@ States:
     placed, partly placed
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -46,14 +46,17 @@ Place = tuple[str, QueuedPod]
 
 def reports_on_groups(engine: Engine, pods: Iterable[Pod]) -> Iterator[GroupReport]:
     """Yield a report on each group of these pods, in their order."""
-    known, reported = _groups(engine), set[tuple[str, str]]()
-    for pod in pods:
-        key = pod.namespace, known.name_of(pod)
-        if key[1] and key not in reported:
-            reported.add(key)
-            report = report_on(engine, *key)
-            if report is not None:
-                yield report
+    known, places = _groups(engine), _places(engine)
+    members: dict[tuple[str, str], list[Pod]] = {
+        (pod.namespace, name): [] for pod in pods if (name := known.name_of(pod))
+    }
+    for pod in engine.pods.values():
+        found = members.get((pod.namespace, known.name_of(pod)))
+        if found is not None:
+            found.append(pod)
+    for (_, name), its_pods in members.items():
+        if its_pods:
+            yield _report(engine, name, its_pods, places)
 
 
 def report_on_group_of(engine: Engine, pod: Pod, *, tries: bool = False) -> GroupReport | None:
@@ -72,14 +75,18 @@ def report_on(engine: Engine, namespace: str, name: str, *, tries: bool = False)
     """Report on a group; None if no pod names it. `tries`: whether it is tried here if it never was."""
     known = _groups(engine)
     pods = [pod for pod in engine.pods.values() if pod.namespace == namespace and known.name_of(pod) == name]
-    if not pods:
-        return None
-    first = pods[0]
+    return _report(engine, name, pods, _places(engine), tries=tries) if pods else None
+
+
+def _report(
+    engine: Engine, name: str, pods: Sequence[Pod], places: Mapping[str, Place], *, tries: bool = False
+) -> GroupReport:
+    known, first = _groups(engine), pods[0]
     group, members = known.of(first), known.members(first)
-    queued = _queued(engine, members.unscheduled)
+    queued = {pod.uid: places[pod.uid] for pod in members.unscheduled if pod.uid in places}
     waiting = [pod for pod in pods if not pod.node_name and pod.uid not in members.assumed]
     report = GroupReport(
-        namespace=namespace,
+        namespace=first.namespace,
         name=name,
         found=True,
         needed=0 if group is None else group.minimum,
@@ -176,17 +183,11 @@ def _tried(engine: Engine, group: PodGroup, queued: Sequence[QueuedPod]) -> Grou
     return GroupRecords(now=lambda: 0.0).add(group, framework.name, decision, len(queued), scheduled)
 
 
-def _queued(engine: Engine, unscheduled: Iterable[Pod]) -> dict[str, Place]:
-    """Return UID → where in the queue a member is."""
-    uids = {pod.uid for pod in unscheduled}
-    found = {
-        each.pod.uid: (_PLACES[part], each)
-        for part, pods in engine.queue.pending_pods().items()
-        for each in pods
-        if each.pod.uid in uids
-    }
-    flying = {each.pod.uid: ("being tried", each) for each in engine.queue.in_flight_pods() if each.pod.uid in uids}
-    return found | flying
+def _places(engine: Engine) -> dict[str, Place]:
+    """Return UID → where in the queue a pod is."""
+    parts = engine.queue.pending_pods().items()
+    found = {each.pod.uid: (_PLACES[part], each) for part, pods in parts for each in pods}
+    return found | {each.pod.uid: ("being tried", each) for each in engine.queue.in_flight_pods()}
 
 
 def _groups(engine: Engine) -> PodGroups:
