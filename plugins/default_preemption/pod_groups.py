@@ -18,11 +18,6 @@ from scheduler import framework as fw
 from scheduler.api.importance import started
 
 NEVER: Final = fw.unschedulable("not eligible due to preemptionPolicy=Never.")
-MAX_WORK: Final = 5_000
-"""Pods that may have to be placed again to choose victims for a group of our own rules: about a third of a second. For
-as long nothing else is decided."""
-
-TOO_MANY: Final = fw.unresolvable("too many pods have a lower priority to choose whom to evict for the pod group")
 NO_VICTIMS: Final = fw.unresolvable("No preemption victims found for incoming preemptor")
 
 TOO_LONG: Final = fw.unschedulable("preemption takes too long for so many pods that are not alike")
@@ -63,8 +58,6 @@ def select_victims(
     units = [unit for unit in _units(nodes, groups) if unit.priority < group.priority]
     if not units:
         return NO_VICTIMS
-    if group.is_ours and len(units) * len(pods) > MAX_WORK:
-        return TOO_MANY
     for unit in units:
         what_if.remove(unit.pods)
     refusal = what_if.refusal()

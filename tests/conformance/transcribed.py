@@ -1,8 +1,8 @@
 """kube-scheduler's own test tables as data: what goes in and what comes out, to be played against our engine.
 
-A file in `tables/` is one test function of kube-scheduler, in its order: `source` (below pkg/scheduler), `function`,
-how many cases that has (`count`), the `cases` themselves, and those that are `left_out`, with the reason. Names of
-cases are kube-scheduler's, so that they can be found there.
+A file in `tables/` is one test function of kube-scheduler, in its order: `source` (below pkg/scheduler; or a path after
+`scheduler-plugins:`), `function`, how many cases that has (`count`), the `cases` themselves, and those that are
+`left_out`, with the reason. Names of cases are those of the source, so that they can be found there.
 """
 
 from functools import cache
