@@ -109,9 +109,12 @@ class Members:
         if self._assumed.pop(uid, None) is not None:
             self._unscheduled[uid] = None
 
-    def remove(self, uid: str, *, has_succeeded: bool = False) -> None:
+    def note_success(self) -> None:
+        """One that is gone had succeeded."""
+        self._succeeded += 1
+
+    def remove(self, uid: str) -> None:
         """A member is gone."""
-        self._succeeded += has_succeeded
         self._replace(uid, None)
         for each in (self._unscheduled, self._assumed, self._assigned):
             each.pop(uid, None)
@@ -190,7 +193,13 @@ class MembersByGroup:
 
     def remove(self, pod: Pod) -> None:
         """A pod is gone."""
-        self._leave(pod.uid, has_succeeded=pod.status.phase == "Succeeded")
+        self._leave(pod.uid)
+
+    def note_success(self, key: GroupKey) -> None:
+        """A member that is gone had succeeded."""
+        group = self._groups.get(key)
+        if group is not None:
+            group.note_success()
 
     def restart(self, pods: Iterable[Pod], assumed: Iterable[Pod]) -> None:
         """Begin again with these pods, as what is a group has changed; `assumed`: those of them that are assumed."""
@@ -216,11 +225,11 @@ class MembersByGroup:
             group = self._groups[key] = Members(self._declare)
         return group
 
-    def _leave(self, uid: str, *, has_succeeded: bool = False) -> None:
+    def _leave(self, uid: str) -> None:
         key = self._keys.pop(uid, None)
         if key is not None:
             group = self._groups[key]
-            group.remove(uid, has_succeeded=has_succeeded)
+            group.remove(uid)
             if not group.count:
                 del self._groups[key]
             if self.changed is not None:

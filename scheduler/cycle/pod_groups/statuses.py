@@ -6,13 +6,14 @@
     from each of them: the minimum has succeeded ──► Finished; one has failed, all others have begun ──► Failed
 
 A pod or an object that changes marks its group; once in a second what is marked is compared, and written if it differs.
-Pods that have ended leave the watch: they are counted as they end. What ended before this process began, is in the
-status that it found.
+A pod that has ended leaves the watch, which does not show how: it is read once more, and counted. What ended before
+this process began, is in the status that it found.
 
 Rule: pkg/controllers/podgroup_controller.go of scheduler-plugins, whose controller may run at the same time.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from datetime import UTC, datetime
@@ -24,6 +25,8 @@ import msgspec
 from scheduler.api.coscheduling import FINAL_PHASES, PodGroup, PodGroupStatus
 from scheduler.api.pod import Pod
 from scheduler.cycle.pod_groups.patches import StatusPatches, Target
+from scheduler.cycle.writers import PodReader
+from scheduler.framework.errors import ClusterError
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.framework.handle import ApiWriter
 from scheduler.framework.pod_groups import GroupKey, GroupMembers
@@ -34,8 +37,13 @@ from scheduler.state.objects import ObjectStore
 PAUSE: Final = 1.0
 """Seconds between two looks at what has changed."""
 
+MAX_ENDINGS: Final = 10_000
+"""Pods that have ended, which are read; of more, the first are not counted."""
+
 MAX_OWNERS: Final = 10
 """That are named in a status."""
+
+_logger = logging.getLogger(__name__)
 
 
 class _Ended:
@@ -68,6 +76,10 @@ class GroupStatuses:
         self._marked: dict[GroupKey, None] = {}
         self._ended: dict[GroupKey, _Ended] = {}
         self._any_marked = asyncio.Event()
+        self._endings: dict[str, tuple[GroupKey, Pod]] = {}
+        """UID → a pod that has ended somehow."""
+        self.succeeded: Callable[[GroupKey], None] | None = None
+        """Called when a pod of a group has succeeded."""
 
     def mark(self, key: GroupKey) -> None:
         """Compare the status of a group soon: something about it has changed."""
@@ -92,18 +104,47 @@ class GroupStatuses:
 
     def pod_ended(self, key: GroupKey, pod: Pod) -> None:
         """A pod of a group has succeeded or failed, or is gone."""
-        ended = self._ended.get(key)
-        if ended is not None:
-            ended.succeeded += pod.status.phase == "Succeeded"
-            ended.failed += pod.status.phase == "Failed"
+        if pod.is_terminated:
+            self._count(key, pod.status.phase)
+        elif pod.node_name and not pod.is_deleting:
+            self._endings[pod.uid] = key, pod.reference
+            if len(self._endings) > MAX_ENDINGS:
+                del self._endings[next(iter(self._endings))]
+            self._any_marked.set()
         self.mark(key)
 
-    async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """Write for ever. What was marked before this replica leads, is written then."""
+    async def run(self, reader: PodReader, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Read and write for ever. What was marked before this replica leads, is written then."""
         while True:
             await self._any_marked.wait()
             await sleep(PAUSE)
+            await self.read(reader)
             self.write()
+
+    async def read(self, reader: PodReader) -> None:
+        """Find out how pods have ended."""
+        while self._endings:
+            uid = next(iter(self._endings))
+            key, pod = self._endings.pop(uid)
+            try:
+                ending = await reader.ending(pod)
+            except ClusterError as error:
+                _logger.debug("It is not known how a pod has ended", extra={"pod": str(pod), "err": str(error)})
+                continue
+            if ending is not None:
+                self._count(key, ending.phase)
+
+    def _count(self, key: GroupKey, phase: str) -> None:
+        """Count a pod of a group that has ended."""
+        ended, has_succeeded = self._ended.get(key), phase == "Succeeded"
+        if ended is not None:
+            ended.succeeded += has_succeeded
+            ended.failed += phase == "Failed"
+            self.mark(key)
+        if has_succeeded:
+            self._members.note_success(key)
+            if self.succeeded is not None:
+                self.succeeded(key)
 
     def write(self) -> None:
         """Begin to write what has changed."""

@@ -44,6 +44,7 @@ class GroupWakes:
         if wanted and self._end is None:
             self._end = self._objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed)
             self._groups.members_by_group.changed = self._statuses.mark
+            self._statuses.succeeded = self._member_succeeded
         elif not wanted and self._end is not None:
             self._end()
             self._end = self._groups.members_by_group.changed = None
@@ -54,6 +55,10 @@ class GroupWakes:
         if key is not None and key.source != POD_GROUP:
             self._statuses.pod_ended(key, pod)
             self._wake(key, MEMBER_GONE)
+
+    def _member_succeeded(self, key: GroupKey) -> None:
+        """It counts as placed from now on: the others may be enough without it."""
+        self._wake(key, MEMBER_GONE)
 
     def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
         self._statuses.group_changed(old, new)

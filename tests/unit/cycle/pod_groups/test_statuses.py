@@ -8,7 +8,8 @@ import pytest
 from scheduler import framework as fw
 from scheduler.api import coscheduling as api
 from scheduler.api.objects import OwnerReference
-from scheduler.framework.errors import ApiError
+from scheduler.cycle.writers import Ending
+from scheduler.framework.errors import ApiError, ClusterError
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from tests.fakes import settle
 from tests.unit.cycle.fakes import newer
@@ -280,3 +281,50 @@ async def test_pods_that_come_after_all_were_deleted_begin_anew() -> None:
     stage.pods(1, first=5)
 
     assert await stage.schedule() == 0
+
+
+class Endings:
+    """A cycle.writers.PodReader that knows how pods have ended."""
+
+    def __init__(self, **phases: str) -> None:
+        self.phases = phases
+
+    async def ending(self, pod: fw.Pod) -> Ending | None:
+        phase = self.phases.get(pod.name.replace("-", "_"))
+        if phase == "away":
+            raise ClusterError("the API server is away")
+        return Ending(phase, "", "") if phase else None
+
+
+async def test_how_a_pod_has_ended_is_read_as_the_watch_does_not_show_it() -> None:
+    stage = Stage()
+    stage.create(minimum=2)
+    pods = stage.pods(4)
+    await stage.schedule()
+    for pod in pods:
+        stage.report(pod, "Running")
+    assert await stage.phase() == "Running"
+
+    for pod in pods:
+        stage.engine.handlers.pod_deleted(newer(pod.bound_to(stage.bound[pod.name]), phase="Running"))
+    await stage.statuses.read(Endings(g_0="Succeeded", g_1="Succeeded", g_2="away"))
+
+    status = await stage.status()
+    assert (status.phase, status.succeeded, status.failed, status.running) == ("Finished", 2, 0, 0)
+
+
+async def test_a_pod_that_was_waiting_for_its_group_is_placed_once_another_is_known_to_have_succeeded() -> None:
+    stage = Stage()
+    pods = stage.annotated(2, 2)
+    await stage.schedule()
+    first, second = (newer(pod.bound_to(stage.bound[pod.name]), phase="Running") for pod in pods)
+    stage.engine.handlers.pod_changed(second)
+    stage.engine.handlers.pod_deleted(first)
+    stage.engine.handlers.pod_deleted(newer(second, deletion_timestamp="2026-01-01T00:00:00Z"))
+    stage.annotated(1, 2, first=7)
+    assert await stage.schedule() == 0
+
+    await stage.statuses.read(Endings(a_0="Succeeded"))
+    await stage.schedule()
+
+    assert "a-7" in stage.bound
