@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, node_of, start
+from tests.cluster.coscheduling import allowed
+from tests.cluster.loadmaster import node_of, start
 from tests.controlplane import Client, Cluster, Component, a_node, a_pod, wait_until
 from tests.controlplane.client import Object
 from tests.docs.pages import ROOT, blocks
@@ -27,24 +28,6 @@ EXAMPLES: dict[str, Object] = {
     for block in blocks(ROOT / "docs" / "groups.md")
     if block.language == "yaml" and ("topologyLevels" in block.text or "-topology:" in block.text)
     for document in yaml.safe_load_all(block.text)
-}
-
-RBAC = "rbac.authorization.k8s.io/v1"
-PERMISSIONS: Object = {
-    "apiVersion": RBAC,
-    "kind": "ClusterRole",
-    "metadata": {"name": "loadmaster-coscheduling"},
-    "rules": [
-        {"apiGroups": ["scheduling.x-k8s.io"], "resources": ["podgroups"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": ["scheduling.x-k8s.io"], "resources": ["podgroups/status"], "verbs": ["patch"]},
-    ],
-}
-BINDING: Object = {
-    "apiVersion": RBAC,
-    "kind": "ClusterRoleBinding",
-    "metadata": {"name": "loadmaster-coscheduling"},
-    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "loadmaster-coscheduling"},
-    "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
 }
 
 
@@ -67,16 +50,11 @@ def loadmaster(
     cluster: Cluster, racks: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Component]:
     """With the configuration of the documentation."""
-    install_rbac(cluster)
-    with cluster.client() as api:
-        api.create(PERMISSIONS)
-        api.create(BINDING)
+    with allowed(cluster):
         path: Path = tmp_path_factory.mktemp("config") / "config.yaml"
         path.write_text(yaml.safe_dump(EXAMPLES["KubeSchedulerConfiguration"]))
         with start(cluster, f"--config={path}") as component:
             yield component
-        api.delete(f"{RBAC}/ClusterRoleBinding", BINDING["metadata"]["name"])
-        api.delete(f"{RBAC}/ClusterRole", PERMISSIONS["metadata"]["name"])
 
 
 def nodes_by_rank(api: Client, namespace: str) -> dict[int, str]:

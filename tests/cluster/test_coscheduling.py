@@ -1,0 +1,207 @@
+"""Groups of scheduling.x-k8s.io and annotated ones on a real API server, with the resource of scheduler-plugins."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cluster.conftest import MakeNodes
+from tests.cluster.coscheduling import allowed, started
+from tests.cluster.loadmaster import metric, node_of
+from tests.cluster.pod_group_definition import DEFINITION, NAME
+from tests.controlplane import Client, Cluster, Component, a_node, a_pod, wait_until
+from tests.controlplane.client import Object
+from tests.docs.pages import ROOT, blocks
+
+API = "scheduling.x-k8s.io/v1alpha1"
+KIND = f"{API}/PodGroup"
+LABEL = "scheduling.x-k8s.io/pod-group"
+
+
+def define(cluster: Cluster) -> None:
+    cluster.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=20s")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def permissions(cluster: Cluster) -> Iterator[None]:
+    with allowed(cluster):
+        yield
+        cluster.kubectl("delete", "crd", NAME, "--ignore-not-found")
+
+
+@pytest.fixture
+def definition(cluster: Cluster) -> None:
+    define(cluster)
+
+
+@pytest.fixture
+def loadmaster(cluster: Cluster, definition: None, tmp_path: Path) -> Iterator[Component]:
+    with started(cluster, tmp_path) as component:
+        yield component
+
+
+def create_group(api: Client, namespace: str, name: str, minimum: int, **spec: object) -> None:
+    spec = {"minMember": minimum, **spec}
+    api.create({"apiVersion": API, "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}, namespace)
+
+
+def members(group: str, numbers: range, cpu: str = "1") -> list[Object]:
+    return [a_pod(f"{group}-{number}", cpu=cpu, labels={LABEL: group}) for number in numbers]
+
+
+def annotated(group: str, minimum: int, numbers: range) -> list[Object]:
+    pods = [a_pod(f"{group}-{number}", cpu="1") for number in numbers]
+    for pod in pods:
+        pod["metadata"]["annotations"] = {
+            "loadmaster.dev/pod-group": group,
+            "loadmaster.dev/pod-group-min-available": str(minimum),
+        }
+    return pods
+
+
+def bound(api: Client, namespace: str, group: str = "") -> list[str]:
+    """The names of the pods of a group that have a node."""
+    found = api.list("Pod", namespace)
+    return sorted(
+        pod["metadata"]["name"] for pod in found if node_of(pod) and pod["metadata"]["name"].startswith(group)
+    )
+
+
+def status(api: Client, namespace: str, group: str) -> Object:
+    found: Object = api.get(KIND, group, namespace).get("status", {})
+    return found
+
+
+def test_of_two_gangs_that_compete_one_runs_and_the_other_holds_nothing(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(2, cpu="2")
+    for group in ("a", "b"):
+        create_group(api, namespace, group, 4)
+    pods = [pod for pair in zip(members("a", range(4)), members("b", range(4)), strict=True) for pod in pair]
+    api.create_many(pods, namespace)
+    wait_until(lambda: len(bound(api, namespace)) == 4, 30, "one of them runs")
+    winner = bound(api, namespace)[0][0]
+    loser = "b" if winner == "a" else "a"
+
+    wait_until(lambda: status(api, namespace, winner).get("phase") == "Running", 30, "the status says so")
+    wait_until(lambda: status(api, namespace, loser).get("phase") == "Scheduling", 30, "and that the other does not")
+
+    assert bound(api, namespace, loser) == []
+    assert metric(loadmaster.port, "scheduler_cache_size", type="assumed_pods") == 0
+    for name in bound(api, namespace, winner):
+        api.delete("Pod", name, namespace)
+    wait_until(lambda: len(bound(api, namespace, loser)) == 4, 30, "then it runs")
+    wait_until(lambda: status(api, namespace, winner).get("phase") == "Pending", 30, "a group without pods is pending")
+
+
+def test_the_status_follows_a_group_to_its_end(
+    loadmaster: Component, cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(1, cpu="4")
+    create_group(api, namespace, "job", 2)
+    wait_until(lambda: status(api, namespace, "job").get("phase") == "Pending", 30, "it is pending")
+    api.create_many(members("job", range(2)), namespace)
+    wait_until(lambda: status(api, namespace, "job").get("phase") == "Running", 30, "it runs")
+    assert status(api, namespace, "job")["running"] == 2
+    assert status(api, namespace, "job")["scheduleStartTime"]
+
+    for number in range(2):
+        patch = json.dumps({"status": {"phase": "Succeeded"}})
+        cluster.kubectl("patch", "pod", f"job-{number}", "-n", namespace, "--subresource=status", "-p", patch)
+
+    wait_until(lambda: status(api, namespace, "job").get("phase") == "Finished", 30, "it has ended")
+    assert status(api, namespace, "job")["succeeded"] == 2
+
+
+def test_a_definition_that_comes_later_is_noticed_and_annotated_groups_need_none(
+    cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes, tmp_path: Path
+) -> None:
+    cluster.kubectl("delete", "crd", NAME, "--ignore-not-found")
+    make_nodes(2, cpu="4")
+    with started(cluster, tmp_path):
+        api.create_many([*members("later", range(3)), *annotated("now", 3, range(2))], namespace)
+        api.create(a_pod("alone"), namespace)
+        wait_until(lambda: bound(api, namespace) == ["alone"], 30, "a pod by itself is scheduled")
+        api.create_many(annotated("now", 3, range(2, 3)), namespace)
+        wait_until(lambda: len(bound(api, namespace, "now")) == 3, 30, "the annotated group is complete")
+
+        define(cluster)
+        create_group(api, namespace, "later", 3)
+
+        wait_until(lambda: len(bound(api, namespace, "later")) == 3, 90, "the other is scheduled once it is known")
+
+
+def test_a_scheduler_killed_in_the_middle_of_a_gangs_bindings_completes_it(
+    cluster: Cluster, definition: None, api: Client, namespace: str, make_nodes: MakeNodes, tmp_path: Path
+) -> None:
+    make_nodes(5)
+    create_group(api, namespace, "gang", 300)
+    with started(cluster, tmp_path) as first:
+        api.create_many([*members("gang", range(300), cpu="100m")], namespace)
+        wait_until(lambda: bound(api, namespace), 30, "the bindings are under way", interval=0.01)
+        first.kill()
+        begun = len(bound(api, namespace))
+
+    with started(cluster, tmp_path, name="loadmaster-again"):
+        wait_until(lambda: len(bound(api, namespace)) == 300, 60, "the next one binds the rest")
+        wait_until(lambda: status(api, namespace, "gang").get("phase") == "Running", 60, "and says so")
+
+    assert 0 < begun < 300
+
+
+def test_members_whose_node_is_lost_are_replaced(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(1, cpu="2")
+    own = f"lost-{namespace}"
+    api.create(a_node(own, cpu="2"))
+    create_group(api, namespace, "gang", 4)
+    api.create_many(members("gang", range(4)), namespace)
+    wait_until(lambda: len(bound(api, namespace)) == 4, 30, "it runs")
+    lost = [pod["metadata"]["name"] for pod in api.list("Pod", namespace) if node_of(pod) == own]
+
+    api.delete("Node", own)
+    for name in lost:
+        api.delete("Pod", name, namespace)
+    api.create_many(members("gang", range(4, 6)), namespace)
+    wait_until(lambda: status(api, namespace, "gang").get("phase") == "Scheduling", 30, "it waits for a node")
+    make_nodes(1, cpu="2")
+
+    wait_until(lambda: bound(api, namespace)[-2:] == ["gang-4", "gang-5"], 60, "they are replaced")
+    wait_until(lambda: status(api, namespace, "gang").get("phase") == "Running", 30, "and it runs again")
+
+
+@pytest.mark.parametrize("group", ["simulation", "solver"])
+def test_the_examples_of_the_documentation_run(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, group: str
+) -> None:
+    make_nodes(1, cpu="4")
+    documents = [
+        document
+        for block in blocks(ROOT / "docs" / "groups.md")
+        if block.language == "yaml" and f"{group}-0" in block.text
+        for document in yaml.safe_load_all(block.text)
+    ]
+    (pod,) = [document for document in documents if document["kind"] == "Pod"]
+    for document in documents:
+        api.create(document, namespace)
+
+    api.create({**pod, "metadata": {**pod["metadata"], "name": f"{group}-1"}}, namespace)
+
+    wait_until(lambda: bound(api, namespace) == [f"{group}-0", f"{group}-1"], 30, "both are bound")
+
+
+def test_what_a_group_lacks_is_said(loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes) -> None:
+    make_nodes(1, cpu="2")
+    create_group(api, namespace, "large", 2, minResources={"cpu": "100"})
+    api.create_many(members("large", range(2)), namespace)
+
+    def messages() -> list[str]:
+        return [event.get("note", "") for event in api.list("events.k8s.io/v1/Event", namespace)]
+
+    wait_until(lambda: any("resource gap: cpu" in note for note in messages()), 30, "an Event says what is missing")
+    assert bound(api, namespace) == []
