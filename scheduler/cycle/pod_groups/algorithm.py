@@ -147,6 +147,8 @@ class PodGroupAlgorithm:
     def _simulate(
         self, framework: Framework, members: Sequence[QueuedPod], runs_post_filter: bool
     ) -> Steps[GroupDecision]:
+        if self._cache.table.is_broken:
+            self._cache.mend()  # before anything is counted in it
         layout = self._cache.layouts
         schedule = partial(self._algorithm.schedule, framework, runs_post_filter=runs_post_filter)
         groups, pod = framework.handle.pod_groups, members[0].pod
