@@ -12,6 +12,7 @@ from scheduler.config.load import config_from_dict
 from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.plugin_tools.one_file import load_file
 from tests.chart.helm import CHART, Helm
+from tests.cluster.pod_group_definition import DEFINITION, NAME
 from tests.controlplane import ControlPlane, Settings
 from tests.docs.pages import Block, blocks, pages
 
@@ -30,6 +31,8 @@ def cluster() -> Iterator[ControlPlane]:
     with ControlPlane(
         Settings().with_feature_gates("GenericWorkload=true", "scheduling.k8s.io/v1alpha2")
     ) as controlplane:
+        controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
+        controlplane.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=30s")
         yield controlplane
 
 
