@@ -37,6 +37,8 @@ MakeNodes = Callable[..., list[str]]
 
 LONGEST = (
     "test_plugin_walkthrough.py",
+    "test_coscheduling.py",
+    "test_pod_group_scenarios.py",
     "test_monitoring.py",
     "test_reload.py",
     "test_chart.py",
