@@ -28,7 +28,7 @@ class GangScheduling(Gangs):
             fw.on(fw.POD_GROUP_V1BETA1, fw.Action.ADD | fw.Action.UPDATE, self.hint_after_group_change, self.key),
         )
 
-    def concerns(self, key: fw.GroupKey) -> bool:
+    def keeps_together(self, key: fw.GroupKey) -> bool:
         return key.source == fw.POD_GROUP
 
     def absent(self, key: fw.GroupKey) -> str:

@@ -19,7 +19,7 @@ class Gangs(fw.PreEnqueuePlugin, fw.PermitPlugin):
         self._groups = handle.pod_groups
 
     @abstractmethod
-    def concerns(self, key: fw.GroupKey) -> bool:
+    def keeps_together(self, key: fw.GroupKey) -> bool:
         """Return whether this plugin keeps that group together."""
 
     @abstractmethod
@@ -80,4 +80,4 @@ class Gangs(fw.PreEnqueuePlugin, fw.PermitPlugin):
     def key(self, pod: fw.Pod) -> fw.GroupKey | None:
         """Return the group of a pod, if this plugin keeps it together."""
         key = self._groups.key_of(pod)
-        return key if key is not None and self.concerns(key) else None
+        return key if key is not None and self.keeps_together(key) else None

@@ -49,7 +49,7 @@ class Coscheduling(Gangs):
         """Only the pod's own updates: other pods of its group and the group itself wake it without being asked for."""
         return (fw.on(fw.UNSCHEDULABLE_POD, fw.Action.UPDATE),)
 
-    def concerns(self, key: fw.GroupKey) -> bool:
+    def keeps_together(self, key: fw.GroupKey) -> bool:
         return key.source != fw.POD_GROUP
 
     def absent(self, key: fw.GroupKey) -> str:
