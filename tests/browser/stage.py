@@ -21,6 +21,7 @@ from scheduler.cycle.engine import Engine, build_engine
 from scheduler.explain.explainer import Explainer
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
+from scheduler.runtime.profile_spec import PluginRef, PluginSet
 from scheduler.serve.access.authentication import Authentication
 from scheduler.serve.access.authorization import Authorization
 from scheduler.serve.endpoints.explanations import PATH as EXPLAIN
@@ -72,6 +73,8 @@ class Stage:
 
     who: Who = field(default_factory=Who)
     port: int = 0
+    plugins: tuple[type[fw.Plugin], ...] = ()
+    """On top of the default ones."""
     engine: Engine = field(init=False)
     page: ClusterPage = field(init=False)
     _loop: asyncio.AbstractEventLoop = field(init=False)
@@ -109,13 +112,14 @@ class Stage:
     async def run(self, ready: threading.Event) -> None:
         """Serve and schedule until told to stop."""
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        metrics, world, config = Metrics(), Bindings(), a_config()
+        known = {**IN_TREE, **{plugin.name: plugin for plugin in self.plugins}}
+        metrics, world, config = Metrics(), Bindings(), a_config(self.plugins)
         tasks = Tasks(metrics, self._stop)
-        self.engine = engine = build_engine(config, IN_TREE, world.writers, metrics, time.monotonic, tasks)
+        self.engine = engine = build_engine(config, known, world.writers, metrics, time.monotonic, tasks)
         world.engine = engine
         about = About("0.2.0", lambda: self.who.leads, lambda: self.who.leader)
         epoch = time.time() - time.monotonic()
-        self.page = ClusterPage(engine, metrics, about, lambda: as_shown(config, IN_TREE), epoch)
+        self.page = ClusterPage(engine, metrics, about, lambda: as_shown(config, known), epoch)
         explanations = Explanations(Explainer(engine, time.monotonic, lambda: self.who.leads))
         pages = Pages(self.page.pages, {}, {}, metrics, queried={EXPLAIN: explanations, **self.page.queried})
         options = ServingOptions(secure_port=self.port, bind_address="127.0.0.1")
@@ -139,9 +143,9 @@ class Stage:
 
 
 @contextmanager
-def staged(port: int = 0, who: Who | None = None) -> Iterator[Stage]:
-    """Run a scheduler meanwhile."""
-    stage, ready = Stage(who or Who(), port), threading.Event()
+def staged(port: int = 0, who: Who | None = None, *plugins: type[fw.Plugin]) -> Iterator[Stage]:
+    """Run a scheduler meanwhile, with these plugins on top of the default ones."""
+    stage, ready = Stage(who or Who(), port, plugins), threading.Event()
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -165,10 +169,13 @@ def staged(port: int = 0, who: Who | None = None) -> Iterator[Stage]:
     assert not failed, failed
 
 
-def a_config() -> Config:
-    """The default configuration, for one profile."""
+def a_config(plugins: Iterable[type[fw.Plugin]] = ()) -> Config:
+    """The default configuration, for one profile, with these plugins on top."""
     config = load_config(None, IN_TREE)
-    return replace(config, profiles=(replace(config.profiles[0], scheduler_name=PROFILE),))
+    default = config.profiles[0].plugins
+    refs = tuple(PluginRef(plugin.name) for plugin in plugins)
+    enabled = replace(default, multi_point=PluginSet(default.multi_point.enabled + refs))
+    return replace(config, profiles=(replace(config.profiles[0], scheduler_name=PROFILE, plugins=enabled),))
 
 
 def nodes(count: int) -> Iterator[fw.Node]:

@@ -17,6 +17,7 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Browser, Page, Route
 
+from plugins.contrib.coscheduling.plugin import Coscheduling
 from tests.browser.stage import Stage, nodes, scheduled, staged
 from tests.browser.visitor import Visitor, visiting
 
@@ -35,7 +36,7 @@ HOSTILE: Final = (
 )
 """Each with its number soon, as the page cuts what is long, and before a slash, at which it parts names of pods."""
 
-WORDS: Final = frozenset({"unschedulable", "backoff", "active", "gated", "in flight"})
+WORDS: Final = frozenset({"unschedulable", "backoff", "active", "gated", "in flight", "groups"})
 """Of the protocol: the page knows the parts of the queue by these, and draws no other."""
 
 LOOK: Final = """() => {
@@ -64,7 +65,7 @@ class Taken(NamedTuple):
 
 @pytest.fixture(scope="module")
 def taken() -> Iterator[Taken]:
-    with staged() as stage:
+    with staged(0, None, Coscheduling) as stage:
         a_busy_cluster(stage)
         documents = {
             "node": told_of(stage, "node?" + urlencode({"name": "node-0003"})),
@@ -76,11 +77,13 @@ def taken() -> Iterator[Taken]:
 
 
 def a_busy_cluster(stage: Stage) -> None:
-    """A pod in each part of the queue, pods that run, and decisions that were made."""
+    """A pod in each part of the queue, half of a group, pods that run, and decisions that were made."""
     stage.see(*nodes(12))
     wide = scheduled("wide", requests={"cpu": "1"}, node_selector={"disk": "ssd"})
     stage.see(scheduled("huge", requests={"cpu": "64"}), scheduled("gated", gates=["example.com/quota"]), wide)
     stage.see(*(scheduled(f"web-{number}", requests={"cpu": "1"}, labels={"app": "web"}) for number in range(6)))
+    group = {"loadmaster.dev/pod-group": "training", "loadmaster.dev/pod-group-min-available": "4"}
+    stage.see(*(scheduled(f"rank-{number}", requests={"cpu": "1"}, annotations=group) for number in range(2)))
     stage.see(scheduled("there", node_name="node-0003", requests={"cpu": "1"}, labels={"app": "web"}))
 
 
@@ -110,7 +113,9 @@ def stream_of(stage: Stage) -> Iterator[tuple[str, Any]]:
             elif text.startswith("data: "):
                 yield name, json.loads(text.removeprefix("data: "))
                 heard.add(name)
-            if {"ready", "decisions", "queue", "figures", "nodes"} <= heard:
+                if name == "queue":
+                    heard.add(f"queue {json.loads(text.removeprefix('data: '))['part']}")
+            if {"ready", "decisions", "queue groups", "figures", "nodes"} <= heard:
                 return
 
 
