@@ -107,6 +107,7 @@ class PodGroupAlgorithm:
 
     def may_fit(self, framework: Framework, group: PodGroup, members: GroupMembers) -> bool:
         """Return False if a group cannot fit, as is seen at once without trying any of its pods."""
+        self._cache.mend()  # before anything is counted in the table
         table = self._algorithm.table
         return not resource_gap(table, group, members) and may_have_space(framework, table, group, members)
 
@@ -147,8 +148,7 @@ class PodGroupAlgorithm:
     def _simulate(
         self, framework: Framework, members: Sequence[QueuedPod], runs_post_filter: bool
     ) -> Steps[GroupDecision]:
-        if self._cache.table.is_broken:
-            self._cache.mend()  # before anything is counted in it
+        self._cache.mend()  # before anything is counted in the table
         layout = self._cache.layouts
         schedule = partial(self._algorithm.schedule, framework, runs_post_filter=runs_post_filter)
         groups, pod = framework.handle.pod_groups, members[0].pod
