@@ -75,6 +75,11 @@ class PodGroup(msgspec.Struct, frozen=True):
     def key(self) -> GroupKey:
         return GroupKey(self.namespace, self.source, self.name)
 
+    @property
+    def has_object(self) -> bool:
+        """Whether the API has an object for it."""
+        return self.uid != str(self)
+
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
 

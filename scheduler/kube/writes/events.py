@@ -327,7 +327,7 @@ class Recorder:
 
     def group_event(self, group: PodGroup, member: Pod, type_: str, reason: str, action: str, note: str) -> None:
         """Record what happened to a group, at its object if it has one."""
-        if not group.uid:
+        if not group.has_object:
             self.event(member, type_, reason, action, note)
             return
         resource = parse_resource(group.source)

@@ -10,6 +10,7 @@ import pytest
 from scheduler.api.text import in_bytes
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.framework.pod_groups import PodGroup
+from scheduler.groups.annotations import AnnotatedGroups
 from scheduler.kube.http.operations import Operation
 from scheduler.kube.writes.events import MAX_IN_FLIGHT, MAX_NOTE, MIN_IN_FLIGHT, PATIENCE, Events
 from scheduler.process.metrics import Metrics
@@ -113,8 +114,10 @@ async def test_an_event_of_a_group_is_about_its_object(tmp_path: Path) -> None:
 
 
 async def test_an_event_of_a_group_without_an_object_is_about_a_pod_of_it(tmp_path: Path) -> None:
+    annotations = {"loadmaster.dev/pod-group": "training", "loadmaster.dev/pod-group-min-available": "2"}
+    group = AnnotatedGroups().find("shop", "training", a_pod("web", namespace="shop", annotations=annotations))
     async with a_setup(tmp_path) as setup:
-        setup.recorder.group_event(PodGroup("shop", "training", "", "loadmaster.dev/pod-group"), POD, *WAITING)
+        setup.recorder.group_event(group, POD, *WAITING)
 
     (request,) = setup.api.requests
     assert request.body["regarding"]["name"] == "web"
