@@ -256,6 +256,7 @@ async def _work(scheduler: _Scheduler, writers: Writers) -> None:
         tasks.start("scheduling loop", engine.loop.run())
         tasks.start("queue flushers", engine.queue.run_flushers())
         tasks.start("pod group status", engine.group_parts.statuses.run(reader))
+        tasks.start("refused pod groups", engine.group_parts.refusals.run())
         tasks.start("expiry", _expire_forever(engine))
         tasks.start("rejections", rejections.run())
 

@@ -17,6 +17,7 @@ from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectEventHandlers
 from scheduler.cycle.pod_groups.parts import GroupParts, adapted_groups
+from scheduler.cycle.pod_groups.refusals import GroupRefusals
 from scheduler.cycle.pod_groups.statuses import GroupStatuses
 from scheduler.cycle.pod_groups.topology.levels import TopologyLevels
 from scheduler.cycle.pod_groups.topology.node_labels import TOPOLOGY_LEVELS, label_events
@@ -286,8 +287,9 @@ def build_engine(
         queue.ignores_events = name_of
     handlers.announces_pods = gates.gang_scheduling
     statuses = GroupStatuses(objects, groups.members_by_group, writers.api, tasks)
-    wakes = GroupWakes(groups, queue, objects, statuses)
-    group_parts = GroupParts(groups, statuses, wakes, group_cycle, loop, cache, queue, handlers, pods)
+    refusals = GroupRefusals(groups, profiles.frameworks, writers.group_events)
+    wakes = GroupWakes(groups, queue, objects, statuses, refusals)
+    group_parts = GroupParts(groups, statuses, refusals, wakes, group_cycle, loop, cache, queue, handlers, pods)
     group_parts.use(profiles.frameworks)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     engine = Engine(

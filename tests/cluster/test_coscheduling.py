@@ -222,3 +222,25 @@ def test_what_an_annotated_group_lacks_is_said_at_one_of_its_pods(
     assert event["regarding"]["kind"] == "Pod"
     assert event["note"] == "3 pods are needed at once: 2 of 3 fit; 1 does not: Insufficient cpu (on 1 node)"
     assert metric(loadmaster.port, "scheduler_pending_pods", queue="unschedulable") == 3
+
+
+def test_a_group_that_is_not_tried_says_so_once(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(1, cpu="4")
+    create_group(api, namespace, "short", 3)
+    api.create_many(
+        [*members("short", range(2)), *members("nameless", range(2)), *annotated("odd", 0, range(2))], namespace
+    )
+
+    def refusals() -> list[Object]:
+        found = api.list("events.k8s.io/v1/Event", namespace)
+        return [event for event in found if event["reason"] == "FailedScheduling"]
+
+    wait_until(lambda: len(refusals()) >= 3, 60, "each of the groups says it")
+    said = {event["note"]: event["regarding"] for event in refusals()}
+    assert len(refusals()) == len(said) == 3
+    about = said["cannot find enough sibling pods, current pods number: 2, minMember of group: 3"]
+    assert (about["kind"], about["name"]) == ("PodGroup", "short")
+    assert said['waiting for the PodGroup "nameless" of the pod to appear']["kind"] == "Pod"
+    assert bound(api, namespace) == []

@@ -11,6 +11,7 @@ from scheduler.config.defaults import COSCHEDULING
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.loop import SchedulingLoop
+from scheduler.cycle.pod_groups.refusals import GroupRefusals
 from scheduler.cycle.pod_groups.statuses import GroupStatuses
 from scheduler.cycle.pod_groups.wakes import GroupWakes
 from scheduler.framework.handle import ObjectLister
@@ -45,6 +46,7 @@ class GroupParts:
         self,
         groups: AdaptedGroups,
         statuses: GroupStatuses,
+        refusals: GroupRefusals,
         wakes: GroupWakes,
         make_cycle: "Callable[[], tuple[PodGroupAlgorithm, PodGroupCycle]]",
         loop: SchedulingLoop,
@@ -56,6 +58,7 @@ class GroupParts:
         """`make_cycle` is called once, if any profile has groups; `pods`: UID → newest version seen."""
         self.groups = groups
         self.statuses = statuses
+        self.refusals = refusals
         self._wakes = wakes
         self._make_cycle = make_cycle
         self._made: tuple[PodGroupAlgorithm, PodGroupCycle] | None = None

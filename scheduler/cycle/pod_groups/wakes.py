@@ -13,6 +13,7 @@ from typing import Final
 from scheduler.api.coscheduling import PodGroup
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
+from scheduler.cycle.pod_groups.refusals import GroupRefusals
 from scheduler.cycle.pod_groups.statuses import GroupStatuses
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, Action, ClusterEvent
 from scheduler.framework.pod_groups import GroupKey
@@ -31,10 +32,16 @@ class GroupWakes:
     """Listens to groups that come and change."""
 
     def __init__(
-        self, groups: AdaptedGroups, queue: SchedulingQueue, objects: ObjectStore, statuses: GroupStatuses
+        self,
+        groups: AdaptedGroups,
+        queue: SchedulingQueue,
+        objects: ObjectStore,
+        statuses: GroupStatuses,
+        refusals: GroupRefusals,
     ) -> None:
         self._groups = groups
         self._statuses = statuses
+        self._refusals = refusals
         self._queue = queue
         self._objects = objects
         self._end: Callable[[], None] | None = None
@@ -43,11 +50,15 @@ class GroupWakes:
         """Begin or end to listen."""
         if wanted and self._end is None:
             self._end = self._objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed)
-            self._groups.members_by_group.changed = self._statuses.mark
+            self._groups.members_by_group.changed = self._members_changed
             self._statuses.succeeded = self._member_succeeded
         elif not wanted and self._end is not None:
             self._end()
             self._end = self._groups.members_by_group.changed = None
+
+    def _members_changed(self, key: GroupKey) -> None:
+        self._statuses.mark(key)
+        self._refusals.mark(key)
 
     def member_gone(self, pod: Pod) -> None:
         """A pod is gone, which may have contradicted the others, or have waited for all of them."""
@@ -62,6 +73,8 @@ class GroupWakes:
 
     def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
         self._statuses.group_changed(old, new)
+        if (each := new or old) is not None:
+            self._refusals.mark(GroupKey(each.metadata.namespace, COSCHEDULING_POD_GROUP, each.metadata.name))
         if new is None or (old is not None and old.spec == new.spec and _annotations(old) == _annotations(new)):
             return
         self._wake(GroupKey(new.metadata.namespace, COSCHEDULING_POD_GROUP, new.metadata.name), CHANGED)
