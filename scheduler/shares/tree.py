@@ -1,0 +1,267 @@
+"""The tree of shares: quota, usage, and what is available, with the arithmetic of Kueue's capacity tree.
+
+A share offers its parent what it is guaranteed, less what it does not lend; its parent holds what it uses beyond that.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+MAX: Final = 2**63 - 1
+"""Quantities are int64: sums stop here and at -MAX - 1."""
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """One declared share; every mapping is by resource, and a resource without a limit has none."""
+
+    name: str
+    parent: str = ""
+    """Empty for a root."""
+
+    minimum: Mapping[str, int] = {}
+    maximum: Mapping[str, int] = {}
+    borrowing_limit: Mapping[str, int] = {}
+    lending_limit: Mapping[str, int] = {}
+    weight: float = 1.0
+    priority: int = 0
+
+
+class Lack(msgspec.Struct, frozen=True):
+    """An amount that a request is short of."""
+
+    share: str
+    """The share or ancestor that lacks it."""
+
+    resource: str
+    missing: int
+    is_limit: bool
+    """Whether the share may not use more, although its parent might have it."""
+
+
+class _Account:
+    """One resource of one share."""
+
+    __slots__ = ("borrowable", "limit", "local", "parent", "quota", "usage")
+
+    def __init__(self, parent: "_Account | None") -> None:
+        self.parent = parent
+        self.quota = 0
+        """Guaranteed to the whole subtree."""
+
+        self.local = 0
+        """Of the quota, what the parent does not see."""
+
+        self.borrowable: int | None = None
+        """Beyond the quota; None: without limit."""
+
+        self.limit: int | None = None
+        """Beyond what is local, used of the parent's; None: without limit."""
+
+        self.usage = 0
+
+
+class ShareTree:
+    """Shares that are in order, with their usage; `problems` says of each other one what is wrong with it."""
+
+    def __init__(self, shares: Sequence[Share]) -> None:
+        self.problems: dict[str, str] = find_problems(shares)
+        self.shares: dict[str, Share] = {each.name: each for each in shares if each.name not in self.problems}
+        self.children: dict[str, list[str]] = {name: [] for name in self.shares}
+        for share in self.shares.values():
+            if share.parent:
+                self.children[share.parent].append(share.name)
+        resources = {
+            resource
+            for share in self.shares.values()
+            for amounts in (share.minimum, share.maximum, share.borrowing_limit, share.lending_limit)
+            for resource in amounts
+        }
+        self._accounts: dict[str, dict[str, _Account]] = {}
+        below = self._from_roots()
+        for name in below:
+            above = self._accounts.get(self.shares[name].parent, {})
+            self._accounts[name] = {resource: _Account(above.get(resource)) for resource in resources}
+        for name in reversed(below):
+            self._set_quotas(self.shares[name])
+
+    def _from_roots(self) -> list[str]:
+        """Return the names of all shares, each after its parent."""
+        names = [name for name, share in self.shares.items() if not share.parent]
+        for name in names:
+            names.extend(self.children[name])
+        return names
+
+    def _set_quotas(self, share: Share) -> None:
+        """Set the quotas of a share whose children have been added to it; add them to its parent's."""
+        for resource, account in self._accounts[share.name].items():
+            quota = account.quota = _saturated(account.quota + share.minimum.get(resource, 0))
+            lending, maximum = share.lending_limit.get(resource), share.maximum.get(resource)
+            account.local = 0 if lending is None else max(0, quota - lending)
+            limits = [share.borrowing_limit[resource]] if resource in share.borrowing_limit else []
+            account.borrowable = min(limits if maximum is None else [*limits, maximum - quota], default=None)
+            if account.borrowable is not None:
+                account.limit = _saturated(quota - account.local + account.borrowable)
+            if account.parent is not None:
+                account.parent.quota = _saturated(account.parent.quota + quota - account.local)
+            elif maximum is not None:
+                account.quota = min(quota, maximum)
+
+    def _account(self, name: str, resource: str) -> _Account:
+        """Return a share's account; of a resource that no share names, nobody has any."""
+        accounts = self._accounts[name]
+        found = accounts.get(resource)
+        if found is None:
+            parent = self.shares[name].parent
+            found = accounts[resource] = _Account(self._account(parent, resource) if parent else None)
+        return found
+
+    def add(self, name: str, amounts: Mapping[str, int]) -> None:
+        """Add to the usage of a share, and to its ancestors' what exceeds its local quota."""
+        for resource, amount in amounts.items():
+            account: _Account | None = self._account(name, resource)
+            while account is not None and amount:
+                before = account.usage
+                account.usage = _saturated(before + amount)
+                amount = max(0, account.usage - account.local) - max(0, before - account.local)
+                account = account.parent
+
+    def remove(self, name: str, amounts: Mapping[str, int]) -> None:
+        self.add(name, {resource: -amount for resource, amount in amounts.items()})
+
+    def usage(self, name: str, resource: str) -> int:
+        """Return what counts against a share's quota: of a parent, what its children use beyond their local quotas."""
+        return self._account(name, resource).usage
+
+    def quota(self, name: str, resource: str) -> int:
+        """Return what is guaranteed to a share and its descendants together, as far as these lend it."""
+        return self._account(name, resource).quota
+
+    def available(self, name: str, resource: str) -> int:
+        """Return how much more a share may use; negative if too much is used."""
+        local, least, account = 0, [MAX], self._account(name, resource)
+        while account.parent is not None:
+            local += max(0, account.local - account.usage)
+            if account.limit is not None:
+                least.append(local + account.limit - max(0, account.usage - account.local))
+            account = account.parent
+        return _saturated(min(*least, local + account.quota - account.usage))
+
+    def potential(self, name: str, resource: str) -> int:
+        """Return how much a share could use if nobody used anything."""
+        local, least, account = 0, [MAX], self._account(name, resource)
+        while account.parent is not None:
+            if account.borrowable is not None:
+                least.append(local + account.quota + account.borrowable)
+            local += account.local
+            account = account.parent
+        return _saturated(min(*least, local + account.quota))
+
+    def fits(self, name: str, request: Mapping[str, int]) -> bool:
+        """Say whether a share may use so much more; what is not asked for holds nothing up."""
+        accounts = self._accounts[name]
+        for resource, rest in request.items():
+            if rest <= 0:
+                continue
+            account = accounts.get(resource) or self._account(name, resource)
+            while (parent := account.parent) is not None:
+                local, usage, limit = account.local, account.usage, account.limit
+                held = 0
+                if usage < local:
+                    rest -= local - usage
+                else:
+                    held = usage - local
+                if limit is not None and rest > limit - held:
+                    return False
+                account = parent
+            if rest > account.quota - account.usage:
+                return False
+        return True
+
+    def lacks(self, name: str, request: Mapping[str, int]) -> list[Lack]:
+        """Say what stands in the way of a request: by resource, from the share up to its root."""
+        return [
+            lack
+            for resource, amount in sorted(request.items())
+            if amount > 0
+            for lack in self._lacks(name, resource, amount)
+        ]
+
+    def _lacks(self, name: str, resource: str, rest: int) -> Iterator[Lack]:
+        while parent := self.shares[name].parent:
+            account = self._account(name, resource)
+            rest -= max(0, account.local - account.usage)
+            if account.limit is not None:
+                missing = rest - (account.limit - max(0, account.usage - account.local))
+                if missing > 0:
+                    yield Lack(name, resource, missing, is_limit=True)
+            name = parent
+        root = self._account(name, resource)
+        if rest > root.quota - root.usage:
+            yield Lack(name, resource, rest - root.quota + root.usage, is_limit=False)
+
+    def borrowers(self, name: str, resource: str) -> dict[str, int]:
+        """Return the leaves of a subtree that use more than they are guaranteed, and how much more; the most first."""
+        found, names = {}, [name]
+        for each in names:
+            names.extend(self.children[each])
+            account = self._account(each, resource)
+            if not self.children[each] and account.usage > account.quota:
+                found[each] = account.usage - account.quota
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def find_problems(shares: Sequence[Share]) -> dict[str, str]:
+    """Say of each share that cannot be used why: its name → one sentence."""
+    problems: dict[str, str] = {}
+    by_name: dict[str, Share] = {}
+    for share in shares:
+        if share.name in by_name:
+            problems[share.name] = f'there are several shares with the name "{share.name}"'
+        elif problem := _problem(share):
+            problems[share.name] = problem
+        by_name[share.name] = share
+    for share in by_name.values():
+        if share.parent and share.parent not in by_name:
+            problems.setdefault(share.name, f'its parent "{share.parent}" does not exist')
+    _add_problems_of_ancestors(problems, by_name)
+    return problems
+
+
+def _add_problems_of_ancestors(problems: dict[str, str], by_name: Mapping[str, Share]) -> None:
+    sound: set[str] = set()
+    for name in by_name:
+        path: dict[str, None] = {}
+        while name and name not in sound and name not in problems and name not in path:
+            path[name] = None
+            name = by_name[name].parent
+        if name in path:
+            names = list(path)
+            circle = names[names.index(name) :]
+            problems.update(dict.fromkeys(circle, f"its parents form a cycle: {' → '.join([*circle[:10], name])}"))
+        if name in problems:
+            for each in path:
+                problems.setdefault(each, f'its ancestor "{name}" cannot be used')
+        else:
+            sound.update(path)
+
+
+def _problem(share: Share) -> str:
+    limits = {
+        "minimum": share.minimum,
+        "maximum": share.maximum,
+        "borrowing limit": share.borrowing_limit,
+        "lending limit": share.lending_limit,
+    }
+    for kind, amounts in limits.items():
+        for resource, amount in amounts.items():
+            if not 0 <= amount <= MAX:
+                return f"its {kind} of {resource} is {amount}: must be from 0 to {MAX}"
+    for resource, maximum in share.maximum.items():
+        if share.minimum.get(resource, 0) > maximum:
+            return f"its minimum of {resource}, {share.minimum[resource]}, is above its maximum, {maximum}"
+    return "" if share.weight >= 0 else f"its weight is {share.weight}: must not be negative"
+
+
+def _saturated(number: int) -> int:
+    return MAX if number > MAX else -MAX - 1 if number < -MAX - 1 else number
