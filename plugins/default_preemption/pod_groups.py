@@ -58,8 +58,7 @@ def select_victims(
     units = [unit for unit in _units(nodes, groups) if unit.priority < group.priority]
     if not units:
         return NO_VICTIMS
-    for unit in units:
-        what_if.remove(unit.pods)
+    what_if.remove(_pods_of(units))
     refusal = what_if.refusal()
     if refusal is not None:
         return refusal
@@ -70,7 +69,7 @@ def select_victims(
     if victims is None:
         return TOO_LONG
     victims.sort(key=lambda unit: unit.importance)
-    return [pod for unit in victims for pod in unit.pods]
+    return _pods_of(victims)
 
 
 def _is_quick(units: Sequence[Unit], what_if: fw.GroupWhatIf) -> bool:
@@ -79,7 +78,7 @@ def _is_quick(units: Sequence[Unit], what_if: fw.GroupWhatIf) -> bool:
 
 def _one_by_one(units: Sequence[Unit], what_if: fw.GroupWhatIf) -> list[Unit]:
     """Let those come back with whom the group fits, one after the other; return the others."""
-    return [unit for unit in units if not _come_back([unit], what_if)]
+    return [unit for unit in units if not _come_back(unit.pods, what_if)]
 
 
 def _in_parts(units: Sequence[Unit], what_if: fw.GroupWhatIf) -> list[Unit] | None:
@@ -92,7 +91,7 @@ def _in_parts(units: Sequence[Unit], what_if: fw.GroupWhatIf) -> list[Unit] | No
     parts = [units]
     for _ in range(MAX_DECISIONS // what_if.decisions):
         part = parts.pop()
-        if not _come_back(part, what_if):
+        if not _come_back(_pods_of(part), what_if):
             half = len(part) // 2
             if half:
                 parts += part[half:], part[:half]
@@ -103,9 +102,12 @@ def _in_parts(units: Sequence[Unit], what_if: fw.GroupWhatIf) -> list[Unit] | No
     return None
 
 
-def _come_back(units: Sequence[Unit], what_if: fw.GroupWhatIf) -> bool:
-    """Let units come back if the group fits with them all; return whether it does."""
-    pods = [pod for unit in units for pod in unit.pods]
+def _pods_of(units: Sequence[Unit]) -> list[fw.Pod]:
+    return [pod for unit in units for pod in unit.pods]
+
+
+def _come_back(pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf) -> bool:
+    """Let pods come back if the group fits with them all; return whether it does."""
     what_if.put_back(pods)
     if what_if.refusal() is None:
         return True
