@@ -71,7 +71,7 @@ class ShareTree:
         for share in self.shares.values():
             if share.parent:
                 self.children[share.parent].append(share.name)
-        resources = {
+        self.resources = {
             resource
             for share in self.shares.values()
             for amounts in (share.minimum, share.maximum, share.borrowing_limit, share.lending_limit)
@@ -81,7 +81,7 @@ class ShareTree:
         below = self._from_roots()
         for name in below:
             above = self._accounts.get(self.shares[name].parent, {})
-            self._accounts[name] = {resource: _Account(above.get(resource)) for resource in resources}
+            self._accounts[name] = {resource: _Account(above.get(resource)) for resource in self.resources}
         for name in reversed(below):
             self._set_quotas(self.shares[name])
 
