@@ -175,7 +175,7 @@ def test_a_caller_that_is_killed_leaves_nothing(controlplane: ControlPlane, sign
         started = json.loads(caller.stdout.readline())
 
         caller.send_signal(signum)
-        caller.wait(timeout=20)
+        caller.wait(timeout=60)
 
     processes = [started["supervisor"], *started["children"]]
     wait_until(lambda: not any(exists(pid) for pid in processes), WAIT, "the end of its processes")

@@ -192,7 +192,7 @@ def test_without_rights_to_the_lease_a_start_says_so_and_what_to_do(cluster: Clu
     kubeconfig = cluster.service_account_kubeconfig(loadmaster.NAMESPACE, loadmaster.ACCOUNT)
 
     command = [sys.executable, "-m", "scheduler", "run", "--secure-port=0", f"--kubeconfig={kubeconfig}"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
 
     loadmaster.install_rbac(cluster)
     assert ended.returncode == 2

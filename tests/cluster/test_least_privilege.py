@@ -124,7 +124,7 @@ def test_the_command_does_not_import_from_the_directory_it_is_started_in(hostile
         env=environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=90,
         check=False,
     )
 

@@ -197,7 +197,7 @@ def test_what_a_running_scheduler_decides_is_decided_again(
         admin.delete("Node", "node-7")
         wait_until(lambda: all(map(was_tried, admin.list("Pod", NAMESPACE))), 30, "all pods were tried")
         process.send_signal(signal.SIGINT)
-        said, errors = process.communicate(timeout=20)
+        said, errors = process.communicate(timeout=60)
 
     assert process.returncode == 0, errors
     recorded = decisions_of(path)
@@ -230,7 +230,7 @@ def test_another_configuration_ends_a_recording_which_is_whole(
         admin.create(a_pod("before", cpu="10m"), NAMESPACE)
         wait_until(lambda: node_of(admin.get("Pod", "before", NAMESPACE)), 20, "a pod is bound")
         config.write_text(CONFIG.format(seed=2, url=extender.url, badge=BADGE))
-        said, errors = process.communicate(timeout=20)
+        said, errors = process.communicate(timeout=60)
 
     assert process.returncode == 0, errors
     assert f"it ended because {OTHER_CONFIG}" in said

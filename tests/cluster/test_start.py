@@ -36,7 +36,7 @@ recordings, decisions about groups of pods."""
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "scheduler", "run", "--secure-port=0", *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
 
 
 def test_what_nobody_has_asked_for_is_not_loaded(cluster: Cluster) -> None:
@@ -52,11 +52,13 @@ def test_what_nobody_has_asked_for_is_not_loaded(cluster: Cluster) -> None:
 def test_a_missing_permission_is_named(cluster: Cluster) -> None:
     install_rbac(cluster)
     cluster.kubectl("create", "serviceaccount", "powerless", "-n", NAMESPACE)
-    kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, "powerless")
+    try:
+        kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, "powerless")
 
-    ended = run(f"--kubeconfig={kubeconfig}")
+        ended = run(f"--kubeconfig={kubeconfig}")
+    finally:
+        cluster.kubectl("delete", "serviceaccount", "powerless", "-n", NAMESPACE)
 
-    cluster.kubectl("delete", "serviceaccount", "powerless", "-n", NAMESPACE)
     assert ended.returncode == 2
     lines = ended.stderr.splitlines()
     assert any("create pods/binding" in line for line in lines), lines
@@ -73,9 +75,11 @@ def test_one_verb_that_was_taken_away_is_the_only_one_named(cluster: Cluster) ->
     patch = json.dumps([{"op": "remove", "path": f"/rules/{index}"}])
     cluster.kubectl("patch", "clusterrole", role, "--type=json", f"--patch={patch}")
 
-    ended = run(f"--kubeconfig={cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)}")
+    try:
+        ended = run(f"--kubeconfig={cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)}")
+    finally:
+        install_rbac(cluster)
 
-    install_rbac(cluster)
     assert ended.returncode == 2
     missing = [line for line in ended.stderr.splitlines() if line.startswith("may not")]
     assert missing == ["may not create pods/binding (core)"]

@@ -19,7 +19,7 @@ def last_lines(*options: str, **env: str) -> list[str]:
     """What it writes to standard error, where it ends with exit code 2."""
     command = [sys.executable, "-m", "scheduler", "run", *options]
     environment = {**os.environ, **env}
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, env=environment)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False, env=environment)
     assert (ended.returncode, ended.stdout) == (2, "")
     return ended.stderr.splitlines()
 
