@@ -8,6 +8,7 @@ Everything that is not listed is left out: Secrets and ConfigMaps, env, commands
     a@whole      what stands for it depends on other fields of its object: see `Aliases.of_kind`
     a:B          an object with the fields of B; `a:[]B` a list of them, `a:{}B` a mapping to them
     a@name:{}B   a mapping of names to them
+    a:|B         a word in one version of the API, an object with the fields of B in another
 """
 
 from collections.abc import Mapping
@@ -53,11 +54,12 @@ FIELDS: Final[Mapping[str, str]] = {
     "PodGroup": "metadata:PodGroupMeta spec:PodGroupSpec",
     "PodGroupMeta": f"name@name {_META} annotations@annotations",
     "PodGroupSpec": (
-        "schedulingPolicy:SchedulingPolicy schedulingConstraints:SchedulingConstraints disruptionMode priority "
-        "priorityClassName@class preemptionPolicy minMember minResources@resources scheduleTimeoutSeconds"
+        "schedulingPolicy:SchedulingPolicy schedulingConstraints:SchedulingConstraints disruptionMode:|DisruptionMode "
+        "priority priorityClassName@class preemptionPolicy minMember minResources@resources scheduleTimeoutSeconds"
     ),
     "SchedulingPolicy": "gang:GangPolicy",
     "GangPolicy": "minCount",
+    "DisruptionMode": "single:Presence all:Presence",
     "SchedulingConstraints": "topology:[]TopologyConstraint",
     "TopologyConstraint": "key@key",
     # affinity

@@ -20,7 +20,7 @@ class Field(NamedTuple):
     """A field of `kept_fields`."""
 
     holder: str
-    """How it holds objects: `[]`, `{}`, or empty for one object."""
+    """How it holds objects: `[]`, `{}`, `|` for one object or a word, or empty for one object."""
 
     kind: str
     """Of these objects; empty if it holds none."""
@@ -34,10 +34,10 @@ def fields_of(kind: str) -> Mapping[str, Field]:
     """Return the fields that are kept of objects of a kind."""
     found = {}
     for written in FIELDS[kind].split():
-        name, colon, inner = written.partition(":")
+        name, _, inner = written.partition(":")
         name, _, class_ = name.partition("@")
-        holder = inner[:2] if colon and inner[0] in "[{" else ""
-        found[name] = Field(holder, inner.removeprefix(holder), class_)
+        kept_in = inner.lstrip("[]{}|")
+        found[name] = Field(inner.removesuffix(kept_in), kept_in, class_)
     return found
 
 
@@ -88,6 +88,8 @@ class Reduction:
             if not isinstance(value, dict):
                 return None
             return {self._leaf(name, field.class_): self._object(each, field.kind) for name, each in value.items()}
+        if field.holder == "|" and isinstance(value, str):
+            return self._leaf(value, field.class_)
         return self._object(value, field.kind)
 
     def _leaf(self, value: Any, class_: str) -> Any:

@@ -113,7 +113,7 @@ _SCHEMAS: Final[Mapping[str, Json]] = {
         spec=_object(
             schedulingPolicy=_object(gang=_object(minCount=_NUMBER)),
             schedulingConstraints=_object(topology={"type": "array", "items": _object(key=_TEXT)}),
-            disruptionMode=_TEXT,
+            disruptionMode={"oneOf": [_TEXT, _object(single=_object(), all=_object(name=_TEXT))]},
             priority=_NUMBER,
             priorityClassName=_TEXT,
             preemptionPolicy=_TEXT,
@@ -188,6 +188,8 @@ class Planting:
                 return self._of_model(type_, path)
 
     def _of_schema(self, schema: Json, path: str) -> Any:
+        if "oneOf" in schema:
+            return self._of_schema(self._random.choice(schema["oneOf"]), path)
         match schema.get("type", "string"):
             case "object" if "additionalProperties" in schema:
                 return {self._key(path): self._of_schema(schema["additionalProperties"], f"{path}{{}}") for _ in "ab"}

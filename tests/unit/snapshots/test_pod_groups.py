@@ -68,10 +68,29 @@ def test_a_group_is_decided_as_in_the_cluster(
     assert (group["state"], group["needed"], group["members"]) == (state, 3, 3)
 
 
-def test_how_a_group_is_disrupted_and_where_it_is_to_be_stays() -> None:
+def test_where_a_group_is_to_be_stays() -> None:
     topology: Json = {"schedulingConstraints": {"topology": [{"key": "topology.kubernetes.io/zone"}]}}
 
-    kept = reduced(Reduction(Aliases()), a_group("training", disruptionMode="PodGroup", **topology))
+    kept = reduced(Reduction(Aliases()), a_group("training", **topology))
 
-    assert kept["spec"]["disruptionMode"] == "PodGroup"
     assert kept["spec"]["schedulingConstraints"] == topology["schedulingConstraints"]
+
+
+@pytest.mark.parametrize("aliases", [None, Aliases()], ids=["with names", "anonymised"])
+@pytest.mark.parametrize(
+    ("version", "mode"),
+    [("v1alpha2", "PodGroup"), ("v1alpha2", "Pod"), ("v1beta1", {"all": {}}), ("v1beta1", {"single": {}})],
+)
+def test_how_a_group_is_disrupted_stays_in_either_version(aliases: Aliases | None, version: str, mode: Any) -> None:
+    group = {**a_group("training", disruptionMode=mode), "apiVersion": f"scheduling.k8s.io/{version}"}
+
+    kept = reduced(Reduction(aliases), group)
+
+    assert kept["spec"]["disruptionMode"] == mode
+
+
+@pytest.mark.parametrize("mode", [["Pod"], 7, {"all": ["web"], "others": {}}], ids=["a list", "a number", "an object"])
+def test_of_how_a_group_is_disrupted_nothing_else_is_kept(mode: Any) -> None:
+    kept = reduced(Reduction(), a_group("training", disruptionMode=mode))
+
+    assert kept["spec"].get("disruptionMode", {}) == {}
