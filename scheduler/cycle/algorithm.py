@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from scheduler.api.pod import Pod
+from scheduler.framework.columns import locked
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import NO_NODES, Diagnosis, NodeToStatus, Refusal
 from scheduler.framework.errors import PluginError
@@ -33,6 +34,8 @@ NO_POST_FILTER: Final = "All PostFilter plugins are skipped"
 
 NO_REASON: Final = unresolvable()
 """The status of nodes that no plugin answered about, as in kube-scheduler."""
+
+NO_ROWS: Final[Rows] = locked(np.arange(0))
 
 PRE_FILTER_RESULT: Final = "PreFilterResult"
 """The plugin name given for nodes outside a PreFilter result."""
@@ -158,10 +161,10 @@ class Algorithm:
         if refusal is not None:
             diagnosis.pre_filter_message = refusal.message
             diagnosis.add_plugin(refusal)
-            search = Search(np.arange(0), diagnosis, absent=refusal)
+            search = Search(NO_ROWS, diagnosis, absent=refusal)
             diagnosis.node_to_status = self.node_to_status(state, pod, search)
             return search
-        search = Search(np.arange(0), diagnosis)
+        search = Search(NO_ROWS, diagnosis)
         nominated_first = nominated_first and bool(pod.status.nominated_node_name)
         if nominated_first and self._nominated_node_fits(framework, state, pod, search, placement):
             return search
@@ -234,7 +237,7 @@ class Algorithm:
                 outcome.overrides[row] = status
             else:
                 search.verdicts[row] = status
-        search.feasible = np.arange(0)
+        search.feasible = NO_ROWS
         self._diagnose(state, pod, search)
 
     def _nominated_node_fits(

@@ -162,8 +162,8 @@ class SignPlugin(Plugin):
     """The aspects of a node that Filter and Score read, in addition to the pod."""
 
     signs_spec: ClassVar[bool] = False
-    """Whether `sign` reads only the pod's spec, except the names of volumes whose source is not decoded, and its
-    resources. If that is so of all plugins of a profile, pods with the same spec are signed once."""
+    """Whether `sign` reads only the pod's spec, except its group and the names of volumes whose source is not decoded,
+    and its resources. If that is so of all plugins of a profile, pods with the same spec are signed once."""
 
     signs_despite_objects: ClassVar[str] = ""
     """Why stored answers stay right although the plugin names other resources than pods and nodes, in a sentence.
@@ -195,9 +195,10 @@ class PreFilterPlugin(Plugin):
     def concerns(self, pod: Pod) -> bool:
         """Say whether `pre_filter` is to be asked. False only if it would skip the pod whatever nodes and pods exist.
 
-        It reads only the pod's spec, except volumes without a source, and its resources: pods with the same spec may
-        be asked about once. If other objects count too, call `handle.columns.forget()` when they make the answer true.
-        That is quicker for what most pods do not ask for. In cycles in which each plugin is timed it is asked anyway.
+        It reads only the pod's spec, except its group and volumes without a source, and its resources: pods with the
+        same spec may be asked about once. If other objects count too, call `handle.columns.forget()` when they make the
+        answer true. That is quicker for what most pods do not ask for. In cycles in which each plugin is timed it is
+        asked anyway.
         """
         return True
 

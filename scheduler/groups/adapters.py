@@ -90,7 +90,7 @@ class AdaptedGroups:
         for adapter in self._of_profile.get(pod.spec.scheduler_name, self._adapters):
             name = adapter.name_of(pod)
             if name:
-                return GroupKey(pod.namespace, adapter.source, name)
+                return GroupKey(pod.metadata.namespace, adapter.source, name)
         return None
 
     def preempts_as_a_whole(self, pod: Pod) -> bool:

@@ -62,6 +62,8 @@ class KubernetesGroups:
         self._objects = objects
         self._ignored: dict[str, None] = {}
         """The UIDs of the groups of which it was logged what is ignored, the newest last."""
+        self._newest: tuple[api.PodGroup, PodGroup] | None = None
+        """The object that was found last, and the group: all members of it ask one after the other."""
 
     def name_of(self, pod: Pod) -> str:
         return name_of(pod)
@@ -70,8 +72,10 @@ class KubernetesGroups:
         for source in VERSIONS:
             found: api.PodGroup | None = self._objects.get(source, name, namespace)
             if found is not None:
-                self._log_ignored(found)
-                return as_group(found, source)
+                if self._newest is None or self._newest[0] is not found:
+                    self._log_ignored(found)
+                    self._newest = found, as_group(found, source)
+                return self._newest[1]
         return None
 
     def _log_ignored(self, found: api.PodGroup) -> None:

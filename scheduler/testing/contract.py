@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from scheduler.api.objects import GroupedMeta
+from scheduler.api.objects import GroupedMeta, SchedulingGroup
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.nodes import Int32Column, Int64Column, Rows
@@ -50,7 +50,8 @@ def check_plugin(
     - a pod that does not concern the plugin is one that it skips;
     - every refusal has a reason;
     - final scores are from 0 to 100 (unless `scores_in_range` is False), and NormalizeScore leaves its input alone;
-    - a pod has one signature, which depends on its spec alone with `signs_spec`; equal signatures have equal answers;
+    - a pod has one signature, which with `signs_spec` depends on its spec alone, without its group; equal signatures
+      have equal answers;
     - what AddPod counts, RemovePod takes back, and a copy of the state does not touch the original;
     - what Reserve takes, Unreserve takes back, and without Reserve it does nothing;
     - a QueueSort is an order: of two pods at most one comes before the other, and `sort_key` agrees with `less`.
@@ -138,8 +139,12 @@ class _Check:
         hash(signature)
         _hold(plugin.sign(_copy(pod)) == signature, f"{pod} and a copy of it have different signatures")
         if plugin.signs_spec:
-            unnamed = msgspec.structs.replace(pod, metadata=GroupedMeta(name="other", uid="other"))
-            _hold(plugin.sign(unnamed) == signature, f"{pod}: the signature depends on more than the spec")
+            spec = msgspec.structs.replace(pod.spec, scheduling_group=SchedulingGroup(pod_group_name="other"))
+            unnamed = msgspec.structs.replace(pod, metadata=GroupedMeta(name="other", uid="other"), spec=spec)
+            _hold(
+                plugin.sign(unnamed) == signature,
+                f"{pod}: the signature depends on more than the spec without its group",
+            )
 
     def _concerns(self, pod: Pod) -> None:
         if isinstance(self._plugin, PreFilterPlugin) and not self._plugin.concerns(pod):

@@ -139,12 +139,15 @@ def _encoded_spec(pod: Pod) -> bytes | None:
     """Return what a plugin that signs the spec may read, as bytes; None if the status says more than usual.
 
     Of what is long, a digest that nobody can forge: the store and each pod's answers would keep it all once more.
-    Volumes of unknown sources are left out: Kubernetes gives each pod one with a name of its own.
+    Volumes of unknown sources are left out: Kubernetes gives each pod one with a name of its own. So is the group, or
+    each group of alike pods would be signed anew.
     """
     status = pod.status
     if status.container_statuses or status.init_container_statuses or status.resources:
         return None
     spec = pod.spec
+    if spec.scheduling_group is not None:
+        spec = replace(spec, scheduling_group=None)
     if spec.volumes:
         volumes = tuple(volume for volume in spec.volumes if replace(volume, name="") != _NO_SOURCE)
         spec = replace(spec, volumes=volumes)

@@ -122,7 +122,7 @@ class Column(Stored):
         if len(self.values) < size:  # new rows that are nodes are among `rows`
             self._use(np.concatenate([self.values, np.zeros(size - len(self.values), self.values.dtype)]))
         if len(rows) == 1:  # the usual case, at half the price
-            [row] = rows
+            row = rows.item()
             value = 0 if answers is None else answers.item()
             self.values[row] = value
             if value < self.lowest:

@@ -128,6 +128,7 @@ BROKEN = [
     pytest.param({"normalize_score": in_place}, "changed its input", id="normalises in place"),
     pytest.param({"sign": lambda self, pod: id(pod)}, "different signatures", id="a signature for each object"),
     pytest.param({"sign": lambda self, pod: pod.name}, "more than the spec", id="signs the name"),
+    pytest.param({"sign": lambda self, pod: pod.spec.scheduling_group}, "without its group", id="signs the group"),
     pytest.param({"sign": lambda self, pod: ()}, "the same signature", id="one signature for different answers"),
     pytest.param({"pre_filter": writes_to_the_node}, "changed a pod or a node", id="writes to a node"),
 ]

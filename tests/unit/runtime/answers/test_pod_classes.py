@@ -117,6 +117,15 @@ def test_names_of_volumes_of_unknown_sources_make_no_difference() -> None:
     assert signs.log == ["one"]
 
 
+def test_the_group_makes_no_difference() -> None:
+    signs, picky = a(Signs), Picky()
+    framework = a_framework(signs, picky)
+
+    assert seen(framework, *(a_pod(name, group=f"group of {name}") for name in ("one", "two", "three"))) == [True] * 3
+    assert signs.log == ["one"]
+    assert picky.log == ["one"]
+
+
 def test_volumes_with_a_source_make_a_difference() -> None:
     signs = a(Signs)
     claims = [PersistentVolumeClaimVolumeSource(claim_name=name) for name in ("one", "two")]
