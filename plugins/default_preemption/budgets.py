@@ -4,7 +4,7 @@ Rule: filterPodsWithPDBViolation in defaultpreemption/default_preemption.go at v
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -75,14 +75,15 @@ class Budgets:
             (violating if self._violates(pod, left) else others).append(pod)
         return violating, others
 
-    def violating(self, units: Sequence[Sequence[fw.Pod]]) -> list[bool]:
-        """Return for each unit of pods that go together, in this order, whether it violates a budget.
+    def violating(self, units: Iterable[Sequence[fw.Pod]]) -> Iterator[bool]:
+        """Yield for each unit of pods that go together, in this order, whether it violates a budget.
 
         As soon as one is violated, the others that the pod or its unit comes under are not counted. Rule:
         filterVictimsWithPDBViolation in framework/preemption/podgrouppreemption.go.
         """
         left: _Left = {}
-        return [any(self._violates(pod, left, to_the_first=True) for pod in unit) for unit in units]
+        for unit in units:
+            yield any(self._violates(pod, left, to_the_first=True) for pod in unit)
 
     def violated_by(self, pods: Sequence[fw.Pod]) -> Sequence[str]:
         """Return the names of the budgets that are violated if all these pods go, with their namespaces."""

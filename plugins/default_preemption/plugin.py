@@ -1,6 +1,6 @@
 """Make room for an unschedulable pod by evicting pods of lower priority."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import ClassVar, Final, NamedTuple
@@ -139,16 +139,16 @@ class DefaultPreemption(
         finally:
             self.handle.metrics.preemption_attempts.inc()
 
-    def pod_group_post_filter(
+    def pod_group_victims(
         self, group: fw.PodGroup, pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf
-    ) -> tuple[Sequence[fw.Pod], fw.Status | None]:
-        """Begin to evict pods for a group as a whole, or say why not."""
-        handle, budgets = self.handle, Budgets(self.handle.objects.list(POD_DISRUPTION_BUDGET))
-        victims = select_victims(group, pods, handle.nodes, handle.pod_groups, budgets, what_if)
-        if isinstance(victims, fw.Status):
-            return (), victims
+    ) -> Generator[None, None, Sequence[fw.Pod] | fw.Status]:
+        """Choose victims for a group as a whole, or say why there are none."""
+        budgets = Budgets(self.handle.objects.list(POD_DISRUPTION_BUDGET))
+        return select_victims(group, pods, self.handle.pod_groups, budgets, what_if)
+
+    def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: Sequence[fw.Pod]) -> None:
+        """Begin to evict them."""
         self._executor.start(Preemptor.of_group(group, pods), CLUSTER, victims)
-        return victims, None
 
     def possible_preemptions(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]

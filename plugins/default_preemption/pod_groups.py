@@ -5,17 +5,26 @@
 The question is asked as often as there are units. For a group of alike pods it is answered by counting; for others each
 answer is a decision about all members, and where that takes too long, units come back many at a time.
 
+Tens of thousands may have to be asked about, so all is done in steps, of a unit each.
+
 A unit is a pod, or all pods of a group that is disrupted together. Rule: framework/preemption/podgrouppreemption.go and
 types.go at v1.36.3.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import compress
+from typing import Final, TypeAlias, TypeVar
+
+import numpy as np
 
 from plugins.default_preemption.budgets import Budgets
 from scheduler import framework as fw
 from scheduler.api.importance import started
+
+T = TypeVar("T")
+
+Steps: TypeAlias = Generator[None, None, T]
 
 NEVER: Final = fw.unschedulable("not eligible due to preemptionPolicy=Never.")
 NO_VICTIMS: Final = fw.unresolvable("No preemption victims found for incoming preemptor")
@@ -45,40 +54,45 @@ class Unit:
 
 
 def select_victims(
-    group: fw.PodGroup,
-    pods: Sequence[fw.Pod],
-    nodes: fw.NodeColumns,
-    groups: fw.PodGroups,
-    budgets: Budgets,
-    what_if: fw.GroupWhatIf,
-) -> Sequence[fw.Pod] | fw.Status:
+    group: fw.PodGroup, pods: Sequence[fw.Pod], groups: fw.PodGroups, budgets: Budgets, what_if: fw.GroupWhatIf
+) -> Steps[Sequence[fw.Pod] | fw.Status]:
     """Return the pods without which the group fits, the most important first, or why it cannot be."""
     if any(pod.spec.preemption_policy == "Never" for pod in pods):
         return NEVER
-    units = [unit for unit in _units(nodes, groups) if unit.priority < group.priority]
+    units = yield from _units(group.priority, groups, what_if)
     if not units:
         return NO_VICTIMS
-    what_if.remove(_pods_of(units))
+    for unit in units:
+        what_if.remove(unit.pods)
+        yield
     refusal = what_if.refusal()
     if refusal is not None:
         return refusal
-    units.sort(key=lambda unit: unit.importance)
-    violates = budgets.violating([unit.pods for unit in units])
-    in_turn = [unit for unit, _ in sorted(zip(units, violates, strict=True), key=lambda each: not each[1])]
-    victims = _one_by_one(in_turn, what_if) if _is_quick(units, what_if) else _in_parts(in_turn, what_if)
-    if victims is None:
-        return TOO_LONG
-    victims.sort(key=lambda unit: unit.importance)
-    return _pods_of(victims)
+    units = yield from _in_order(units)
+    violates = []
+    for answer in budgets.violating(unit.pods for unit in units):
+        violates.append(answer)
+        yield
+    in_turn = [*compress(units, violates), *compress(units, [not each for each in violates])]
+    if _is_quick(units, what_if):
+        victims = yield from _one_by_one(in_turn, what_if)
+    else:
+        victims = _in_parts(in_turn, what_if)
+    return TOO_LONG if victims is None else _pods_of((yield from _in_order(victims)))
 
 
 def _is_quick(units: Sequence[Unit], what_if: fw.GroupWhatIf) -> bool:
     return len(units) * what_if.decisions <= MAX_DECISIONS
 
 
-def _one_by_one(units: Sequence[Unit], what_if: fw.GroupWhatIf) -> list[Unit]:
+def _one_by_one(units: Sequence[Unit], what_if: fw.GroupWhatIf) -> Steps[list[Unit] | None]:
     """Let those come back with whom the group fits, one after the other; return the others."""
-    return [unit for unit in units if not _come_back(unit.pods, what_if)]
+    victims = []
+    for unit in units:
+        if not _come_back(unit.pods, what_if):
+            victims.append(unit)
+        yield
+    return victims
 
 
 def _in_parts(units: Sequence[Unit], what_if: fw.GroupWhatIf) -> list[Unit] | None:
@@ -115,17 +129,34 @@ def _come_back(pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf) -> bool:
     return False
 
 
-def _units(nodes: fw.NodeColumns, groups: fw.PodGroups) -> Iterator[Unit]:
+def _units(priority: int, groups: fw.PodGroups, what_if: fw.GroupWhatIf) -> Steps[list[Unit]]:
+    """Return the units of a lower priority."""
+    units: list[Unit] = []
     together: dict[str, Unit] = {}
-    for row in nodes.in_use.nonzero()[0].tolist():
-        for pod in nodes.info(row).pods:
+    for pods in what_if.pods_by_node():
+        for pod in pods:
             name = groups.name_of(pod)
             group = groups.of(pod) if name else None
             if group is None or not group.is_disrupted_together:
-                yield Unit([pod], pod.priority, started(pod), bool(name))
+                if pod.priority < priority:
+                    units.append(Unit([pod], pod.priority, started(pod), bool(name)))
             elif (known := together.get(group.uid)) is not None:
                 known.pods.append(pod)
                 known.start = min(known.start, started(pod))
             else:
                 together[group.uid] = Unit([pod], group.priority, started(pod), True)
-    yield from together.values()
+        yield
+    return units + [unit for unit in together.values() if unit.priority < priority]
+
+
+def _in_order(units: Sequence[Unit]) -> Steps[list[Unit]]:
+    """Return the most important units first, equal ones in the order in which they come."""
+    importance = []
+    for unit in units:
+        importance.append(unit.importance)
+        yield
+    columns = []
+    for place in reversed(range(4)):
+        columns.append(np.fromiter((each[place] for each in importance), np.int64, len(units)))
+        yield
+    return [units[place] for place in np.lexsort(columns).tolist()]

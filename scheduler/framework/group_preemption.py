@@ -1,7 +1,7 @@
 """Preemption for a group of pods as a whole: the framework's side of it."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from typing import Protocol
 
 from scheduler.api.pod import Pod
@@ -11,11 +11,14 @@ from scheduler.framework.status import Status
 
 
 class GroupWhatIf(Protocol):
-    """All nodes, without the pods that were removed so far. Nothing is changed by it, and nothing may await."""
+    """All nodes as they were in the beginning, without the pods that were removed so far. Nothing is changed by it."""
 
     @property
     def decisions(self) -> int:
         """How many pods are decided about for each answer of `refusal`; 0 if what fits is counted."""
+
+    def pods_by_node(self) -> Iterable[Collection[Pod]]:
+        """Return the pods that each node had in the beginning."""
 
     def remove(self, pods: Sequence[Pod]) -> None:
         """Go on as if these pods, which have their nodes, were not there."""
@@ -31,7 +34,15 @@ class PodGroupPostFilterPlugin(Plugin):
     """Makes space for a group of pods."""
 
     @abstractmethod
-    def pod_group_post_filter(
+    def pod_group_victims(
         self, group: PodGroup, pods: Sequence[Pod], what_if: GroupWhatIf
-    ) -> tuple[Sequence[Pod], Status | None]:
-        """Evict others for `group`, whose `pods` are without a node; return the victims, or why there are none."""
+    ) -> Generator[None, None, Sequence[Pod] | Status]:
+        """Choose who is to leave for `group`, whose `pods` are without a node; return them, or why there are none.
+
+        It yields every few microseconds, and others may have their turn then: it goes by nothing but `what_if`, and
+        evicts nobody yet.
+        """
+
+    @abstractmethod
+    def evict_for_pod_group(self, group: PodGroup, pods: Sequence[Pod], victims: Sequence[Pod]) -> None:
+        """Begin to evict those that were chosen and are still there."""

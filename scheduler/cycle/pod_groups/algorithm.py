@@ -21,7 +21,8 @@ turn every few milliseconds. It is sound all the same:
   binding, as for every pod (`last_look.py`).
 - A member that is deleted or bound by others meanwhile is left out when the decision takes effect (`cycle.py`).
 
-Not in steps: preemption for a group, during which pods of others are as if gone (`preemption.py`).
+The victims of a preemption for a group are chosen in steps, too, if its pods are alike: see `counting.py`. If they are
+not, pods of others are as if gone meanwhile, so that is done in one go (`preemption.py`).
 
 With placements, this is done in each of them: see `placements.py`. With a level of a topology, in the domains that may
 hold the group: see `topology/levels.py`.
@@ -35,7 +36,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Final
 
 from scheduler.cycle.algorithm import Algorithm, Placed
 from scheduler.cycle.failure import as_scheduler_error
@@ -44,7 +44,7 @@ from scheduler.cycle.pod_groups.decision import WAITING_FOR_PREEMPTION, GroupDec
 from scheduler.cycle.pod_groups.placements import decide_among_placements
 from scheduler.cycle.pod_groups.preemption import preempt
 from scheduler.cycle.pod_groups.space import may_have_space, resource_gap
-from scheduler.cycle.pod_groups.steps import Overtaken, Steps, in_one_go
+from scheduler.cycle.pod_groups.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
 from scheduler.cycle.pod_groups.topology.filling import Filling, Schedule
 from scheduler.cycle.pod_groups.topology.levels import TopologyLevels
 from scheduler.framework.columns import BoolColumn
@@ -57,9 +57,6 @@ from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
-
-MAX_OVERTAKEN: Final = 3
-"""How often a decision that others have made worthless is made again in steps."""
 
 _logger = logging.getLogger(__name__)
 
@@ -102,7 +99,7 @@ class PodGroupAlgorithm:
             groups, pod = framework.handle.pod_groups, members[0].pod
             if decision.code is Code.UNSCHEDULABLE and groups.preempts_as_a_whole(pod):
                 again = partial(self.simulate, framework, members, runs_post_filter=False)
-                preempt(framework, decision, [queued.pod for queued in members], self._algorithm.table, again)
+                yield from preempt(framework, decision, [queued.pod for queued in members], self._cache, again)
             return decision
 
     def may_fit(self, framework: Framework, group: PodGroup, members: GroupMembers) -> bool:

@@ -9,16 +9,21 @@ changes nothing on the others. So it is enough to know how many fit on each node
 or come back. Plugins simulate that by themselves, as in the preemption for a pod (`runtime/preemption/dry_run.py`):
 the table is not touched.
 
+For the same reason nodes may be looked at in steps, with the watch at work between them: each is looked at with all of
+its pods at one moment, and what is known of it since depends on no table. `fits_still` says in the end whether what
+others have done meanwhile matters.
+
 `counted` says whether all of this holds. If not, each answer is a decision, as in kube-scheduler.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.pod_groups.decision import UNSCHEDULABLE_GROUP
 from scheduler.cycle.pod_groups.placements import none_fits
-from scheduler.framework.columns import Rows
+from scheduler.cycle.pod_groups.steps import Overtaken, Steps
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.dry_run import NodeSimulation
@@ -27,14 +32,23 @@ from scheduler.framework.status import Code, Status
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.guards.plugin_faults import is_of_tree
 from scheduler.runtime.preemption.dry_run import DryRun
+from scheduler.state.cache import Cache
 from scheduler.state.node_table import NodeTable
 
 GANGS: Final = frozenset(("GangScheduling", "Coscheduling"))
 """The plugins by which a group is complete as soon as its minimum of pods has nodes."""
 
 
-def counted(framework: Framework, table: NodeTable, group: PodGroup, pods: Sequence[Pod]) -> "CountedWhatIf | None":
-    """Return what counts the pods of a group that fit; None if they have to be decided about. Raises PluginError."""
+NODES_AT_ONCE: Final = 128
+"""Nodes that are looked at in one step: less than a millisecond."""
+
+
+def counted(framework: Framework, cache: Cache, group: PodGroup, pods: Sequence[Pod]) -> Steps["CountedWhatIf | None"]:
+    """Return what counts the pods of a group that fit; None if they have to be decided about.
+
+    Raises PluginError, and, between steps only, Overtaken.
+    """
+    table, layout = cache.table, cache.layouts
     if table.is_broken or group.problem or group.resources or group.required_level or group.preferred_level:
         return None
     at = framework.plugins.at
@@ -43,19 +57,23 @@ def counted(framework: Framework, table: NodeTable, group: PodGroup, pods: Seque
         return None
     if not {plugin.name for plugin in at["pre_filter"]} <= {plugin.name for plugin in at["filter"]}:
         return None  # it may refuse pods by what is in the whole cluster
-    state = _state_of_all(framework, pods)
+    state = yield from _state_of_all(framework, pods)
     if state is None:
         return None
-    run = framework.handle.dry_runs.begin(state, pods[0])
-    if not run.holds_everywhere:
-        return None
-    rows = framework.run_filter(state, pods[0], None).feasible
     missing = group.minimum - framework.handle.pod_groups.members(pods[0]).scheduled_count
     refused = none_fits(1) if framework.handle.pod_groups.are_tried_in_placements else UNSCHEDULABLE_GROUP
-    return CountedWhatIf(table, run, pods[0], rows, max(1, missing), len(pods), Status(Code.UNSCHEDULABLE, (refused,)))
+    runs = partial(framework.handle.dry_runs.begin, state, pods[0])
+    what_if = CountedWhatIf(runs, pods[0], max(1, missing), len(pods), Status(Code.UNSCHEDULABLE, (refused,)))
+    for first in range(0, table.size, NODES_AT_ONCE):
+        if not what_if.look_at(table, range(first, min(first + NODES_AT_ONCE, table.size))):
+            return None
+        yield
+        if layout != cache.layouts:
+            raise Overtaken
+    return what_if
 
 
-def _state_of_all(framework: Framework, pods: Sequence[Pod]) -> GroupCycleState | None:
+def _state_of_all(framework: Framework, pods: Sequence[Pod]) -> Steps[GroupCycleState | None]:
     """Return the state of these pods after PreFilter if no plugin distinguishes them, or reserves anything for them."""
     first = GroupCycleState()
     for pod in pods:
@@ -65,6 +83,7 @@ def _state_of_all(framework: Framework, pods: Sequence[Pod]) -> GroupCycleState 
             return None
         if state.known_spec.pod_class is not first.known_spec.pod_class:
             return None
+        yield
     at, skipped = framework.plugins.at, first.skip_filter
     active = [plugin for plugin in at["filter"] if plugin.name not in skipped]
     if not {plugin.name for plugin in active} <= first.known_spec.pod_class.signatures.keys():
@@ -79,70 +98,111 @@ class CountedWhatIf:
 
     decisions: Final = 0
 
-    def __init__(
-        self, table: NodeTable, run: DryRun, pod: Pod, admitting: Rows, needed: int, members: int, refused: Status
-    ) -> None:
-        """`pod` stands for all, as many as are `needed` make the group complete; `admitting`: where one fits now.
+    def __init__(self, runs: Callable[[], DryRun], pod: Pod, needed: int, members: int, refused: Status) -> None:
+        """`pod` stands for all, as many as are `needed` make the group complete. `runs` begins a dry run for it.
 
         `refused`: what a decision says of a group of which too few fit.
         """
         self._refused = refused
-        self._table = table
-        self._run = run
+        self._runs = runs
         self._pod = pod
         self._needed = needed
         self._members = members
-        self._nodes: dict[int, _Node] = {}
+        self._nodes: dict[str, _Node] = {}
         self._fits = 0
         """How many fit for certain: the sum over the nodes."""
-        self._unsure: dict[int, _Node] = {}
-        """Those on which more may fit than is known, by row, in the order in which they changed."""
-        for row in admitting.tolist():
-            self._unsure[row] = self._node(row)
+        self._unsure: dict[str, _Node] = {}
+        """Those on which more may fit than is known, in the order in which they changed."""
+
+    def look_at(self, table: NodeTable, rows: Iterable[int]) -> bool:
+        """Add these rows as they are now; return False if there are plugins that have to be asked on the table."""
+        run, names, in_use = self._runs(), table.names(), table.in_use
+        if not run.holds_everywhere:
+            return False
+        for row in rows:
+            if in_use[row]:
+                name = names[row]
+                node = self._nodes[name] = _Node(run.simulate(row), tuple(table.pods_on(name)))
+                if node.may_take_one:
+                    self._unsure[name] = node
+        return True
+
+    def pods_by_node(self) -> Iterable[Collection[Pod]]:
+        return [node.pods for node in self._nodes.values()]
 
     def remove(self, pods: Sequence[Pod]) -> None:
         for pod in pods:
-            row = self._table.row_of(pod.node_name)
-            if row is not None:
-                node = self._unsure[row] = self._node(row)
-                node.remove(pod)
+            name = pod.spec.node_name
+            node = self._unsure[name] = self._nodes[name]
+            node.remove(pod)
 
     def put_back(self, pods: Sequence[Pod]) -> None:
         for pod in pods:
-            row = self._table.row_of(pod.node_name)
-            if row is not None:
-                node = self._unsure[row] = self._node(row)
-                self._fits -= node.fits
-                node.put_back(pod)
+            name = pod.spec.node_name
+            node = self._unsure[name] = self._nodes[name]
+            self._fits -= node.fits
+            node.put_back(pod)
 
     def refusal(self) -> Status | None:
         if self._members < self._needed:
             return self._refused
         while self._fits < self._needed and self._unsure:
             _, node = self._unsure.popitem()
-            self._fits -= node.fits
-            node.count(self._pod, self._needed)
-            self._fits += node.fits
+            self._count(node)
         return None if self._fits >= self._needed else self._refused
 
-    def _node(self, row: int) -> "_Node":
-        node = self._nodes.get(row)
-        if node is None:
-            node = self._nodes[row] = _Node(self._run.simulate(row))
-        return node
+    def fits_still(self, cache: Cache, since: int, victims: Iterable[Pod]) -> bool:
+        """Return whether the group fits if the `victims` leave, whatever others have done to nodes `since`.
+
+        Raises PluginError.
+        """
+        if self.refusal() is not None:
+            return False
+        if cache.changes == since:
+            return True  # pods may have left at most
+        run = self._runs()
+        if not run.holds_everywhere:
+            return False
+        leaving: dict[str, list[Pod]] = {}
+        for pod in victims:
+            leaving.setdefault(pod.node_name, []).append(pod)
+        for name, before in self._nodes.items():
+            if not before.fits:
+                continue
+            row = cache.table.row_of(name)
+            if row is None:
+                self._fits -= before.fits
+            elif cache.changed_by_others(name) > since:
+                now = _Node(run.simulate(row))
+                for pod in leaving.get(name, ()):
+                    now.remove(pod)
+                self._fits -= before.fits
+                self._count(now)
+        return self._fits >= self._needed
+
+    def _count(self, node: "_Node") -> None:
+        self._fits -= node.fits
+        node.count(self._pod, self._needed)
+        self._fits += node.fits
 
 
 class _Node:
     """One node while pods leave it and come back."""
 
-    __slots__ = ("_beyond", "_simulation", "fits")
+    __slots__ = ("_beyond", "_simulation", "fits", "pods")
 
-    def __init__(self, simulation: NodeSimulation) -> None:
+    def __init__(self, simulation: NodeSimulation, pods: Collection[Pod] = ()) -> None:
+        """`pods`: those that it had in the beginning."""
         self._simulation = simulation
         self._beyond: dict[str, None] = {}
         """The pods that are back although no member fits with them. None does with more, so they are not counted."""
+        self.pods = pods
         self.fits = 0
         """How many members fit, as far as is known."""
+
+    @property
+    def may_take_one(self) -> bool:
+        return not self._is_full()
 
     def remove(self, pod: Pod) -> None:
         if pod.uid in self._beyond:

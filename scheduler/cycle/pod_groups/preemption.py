@@ -1,9 +1,16 @@
 """Makes space for a group of pods that does not fit: one choice of victims for all of them.
 
+    choose, in steps ─► does the group fit without them still? ─► evict
+                                   └── no: choose again, after a few times in one go
+
+Victims are chosen for the nodes as they were when they were looked at; kube-scheduler chooses on a snapshot, too. What
+others do meanwhile is looked at in the end, in the step in which the evictions begin.
+
 Rule: runWorkloadAwarePreemption in pkg/scheduler/schedule_one_podgroup.go at v1.36.3.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -11,9 +18,12 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.pod_groups.counting import counted
 from scheduler.cycle.pod_groups.decision import GroupDecision
+from scheduler.cycle.pod_groups.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
 from scheduler.framework.group_preemption import PodGroupPostFilterPlugin
+from scheduler.framework.pod_groups import PodGroup
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.runtime.framework import Framework
+from scheduler.state.cache import Cache
 from scheduler.state.node_table import NodeTable
 
 PLUGIN: Final = "DefaultPreemption"
@@ -24,20 +34,22 @@ CONSTRAINED: Final = unschedulable(
     "workload aware preemption is not supported for pod groups with scheduling constraints"
 )
 
+_logger = logging.getLogger(__name__)
+
 
 def preempt(
     framework: Framework,
     decision: GroupDecision,
     pods: Sequence[Pod],
-    table: NodeTable,
+    cache: Cache,
     again: Callable[[], GroupDecision],
-) -> None:
+) -> Steps[None]:
     """Add to the decision about a group that does not fit whether it will once its victims are gone.
 
     `again` decides about it once more, without PostFilter. Why there are no victims is said as kube-scheduler says it;
     of a group of our own rules it is not said: its message is about what it lacks.
     """
-    victims, status = _ask(framework, pods, table, again)
+    victims, status = yield from _ask(framework, pods, cache, again)
     if status is None:
         decision.is_waiting_for_preemption, decision.victims = True, victims
     elif status.code is Code.ERROR:
@@ -53,8 +65,8 @@ def _is_ours(framework: Framework, pods: Sequence[Pod]) -> bool:
 
 
 def _ask(
-    framework: Framework, pods: Sequence[Pod], table: NodeTable, again: Callable[[], GroupDecision]
-) -> tuple[Sequence[Pod], Status | None]:
+    framework: Framework, pods: Sequence[Pod], cache: Cache, again: Callable[[], GroupDecision]
+) -> Steps[tuple[Sequence[Pod], Status | None]]:
     plugin = framework.plugins.by_name.get(PLUGIN)
     if not isinstance(plugin, PodGroupPostFilterPlugin):
         return (), NO_PLUGIN
@@ -66,14 +78,48 @@ def _ask(
     if group.topology_keys:
         return (), CONSTRAINED
     try:
-        quick = counted(framework, table, group, pods)
-        if quick is not None:
-            return plugin.pod_group_post_filter(group, pods, quick)
-        with _what_if(table, again, len(pods)) as what_if:
-            return plugin.pod_group_post_filter(group, pods, what_if)
+        victims = yield from _choose(framework, plugin, group, pods, cache, again)
+        if isinstance(victims, Status):
+            return (), victims
+        plugin.evict_for_pod_group(group, pods, victims)
+    except GeneratorExit:  # the scheduler stops
+        raise
     except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
         framework.faults.report(error, pods[0])
         return (), Status(Code.ERROR, (str(as_scheduler_error(error)),))
+    return victims, None
+
+
+def _choose(
+    framework: Framework,
+    plugin: PodGroupPostFilterPlugin,
+    group: PodGroup,
+    pods: Sequence[Pod],
+    cache: Cache,
+    again: Callable[[], GroupDecision],
+) -> Steps[Sequence[Pod] | Status]:
+    """Choose victims without whom the group fits now, or say why there are none."""
+
+    def once() -> Steps[Sequence[Pod] | Status]:
+        since = cache.changes
+        quick = yield from counted(framework, cache, group, pods)
+        if quick is None:
+            with _what_if(cache.table, again, len(pods)) as what_if:
+                return in_one_go(plugin.pod_group_victims(group, pods, what_if))
+        chosen = yield from plugin.pod_group_victims(group, pods, quick)
+        if isinstance(chosen, Status):
+            return chosen
+        victims = [now for pod in chosen if (now := cache.get(pod.uid)) is not None and now.node_name == pod.node_name]
+        if not quick.fits_still(cache, since, victims):
+            raise Overtaken
+        return victims
+
+    for _ in range(MAX_OVERTAKEN):
+        try:
+            return (yield from once())
+        except Overtaken:
+            _logger.debug("The nodes with victims for a pod group have changed meanwhile", extra={"pod": str(pods[0])})
+    return in_one_go(once())
 
 
 class _WhatIf:
@@ -86,6 +132,9 @@ class _WhatIf:
         self._removed: dict[str, Pod] = {}
         self._orders: dict[str, tuple[str, ...]] = {}
         """Node → the UIDs of its pods, in their order."""
+
+    def pods_by_node(self) -> Iterable[Collection[Pod]]:
+        return [tuple(self._table.pods_on(name)) for name in self._table.node_names()]
 
     def remove(self, pods: Sequence[Pod]) -> None:
         for pod in pods:

@@ -5,11 +5,14 @@ of a few milliseconds by the scheduling loop.
 """
 
 from collections.abc import Generator
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
 Steps: TypeAlias = Generator[None, None, T]
+
+MAX_OVERTAKEN: Final = 3
+"""How often a decision that others have made worthless is made again in steps; then it is made in one go."""
 
 
 class Overtaken(Exception):

@@ -10,6 +10,7 @@ from scheduler import framework as fw
 from scheduler.api.objects import ContainerPort
 from scheduler.cycle.pod_groups import preemption
 from scheduler.cycle.pod_groups.counting import counted
+from scheduler.cycle.pod_groups.steps import Steps, in_one_go
 from scheduler.testing import a_node, a_pod, an_object
 from tests.fakes import a_plugin, run
 from tests.unit.cycle.pod_groups.groups import Groups
@@ -53,6 +54,10 @@ def a_cluster(seed: int) -> Preempting:
     return groups
 
 
+def never_counted(*_: object) -> Steps[None]:
+    yield
+
+
 def outcome(groups: Preempting) -> tuple[list[str], object, list[str]]:
     async def play() -> None:
         await groups.schedule()
@@ -66,7 +71,7 @@ def outcome(groups: Preempting) -> tuple[list[str], object, list[str]]:
 def test_counting_finds_what_deciding_finds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = outcome(a_cluster(seed))
 
-    monkeypatch.setattr(preemption, "counted", lambda *_: None)
+    monkeypatch.setattr(preemption, "counted", never_counted)
 
     assert found == outcome(a_cluster(seed))
 
@@ -75,7 +80,7 @@ def quick(groups: Groups, pods: list[fw.Pod]) -> object:
     engine = groups.engine
     group = groups.under_test.framework.handle.pod_groups.of(pods[0])
     assert group is not None
-    return counted(groups.under_test.framework, engine.cache.table, group, pods)
+    return in_one_go(counted(groups.under_test.framework, engine.cache, group, pods))
 
 
 def test_alike_pods_are_counted() -> None:
@@ -126,7 +131,7 @@ def test_many_that_come_back_at_once_leave_the_same_victims(seed: int, monkeypat
     found = outcome(a_cluster(seed))
 
     monkeypatch.setattr(victims, "_is_quick", lambda *_: False)
-    monkeypatch.setattr(preemption, "counted", lambda *_: None)
+    monkeypatch.setattr(preemption, "counted", never_counted)
 
     assert found == outcome(a_cluster(seed))
 

@@ -1,6 +1,6 @@
 """kube-scheduler's own cases of preemption for a group as a whole: who has to go, and who comes back."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
@@ -119,11 +119,15 @@ class FakePreemption(fw.PostFilterPlugin, fw.PodGroupPostFilterPlugin):
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
         return None, fw.unschedulable()
 
-    def pod_group_post_filter(
+    def pod_group_victims(
         self, group: fw.PodGroup, pods: Sequence[fw.Pod], what_if: object
-    ) -> tuple[Sequence[fw.Pod], fw.Status | None]:
+    ) -> Generator[None, None, Sequence[fw.Pod] | fw.Status]:
         self.asked.append(group.name)
-        return (), self.answer
+        yield
+        return self.answer or ()
+
+    def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: Sequence[fw.Pod]) -> None:
+        """Evict nobody."""
 
 
 def tried(plugin: type[fw.Plugin], group: str, groups: dict[str, bool], gate: bool = True) -> GroupDecision:
