@@ -9,72 +9,20 @@ import asyncio
 import logging
 import statistics
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from scheduler import framework as fw
 from scheduler.commands.cluster import settle_memory
-from scheduler.config.feature_gates import FeatureGates
-from scheduler.cycle.pod_groups.cycle import in_order
-from scheduler.cycle.pod_groups.steps import in_one_go
-from scheduler.testing import a_node, a_pod
-from tests.unit.cycle.pod_groups.groups import Groups
+from tests.bench.group_worlds import Crowd, Racks, World, bound_by, decided, plain_pods, run_until
 
-GATES: Final = FeatureGates(generic_workload=True, gang_scheduling=True, workload_aware_preemption=True)
-AMOUNTS: Final = {"cpu": "100m", "memory": "100Mi"}
 SMALL: Final = 3
 """Pods of a small gang; many of them are decided about, and the median counts."""
 
+PODS: Final = 10_000
+"""Those that come in gangs of several sizes."""
 
-class World(Groups):
-    """Nodes, and gangs that come."""
-
-    def __init__(self, nodes: int, cores: int = 32) -> None:
-        super().__init__(nodes=0, gates=GATES)
-        for number in range(nodes):
-            labels = {"kubernetes.io/hostname": f"n{number}", "topology.kubernetes.io/zone": f"z{number % 3}"}
-            self.under_test.see(a_node(f"n{number}", cpu=str(cores), memory="128Gi", labels=labels))
-        self.made = 0
-
-    def gang(self, size: int, priority: int | None = None) -> None:
-        """Let the watch show a gang."""
-        self.made += 1
-        name = f"g{self.made}"
-        self.create(name, minimum=size, priority=priority)
-        self.pods(size, group=name, requests=AMOUNTS)
-        settle_memory()
-
-    def decide(self) -> float:
-        """Decide about the gang at the head of the queue, and bind none of it; return the seconds."""
-        groups, algorithm = self.engine.loop.groups, self.engine.pod_groups
-        assert groups is not None
-        assert algorithm is not None
-        first = self.under_test.pop()
-        taken = {first.pod.uid: first}
-        in_one_go(groups._take_others(first, self.engine.queue.pop_specific, taken))
-        members = in_order(taken.values())
-        began = time.process_time()
-        algorithm.decide(self.under_test.framework, members)
-        seconds = time.process_time() - began
-        for each in members:
-            self.engine.queue.done(each.pod.uid)
-        return seconds
-
-    async def run(self, size: int) -> tuple[float, float]:
-        """Let the loop bind a gang; return after how many seconds all are bound, and the longest hold of the loop."""
-        self.gang(size)
-        task, longest = asyncio.create_task(self.engine.loop.run()), 0.0
-        began = last = time.process_time()
-        for _ in range(sys.maxsize):
-            await asyncio.sleep(0)
-            now = time.process_time()
-            longest, last = max(longest, now - last), now
-            if len(self.under_test.world.bound) >= size:
-                break
-        self.engine.queue.close()
-        await task
-        return last - began, longest
+EVENTS: Final = 100
+"""Pods that end in a second while gangs wait."""
 
 
 def decisions(nodes: int, size: int, rounds: int) -> str:
@@ -90,39 +38,98 @@ def decisions(nodes: int, size: int, rounds: int) -> str:
 def holds(nodes: int, size: int) -> str:
     """The longest hold of the event loop while a gang is decided about and bound, and what all takes."""
     world = World(nodes)
-    seconds, longest = asyncio.run(world.run(size))
+    world.gang(size)
+    seconds, longest = bound_by(world.under_test, size)
     return f"{longest * 1000:.0f} | {seconds * 1000:,.0f}"
+
+
+def in_a_rack(racks: int, nodes: int, size: int) -> str:
+    """The same for a gang that is to be in one rack, the decision first."""
+    world = Racks(racks, nodes)
+    world.gang(size)
+    seconds = decided(world.under_test)
+    world = Racks(racks, nodes)
+    world.gang(size)
+    until_bound, longest = bound_by(world.under_test, size)
+    return f"{seconds * 1000:,.0f} | {longest * 1000:.0f} | {until_bound * 1000:,.0f}"
 
 
 def preemption(nodes: int, lower: int, size: int) -> str:
     """The choice of victims for a gang where every node is full of pods of lower priority."""
     world = World(nodes, cores=lower // nodes)
-    for number in range(lower):
-        world.under_test.see(_lower(number, nodes))
+    world.fill(lower)
     world.gang(size, priority=10)
-
-    async def decide() -> float:
-        return world.decide()
-
-    return f"{asyncio.run(decide()) * 1000:,.0f}"
+    seconds, longest = asyncio.run(run_until(world.engine, lambda: world.evicts))
+    return f"{seconds * 1000:,.0f} | {longest * 1000:.0f}"
 
 
-def _lower(number: int, nodes: int) -> fw.Pod:
-    return a_pod(f"low-{number}", node_name=f"n{number % nodes}", priority=0, requests={"cpu": "1"})
+def come(size: int) -> Callable[[], float]:
+    """Return what binds the pods on 1,000 nodes in gangs of a size, 0 for pods without a gang, and says how long."""
+
+    def seconds() -> float:
+        world = World(1_000)
+        if size:
+            for number in range(PODS // size):
+                world.create(f"g{number}", minimum=size)
+                world.pods(size, group=f"g{number}", requests={"cpu": "100m", "memory": "100Mi"})
+        else:
+            plain_pods(world.under_test, PODS)
+        settle_memory()
+        return bound_by(world.under_test, PODS)[0]
+
+    return seconds
+
+
+def by_size(rounds: int) -> None:
+    """Print how many pods a second are bound in gangs of several sizes, in turn, the best of some rounds."""
+    sizes = (0, 1, 20, 500, 10_000)
+    best = dict.fromkeys(sizes, float("inf"))
+    for _ in range(rounds):
+        for size in sizes:
+            best[size] = min(best[size], come(size)())
+    print(f"\n| {PODS:,} pods on 1,000 nodes | pods/s | to pods without a gang |\n|---|---:|---:|")
+    for size, seconds in best.items():
+        what = f"{PODS // size:,} gangs of {size:,}" if size else "without a gang"
+        print(f"| {what} | {PODS / seconds:,.0f} | {best[0] / seconds:.2f} |", flush=True)
+
+
+def in_vain(nodes: int, gangs: int, size: int, seconds: int) -> str:
+    """The share of a core that gangs of our own rules take which wait in vain, and how often one is tried."""
+    crowd = Crowd(nodes, gangs, size)
+    crowd.second(EVENTS)
+    settle_memory()
+    found = [crowd.second(EVENTS) for _ in range(seconds)]
+    alone = Crowd(nodes, 0, size)
+    alone.second(EVENTS)
+    without = statistics.mean(alone.second(EVENTS)[0] for _ in range(seconds))
+    share = statistics.mean(each for each, _ in found)
+    return f"{share:.1%} | {without:.1%} | {statistics.mean(tries for _, tries in found):.0f}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print Markdown. Returns 0."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.groups", description=__doc__.partition("\n")[0])
     parser.add_argument("--nodes", type=int, default=5_000, help="(default: %(default)s)")
-    nodes: int = parser.parse_args(argv).nodes
+    parser.add_argument("--only", choices=("gangs", "preemption", "sizes", "waiting"), help="a part of it")
+    options = parser.parse_args(argv)
+    nodes: int = options.nodes
     logging.disable(logging.CRITICAL)
-    print("| gang | decision, ms | event loop held at most, ms | until all are bound, ms |\n|---:|---:|---:|---:|")
-    for size, rounds in ((SMALL, 300), (100, 20), (1_000, 6), (10_000, 3)):
-        print(f"| {size:,} | {decisions(nodes, size, rounds)} | {holds(nodes, size)} |", flush=True)
-    print("\n| gang | pods that might leave | decision and choice of victims, ms |\n|---:|---:|---:|")
-    for size, lower in ((SMALL, 1_000), (SMALL, 50_000), (1_000, 50_000)):
-        print(f"| {size:,} | {lower:,} | {preemption(min(nodes, lower // 10), lower, size)} |", flush=True)
+    if options.only in (None, "gangs"):
+        print("| gang | decision, ms | event loop held at most, ms | until all are bound, ms |\n|---:|---:|---:|---:|")
+        for size, rounds in ((SMALL, 300), (100, 20), (1_000, 6), (10_000, 3)):
+            print(f"| {size:,} | {decisions(nodes, size, rounds)} | {holds(nodes, size)} |", flush=True)
+        for size in (1_000, 10_000):
+            print(f"| {size:,}, in one of 250 racks | {in_a_rack(250, nodes // 250, size)} |", flush=True)
+    if options.only in (None, "preemption"):
+        print("\n| gang | pods that might leave | until victims are chosen, ms | event loop held at most, ms |")
+        print("|---:|---:|---:|---:|")
+        for size, lower in ((SMALL, 1_000), (SMALL, 50_000), (1_000, 50_000)):
+            print(f"| {size:,} | {lower:,} | {preemption(min(nodes, lower // 10), lower, size)} |", flush=True)
+    if options.only in (None, "sizes"):
+        by_size(2)
+    if options.only in (None, "waiting"):
+        print("\n| gangs that wait | share of a core | without them | tries a second |\n|---:|---:|---:|---:|")
+        print(f"| 500 of 8 pods | {in_vain(nodes, 500, 8, 10)} |", flush=True)
     return 0
 
 
