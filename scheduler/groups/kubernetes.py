@@ -66,7 +66,8 @@ class KubernetesGroups:
         """The object that was found last, and the group: all members of it ask one after the other."""
 
     def name_of(self, pod: Pod) -> str:
-        return name_of(pod)
+        group = pod.spec.scheduling_group  # asked several times for each member: without a call
+        return "" if group is None else group.pod_group_name
 
     def find(self, namespace: str, name: str, pod: Pod) -> PodGroup | None:
         for source in VERSIONS:

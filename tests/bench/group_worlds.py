@@ -149,7 +149,8 @@ class Crowd(Coscheduled):
             self.under_test.handlers.pod_deleted(self._running[number])
             tries += self._try()
             self._take(number)
-            self.under_test.wait(1 / events)
+            self.under_test.clock.advance(1 / events)
+            self.engine.queue.flush_backoff_completed()
         return time.process_time() - began, tries
 
     def _take(self, number: int) -> None:
