@@ -103,10 +103,10 @@ class CountedWhatIf:
 
         `refused`: what a decision says of a group of which too few fit.
         """
-        self._refused = refused
+        self.refused = refused
         self._runs = runs
         self._pod = pod
-        self._needed = needed
+        self.needed = needed
         self._members = members
         self._nodes: dict[str, _Node] = {}
         self._fits = 0
@@ -144,12 +144,12 @@ class CountedWhatIf:
             node.put_back(pod)
 
     def refusal(self) -> Status | None:
-        if self._members < self._needed:
-            return self._refused
-        while self._fits < self._needed and self._unsure:
+        if self._members < self.needed:
+            return self.refused
+        while self._fits < self.needed and self._unsure:
             _, node = self._unsure.popitem()
             self._count(node)
-        return None if self._fits >= self._needed else self._refused
+        return None if self._fits >= self.needed else self.refused
 
     def fits_still(self, cache: Cache, since: int, victims: Iterable[Pod]) -> bool:
         """Return whether the group fits if the `victims` leave, whatever others have done to nodes `since`.
@@ -178,11 +178,11 @@ class CountedWhatIf:
                     now.remove(pod)
                 self._fits -= before.fits
                 self._count(now)
-        return self._fits >= self._needed
+        return self._fits >= self.needed
 
     def _count(self, node: "_Node") -> None:
         self._fits -= node.fits
-        node.count(self._pod, self._needed)
+        node.count(self._pod, self.needed)
         self._fits += node.fits
 
 

@@ -109,6 +109,8 @@ def _choose(
         chosen = yield from plugin.pod_group_victims(group, pods, quick)
         if isinstance(chosen, Status):
             return chosen
+        if sum(_waits(framework, pod) for pod in pods) < quick.needed:
+            return quick.refused
         victims = [now for pod in chosen if (now := cache.get(pod.uid)) is not None and now.node_name == pod.node_name]
         if not quick.fits_still(cache, since, victims):
             raise Overtaken
@@ -120,6 +122,12 @@ def _choose(
         except Overtaken:
             _logger.debug("The nodes with victims for a pod group have changed meanwhile", extra={"pod": str(pods[0])})
     return in_one_go(once())
+
+
+def _waits(framework: Framework, pod: Pod) -> bool:
+    """Return whether a member is still there, and without a node."""
+    newest = framework.handle.pods.get(pod.uid)
+    return newest is not None and not newest.is_deleting and not newest.node_name
 
 
 class _WhatIf:

@@ -113,6 +113,20 @@ def test_a_victim_that_leaves_meanwhile_is_not_evicted(step: int) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
+def test_nobody_is_evicted_for_a_gang_of_which_too_few_are_left(step: int) -> None:
+    groups = a_full_cluster()
+    gone: list[str] = []
+
+    def leave() -> None:
+        gone.append("g-1")
+        groups.under_test.handlers.pod_deleted(a_pod("g-1", group="g"))
+
+    victims = played(groups, step, leave)
+
+    assert victims == [] if gone else len(victims) == 3
+
+
+@pytest.mark.parametrize("step", STEPS)
 def test_a_node_that_goes_meanwhile_counts_no_more(step: int) -> None:
     groups = a_full_cluster()
 
