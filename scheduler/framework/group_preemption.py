@@ -18,7 +18,7 @@ class GroupWhatIf(Protocol):
         """How many pods are decided about for each answer of `refusal`; 0 if what fits is counted."""
 
     def pods_by_node(self) -> Iterable[Collection[Pod]]:
-        """Return the pods that each node had in the beginning."""
+        """Return the pods that each node had in the beginning; nodes may be missing from which none can leave."""
 
     def remove(self, pods: Sequence[Pod]) -> None:
         """Go on as if these pods, which have their nodes, were not there."""

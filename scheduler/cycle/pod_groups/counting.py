@@ -20,10 +20,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Final
 
+import numpy as np
+
 from scheduler.api.pod import Pod
 from scheduler.cycle.pod_groups.decision import UNSCHEDULABLE_GROUP
 from scheduler.cycle.pod_groups.placements import none_fits
 from scheduler.cycle.pod_groups.steps import Overtaken, Steps
+from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.dry_run import NodeSimulation
@@ -64,8 +67,16 @@ def counted(framework: Framework, cache: Cache, group: PodGroup, pods: Sequence[
     refused = none_fits(1) if framework.handle.pod_groups.are_tried_in_placements else UNSCHEDULABLE_GROUP
     runs = partial(framework.handle.dry_runs.begin, state, pods[0])
     what_if = CountedWhatIf(runs, pods[0], max(1, missing), len(pods), Status(Code.UNSCHEDULABLE, (refused,)))
+    groups, priority = framework.handle.pod_groups, group.priority
+
+    def may_leave(pods: Iterable[Pod]) -> bool:
+        return any(pod.priority < priority or groups.name_of(pod) for pod in pods)  # a group has a priority of its own
+
     for first in range(0, table.size, NODES_AT_ONCE):
-        if not what_if.look_at(table, range(first, min(first + NODES_AT_ONCE, table.size))):
+        rows = range(first, min(first + NODES_AT_ONCE, table.size))
+        admits = np.zeros(table.size, np.bool_)
+        admits[framework.run_filter(state, pods[0], None).feasible] = True
+        if not what_if.look_at(table, rows, admits, may_leave):
             return None
         yield
         if layout != cache.layouts:
@@ -114,17 +125,22 @@ class CountedWhatIf:
         self._unsure: dict[str, _Node] = {}
         """Those on which more may fit than is known, in the order in which they changed."""
 
-    def look_at(self, table: NodeTable, rows: Iterable[int]) -> bool:
-        """Add these rows as they are now; return False if there are plugins that have to be asked on the table."""
+    def look_at(
+        self, table: NodeTable, rows: Iterable[int], admits: BoolColumn, may_leave: Callable[[Iterable[Pod]], bool]
+    ) -> bool:
+        """Add these rows as they are now, as far as a member fits there or pods `may_leave` them.
+
+        Returns False if there are plugins that have to be asked on the table. `admits`: where one fits now.
+        """
         run, names, in_use = self._runs(), table.names(), table.in_use
         if not run.holds_everywhere:
             return False
         for row in rows:
-            if in_use[row]:
-                name = names[row]
-                node = self._nodes[name] = _Node(run.simulate(row), tuple(table.pods_on(name)))
-                if node.may_take_one:
-                    self._unsure[name] = node
+            pods = tuple(table.pods_on(names[row])) if in_use[row] else ()
+            if admits[row] or may_leave(pods):
+                node = self._nodes[names[row]] = _Node(run.simulate(row), pods)
+                if admits[row]:
+                    self._unsure[names[row]] = node
         return True
 
     def pods_by_node(self) -> Iterable[Collection[Pod]]:
@@ -199,10 +215,6 @@ class _Node:
         self.pods = pods
         self.fits = 0
         """How many members fit, as far as is known."""
-
-    @property
-    def may_take_one(self) -> bool:
-        return not self._is_full()
 
     def remove(self, pod: Pod) -> None:
         if pod.uid in self._beyond:

@@ -140,7 +140,7 @@ def _encoded_spec(pod: Pod) -> bytes | None:
 
     Of what is long, a digest that nobody can forge: the store and each pod's answers would keep it all once more.
     Volumes of unknown sources are left out: Kubernetes gives each pod one with a name of its own. So is the group, or
-    each group of alike pods would be signed anew.
+    each group of alike pods would be signed once more.
     """
     status = pod.status
     if status.container_statuses or status.init_container_statuses or status.resources:
