@@ -1,0 +1,160 @@
+"""Candidates of a claim by priority and place in the tree: Kueue's classical preemption.
+
+Source: pkg/scheduler/preemption/classical_strategy.go and preemption/classical/ of Kueue. From the claim's share up
+to its root, units of shares that use more than they are guaranteed are candidates, as long as every share between
+them and the common ancestor does so, too. If the request fits into what is guaranteed to a subtree that holds the
+claim, the claim has an advantage over all units outside of it, whatever their priority (as far as
+`reclaim_within_cohort` lets it evict them). Others may be evicted while the claim's share borrows only if
+`borrow_within_cohort` says so. Candidates whose eviction would break a PodDisruptionBudget come last, which Kueue
+does not know.
+"""
+
+import heapq
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from itertools import chain
+
+import msgspec
+
+from scheduler.shares.tree import ShareTree
+from scheduler.shares.units import Budgets, Claim, Order, Policy, Preemption, Reason, Running, Unit, Victim
+
+
+class _Source(msgspec.Struct, frozen=True):
+    """A share whose units are candidates."""
+
+    name: str
+    path: tuple[str, ...]
+    """The share and its ancestors below the common one: all must use more than they are guaranteed."""
+
+    has_advantage: bool
+    """Whether the claim has an advantage over its units."""
+
+
+class Classical:
+    """The candidates of one claim; the tree changes while they are taken off."""
+
+    def __init__(self, tree: ShareTree, running: Running, claim: Claim, preemption: Preemption) -> None:
+        self._tree = tree
+        self._running = running
+        self._claim = claim
+        self._preemption = preemption
+        self._own = _Source(claim.share, (), has_advantage=False)
+        self._others = list(self._sources())
+
+    def plans(self) -> tuple[bool, ...]:
+        """Return whether the claim's share may borrow, in the order in which that is to be tried."""
+        has_preferred = self._has_candidates(source for source in self._others if source.has_advantage)
+        has_others = has_preferred or self._has_candidates(self._others)
+        may_borrow = self._preemption.borrow_within_cohort
+        if not has_others or not (may_borrow or self._is_below_quota()):
+            return (True,)
+        return (True, False) if may_borrow or has_preferred else (False, True)
+
+    def candidates(self, allowed: Mapping[str, int], *, borrows: bool) -> Generator[Victim, None, None]:
+        """Yield candidates in order; each is off the tree before the next one is asked for."""
+        budgets, deferred, done = Budgets(allowed), [], set[str]()
+        for unit, source in self._ordered(done):
+            reason = self._reason(unit, source, borrows=borrows)
+            if reason is None:
+                continue
+            if not self._is_above_quota(source):
+                done.add(source.name)
+            elif budgets.allow(unit):
+                budgets.use(unit)
+                yield Victim(unit, reason)
+            else:
+                deferred.append((Victim(unit, reason), source))
+        for victim, source in deferred:
+            if self._is_above_quota(source):
+                yield victim
+
+    def _sources(self) -> Iterator[_Source]:
+        """Yield the shares outside the claim's own that use more of what is contested than they are guaranteed."""
+        if self._preemption.reclaim_within_cohort is Policy.NEVER:
+            return
+        tree, below = self._tree, self._claim.share
+        rest = dict(self._claim.request)
+        has_advantage = self._fits_in_quota(below, rest)
+        while ancestor := tree.shares[below].parent:
+            found: list[tuple[str, tuple[str, ...]]] = [(ancestor, ())]
+            for name, path in found:
+                for child in tree.children[name]:
+                    if child == below or not self._uses_more(child):
+                        continue
+                    if tree.children[child]:
+                        found.append((child, (*path, child)))
+                    elif self._running.has(child):
+                        yield _Source(child, (*path, child), has_advantage)
+            has_advantage = self._fits_in_quota(ancestor, rest) or has_advantage
+            below = ancestor
+
+    def _fits_in_quota(self, name: str, rest: dict[str, int]) -> bool:
+        """Say whether the rest of the request fits into a subtree's quota; take off it what only this share can use."""
+        fits, lending = True, self._tree.shares[name].lending_limit
+        for resource, amount in rest.items():
+            usage, quota = self._tree.usage(name, resource), self._tree.quota(name, resource)
+            fits = fits and usage + amount <= quota
+            local = max(0, quota - lending[resource]) if resource in lending else 0
+            rest[resource] = max(0, amount - max(0, local - usage))
+        return fits
+
+    def _ordered(self, done: set[str]) -> Iterator[tuple[Unit, _Source]]:
+        """Yield evicted units first; of both kinds those over which the claim has an advantage first."""
+        kinds = (
+            [source for source in self._others if source.has_advantage],
+            [source for source in self._others if not source.has_advantage],
+            [self._own],
+        )
+        for evicted in (True, False):
+            for sources in kinds:
+                streams = [self._stream(source, done, evicted=evicted) for source in sources]
+                yield from heapq.merge(*streams, key=_unit_order) if len(streams) > 1 else chain(*streams)
+
+    def _stream(self, source: _Source, done: set[str], *, evicted: bool) -> Iterator[tuple[Unit, _Source]]:
+        for unit in self._running.candidates(source.name, self._policy(source), self._claim, evicted=evicted):
+            if source.name in done:
+                return
+            yield unit, source
+
+    def _policy(self, source: _Source) -> Policy:
+        preemption = self._preemption
+        return preemption.within_share if source is self._own else preemption.reclaim_within_cohort
+
+    def _has_candidates(self, sources: Iterable[_Source]) -> bool:
+        return any(
+            next(self._stream(source, set(), evicted=evicted), None) is not None
+            for source in sources
+            for evicted in (False, True)
+        )
+
+    def _reason(self, unit: Unit, source: _Source, *, borrows: bool) -> Reason | None:
+        """Return why a unit would be evicted; None if it may not be while the claim's share borrows."""
+        if source is self._own:
+            return Reason.IN_SHARE
+        if source.has_advantage:
+            return Reason.RECLAMATION
+        threshold = self._preemption.max_priority_threshold
+        if (
+            not self._preemption.borrow_within_cohort
+            or unit.priority >= self._claim.priority
+            or (threshold is not None and unit.priority > threshold)
+        ):
+            return None if borrows else Reason.RECLAMATION
+        return Reason.RECLAIM_WHILE_BORROWING
+
+    def _is_above_quota(self, source: _Source) -> bool:
+        """Say whether a source and all shares up to the common ancestor still use more than they are guaranteed."""
+        return all(self._uses_more(name) for name in source.path)
+
+    def _uses_more(self, name: str) -> bool:
+        tree = self._tree
+        return any(tree.usage(name, each) > tree.quota(name, each) for each in self._claim.contested)
+
+    def _is_below_quota(self) -> bool:
+        """Say whether the claim's share uses less than it is guaranteed of everything that is contested."""
+        tree, name = self._tree, self._claim.share
+        return all(tree.usage(name, each) < tree.quota(name, each) for each in self._claim.contested)
+
+
+def _unit_order(entry: tuple[Unit, _Source]) -> Order:
+    return entry[0].order

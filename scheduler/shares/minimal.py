@@ -1,0 +1,94 @@
+"""The fewest victims of a sequence of candidates so that a claim fits, by quota and on nodes.
+
+Kueue's way (pkg/scheduler/preemption/preemption.go, getTargets and fillBackWorkloads): candidates are taken off in
+their order until the claim fits; then each is put back, the last first, if it fits all the same. Kueue looks at quota
+alone. Here the caller also says whether the claim `fits` on nodes, which may take long, so it is asked only where
+quota suffices, and for several candidates at a time: first in steps that double, then by halves. With n candidates,
+of which m are needed, that is about log n + m·log(n/m) questions, and the answer is that of one candidate at a time,
+as long as a claim that fits also fits with more of them gone.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+
+from scheduler.shares.tree import ShareTree
+from scheduler.shares.units import Unit, Victim
+
+Fits = Callable[[Sequence[Unit]], bool]
+"""Says whether a claim finds its nodes if these units are gone."""
+
+
+def quota_is_all(_: Sequence[Unit]) -> bool:
+    """Find nodes for everything: the claim fits as soon as quota suffices."""
+    return True
+
+
+def minimal_victims(
+    tree: ShareTree, candidates: Generator[Victim, None, None], quota_fits: Callable[[], bool], fits: Fits
+) -> list[Victim]:
+    """Return the victims, in the order of the candidates; none if the claim does not fit with all of them gone.
+
+    Each candidate is off the tree before the next one is asked for, and the tree is as it was in the end.
+    `quota_fits` looks at the tree.
+    """
+    taken: list[Victim] = []
+    try:
+        is_last_needed = _take(tree, candidates, taken, quota_fits, fits)
+        candidates.close()
+        if is_last_needed is None:
+            return []
+        is_back = _put_back(tree, taken, len(taken) - is_last_needed, quota_fits, fits)
+        victims = [victim for victim, back in zip(taken, is_back, strict=True) if not back]
+        taken[:] = victims
+        return victims
+    finally:
+        for victim in taken:
+            tree.add(victim.unit.share, victim.unit.usage)
+
+
+def _take(
+    tree: ShareTree,
+    candidates: Iterator[Victim],
+    taken: list[Victim],
+    quota_fits: Callable[[], bool],
+    fits: Fits,
+) -> bool | None:
+    """Take candidates off until the claim fits; say whether the last one is needed for sure; None: it never fits."""
+    ask_at, step, asked = 1, 1, 0
+    for victim in candidates:
+        tree.remove(victim.unit.share, victim.unit.usage)
+        taken.append(victim)
+        if len(taken) < ask_at:
+            continue
+        if quota_fits():
+            if fits([each.unit for each in taken]):
+                return asked == len(taken) - 1
+            ask_at, step = len(taken) + step, step * 2
+        asked = len(taken)
+    if asked < len(taken) and quota_fits() and fits([each.unit for each in taken]):
+        return asked == len(taken) - 1
+    return None
+
+
+def _put_back(
+    tree: ShareTree, taken: Sequence[Victim], end: int, quota_fits: Callable[[], bool], fits: Fits
+) -> list[bool]:
+    """Put back what the claim can spare of the first `end`, the last first; say of each one whether it is back."""
+    is_back = [False] * len(taken)
+    middle = end // 2
+    parts = [(0, middle), (middle, end)]
+    while parts:
+        start, end = parts.pop()
+        if start == end:
+            continue
+        for index in range(start, end):
+            tree.add(taken[index].unit.share, taken[index].unit.usage)
+        is_back[start:end] = [True] * (end - start)
+        if quota_fits() and fits([each.unit for each, back in zip(taken, is_back, strict=True) if not back]):
+            continue
+        for index in range(start, end):
+            tree.remove(taken[index].unit.share, taken[index].unit.usage)
+        is_back[start:end] = [False] * (end - start)
+        if end - start > 1:
+            middle = (start + end) // 2
+            parts += [(start, middle), (middle, end)]
+    return is_back

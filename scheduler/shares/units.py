@@ -1,0 +1,172 @@
+"""Claims for quota, the units that may be evicted for them, and the order in which these are considered.
+
+A unit is evicted as a whole: a pod, or a group that is disrupted together. Units belong to shares without children.
+Candidates come in Kueue's order (pkg/scheduler/preemption/common/ordering.go): already evicted, of other shares, of
+low priority, new, by uid. Within a share this order is the same for all claims, so `Running` keeps it, and a decision
+sorts nothing: it looks at the heads of the shares concerned.
+"""
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+NO_LIMITS: Final[Mapping[str, int]] = {}
+
+Order = tuple[bool, float, float, str]
+"""The place of a unit among the candidates of its share: whether it is not evicted yet, priority, age, uid."""
+
+
+class Policy(StrEnum):
+    """The units that may be evicted, by their priority and age compared with the claim's."""
+
+    NEVER = "Never"
+    LOWER_PRIORITY = "LowerPriority"
+    LOWER_OR_NEWER_EQUAL_PRIORITY = "LowerOrNewerEqualPriority"
+    ANY = "Any"
+
+
+class Reason(StrEnum):
+    """Why a unit is a victim; Kueue's words."""
+
+    IN_SHARE = "InClusterQueue"
+    RECLAMATION = "InCohortReclamation"
+    FAIR_SHARING = "InCohortFairSharing"
+    RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
+
+
+class Preemption(msgspec.Struct, frozen=True, kw_only=True):
+    """The units that claims of one share may evict: `spec.preemption` of a ClusterQueue."""
+
+    within_share: Policy = Policy.NEVER
+    reclaim_within_cohort: Policy = Policy.NEVER
+    borrow_within_cohort: bool = False
+    """Whether units of other shares may be evicted although the claim's share then borrows."""
+
+    max_priority_threshold: int | None = None
+    """The highest priority of such units; None: any that is lower than the claim's."""
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod or group that waits for quota, for a node, or for both."""
+
+    share: str
+    request: Mapping[str, int]
+    priority: int = 0
+    queued_at: float = 0.0
+    """Seconds; of two claims that are equal in everything else the one that was queued first is first."""
+
+    contested: frozenset[str] = frozenset()
+    """The resources that somebody has to give up.
+
+    Empty: those that the request is short of, or, if it is short of none, all it asks for.
+    """
+
+
+class Unit(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A pod, or a group, that runs and is evicted as a whole."""
+
+    uid: str
+    share: str
+    usage: Mapping[str, int]
+    priority: int = 0
+    queued_at: float = 0.0
+    """Seconds, on the clock of `Claim.queued_at`."""
+
+    reserved_at: float = 0.0
+    """Seconds; since when it has held its quota."""
+
+    is_evicted: bool = False
+    """Whether its eviction was decided before: it costs nothing to count it as gone."""
+
+    budgets: Mapping[str, int] = NO_LIMITS
+    """The PodDisruptionBudgets of its pods, with the number of its pods that each covers."""
+
+    @property
+    def order(self) -> Order:
+        """The place among the candidates of one share: least important first."""
+        return not self.is_evicted, self.priority, -self.reserved_at, self.uid
+
+
+class Victim(msgspec.Struct, frozen=True):
+    """A unit that is to go, or, if it `is_evicted`, to be waited for."""
+
+    unit: Unit
+    reason: Reason
+
+
+class Running:
+    """All units by share, each share's in the order in which they would be evicted."""
+
+    def __init__(self) -> None:
+        self._shares: dict[str, list[tuple[Order, Unit]]] = {}
+
+    def add(self, unit: Unit) -> None:
+        insort(self._shares.setdefault(unit.share, []), (unit.order, unit), key=_order)
+
+    def remove(self, unit: Unit) -> None:
+        """Raise KeyError if there is no such unit; a unit that changed is removed as it was added."""
+        entries = self._shares.get(unit.share, [])
+        index = bisect_left(entries, unit.order, key=_order)
+        if index == len(entries) or entries[index][1].uid != unit.uid:
+            raise KeyError(unit.uid)
+        del entries[index]
+        if not entries:
+            del self._shares[unit.share]
+
+    def has(self, share: str) -> bool:
+        return share in self._shares
+
+    def candidates(self, share: str, policy: Policy, claim: Claim, *, evicted: bool) -> Iterator[Unit]:
+        """Yield those units that the policy lets a claim evict and that use what it contests, least important first."""
+        entries = self._shares.get(share, [])
+        if policy is Policy.NEVER or not entries:
+            return
+        lowest = -math.inf
+        start, end = _place(entries, not evicted, lowest), _place(entries, True, lowest) if evicted else len(entries)
+        if policy is not Policy.ANY:
+            highest = claim.priority + (policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY)
+            end = min(end, _place(entries, not evicted, highest))
+        for index in range(start, end):
+            unit = entries[index][1]
+            if not claim.contested.isdisjoint(unit.usage) and may_evict(policy, claim, unit):
+                yield unit
+
+
+class Budgets:
+    """How many disruptions PodDisruptionBudgets still allow; one that is not known allows none."""
+
+    def __init__(self, allowed: Mapping[str, int]) -> None:
+        self._left = dict(allowed)
+
+    def allow(self, unit: Unit) -> bool:
+        """Say whether a unit may go; what was evicted before is counted already."""
+        return unit.is_evicted or all(self._left.get(name, 0) >= pods for name, pods in unit.budgets.items())
+
+    def use(self, unit: Unit) -> None:
+        if not unit.is_evicted:
+            for name, pods in unit.budgets.items():
+                self._left[name] = self._left.get(name, 0) - pods
+
+
+def may_evict(policy: Policy, claim: Claim, unit: Unit) -> bool:
+    """Say whether a policy lets a claim evict a unit: Kueue's SatisfiesPreemptionPolicy, without its alpha gates."""
+    if policy is Policy.ANY:
+        return True
+    if policy is Policy.NEVER:
+        return False
+    if unit.priority != claim.priority:
+        return unit.priority < claim.priority
+    return policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY and claim.queued_at < unit.queued_at
+
+
+def _place(entries: Sequence[tuple[Order, Unit]], is_running: bool, priority: float) -> int:
+    """Return where units of a priority begin, among those that are evicted already, or that are not."""
+    return bisect_left(entries, (is_running, priority, -math.inf, ""), key=_order)
+
+
+def _order(entry: tuple[Order, Unit]) -> Order:
+    return entry[0]
