@@ -1,0 +1,95 @@
+"""Usage that fades: shares that used little lately go first, whatever they use now.
+
+    usage = DecayedUsage(half_life=…, interval=…, weights=…)
+    usage.run(share, running, now)      what the share's pods use from now on; also to bring its usage up to date
+    usage.admit(share, request)         a pod is placed: its first interval is charged at once
+    usage.first(tree, heads, now)       the head that goes first
+
+The formula is Kueue's for AdmissionFairSharing (pkg/util/admissionfairsharing): after t seconds in which R was
+running, usage becomes U·0.5^(t/half-life) + R·(1 - 0.5^(t/half-life)). Kueue samples R at an interval; here each
+change of R is reported, so the sum has no error. At admission request·(1 - 0.5^(interval/half-life)) is added: else
+all pods of a share that is first would go before its usage grows. The least Σ weight of a resource · its usage,
+divided by the weight of the share, is first; a share without weight is last.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from scheduler.shares.order import Head, is_guaranteed
+from scheduler.shares.tree import ShareTree
+
+_NOTHING: Final[Mapping[str, int]] = {}
+
+
+class _Record:
+    """The usage of one share at a time, and what has been running since."""
+
+    __slots__ = ("at", "running", "usage")
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+        self.running: Mapping[str, int] = _NOTHING
+        self.usage: dict[str, float] = {}
+
+
+class DecayedUsage:
+    """The decayed usage of all shares."""
+
+    def __init__(self, half_life: float, interval: float, weights: Mapping[str, float]) -> None:
+        """Times are in seconds; a resource without a weight has 1; ValueError if the half-life is not positive."""
+        if not half_life > 0:
+            raise ValueError(f"the half-life is {half_life}: must be positive")
+        self._half_life = half_life
+        self._penalty = 1 - 0.5 ** (interval / half_life)
+        self._weights = dict(weights)
+        self._records: dict[str, _Record] = {}
+
+    def run(self, share: str, running: Mapping[str, int], now: float) -> None:
+        """Bring a share's usage up to date; from now on it runs what is given."""
+        self._at(share, now).running = dict(running)
+
+    def admit(self, share: str, request: Mapping[str, int], now: float) -> None:
+        """Charge a share for the first interval of what it got."""
+        usage = self._at(share, now).usage
+        for resource, amount in request.items():
+            usage[resource] = usage.get(resource, 0.0) + amount * self._penalty
+
+    def forget(self, share: str) -> None:
+        """Drop what is known of a share that is gone."""
+        self._records.pop(share, None)
+
+    def usage(self, share: str, now: float) -> Mapping[str, float]:
+        return dict(self._at(share, now).usage)
+
+    def key(self, share: str, weight: float, now: float) -> float:
+        """Return what orders shares: the least goes first; infinite without a weight."""
+        if weight <= 0:
+            return math.inf
+        usage = self._at(share, now).usage
+        return sum(self._weights.get(resource, 1.0) * amount for resource, amount in usage.items()) / weight
+
+    def first(self, tree: ShareTree, heads: Iterable[Head], now: float) -> Head | None:
+        """Return the head that goes first: of a share within its guarantee, that used least, by priority and age."""
+        return min(
+            heads,
+            key=lambda head: (
+                not is_guaranteed(tree, head),
+                self.key(head.share, tree.shares[head.share].weight, now),
+                head.by_age,
+            ),
+            default=None,
+        )
+
+    def _at(self, share: str, now: float) -> _Record:
+        """Return a share's record as of now; a clock that goes back changes nothing."""
+        record = self._records.get(share)
+        if record is None:
+            record = self._records[share] = _Record(now)
+        if now > record.at:
+            rest = 0.5 ** ((now - record.at) / self._half_life)
+            for resource in {*record.usage, *record.running}:
+                running = record.running.get(resource, 0)
+                record.usage[resource] = record.usage.get(resource, 0.0) * rest + running * (1 - rest)
+            record.at = now
+        return record

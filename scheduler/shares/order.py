@@ -1,0 +1,130 @@
+"""The share whose pod goes first: by priority and age, or by weighted dominant share.
+
+    order = FairOrder(tree)                 one for a tree
+    order.offer(Head(share=…, uid=…, …))    the first pod of a share's queue; it takes the place of the one before
+    order.withdraw(share)                   the share's queue is empty
+    order.changed(share)                    its usage in the tree is another one now
+    order.first()                           the head that goes first; it stays until it is withdrawn or replaced
+
+The fair order is Kueue's tournament (pkg/scheduler/fair_sharing_iterator.go, with the gate
+FairSharingPrioritizeNonBorrowing, on by default there): at each level the children of a share are compared with the
+head that each of them sends up, as if that were admitted. Those that do not borrow what the head asks for are first,
+so a share below its guarantee goes before all that have theirs; then comes the least dominant resource share, the
+highest priority and the head that has waited longest. Kueue leaves open in which order trees come; here their winners
+are compared by priority and age. Only what a change concerns is reckoned again: the path from that share to its root.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from scheduler.shares.dominant import dominant_share
+from scheduler.shares.tree import ShareTree
+
+Rank = tuple[bool, tuple[float, float], int, float, str]
+"""Orders the children of a share by the heads that they send up; the least is first."""
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """The first pod, or group, of a share's queue."""
+
+    share: str
+    uid: str
+    request: Mapping[str, int]
+    priority: int = 0
+    queued_at: float = 0.0
+    """Seconds."""
+
+    @property
+    def by_age(self) -> tuple[int, float, str]:
+        """Orders heads by priority, then age, then uid: the least is first."""
+        return -self.priority, self.queued_at, self.uid
+
+
+class FairOrder:
+    """The heads of all shares' queues in the order of the tournament."""
+
+    def __init__(self, tree: ShareTree) -> None:
+        self._tree = tree
+        self._heads: dict[str, Head] = {}
+        self._sent: dict[str, tuple[Rank, Head]] = {}
+        """By share: the head that it sends up to its parent, and its rank there."""
+
+        self._stale: set[str] = set()
+        self._roots = [name for name, share in tree.shares.items() if not share.parent]
+
+    def offer(self, head: Head) -> None:
+        """Raise KeyError if its share is not in the tree, ValueError if that has children."""
+        if self._tree.children[head.share]:
+            raise ValueError(f"the share {head.share!r} has children: pods belong to these")
+        self._heads[head.share] = head
+        self._stale.add(head.share)
+
+    def withdraw(self, share: str) -> None:
+        if self._heads.pop(share, None) is not None:
+            self._stale.add(share)
+
+    def changed(self, share: str) -> None:
+        """Take note that the usage of a share is another one."""
+        self._stale.add(share)
+
+    def first(self) -> Head | None:
+        """Return the head that goes first; None if there is none."""
+        levels: dict[str, int] = {}
+        for share in self._stale:
+            path = self._path(share)
+            levels.update((name, len(path) - index) for index, name in enumerate(path))
+        self._stale.clear()
+        for share in sorted(levels, key=lambda name: (-levels[name], name)):
+            self._send(share)
+        roots = (self._sent[name][1] for name in self._roots if name in self._sent)
+        return min(roots, key=lambda head: head.by_age, default=None)
+
+    def _send(self, share: str) -> None:
+        """Decide which head a share sends up to its parent, now that its children have decided."""
+        children = self._tree.children[share]
+        if children:
+            sent = [self._sent[child] for child in children if child in self._sent]
+            best = min(sent, key=lambda entry: entry[0])[1] if sent else None
+        else:
+            best = self._heads.get(share)
+        if best is None:
+            self._sent.pop(share, None)
+        else:
+            self._sent[share] = self._rank(share, best), best
+
+    def _rank(self, share: str, head: Head) -> Rank:
+        """Return how a share compares with its siblings if a head of its subtree were admitted."""
+        tree = self._tree
+        if not tree.shares[share].parent:
+            return False, (0.0, 0.0), *head.by_age
+        tree.add(head.share, head.request)
+        try:
+            return is_borrowing(tree, share, head.request), dominant_share(tree, share).key, *head.by_age
+        finally:
+            tree.remove(head.share, head.request)
+
+    def _path(self, share: str) -> list[str]:
+        path = [share]
+        while parent := self._tree.shares[path[-1]].parent:
+            path.append(parent)
+        return path
+
+
+def is_borrowing(tree: ShareTree, share: str, resources: Iterable[str]) -> bool:
+    """Say whether a share and its descendants use more of some resources than they are guaranteed."""
+    return any(tree.usage(share, each) > tree.quota(share, each) for each in resources)
+
+
+def first_by_age(tree: ShareTree, heads: Iterable[Head]) -> Head | None:
+    """Return the first head by priority and age; those that their shares are guaranteed go before all others."""
+    return min(heads, key=lambda head: (not is_guaranteed(tree, head), head.by_age), default=None)
+
+
+def is_guaranteed(tree: ShareTree, head: Head) -> bool:
+    """Say whether a share is guaranteed what it uses and a head asks for together."""
+    return all(
+        tree.usage(head.share, resource) + amount <= tree.quota(head.share, resource)
+        for resource, amount in head.request.items()
+        if amount > 0
+    )
