@@ -10,7 +10,7 @@ does not know.
 """
 
 import heapq
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from itertools import chain
 
 import msgspec
@@ -39,14 +39,13 @@ class Classical:
         self._claim = claim
         self._preemption = preemption
         self._own = _Source(claim.share, (), has_advantage=False)
-        self._others = list(self._sources())
+        self._others = [source for source in self._sources() if self._has_candidates(source)]
 
     def plans(self) -> tuple[bool, ...]:
         """Return whether the claim's share may borrow, in the order in which that is to be tried."""
-        has_preferred = self._has_candidates(source for source in self._others if source.has_advantage)
-        has_others = has_preferred or self._has_candidates(self._others)
+        has_preferred = any(source.has_advantage for source in self._others)
         may_borrow = self._preemption.borrow_within_cohort
-        if not has_others or not (may_borrow or self._is_below_quota()):
+        if not self._others or not (may_borrow or self._is_below_quota()):
             return (True,)
         return (True, False) if may_borrow or has_preferred else (False, True)
 
@@ -83,7 +82,7 @@ class Classical:
                         continue
                     if tree.children[child]:
                         found.append((child, (*path, child)))
-                    elif self._running.has(child):
+                    else:
                         yield _Source(child, (*path, child), has_advantage)
             has_advantage = self._fits_in_quota(ancestor, rest) or has_advantage
             below = ancestor
@@ -107,7 +106,8 @@ class Classical:
         )
         for evicted in (True, False):
             for sources in kinds:
-                streams = [self._stream(source, done, evicted=evicted) for source in sources]
+                some = [source for source in sources if self._running.has(source.name, evicted=evicted)]
+                streams = [self._stream(source, done, evicted=evicted) for source in some]
                 yield from heapq.merge(*streams, key=_unit_order) if len(streams) > 1 else chain(*streams)
 
     def _stream(self, source: _Source, done: set[str], *, evicted: bool) -> Iterator[tuple[Unit, _Source]]:
@@ -120,12 +120,8 @@ class Classical:
         preemption = self._preemption
         return preemption.within_share if source is self._own else preemption.reclaim_within_cohort
 
-    def _has_candidates(self, sources: Iterable[_Source]) -> bool:
-        return any(
-            next(self._stream(source, set(), evicted=evicted), None) is not None
-            for source in sources
-            for evicted in (False, True)
-        )
+    def _has_candidates(self, source: _Source) -> bool:
+        return any(next(self._stream(source, set(), evicted=evicted), None) is not None for evicted in (False, True))
 
     def _reason(self, unit: Unit, source: _Source, *, borrows: bool) -> Reason | None:
         """Return why a unit would be evicted; None if it may not be while the claim's share borrows."""

@@ -164,8 +164,11 @@ class Targets:
         for child in self._tree.children[node]:
             if child in self._pruned or self._tree.children[child]:
                 continue
+            if self._piles.head(child) is None:
+                self._pruned.add(child)
+                continue
             key = self.key(child)
-            if (key[0] == 0 and child != self._share) or self._piles.head(child) is None:
+            if key[0] == 0 and child != self._share:
                 self._pruned.add(child)
             elif key > highest_key or (key == highest_key and self._goes_before(child, highest)):
                 highest, highest_key = child, key

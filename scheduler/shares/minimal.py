@@ -25,11 +25,13 @@ def quota_is_all(_: Sequence[Unit]) -> bool:
 def minimal_victims(
     tree: ShareTree, candidates: Generator[Victim, None, None], quota_fits: Callable[[], bool], fits: Fits
 ) -> list[Victim]:
-    """Return the victims, in the order of the candidates; none if the claim does not fit with all of them gone.
+    """Return the victims, in the order of the candidates; none if the claim fits as it is, or does not with all gone.
 
     Each candidate is off the tree before the next one is asked for, and the tree is as it was in the end.
     `quota_fits` looks at the tree.
     """
+    if quota_fits() and fits(()):
+        return []
     taken: list[Victim] = []
     try:
         is_last_needed = _take(tree, candidates, taken, quota_fits, fits)
@@ -42,7 +44,7 @@ def minimal_victims(
         return victims
     finally:
         for victim in taken:
-            tree.add(victim.unit.share, victim.unit.usage)
+            _add(tree, victim.unit)
 
 
 def _take(
@@ -55,7 +57,7 @@ def _take(
     """Take candidates off until the claim fits; say whether the last one is needed for sure; None: it never fits."""
     ask_at, step, asked = 1, 1, 0
     for victim in candidates:
-        tree.remove(victim.unit.share, victim.unit.usage)
+        _remove(tree, victim.unit)
         taken.append(victim)
         if len(taken) < ask_at:
             continue
@@ -74,21 +76,45 @@ def _put_back(
 ) -> list[bool]:
     """Put back what the claim can spare of the first `end`, the last first; say of each one whether it is back."""
     is_back = [False] * len(taken)
-    middle = end // 2
-    parts = [(0, middle), (middle, end)]
+    parts = [(0, end // 2), (end // 2, end)]
     while parts:
         start, end = parts.pop()
         if start == end:
             continue
-        for index in range(start, end):
-            tree.add(taken[index].unit.share, taken[index].unit.usage)
-        is_back[start:end] = [True] * (end - start)
-        if quota_fits() and fits([each.unit for each, back in zip(taken, is_back, strict=True) if not back]):
+        added, suffices = _add_while(tree, taken, start, end, quota_fits)
+        is_back[added:end] = [True] * (end - added)
+        if suffices and fits([each.unit for each, back in zip(taken, is_back, strict=True) if not back]):
             continue
-        for index in range(start, end):
-            tree.remove(taken[index].unit.share, taken[index].unit.usage)
-        is_back[start:end] = [False] * (end - start)
-        if end - start > 1:
+        for index in range(added, end):
+            _remove(tree, taken[index].unit)
+        is_back[added:end] = [False] * (end - added)
+        if suffices:
             middle = (start + end) // 2
-            parts += [(start, middle), (middle, end)]
+            parts += [(start, middle), (middle, end)] if end - start > 1 else []
+        elif added == end - 1:
+            parts.append((start, added))
+        else:
+            parts += [(start, added + 1), (added + 1, end)]
     return is_back
+
+
+def _add_while(
+    tree: ShareTree, taken: Sequence[Victim], start: int, end: int, quota_fits: Callable[[], bool]
+) -> tuple[int, bool]:
+    """Add units from the end while quota suffices; return the last one's index, and whether it suffices with all."""
+    for index in reversed(range(start, end)):
+        _add(tree, taken[index].unit)
+        if not quota_fits():
+            return index, False
+    return start, True
+
+
+def _add(tree: ShareTree, unit: Unit) -> None:
+    if unit.share in tree.shares:
+        tree.add(unit.share, unit.usage)
+
+
+def _remove(tree: ShareTree, unit: Unit) -> None:
+    """Take a unit off the tree; one without quota is in none."""
+    if unit.share in tree.shares:
+        tree.remove(unit.share, unit.usage)

@@ -4,8 +4,8 @@
     victims = reclaim.victims(Claim(share=…, request=…, priority=…, queued_at=…), fits, allowed)
 
 `fits(units)` says whether the pod, or the whole group, finds its nodes if these units are gone; `allowed` has the
-disruptions that each PodDisruptionBudget still allows. No victims means that nothing helps, and nobody is to be
-evicted. What is promised:
+disruptions that each PodDisruptionBudget still allows. No victims means that nothing helps, or is needed: nobody
+is to be evicted. What is promised:
 
 - units are taken from shares that use more than they are guaranteed, or from the claim's own share; as a unit is
   evicted as a whole, its share may have less than it is guaranteed afterwards, as in Kueue;

@@ -7,7 +7,7 @@ sorts nothing: it looks at the heads of the shares concerned.
 """
 
 import math
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
@@ -102,36 +102,41 @@ class Running:
     """All units by share, each share's in the order in which they would be evicted."""
 
     def __init__(self) -> None:
-        self._shares: dict[str, list[tuple[Order, Unit]]] = {}
+        self._shares: dict[str, tuple[list[Order], list[Unit]]] = {}
 
     def add(self, unit: Unit) -> None:
-        insort(self._shares.setdefault(unit.share, []), (unit.order, unit), key=_order)
+        orders, units = self._shares.setdefault(unit.share, ([], []))
+        index = bisect_left(orders, unit.order)
+        orders.insert(index, unit.order)
+        units.insert(index, unit)
 
     def remove(self, unit: Unit) -> None:
         """Raise KeyError if there is no such unit; a unit that changed is removed as it was added."""
-        entries = self._shares.get(unit.share, [])
-        index = bisect_left(entries, unit.order, key=_order)
-        if index == len(entries) or entries[index][1].uid != unit.uid:
+        orders, units = self._shares.get(unit.share, ([], []))
+        index = bisect_left(orders, unit.order)
+        if index == len(orders) or orders[index] != unit.order:
             raise KeyError(unit.uid)
-        del entries[index]
-        if not entries:
+        del orders[index], units[index]
+        if not orders:
             del self._shares[unit.share]
 
-    def has(self, share: str) -> bool:
-        return share in self._shares
+    def has(self, share: str, *, evicted: bool) -> bool:
+        """Say whether a share has units that are evicted already, or others."""
+        orders, _ = self._shares.get(share, ((), ()))
+        return bool(orders) and orders[0 if evicted else -1][0] is not evicted
 
     def candidates(self, share: str, policy: Policy, claim: Claim, *, evicted: bool) -> Iterator[Unit]:
         """Yield those units that the policy lets a claim evict and that use what it contests, least important first."""
-        entries = self._shares.get(share, [])
-        if policy is Policy.NEVER or not entries:
+        if policy is Policy.NEVER or not self.has(share, evicted=evicted):
             return
-        lowest = -math.inf
-        start, end = _place(entries, not evicted, lowest), _place(entries, True, lowest) if evicted else len(entries)
+        orders, units = self._shares[share]
+        has_evicted = not orders[0][0]
+        start = _place(orders, True, -math.inf) if has_evicted and not evicted else 0
+        end = _place(orders, False, math.inf) if evicted else len(orders)
         if policy is not Policy.ANY:
-            highest = claim.priority + (policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY)
-            end = min(end, _place(entries, not evicted, highest))
+            end = _place(orders, not evicted, claim.priority + (policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY))
         for index in range(start, end):
-            unit = entries[index][1]
+            unit = units[index]
             if not claim.contested.isdisjoint(unit.usage) and may_evict(policy, claim, unit):
                 yield unit
 
@@ -163,10 +168,6 @@ def may_evict(policy: Policy, claim: Claim, unit: Unit) -> bool:
     return policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY and claim.queued_at < unit.queued_at
 
 
-def _place(entries: Sequence[tuple[Order, Unit]], is_running: bool, priority: float) -> int:
+def _place(orders: Sequence[Order], is_running: bool, priority: float) -> int:
     """Return where units of a priority begin, among those that are evicted already, or that are not."""
-    return bisect_left(entries, (is_running, priority, -math.inf, ""), key=_order)
-
-
-def _order(entry: tuple[Order, Unit]) -> Order:
-    return entry[0]
+    return bisect_left(orders, (is_running, priority, -math.inf, ""))

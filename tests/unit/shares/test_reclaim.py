@@ -1,0 +1,305 @@
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.shares.fair import FairSharing
+from scheduler.shares.minimal import Fits, minimal_victims
+from scheduler.shares.reclaim import Reclaim
+from scheduler.shares.tree import Share, ShareTree
+from scheduler.shares.units import Claim, Policy, Preemption, Reason, Running, Unit, Victim
+from tests.unit.shares.kueue import running
+
+ANY = Preemption(within_share=Policy.LOWER_PRIORITY, reclaim_within_cohort=Policy.ANY)
+
+
+def tree(*units: Unit) -> ShareTree:
+    shares = ShareTree(
+        [
+            Share(name="root"),
+            Share(name="a", parent="root", minimum={"gpu": 10}),
+            Share(name="b", parent="root", minimum={"gpu": 10}),
+            Share(name="c", parent="root", minimum={"gpu": 10}),
+        ]
+    )
+    for unit in units:
+        shares.add(unit.share, unit.usage)
+    return shares
+
+
+def units(share: str, count: int, gpus: int = 1, budgets: dict[str, int] | None = None) -> list[Unit]:
+    return [
+        Unit(uid=f"{share}{number:04}", share=share, usage={"gpu": gpus}, priority=number, budgets=budgets or {})
+        for number in range(count)
+    ]
+
+
+class Nodes:
+    """Says that a claim finds its nodes if certain units are gone, and counts how often it is asked."""
+
+    def __init__(self, *needed: str) -> None:
+        self.needed = set(needed)
+        self.asked = 0
+
+    def __call__(self, gone: Sequence[Unit]) -> bool:
+        self.asked += 1
+        return self.needed <= {unit.uid for unit in gone}
+
+
+def uids(victims: Sequence[Victim]) -> list[str]:
+    return [victim.unit.uid for victim in victims]
+
+
+def test_nodes_are_asked_about_only_where_quota_suffices() -> None:
+    runs = units("b", 30)
+    nodes = Nodes()
+
+    victims = Reclaim(tree(*runs), running(runs), {"a": ANY}).victims(Claim(share="a", request={"gpu": 8}), nodes)
+
+    assert uids(victims) == [f"b000{number}" for number in range(8)]
+    assert nodes.asked == 1
+
+
+def test_units_that_make_no_space_on_nodes_are_left_alone() -> None:
+    runs = units("b", 20)
+    nodes = Nodes("b0007")
+
+    victims = Reclaim(tree(*runs), running(runs), {"a": ANY}).victims(Claim(share="a", request={"gpu": 1}), nodes)
+
+    assert uids(victims) == ["b0007"]
+
+
+def test_nobody_is_evicted_if_the_pod_finds_no_node_in_any_case() -> None:
+    runs = units("b", 20)
+    shares = tree(*runs)
+    nodes = Nodes("somebody else")
+
+    assert Reclaim(shares, running(runs), {"a": ANY}).victims(Claim(share="a", request={"gpu": 1}), nodes) == []
+
+    assert shares.usage("b", "gpu") == 20
+    assert nodes.asked <= 12
+
+
+def test_a_thousand_candidates_cost_few_questions_about_nodes() -> None:
+    runs = units("b", 2000)
+    nodes = Nodes("b0700", "b0701", "b0950")
+    shares = tree(*runs)
+    claim = Claim(share="b", request={"gpu": 1}, priority=5000, contested=frozenset({"gpu"}))
+    shares.remove("b", {"gpu": 1990})
+
+    victims = Reclaim(shares, running(runs), {"b": ANY}).victims(claim, nodes)
+
+    assert uids(victims) == ["b0700", "b0701", "b0950"]
+    assert nodes.asked < 60
+
+
+def test_a_share_that_uses_what_it_is_guaranteed_loses_nothing() -> None:
+    runs = units("b", 10) + units("c", 20)
+
+    victims = Reclaim(tree(*runs), running(runs), {"a": ANY}).victims(Claim(share="a", request={"gpu": 10}))
+
+    assert {unit.share for unit in (victim.unit for victim in victims)} == {"c"}
+    assert len(victims) == 10
+
+
+def test_a_group_goes_as_a_whole() -> None:
+    runs = [Unit(uid="group", share="b", usage={"gpu": 12}), *units("b", 18)]
+
+    victims = Reclaim(tree(*runs), running(runs), {"a": ANY}).victims(
+        Claim(share="a", request={"gpu": 2}), Nodes("group")
+    )
+
+    assert uids(victims) == ["group"]
+
+
+def test_a_unit_that_breaks_a_budget_goes_last() -> None:
+    runs = units("b", 10, budgets={"pdb": 1}) + units("c", 20)
+    runs += [Unit(uid=f"b-late-{number}", share="b", usage={"gpu": 1}, priority=100) for number in range(5)]
+    shares = tree(*runs)
+    shares.remove("c", {"gpu": 10})
+    claim = Claim(share="a", request={"gpu": 8})
+    reclaim = Reclaim(shares, running([unit for unit in runs if unit.share == "b"]), {"a": ANY})
+
+    assert uids(reclaim.victims(claim, allowed={"pdb": 9})) == ["b0000", "b0001", "b0002"]
+    assert uids(reclaim.victims(claim, allowed={"pdb": 2})) == ["b0000", "b0001", "b-late-0"]
+    assert uids(reclaim.victims(claim)) == ["b-late-0", "b-late-1", "b-late-2"]
+
+
+def test_a_budget_is_broken_if_nothing_else_helps() -> None:
+    runs = units("b", 30, budgets={"pdb": 1})
+    claim = Claim(share="a", request={"gpu": 3})
+
+    for fair in (None, FairSharing()):
+        victims = Reclaim(tree(*runs), running(runs), {"a": ANY}, fair).victims(claim, allowed={"pdb": 1})
+
+        assert len(victims) == 3
+
+
+def test_what_was_evicted_before_is_counted_as_gone_first() -> None:
+    evicted = Unit(uid="evicted", share="b", usage={"gpu": 1}, priority=99, is_evicted=True)
+    runs = [*units("b", 29), evicted]
+
+    victims = Reclaim(tree(*runs), running(runs), {"a": ANY}).victims(Claim(share="a", request={"gpu": 1}))
+
+    assert victims == [Victim(evicted, Reason.RECLAMATION)]
+
+
+def test_a_claim_that_has_its_quota_but_no_node_takes_back_from_those_that_borrow() -> None:
+    runs = units("b", 12)
+
+    victims = Reclaim(tree(*runs), running(runs), {"a": ANY}).victims(
+        Claim(share="a", request={"gpu": 2}), Nodes("b0001")
+    )
+
+    assert uids(victims) == ["b0001"]
+
+
+def test_a_fault_of_the_caller_leaves_the_tree_as_it_was() -> None:
+    runs = units("b", 20)
+    shares = tree(*runs)
+
+    def fails(_: Sequence[Unit]) -> bool:
+        raise RuntimeError("no nodes")
+
+    for fair in (None, FairSharing()):
+        with pytest.raises(RuntimeError, match="no nodes"):
+            Reclaim(shares, running(runs), {"a": ANY}, fair).victims(Claim(share="a", request={"gpu": 1}), fails)
+
+        assert [shares.usage(name, "gpu") for name in ("root", "a", "b")] == [20, 0, 20]
+
+
+def test_a_share_that_says_nothing_evicts_nobody() -> None:
+    runs = units("b", 30)
+
+    assert Reclaim(tree(*runs), running(runs), {}).victims(Claim(share="a", request={"gpu": 1})) == []
+
+
+def test_a_unit_is_taken_off_by_its_place_and_one_that_is_not_there_is_an_error() -> None:
+    runs = Running()
+    first, second = units("b", 2)
+    runs.add(second)
+    runs.add(first)
+    claim = Claim(share="a", request={}, contested=frozenset({"gpu"}))
+
+    runs.remove(first)
+
+    assert list(runs.candidates("b", Policy.ANY, claim, evicted=False)) == [second]
+    with pytest.raises(KeyError):
+        runs.remove(first)
+    runs.remove(second)
+    assert not runs.has("b", evicted=False)
+
+
+POLICIES = st.sampled_from(list(Policy))
+WORLDS = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.integers(1, 4), st.integers(0, 3), st.booleans()),
+    max_size=25,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(WORLDS, POLICIES, POLICIES, st.booleans(), st.booleans(), st.integers(1, 8), st.sets(st.integers(0, 24)))
+def test_whatever_runs_the_victims_keep_what_is_promised(
+    world: list[tuple[str, int, int, bool]],
+    within: Policy,
+    reclaims: Policy,
+    is_fair: bool,
+    may_borrow: bool,
+    asked: int,
+    in_the_way: set[int],
+) -> None:
+    shares = ShareTree(
+        [
+            Share(name="root"),
+            Share(name="team", parent="root", minimum={"gpu": 2}),
+            Share(name="a", parent="team", minimum={"gpu": 4}, weight=2),
+            Share(name="b", parent="team", minimum={"gpu": 3}, lending_limit={"gpu": 2}),
+            Share(name="c", parent="root", minimum={"gpu": 4}, maximum={"gpu": 9}),
+            Share(name="d", parent="root", weight=0),
+        ]
+    )
+    runs = []
+    for number, (share, gpus, priority, is_gone) in enumerate(world):
+        if shares.fits(share, {"gpu": gpus}):
+            shares.add(share, {"gpu": gpus})
+            runs.append(
+                Unit(uid=f"u{number:02}", share=share, usage={"gpu": gpus}, priority=priority, is_evicted=is_gone)
+            )
+    preemption = Preemption(within_share=within, reclaim_within_cohort=reclaims, borrow_within_cohort=may_borrow)
+    claim = Claim(share="a", request={"gpu": asked}, priority=1)
+    needed = {unit.uid for number, unit in enumerate(runs) if number in in_the_way and number % 3 == 0}
+    before = {name: shares.usage(name, "gpu") for name in shares.shares}
+    used, quota = dict(before), {name: shares.quota(name, "gpu") for name in shares.shares}
+
+    victims = Reclaim(shares, running(runs), {"a": preemption}, FairSharing() if is_fair else None).victims(
+        claim, lambda gone: needed <= {unit.uid for unit in gone}
+    )
+
+    assert {name: shares.usage(name, "gpu") for name in shares.shares} == before
+    gone = [victim.unit for victim in victims]
+    assert len(set(uids(victims))) == len(victims)
+    if victims:
+        assert needed <= set(uids(victims))
+    for unit in gone:
+        assert unit.share == "a" or used[unit.share] > quota[unit.share]
+        policy = within if unit.share == "a" else reclaims
+        assert policy is Policy.ANY or (policy is not Policy.NEVER and unit.priority < claim.priority)
+        shares.remove(unit.share, unit.usage)
+        used = {name: shares.usage(name, "gpu") for name in shares.shares}
+    if victims:
+        assert shares.fits("a", claim.request)
+    for unit in gone:
+        shares.add(unit.share, unit.usage)
+        assert not (shares.fits("a", claim.request) and unit.uid not in needed) or keeps_from_borrowing(shares, claim)
+        shares.remove(unit.share, unit.usage)
+
+
+def keeps_from_borrowing(shares: ShareTree, claim: Claim) -> bool:
+    """Say whether a claim would borrow: some victims go only so that it does not."""
+    return shares.usage("a", "gpu") + claim.request["gpu"] > shares.quota("a", "gpu")
+
+
+@settings(max_examples=300)
+@given(st.lists(st.tuples(st.sampled_from("bc"), st.integers(1, 3)), max_size=20), st.data())
+def test_the_fewest_victims_are_those_of_one_candidate_at_a_time(
+    world: list[tuple[str, int]], data: st.DataObject
+) -> None:
+    runs = [Unit(uid=f"u{number:02}", share=share, usage={"gpu": gpus}) for number, (share, gpus) in enumerate(world)]
+    asked = data.draw(st.integers(1, 40))
+    needed = data.draw(st.sets(st.sampled_from([unit.uid for unit in runs] or ["none"]), max_size=4))
+
+    def fits(gone: Sequence[Unit]) -> bool:
+        return needed <= {unit.uid for unit in gone}
+
+    shares, same = tree(*runs), tree(*runs)
+    found = minimal_victims(
+        shares,
+        (Victim(unit, Reason.RECLAMATION) for unit in runs),
+        lambda: shares.fits("a", {"gpu": asked}),
+        fits,
+    )
+
+    assert [victim.unit for victim in found] == one_at_a_time(same, runs, asked, fits)
+
+
+def one_at_a_time(shares: ShareTree, runs: Sequence[Unit], asked: int, fits: Fits) -> list[Unit]:
+    """Do what Kueue does, plainly."""
+    if shares.fits("a", {"gpu": asked}) and fits(()):
+        return []
+    gone: list[Unit] = []
+    for unit in runs:
+        shares.remove(unit.share, unit.usage)
+        gone.append(unit)
+        if shares.fits("a", {"gpu": asked}) and fits(gone):
+            break
+    else:
+        return []
+    for unit in list(reversed(gone))[1:]:
+        shares.add(unit.share, unit.usage)
+        rest = [each for each in gone if each is not unit]
+        if shares.fits("a", {"gpu": asked}) and fits(rest):
+            gone = rest
+        else:
+            shares.remove(unit.share, unit.usage)
+    return gone
