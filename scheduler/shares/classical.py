@@ -5,18 +5,30 @@ to its root, units of shares that use more than they are guaranteed are candidat
 them and the common ancestor does so, too. If the request fits into what is guaranteed to a subtree that holds the
 claim, the claim has an advantage over all units outside of it, whatever their priority (as far as
 `reclaim_within_cohort` lets it evict them). Others may be evicted while the claim's share borrows only if
-`borrow_within_cohort` says so. Candidates whose eviction would break a PodDisruptionBudget come last, which Kueue
-does not know.
+`borrow_within_cohort` says so. Two things differ from Kueue: a unit is safe from a claim that then borrows if
+its share, or one between, would have less than it is guaranteed without it, as that share could take back at once; and
+those whose eviction breaks a PodDisruptionBudget come last.
 """
 
 import heapq
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import chain
 
 import msgspec
 
 from scheduler.shares.tree import ShareTree
-from scheduler.shares.units import Budgets, Claim, Order, Policy, Preemption, Reason, Running, Unit, Victim
+from scheduler.shares.units import (
+    Budgets,
+    Claim,
+    Order,
+    Policy,
+    Preemption,
+    Reason,
+    Running,
+    Unit,
+    Victim,
+    cuts_guarantee,
+)
 
 
 class _Source(msgspec.Struct, frozen=True):
@@ -51,20 +63,36 @@ class Classical:
 
     def candidates(self, allowed: Mapping[str, int], *, borrows: bool) -> Generator[Victim, None, None]:
         """Yield candidates in order; each is off the tree before the next one is asked for."""
-        budgets, deferred, done = Budgets(allowed), [], set[str]()
+        budgets, done = Budgets(allowed), set[str]()
+        breaking: list[tuple[Victim, _Source]] = []
+        cutting: list[tuple[Victim, _Source]] = []
         for unit, source in self._ordered(done):
             reason = self._reason(unit, source, borrows=borrows)
             if reason is None:
                 continue
+            if source is self._own and not unit.is_evicted:
+                yield from self._due(cutting)
+                cutting.clear()
             if not self._is_above_quota(source):
                 done.add(source.name)
-            elif budgets.allow(unit):
+            elif not budgets.allow(unit):
+                breaking.append((Victim(unit, reason), source))
+            elif self._cuts(unit, source):
+                cutting.append((Victim(unit, reason), source))
+            else:
                 budgets.use(unit)
                 yield Victim(unit, reason)
-            else:
-                deferred.append((Victim(unit, reason), source))
+        yield from self._due(cutting)
+        yield from self._due(sorted(breaking, key=lambda entry: self._cuts(entry[0].unit, entry[1])))
+
+    def _due(self, deferred: Sequence[tuple[Victim, _Source]]) -> Iterator[Victim]:
+        """Yield what was put off and is a candidate still; what cuts a guarantee only if quota does not suffice."""
         for victim, source in deferred:
-            if self._is_above_quota(source):
+            is_covered = victim.reason is not Reason.RECLAIM_WHILE_BORROWING
+            if self._is_above_quota(source) and (
+                not self._cuts(victim.unit, source)
+                or (is_covered and not self._tree.fits(self._claim.share, self._claim.request))
+            ):
                 yield victim
 
     def _sources(self) -> Iterator[_Source]:
@@ -141,6 +169,9 @@ class Classical:
     def _is_above_quota(self, source: _Source) -> bool:
         """Say whether a source and all shares up to the common ancestor still use more than they are guaranteed."""
         return all(self._uses_more(name) for name in source.path)
+
+    def _cuts(self, unit: Unit, source: _Source) -> bool:
+        return not unit.is_evicted and cuts_guarantee(self._tree, source.path, unit, self._claim.contested)
 
     def _uses_more(self, name: str) -> bool:
         tree = self._tree

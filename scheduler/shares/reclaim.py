@@ -7,8 +7,9 @@
 disruptions that each PodDisruptionBudget still allows. No victims means that nothing helps, or is needed: nobody
 is to be evicted. What is promised:
 
-- units are taken from shares that use more than they are guaranteed, or from the claim's own share; as a unit is
-  evicted as a whole, its share may have less than it is guaranteed afterwards, as in Kueue;
+- units are taken from shares that use more than they are guaranteed, or from the claim's own share; a share has less
+  than it is guaranteed afterwards only if one unit, which goes as a whole, was more than it borrowed, and the claim is
+  within what its own share, or a subtree that holds it, is guaranteed;
 - the claim fits without the victims, by quota and by `fits`, and does not without all but one of them (if more
   victims never hinder it);
 - a unit whose eviction breaks a budget is a victim only if the claim does not fit otherwise.

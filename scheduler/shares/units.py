@@ -8,11 +8,13 @@ sorts nothing: it looks at the heads of the shares concerned.
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
 import msgspec
+
+from scheduler.shares.tree import ShareTree
 
 NO_LIMITS: Final[Mapping[str, int]] = {}
 
@@ -166,6 +168,15 @@ def may_evict(policy: Policy, claim: Claim, unit: Unit) -> bool:
     if unit.priority != claim.priority:
         return unit.priority < claim.priority
     return policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY and claim.queued_at < unit.queued_at
+
+
+def cuts_guarantee(tree: ShareTree, path: Iterable[str], unit: Unit, resources: Iterable[str]) -> bool:
+    """Say whether a share of a path that borrows would use less than it is guaranteed if a unit below it were gone."""
+    return any(
+        (usage := tree.usage(name, each)) > tree.quota(name, each) > usage - unit.usage.get(each, 0)
+        for name in path
+        for each in resources
+    )
 
 
 def _place(orders: Sequence[Order], is_running: bool, priority: float) -> int:

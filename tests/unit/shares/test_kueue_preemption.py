@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.shares.fair import FairSharing, Piles, Strategy, Targets
+from scheduler.shares.fair import FairSharing, Strategy
+from scheduler.shares.fair_targets import Ancestry, Piles, Targets
 from scheduler.shares.reclaim import Reclaim
 from scheduler.shares.tree import ShareTree
 from scheduler.shares.units import Claim, Policy, Unit, may_evict
@@ -65,7 +66,7 @@ def check(
     victims = Reclaim(tree, running(units), preemptions_of(preemptions), fair).victims(claim_of(case))
 
     found = {each.unit.uid: str(each.reason) for each in victims if not each.unit.is_evicted}
-    assert found == case["victims"]
+    assert found == case.get("here", case["victims"])
     assert usage(tree) == before
 
 
@@ -82,11 +83,14 @@ def test_candidates_come_in_the_order_of_kueue(case: dict[str, Any]) -> None:
     assert [unit.uid for unit in found] == case["order"]
 
 
-def test_what_does_not_apply_says_why() -> None:
+def test_what_does_not_apply_or_differs_says_why() -> None:
     reasons = [case["not_applicable"] for case in ORDER["orders"].values() if "not_applicable" in case]
+    cases = [*CLASSICAL["cases"].values(), *HIERARCHICAL["cases"].values(), *FAIR["cases"].values()]
+    differing = [case for case in cases if "here" in case]
 
-    assert len(reasons) == 3
+    assert (len(reasons), len(differing)) == (3, 4)
     assert all(reasons)
+    assert all(case["why"] and case["here"] != case["victims"] for case in differing)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +107,8 @@ def test_a_policy_allows_what_it_allows_in_kueue(policy: str, claim: list[int], 
 def test_victims_come_from_the_shares_in_the_order_of_kueue(case: dict[str, Any]) -> None:
     units = units_of(case["units"])
     piles = Piles(lambda share: [unit for unit in units if unit.share == share])
-    targets = Targets(tree_of(case["shares"], units), case["claim"], piles)
+    tree = tree_of(case["shares"], units)
+    targets = Targets(tree, Ancestry(tree, case["claim"]), piles)
 
     order = []
     for share in targets:
