@@ -71,7 +71,7 @@ class Classical:
             if reason is None:
                 continue
             if source is self._own and not unit.is_evicted:
-                yield from self._due(cutting)
+                yield from self._due(cutting, borrows=borrows)
                 cutting.clear()
             if not self._is_above_quota(source):
                 done.add(source.name)
@@ -82,13 +82,13 @@ class Classical:
             else:
                 budgets.use(unit)
                 yield Victim(unit, reason)
-        yield from self._due(cutting)
-        yield from self._due(sorted(breaking, key=lambda entry: self._cuts(entry[0].unit, entry[1])))
+        breaking.sort(key=lambda entry: self._cuts(entry[0].unit, entry[1]))
+        yield from self._due(cutting + breaking, borrows=borrows)
 
-    def _due(self, deferred: Sequence[tuple[Victim, _Source]]) -> Iterator[Victim]:
+    def _due(self, deferred: Sequence[tuple[Victim, _Source]], *, borrows: bool) -> Iterator[Victim]:
         """Yield what was put off and is a candidate still; what cuts a guarantee only if quota does not suffice."""
         for victim, source in deferred:
-            is_covered = victim.reason is not Reason.RECLAIM_WHILE_BORROWING
+            is_covered = not (borrows and victim.reason is Reason.RECLAIM_WHILE_BORROWING)
             if self._is_above_quota(source) and (
                 not self._cuts(victim.unit, source)
                 or (is_covered and not self._tree.fits(self._claim.share, self._claim.request))

@@ -33,24 +33,25 @@ def minimal_victims(
     if quota_fits() and fits(()):
         return []
     taken: list[Victim] = []
+    is_back: list[bool] = []
     try:
-        is_last_needed = _take(tree, candidates, taken, quota_fits, fits)
+        is_last_needed = _take(tree, candidates, taken, is_back, quota_fits, fits)
         candidates.close()
         if is_last_needed is None:
             return []
-        is_back = _put_back(tree, taken, len(taken) - is_last_needed, quota_fits, fits)
-        victims = [victim for victim, back in zip(taken, is_back, strict=True) if not back]
-        taken[:] = victims
-        return victims
+        _put_back(tree, taken, is_back, len(taken) - is_last_needed, quota_fits, fits)
+        return [victim for victim, back in zip(taken, is_back, strict=True) if not back]
     finally:
-        for victim in taken:
-            _add(tree, victim.unit)
+        for victim, back in zip(taken, is_back, strict=True):
+            if not back:
+                _add(tree, victim.unit)
 
 
 def _take(
     tree: ShareTree,
     candidates: Iterator[Victim],
     taken: list[Victim],
+    is_back: list[bool],
     quota_fits: Callable[[], bool],
     fits: Fits,
 ) -> bool | None:
@@ -59,6 +60,7 @@ def _take(
     for victim in candidates:
         _remove(tree, victim.unit)
         taken.append(victim)
+        is_back.append(False)
         if len(taken) < ask_at:
             continue
         if quota_fits():
@@ -72,10 +74,14 @@ def _take(
 
 
 def _put_back(
-    tree: ShareTree, taken: Sequence[Victim], end: int, quota_fits: Callable[[], bool], fits: Fits
-) -> list[bool]:
-    """Put back what the claim can spare of the first `end`, the last first; say of each one whether it is back."""
-    is_back = [False] * len(taken)
+    tree: ShareTree,
+    taken: Sequence[Victim],
+    is_back: list[bool],
+    end: int,
+    quota_fits: Callable[[], bool],
+    fits: Fits,
+) -> None:
+    """Put back what the claim can spare of the first `end`, the last first; note of each one whether it is back."""
     parts = [(0, end // 2), (end // 2, end)]
     while parts:
         start, end = parts.pop()
@@ -95,7 +101,6 @@ def _put_back(
             parts.append((start, added))
         else:
             parts += [(start, added + 1), (added + 1, end)]
-    return is_back
 
 
 def _add_while(

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -159,14 +159,19 @@ def test_a_fault_of_the_caller_leaves_the_tree_as_it_was() -> None:
     runs = units("b", 20)
     shares = tree(*runs)
 
-    def fails(_: Sequence[Unit]) -> bool:
-        raise RuntimeError("no nodes")
-
     for fair in (None, FairSharing()):
-        with pytest.raises(RuntimeError, match="no nodes"):
-            Reclaim(shares, running(runs), {"a": ANY}, fair).victims(Claim(share="a", request={"gpu": 1}), fails)
+        for asked in range(4):
+            answers = iter([False, False, True, True][:asked])
 
-        assert [shares.usage(name, "gpu") for name in ("root", "a", "b")] == [20, 0, 20]
+            def fails(_: Sequence[Unit], answers: Iterator[bool] = answers) -> bool:
+                for answer in answers:
+                    return answer
+                raise RuntimeError("no nodes")
+
+            with pytest.raises(RuntimeError, match="no nodes"):
+                Reclaim(shares, running(runs), {"a": ANY}, fair).victims(Claim(share="a", request={"gpu": 1}), fails)
+
+            assert [shares.usage(name, "gpu") for name in ("root", "a", "b")] == [20, 0, 20]
 
 
 def test_a_share_that_says_nothing_evicts_nobody() -> None:
