@@ -49,12 +49,11 @@ def elastic_candidates(tree: ShareTree, claim: ElasticClaim, units: Iterable[Uni
         return [unit for unit in ordered if unit.share not in tree.shares and unit.priority < claim.priority]
     if _is_over_minimum(tree, claim.share, (), _sum(claim.request, claim.nominated)):
         return [unit for unit in ordered if unit.share == claim.share and unit.priority < claim.priority]
-    resources = tree.resources.union(*(unit.usage for unit in ordered))
     found: list[Unit] = []
     try:
         for unit in ordered:
             is_other = unit.share != claim.share and unit.share in tree.shares
-            if is_other and _is_over_minimum(tree, unit.share, resources):
+            if is_other and _is_over_minimum(tree, unit.share, tree.resources):
                 found.append(unit)
                 tree.remove(unit.share, unit.usage)
     finally:
@@ -107,7 +106,7 @@ def _in_order(
 def _is_over_minimum(
     tree: ShareTree, share: str, resources: Iterable[str], more: Mapping[str, int] = NO_LIMITS
 ) -> bool:
-    """Say whether a quota uses more of some resource than its minimum, which is 0 if it is not given."""
+    """Say whether a quota uses more of some resource that quotas name than its minimum, which is 0 if it has none."""
     minimum = tree.shares[share].minimum
     return any(
         tree.usage(share, each) + more.get(each, 0) > minimum.get(each, 0) for each in {*ALWAYS, *resources, *more}

@@ -18,7 +18,7 @@ from itertools import chain
 import msgspec
 
 from scheduler.shares.dominant import dominant_share
-from scheduler.shares.fair_targets import Ancestry, Key, Piles, Targets
+from scheduler.shares.fair_targets import Ancestry, Key, Piles, Reckon, Targets
 from scheduler.shares.tree import ShareTree
 from scheduler.shares.units import Budgets, Claim, Policy, Preemption, Reason, Running, Unit, Victim, cuts_guarantee
 
@@ -45,25 +45,31 @@ class FairSharing(msgspec.Struct, frozen=True, kw_only=True):
     Kueue's gate FairSharingReevaluatePreemptionCandidates.
     """
 
+    reckon: Reckon = dominant_share
+
 
 class Fair:
     """The candidates of one claim; the tree changes while they are taken off."""
 
-    def __init__(self, tree: ShareTree, running: Running, claim: Claim, preemption: Preemption) -> None:
+    def __init__(
+        self, tree: ShareTree, running: Running, claim: Claim, preemption: Preemption, fair: FairSharing
+    ) -> None:
         self._tree = tree
         self._running = running
         self._claim = claim
         self._preemption = preemption
         self._ancestry = Ancestry(tree, claim.share)
+        self._fair = fair
+        self._reckon = fair.reckon
 
-    def candidates(self, fair: FairSharing, allowed: Mapping[str, int]) -> Generator[Victim, None, None]:
+    def candidates(self, allowed: Mapping[str, int]) -> Generator[Victim, None, None]:
         """Yield candidates in order; each is off the tree before the next one is asked for."""
         claim, tree, budgets = self._claim, self._tree, Budgets(allowed)
         piles = Piles(self._units, lambda unit: not budgets.allow(unit) or self._cuts(unit))
         those_aside = Piles(lambda share: sorted(piles.aside.get(share, ()), key=self._cuts))
         tree.add(claim.share, claim.request)
         try:
-            for victim in chain(self._by_strategies(fair, piles), self._by_strategies(fair, those_aside)):
+            for victim in chain(self._by_strategies(piles), self._by_strategies(those_aside)):
                 budgets.use(victim.unit)
                 tree.remove(claim.share, claim.request)
                 try:
@@ -86,7 +92,8 @@ class Fair:
             self._running.candidates(share, policy, claim, evicted=evicted) for evicted in (True, False)
         )
 
-    def _by_strategies(self, fair: FairSharing, piles: Piles) -> Iterator[Victim]:
+    def _by_strategies(self, piles: Piles) -> Iterator[Victim]:
+        fair = self._fair
         refused: dict[str, list[Iterable[Unit]]] = {}
         own_are_gone = False
         for victim in self._by_first(fair.strategies[0], piles, refused):
@@ -101,7 +108,7 @@ class Fair:
 
     def _by_first(self, strategy: Strategy, piles: Piles, refused: dict[str, list[Iterable[Unit]]]) -> Iterator[Victim]:
         claim = self._claim
-        targets = Targets(self._tree, self._ancestry, piles)
+        targets = Targets(self._tree, self._ancestry, piles, self._reckon)
         is_guaranteed = all(
             self._tree.usage(claim.share, r) <= self._tree.quota(claim.share, r) for r in claim.contested
         )
@@ -133,7 +140,7 @@ class Fair:
 
     def _by_second(self, piles: Piles) -> Iterator[Victim]:
         """Yield at most one unit of each share."""
-        targets = Targets(self._tree, self._ancestry, piles)
+        targets = Targets(self._tree, self._ancestry, piles, self._reckon)
         for share in targets:
             ours, path = self._ancestry.below_common_ancestor(share)
             limit = targets.key(ours)
@@ -159,6 +166,6 @@ class Fair:
         """Return a share's key if a unit of its subtree were gone."""
         self._tree.remove(unit.share, unit.usage)
         try:
-            return dominant_share(self._tree, share).key
+            return self._reckon(self._tree, share).key
         finally:
             self._tree.add(unit.share, unit.usage)

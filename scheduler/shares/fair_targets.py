@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
 
-from scheduler.shares.dominant import dominant_share
+from scheduler.shares.dominant import DominantShare, dominant_share
 from scheduler.shares.tree import ShareTree
 from scheduler.shares.units import Unit
 
 Key = tuple[float, float]
 """The type of `DominantShare.key`."""
+
+Reckon = Callable[[ShareTree, str], DominantShare]
+"""Returns the dominant resource share of a share of a tree."""
 
 NO_KEY: Final[Key] = (-1.0, 0.0)
 """Below that of any share."""
@@ -91,8 +94,9 @@ class Targets:
     Between two looks the head of the share's pile has to go, or the share itself.
     """
 
-    def __init__(self, tree: ShareTree, ancestry: Ancestry, piles: Piles) -> None:
+    def __init__(self, tree: ShareTree, ancestry: Ancestry, piles: Piles, reckon: Reckon = dominant_share) -> None:
         self._tree = tree
+        self._reckon = reckon
         self._piles = piles
         self._share, self._path = ancestry.share, ancestry.path
         self._pruned: set[str] = set()
@@ -116,7 +120,7 @@ class Targets:
         """Return what orders shares by their dominant resource share; kept until `forget`."""
         found = self._keys.get(share)
         if found is None:
-            found = self._keys[share] = dominant_share(self._tree, share).key
+            found = self._keys[share] = self._reckon(self._tree, share).key
         return found
 
     def forget(self, share: str) -> None:

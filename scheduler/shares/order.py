@@ -14,11 +14,11 @@ highest priority and the head that has waited longest. Kueue leaves open in whic
 are compared by priority and age. Only what a change concerns is reckoned again: the path from that share to its root.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from scheduler.shares.dominant import dominant_share
+from scheduler.shares.dominant import DominantShare, dominant_share
 from scheduler.shares.tree import ShareTree
 
 Rank = tuple[bool, tuple[float, float], int, float, str]
@@ -44,8 +44,9 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
 class FairOrder:
     """The heads of all shares' queues in the order of the tournament."""
 
-    def __init__(self, tree: ShareTree) -> None:
+    def __init__(self, tree: ShareTree, reckon: Callable[[ShareTree, str], DominantShare] = dominant_share) -> None:
         self._tree = tree
+        self._reckon = reckon
         self._heads: dict[str, Head] = {}
         self._sent: dict[str, tuple[Rank, Head]] = {}
         """By share: the head that it sends up to its parent, and its rank there."""
@@ -100,7 +101,7 @@ class FairOrder:
             return False, (0.0, 0.0), *head.by_age
         tree.add(head.share, head.request)
         try:
-            return is_borrowing(tree, share, head.request), dominant_share(tree, share).key, *head.by_age
+            return is_borrowing(tree, share, head.request), self._reckon(tree, share).key, *head.by_age
         finally:
             tree.remove(head.share, head.request)
 

@@ -58,7 +58,7 @@ class Reclaim:
             claim = msgspec.structs.replace(claim, contested=self._contested(claim))
         preemption = self._preemptions.get(claim.share, NOTHING_EVICTED)
         if self._fair is not None:
-            candidates = Fair(self._tree, self._running, claim, preemption).candidates(self._fair, allowed)
+            candidates = Fair(self._tree, self._running, claim, preemption, self._fair).candidates(allowed)
             return self._fewest(claim, candidates, fits, borrows=True)
         classical = Classical(self._tree, self._running, claim, preemption)
         for borrows in classical.plans():

@@ -29,6 +29,9 @@ SIZES: Final = (1, 1, 1, 2, 2, 4, 8)
 class Decision(msgspec.Struct, frozen=True):
     """An eviction: for which pod, of which pods, and whether the pod was placed then."""
 
+    ended: int
+    """How many pods had ended by then."""
+
     claim: Claim
     uid: str
     gone: tuple[Unit, ...]
@@ -151,7 +154,7 @@ class Demand:
             self._stop(each)
             self._wait(each)
         if gone:
-            self.decisions.append(Decision(claim, unit.uid, tuple(gone), self._place(unit)))
+            self.decisions.append(Decision(self.finished, claim, unit.uid, tuple(gone), self._place(unit)))
         return bool(gone)
 
     def _stop(self, unit: Unit) -> None:

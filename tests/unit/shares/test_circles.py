@@ -49,13 +49,15 @@ def evictions(demand: Demand) -> float:
 
 
 def undone(decisions: Sequence[Decision]) -> list[Decision]:
-    """Return decisions that evict a pod for one that it had made go away itself, and that was not evicted since."""
-    found, made_way = [], dict[str, set[str]]()
-    for decision in decisions:
-        gone = {unit.uid for unit in decision.gone}
-        if any(decision.uid in made_way.pop(uid, ()) for uid in gone):
-            found.append(decision)
-        made_way[decision.uid] = gone
+    """Return decisions that evict a pod for one that it had made go away: the next one, or before any pod has ended."""
+    found, made_way = [], dict[str, tuple[int, Decision]]()
+    for index, decision in enumerate(decisions):
+        for unit in decision.gone:
+            before, cause = made_way.pop(unit.uid, (-2, decision))
+            is_soon = before == index - 1 or cause.ended == decision.ended
+            if is_soon and decision.uid in {each.uid for each in cause.gone}:
+                found.append(decision)
+        made_way[decision.uid] = index, decision
     return found
 
 

@@ -95,9 +95,3 @@ def test_nobody_goes_if_quota_does_not_suffice_even_so(request_: int, nominated_
     )
 
     assert elastic_victims(quotas(*units), claim, units) == []
-
-
-def test_a_resource_that_a_quota_does_not_name_is_more_than_its_minimum() -> None:
-    runs = [Unit(uid="b", share="b", usage={"cpu": 1, "gpu": 1})]
-
-    assert uids(elastic_candidates(quotas(*runs), ElasticClaim(share="a", request={"cpu": 1}), runs)) == ["b"]
