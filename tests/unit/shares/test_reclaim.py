@@ -103,6 +103,43 @@ def test_a_share_that_uses_what_it_is_guaranteed_loses_nothing() -> None:
     assert len(victims) == 10
 
 
+@pytest.mark.parametrize("fair", [None, FairSharing()], ids=["classical", "fair"])
+def test_a_guarantee_is_cut_only_if_quota_does_not_suffice_otherwise(fair: FairSharing | None) -> None:
+    large = Unit(uid="large", share="b", usage={"gpu": 8}, priority=-1)
+    runs = [large, *units("b", 6), *units("c", 16)]
+    reclaim = Reclaim(tree(*runs), running(runs), {"a": ANY}, fair)
+
+    spared = reclaim.victims(Claim(share="a", request={"gpu": 9}))
+    cut = reclaim.victims(Claim(share="a", request={"gpu": 10}), Nodes("large"))
+
+    assert len(spared) == 9
+    assert large not in [victim.unit for victim in spared]
+    assert cut == []
+
+
+@pytest.mark.parametrize("fair", [None, FairSharing()], ids=["classical", "fair"])
+def test_a_guarantee_is_cut_for_a_claim_that_has_no_quota_otherwise(fair: FairSharing | None) -> None:
+    runs = [Unit(uid=f"b{number}", share="b", usage={"gpu": 7}) for number in range(2)]
+    shares = tree(*runs)
+    shares.add("c", {"gpu": 10})
+
+    victims = Reclaim(shares, running(runs), {"a": ANY}, fair).victims(Claim(share="a", request={"gpu": 10}))
+
+    assert uids(victims) == ["b0"]
+
+
+def test_a_claim_that_borrows_cuts_no_guarantee() -> None:
+    runs = [Unit(uid="large", share="b", usage={"gpu": 12}, priority=-1)]
+    shares = tree(*runs)
+    shares.add("a", {"gpu": 10})
+    shares.add("c", {"gpu": 8})
+    borrows = Preemption(reclaim_within_cohort=Policy.ANY, borrow_within_cohort=True)
+    claim = Claim(share="a", request={"gpu": 1})
+
+    assert Reclaim(shares, running(runs), {"a": borrows}).victims(claim) == []
+    assert Reclaim(shares, running(runs), {"a": borrows}, FairSharing()).victims(claim) == []
+
+
 def test_a_group_goes_as_a_whole() -> None:
     runs = [Unit(uid="group", share="b", usage={"gpu": 12}), *units("b", 18)]
 
@@ -254,6 +291,11 @@ def test_whatever_runs_the_victims_keep_what_is_promised(
         used = {name: shares.usage(name, "gpu") for name in shares.shares}
     if victims:
         assert shares.fits("a", claim.request)
+    borrowing = {Reason.FAIR_SHARING, Reason.RECLAIM_WHILE_BORROWING}
+    for share in {unit.share for unit in gone}:
+        of_it = [victim for victim in victims if victim.unit.share == share]
+        if shares.usage("a", "gpu") + asked > quota["a"] and all(each.reason in borrowing for each in of_it):
+            assert used[share] >= quota[share] or any(each.unit.is_evicted for each in of_it)
     for unit in gone:
         shares.add(unit.share, unit.usage)
         assert not (shares.fits("a", claim.request) and unit.uid not in needed) or keeps_from_borrowing(shares, claim)
