@@ -65,7 +65,7 @@ class Piles:
 
 
 class Ancestry:
-    """Where the share of a claim stands in the tree."""
+    """The place of a claim's share in the tree."""
 
     def __init__(self, tree: ShareTree, share: str) -> None:
         self.share = share
