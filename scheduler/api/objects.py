@@ -312,6 +312,7 @@ class PodSpec(Wire, frozen=True):
     scheduler_name: str = ""
     priority: int | None = None
     preemption_policy: str | None = None
+    active_deadline_seconds: int | None = None
     node_selector: Mapping[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] | None = None

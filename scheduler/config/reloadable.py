@@ -21,6 +21,8 @@ RELOADABLE: Final = frozenset(
         "loadmaster.pluginModules",
         "loadmaster.pluginLimits",
         "loadmaster.topologyLevels",
+        "loadmaster.groupReservationSeconds",
+        "loadmaster.groupBackfill",
     }
 )
 """Paths. All other fields concern parts that are made at the start: connections, the Lease, the tables."""
@@ -37,6 +39,8 @@ def reloaded(old: Config, new: Config) -> Config:
         plugin_modules=new.loadmaster.plugin_modules,
         plugin_limits=new.loadmaster.plugin_limits,
         topology_levels=new.loadmaster.topology_levels,
+        group_reservation_seconds=new.loadmaster.group_reservation_seconds,
+        group_backfill=new.loadmaster.group_backfill,
     )
     return replace(
         old,

@@ -7,6 +7,7 @@ Names, meanings and messages are those of kubescheduler.config.k8s.io/v1 in kube
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from enum import Enum
 from typing import Any, Final
 
 from scheduler.api.labels import label_key_problems
@@ -122,6 +123,18 @@ class ClientConnection:
             yield "burst", invalid(self.burst, "must be non-negative")
 
 
+class GroupBackfill(Enum):
+    """The pods that may run on nodes that are reserved for a group, as they end before it starts."""
+
+    PROMISED = "Promised"
+    """By their activeDeadlineSeconds, or by the annotation with the time that they are expected to run."""
+
+    ENFORCED = "Enforced"
+    """By their activeDeadlineSeconds only, which the kubelet enforces."""
+
+    NEVER = "Never"
+
+
 @dataclass(frozen=True, slots=True)
 class LoadmasterSettings:
     """Settings for which kube-scheduler has no field."""
@@ -153,6 +166,14 @@ class LoadmasterSettings:
     topology_levels: tuple[str, ...] = ()
     """Labels of nodes, the widest level first: where groups of pods are placed close together."""
 
+    group_reservation_seconds: float = 600.0
+    """Seconds that a group of our own rules waits before nodes are reserved for it. 0: never.
+
+    Ten minutes: a cluster autoscaler has had its turn by then, and nobody has lost patience."""
+
+    group_backfill: GroupBackfill = GroupBackfill.PROMISED
+    """The pods that may run on the reserved nodes meanwhile."""
+
     plugin_limits: tuple[PluginLimits, ...] = ()
     """Limits of plugins, and actions against those that fail or are late often; `*` is the name of all others."""
 
@@ -160,6 +181,7 @@ class LoadmasterSettings:
         for key, seconds in (
             ("resyncSeconds", self.resync_seconds),
             ("assumedPodTTLSeconds", self.assumed_pod_ttl_seconds),
+            ("groupReservationSeconds", self.group_reservation_seconds),
         ):
             if seconds < 0:
                 yield key, invalid(seconds, "must be greater than or equal to 0")

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.framework import POD_LIMITS, Framework, go_list
 from scheduler.state.node_table import NodeTable
+
+if TYPE_CHECKING:  # loaded once there are groups
+    from scheduler.cycle.pod_groups.reservations.reservation import Reservation
 
 _logger = logging.getLogger(__name__)
 
@@ -96,13 +99,16 @@ def cut_off_by(diagnosis: Diagnosis) -> Status:
 
 
 class Algorithm:
-    """Searches and chooses. Its only state is where the next search starts, for searches of a percentage of nodes."""
+    """Searches and chooses. Its only state is where the next search starts, for searches of a percentage of nodes, and
+    what is reserved."""
 
     def __init__(self, table: NodeTable, seed: int = 0) -> None:
         self.table = table
         self.use_seed(seed)
         self.next_start = 0
         """The start of the next search: a position among the nodes to evaluate."""
+        self.reservation: Reservation | None = None
+        """The nodes that are reserved for a group of pods, if there are any."""
 
     def use_seed(self, seed: int) -> None:
         """Use another salt for the choice among equal nodes."""
@@ -179,6 +185,8 @@ class Algorithm:
         if only is not None:
             asked = only if asked is None else asked & only
         search.outcome = outcome = framework.run_filter(state, pod, asked)
+        if self.reservation is not None:
+            self.reservation.refuse(framework, table, state, pod, outcome)
         if only is None:
             search.feasible, search.asked = self._sample(framework, outcome, count)
         else:

@@ -3,7 +3,8 @@
 PodSeen ─► AttemptStarted ─► Decided ─┬─► PodPlaced ─► BindingStarted ─► PreBindStarted ─► PodBound ─► AttemptEnded
                                       └─► AttemptFailed ◄── BindingUndone ◄──┘
 
-Of a group, all members are between GroupStarted and GroupDecided; what follows is published for each of them.
+Of a group, all members are between GroupStarted and GroupDecided; what follows is published for each of them. Those
+about nodes that are reserved for a group come at any time between decisions.
 With extenders, SearchStarted and ExtendersAnswered come before Decided, or before AttemptGivenUp.
 """
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scheduler.cycle.pod_groups.decision import GroupDecision
+    from scheduler.cycle.pod_groups.reservations.reservation import Reservation
 
 
 class PodSeen(EngineEvent, frozen=True):
@@ -70,6 +72,16 @@ class GroupDecided(EngineEvent, frozen=True):
     name: str
     members: "Sequence[QueuedPod]"
     decision: "GroupDecision"
+
+
+class NodesReserved(EngineEvent, frozen=True):
+    """Nodes are reserved for a group from now on, in the place of those that were."""
+
+    reservation: "Reservation"
+
+
+class ReservationEnded(EngineEvent, frozen=True):
+    """No nodes are reserved any more."""
 
 
 class SearchStarted(EngineEvent, frozen=True):

@@ -18,6 +18,7 @@ from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectEventHandlers
 from scheduler.cycle.pod_groups.parts import GroupParts, adapted_groups
 from scheduler.cycle.pod_groups.refusals import GroupRefusals
+from scheduler.cycle.pod_groups.reservations.wakes import POD_GROUP_RESERVATION, reservation_events
 from scheduler.cycle.pod_groups.statuses import GroupStatuses
 from scheduler.cycle.pod_groups.topology.levels import TopologyLevels
 from scheduler.cycle.pod_groups.topology.node_labels import TOPOLOGY_LEVELS, label_events
@@ -137,7 +138,7 @@ class Engine:
         """
         self.queue.use(settings, changed)
         self.levels.configured = config.loadmaster.topology_levels
-        self.group_parts.use(self.frameworks)
+        self.group_parts.use(self.frameworks, config.loadmaster)
         self.algorithm.use_seed(config.loadmaster.seed)
         self.use_extenders(config.loadmaster.pods_at_extenders)
         if Reconfigured in self.stream.listeners:
@@ -259,6 +260,7 @@ def build_engine(
         from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
         from scheduler.cycle.pod_groups.conditions import GroupConditions
         from scheduler.cycle.pod_groups.cycle import PodGroupCycle
+        from scheduler.cycle.pod_groups.reservations.keeper import Reservations
 
         of_groups = PodGroupAlgorithm(
             algorithm,
@@ -269,6 +271,18 @@ def build_engine(
             uses_placements=gates.topology_aware_workload_scheduling,
         )
         conditions, of_metrics = GroupConditions(objects, writers.api, tasks), metrics.add_pod_groups()
+        reservations = Reservations(
+            algorithm,
+            levels,
+            groups,
+            profiles.frameworks,
+            queue,
+            writers.group_events,
+            of_metrics.reservations,
+            now,
+            stream,
+        )
+        metrics.watch_reserved_nodes(lambda: 0 if algorithm.reservation is None else len(algorithm.reservation.nodes))
         return of_groups, PodGroupCycle(
             profiles.frameworks,
             groups,
@@ -277,6 +291,7 @@ def build_engine(
             failure,
             loop,
             conditions,
+            reservations,
             writers.group_events,
             of_metrics,
             now,
@@ -290,7 +305,7 @@ def build_engine(
     refusals = GroupRefusals(groups, profiles.frameworks, writers.group_events)
     wakes = GroupWakes(groups, queue, objects, statuses, refusals)
     group_parts = GroupParts(groups, statuses, refusals, wakes, group_cycle, loop, cache, queue, handlers, pods)
-    group_parts.use(profiles.frameworks)
+    group_parts.use(profiles.frameworks, config.loadmaster)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     engine = Engine(
         profiles,
@@ -320,6 +335,7 @@ def queue_settings(config: Config, frameworks: Mapping[str, Framework], extender
     if extenders:
         others[EXTENDER] = (ClusterEventWithHint(ALL_EVENTS),)
     groups = next(iter(frameworks.values())).handle.pod_groups  # the same for all
+    others[POD_GROUP_RESERVATION] = reservation_events()
     others[TOPOLOGY_LEVELS] = label_events(groups, config.loadmaster.topology_levels)
     return QueueSettings(
         next(iter(frameworks.values())).queue_sort,

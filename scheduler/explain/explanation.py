@@ -38,7 +38,7 @@ async def explain(engine: Engine, pod: Pod, written: WrittenPod | None = None) -
     """
     framework, table = engine.frameworks[pod.spec.scheduler_name], engine.cache.table
     try:
-        evaluation = evaluate_fully(framework, table, pod)
+        evaluation = evaluate_fully(framework, engine.algorithm, pod)
     except PluginError as error:
         return Explanation(failures=(str(error),))
     names = table.names()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.algorithm import PRE_FILTER_RESULT, cut_off_by
+from scheduler.cycle.algorithm import PRE_FILTER_RESULT, Algorithm, cut_off_by
 from scheduler.framework.columns import BoolColumn, Int32Column, Rows
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
@@ -37,7 +37,7 @@ class FullEvaluation:
     """Each plugin that refuses any node, and its reason codes."""
 
     others: dict[int, list[Status]] = field(default_factory=dict)
-    """Row → refusals that are in no column: nodes outside a PreFilter result, or reserved for nominated pods."""
+    """Row → refusals that are in no column: nodes outside a PreFilter result, or kept for nominated pods or a group."""
 
     failures: list[PluginError] = field(default_factory=list)
 
@@ -66,12 +66,12 @@ class FullEvaluation:
             yield None, status
 
 
-def evaluate_fully(framework: Framework, table: NodeTable, pod: Pod, row: int | None = None) -> FullEvaluation:
+def evaluate_fully(framework: Framework, algorithm: Algorithm, pod: Pod, row: int | None = None) -> FullEvaluation:
     """Run all PreFilter and Filter plugins on all nodes, or on one row.
 
     A plugin that fails is in `failures` and refuses nothing. Raises PluginError if one fails to classify the pod.
     """
-    state = CycleState()
+    state, table = CycleState(), algorithm.table
     found = FullEvaluation(pod, state, table.in_use.copy())
     if row is not None:
         found.in_use[:] = False
@@ -90,6 +90,7 @@ def evaluate_fully(framework: Framework, table: NodeTable, pod: Pod, row: int | 
     if names is not None:
         _cut_off(table, found, names, refusing)
     _yield_to_nominated(framework, found)
+    _keep_reserved(framework, algorithm, found)
     return found
 
 
@@ -174,6 +175,15 @@ def _yield_to_nominated(framework: Framework, found: FullEvaluation) -> None:
             return
         if status is not None:
             found.others[row] = [_kept_for(others, status)]
+
+
+def _keep_reserved(framework: Framework, algorithm: Algorithm, found: FullEvaluation) -> None:
+    """Refuse the nodes that are reserved for a group of pods."""
+    reservation = algorithm.reservation
+    if reservation is not None and not found.failures:
+        for row in reservation.closed_to(framework, algorithm.table, found.pod).tolist():
+            if found.in_use[row]:
+                found.others.setdefault(row, []).append(reservation.refusal)
 
 
 def _kept_for(others: Sequence[Pod], status: Status) -> Status:

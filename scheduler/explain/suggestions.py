@@ -21,7 +21,7 @@ from scheduler.api.text import counted
 from scheduler.cycle.engine import Engine
 from scheduler.explain.changes import WrittenPod, change
 from scheduler.explain.documents import Suggestion
-from scheduler.explain.full_evaluation import FullEvaluation, evaluate_fully
+from scheduler.explain.full_evaluation import FullEvaluation
 from scheduler.explain.groups import MAX_NAMES, NamedObstacle, NodeGroup, remedies_for
 from scheduler.explain.trials import Trials
 from scheduler.framework.errors import PluginError
@@ -172,7 +172,7 @@ def _node_after(remedies: Iterable[Remedy], node: Node | None) -> Node | None:
 def _preemptions(pending: PendingPod) -> Iterator[Suggestion | None]:
     try:
         # The first evaluation may be out of date: other tasks have run since.
-        evaluation = evaluate_fully(pending.framework, pending.table, pending.pod)
+        evaluation = pending.trials.evaluated(pending.pod)
     except PluginError:
         return
     for plugin in pending.framework.plugins.of("post_filter", PostFilterPlugin):

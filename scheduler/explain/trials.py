@@ -14,7 +14,7 @@ from scheduler.api.owners import is_of_daemon_set, is_static, node_of
 from scheduler.api.pod import Pod
 from scheduler.api.unstructured import Unstructured, unstructured_hook
 from scheduler.cycle.engine import Engine
-from scheduler.explain.full_evaluation import evaluate_fully
+from scheduler.explain.full_evaluation import FullEvaluation, evaluate_fully
 from scheduler.framework.errors import PluginError
 from scheduler.framework.resources import struct_of
 from scheduler.runtime.framework import Framework
@@ -30,15 +30,19 @@ class Trials:
         self._framework = framework
         self._table = engine.cache.table
 
+    def evaluated(self, pod: Pod, row: int | None = None) -> FullEvaluation:
+        """Return the answers of all plugins about a pod, on all nodes or one. Raises PluginError."""
+        return evaluate_fully(self._framework, self._engine.algorithm, pod, row)
+
     def nodes_for(self, pod: Pod) -> list[str]:
         """Return the names of the nodes that a pod fits, in their order. Raises PluginError."""
         names = self._table.names()
-        return sorted(names[row] for row in evaluate_fully(self._framework, self._table, pod).fits.tolist())
+        return sorted(names[row] for row in self.evaluated(pod).fits.tolist())
 
     def fits(self, pod: Pod, row: int) -> bool:
         """Return whether a pod fits one node as it is."""
         try:
-            return bool(len(evaluate_fully(self._framework, self._table, pod, row).fits))
+            return bool(len(self.evaluated(pod, row).fits))
         except PluginError:
             return False
 

@@ -32,7 +32,7 @@ class AnnotatedGroups:
 
     def find(self, namespace: str, name: str, pod: Pod) -> PodGroup:
         annotations = pod.group_annotations or _NONE
-        minimum = _whole_number(annotations.min_available)
+        minimum = whole_number(annotations.min_available)
         problem = "" if minimum else _invalid(MIN_AVAILABLE_ANNOTATION, annotations.min_available, "a number of pods")
         group = {"minimum": minimum, "priority": pod.priority, "is_ours": True, "problem": problem}
         uid = f"{namespace}/{name}"  # no object has such a one
@@ -48,7 +48,7 @@ def wishes(*several: GroupAnnotations | None, problem: str = "") -> dict[str, An
     if not every or all(each == _NONE for each in every):
         return {"problem": problem} if problem else {}
     seconds = next((each.expected_seconds for each in every if each.expected_seconds), "")
-    expected = _whole_number(seconds)
+    expected = whole_number(seconds)
     if seconds and not expected:
         problem = problem or _invalid(EXPECTED_SECONDS_ANNOTATION, seconds, "a number of seconds")
     return {
@@ -63,7 +63,7 @@ def _first(several: list[GroupAnnotations], field: str) -> str:
     return next((text for each in several if (text := getattr(each, field))), "")
 
 
-def _whole_number(text: str) -> int:
+def whole_number(text: str) -> int:
     """Return a number from 1 on that fits into 32 bits; 0 for any other text."""
     number = int(text) if len(text) <= 10 and text.isascii() and text.isdigit() else 0
     return number if number <= MAX_MEMBERS else 0

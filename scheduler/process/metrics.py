@@ -351,7 +351,7 @@ class Metrics:
         self.registry.register(_ReadGauge(name, text, labels, read))
 
     def add_pod_groups(self) -> "PodGroupMetrics":
-        """Add the metrics that kube-scheduler has with the feature gate GenericWorkload."""
+        """Add the metrics that kube-scheduler has with the feature gate GenericWorkload, and one of our own."""
         return PodGroupMetrics(
             self._counter(
                 "scheduler_podgroup_schedule_attempts",
@@ -371,7 +371,18 @@ class Metrics:
                 (),
                 exponential(0.001, 2, 15),
             ),
+            self._counter(
+                "loadmaster_podgroup_reservations",
+                "Reservations of nodes for pod groups that had waited for too long, by how they ended: 'placed', "
+                "'replaced' by a group of higher priority, 'given up', 'gone' with the group, or 'turned off'.",
+                ("outcome",),
+            ),
         )
+
+    def watch_reserved_nodes(self, read: Callable[[], int]) -> None:
+        """Add the gauge of the nodes that are reserved for a group of pods."""
+        text = "Nodes that are reserved for a pod group which has waited for too long; 0 without a reservation."
+        self.watch_gauge("loadmaster_podgroup_reserved_nodes", text, (), lambda: [((), read())])
 
     def _counter(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
         return Counter(name, text, labels, registry=self.registry)
@@ -386,6 +397,7 @@ class PodGroupMetrics(NamedTuple):
     schedule_attempts: Counter
     scheduling_attempt_duration: Histogram
     scheduling_algorithm_duration: Histogram
+    reservations: Counter
 
 
 class _ReadGauge(Collector):

@@ -174,6 +174,10 @@ class Player:
                 engine.nominator.add(self._pod_of(line), line.node_name)
             case lines.EndNomination():
                 engine.nominator.delete(line.uid)
+            case lines.Reserve():
+                engine.algorithm.reservation = line.reservation
+            case lines.EndReservation():
+                engine.algorithm.reservation = None
             case lines.Answer():
                 await self._answer(line)
             case lines.AskExtenders():

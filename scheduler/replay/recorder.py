@@ -168,6 +168,8 @@ class _Recording:
             cycle.Decided: self._decision,
             ExtendersAnswered: _extender_answer,
             cycle.GroupStarted: self._group,
+            cycle.NodesReserved: lambda event, at: lines.Reserve(at, event.reservation),
+            cycle.ReservationEnded: lambda _, at: lines.EndReservation(at),
             cycle.AttemptGivenUp: lambda event, at: lines.GiveUp(at, event.uid),
             cycle.PreBindStarted: lambda event, at: lines.PreBind(at, event.pod.uid),
             cycle.PodBound: lambda event, at: lines.Bound(at, event.pod.uid),
@@ -303,6 +305,7 @@ class _StateAtStart:
             self._counted = [[pod for pod in pods if pod.uid not in cache.what_ifs] for pods in self._counted]
         self._shown = {id(pod) for pod in self._pods}
         self._assumed = {pod.uid for pod in cache.assumed_pods()}
+        self._reservation = engine.algorithm.reservation
         self._nominations = [(node_name, list(pods)) for node_name, pods in engine.nominator.by_node()]
 
     def lines(self) -> Iterator[lines.Line]:
@@ -321,10 +324,16 @@ class _StateAtStart:
             for pod in pods:
                 # The version that counts may be ours, with the node that it is assumed on.
                 yield lines.Count(0, pod.uid, pod.uid in self._assumed, self._own(pod))
+        yield from self._kept()
+        yield lines.Begin(0)
+
+    def _kept(self) -> Iterator[Line]:
+        """Yield what nodes keep for pods without a node."""
         for node_name, pods in self._nominations:
             for pod in pods:
                 yield lines.Nominate(0, pod.uid, node_name, self._own(pod))
-        yield lines.Begin(0)
+        if self._reservation is not None:
+            yield lines.Reserve(0, self._reservation)
 
     def _own(self, pod: Pod) -> msgspec.Raw:
         return lines.NOTHING if id(pod) in self._shown else lines.written(pod)

@@ -212,6 +212,7 @@ class Scheduler:
         self._simulated_api.observer = self.engine.object_handlers
         tasks.start("scheduling", self.engine.loop.run())
         tasks.start("queue", self.engine.queue.run_flushers())
+        tasks.start("reservations", self.engine.group_parts.keep_reservations())
         await _at_rest()
 
     async def _stop(self) -> None:

@@ -99,7 +99,8 @@ class PodGroupAlgorithm:
             groups, pod = framework.handle.pod_groups, members[0].pod
             if decision.code is Code.UNSCHEDULABLE and groups.preempts_as_a_whole(pod):
                 again = partial(self.simulate, framework, members, runs_post_filter=False)
-                yield from preempt(framework, decision, [queued.pod for queued in members], self._cache, again)
+                pods, reserved = [queued.pod for queued in members], self._algorithm.reservation
+                yield from preempt(framework, decision, pods, self._cache, reserved, again)
             return decision
 
     def may_fit(self, framework: Framework, group: PodGroup, members: GroupMembers) -> bool:

@@ -25,6 +25,7 @@ import numpy as np
 from scheduler.api.pod import Pod
 from scheduler.cycle.pod_groups.decision import UNSCHEDULABLE_GROUP
 from scheduler.cycle.pod_groups.placements import none_fits
+from scheduler.cycle.pod_groups.reservations.reservation import Reservation
 from scheduler.cycle.pod_groups.steps import Overtaken, Steps
 from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import GroupCycleState
@@ -46,8 +47,12 @@ NODES_AT_ONCE: Final = 128
 """Nodes that are looked at in one step: less than a millisecond."""
 
 
-def counted(framework: Framework, cache: Cache, group: PodGroup, pods: Sequence[Pod]) -> Steps["CountedWhatIf | None"]:
+def counted(
+    framework: Framework, cache: Cache, reserved: Reservation | None, group: PodGroup, pods: Sequence[Pod]
+) -> Steps["CountedWhatIf | None"]:
     """Return what counts the pods of a group that fit; None if they have to be decided about.
+
+    `reserved`: the nodes that are kept for a group, even if pods leave them.
 
     Raises PluginError, and, between steps only, Overtaken.
     """
@@ -73,7 +78,8 @@ def counted(framework: Framework, cache: Cache, group: PodGroup, pods: Sequence[
         return any(pod.priority < priority or groups.name_of(pod) for pod in pods)  # a group has a priority of its own
 
     for first in range(0, table.size, NODES_AT_ONCE):
-        rows = range(first, min(first + NODES_AT_ONCE, table.size))
+        closed = () if reserved is None else frozenset(reserved.closed_to(framework, table, pods[0]).tolist())
+        rows = [row for row in range(first, min(first + NODES_AT_ONCE, table.size)) if row not in closed]
         admits = np.zeros(table.size, np.bool_)
         admits[framework.run_filter(state, pods[0], None).feasible] = True
         if not what_if.look_at(table, rows, admits, may_leave):

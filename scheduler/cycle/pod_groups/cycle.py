@@ -22,6 +22,7 @@ from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
 from scheduler.cycle.pod_groups.conditions import GroupConditions
 from scheduler.cycle.pod_groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
 from scheduler.cycle.pod_groups.records import GroupRecord, GroupRecords, result_of
+from scheduler.cycle.pod_groups.reservations.keeper import Reservations
 from scheduler.cycle.pod_groups.steps import Steps, in_one_go
 from scheduler.cycle.pod_groups.waits import FOR_THE_GROUP, Waits
 from scheduler.cycle.writers import GroupEvents
@@ -79,6 +80,7 @@ class PodGroupCycle:
         failure: FailureHandler,
         loop: Loop,
         conditions: GroupConditions,
+        reservations: Reservations,
         events: GroupEvents,
         metrics: PodGroupMetrics,
         now: Callable[[], float],
@@ -92,6 +94,7 @@ class PodGroupCycle:
         self._failure = failure
         self._loop = loop
         self._conditions = conditions
+        self.reservations = reservations
         self._events = events
         self._metrics = metrics
         self._now = now
@@ -182,6 +185,10 @@ class PodGroupCycle:
         self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
         yield from self._submit(framework, tried, decision, open_attempts, record)
         self._report(framework, tried[0].pod, decision, began, record)
+        if record is not None and decision.code is Code.SUCCESS:
+            self.reservations.placed(record.group)
+        elif record is not None and decision.is_rejected:
+            self.reservations.refused(record.group, (queued.pod for queued in tried))
 
     def _framework_of(self, members: Sequence[QueuedPod]) -> Framework | None:
         """Return the profile of all members; None if it was removed. Raises SchedulerError if there are several."""

@@ -3,12 +3,14 @@
 Without groups the loop, the cache and the handlers know none of them, and no pod pays for them.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final
 
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.config.feature_gates import FeatureGates
+from scheduler.config.types import LoadmasterSettings
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.pod_groups.refusals import GroupRefusals
@@ -26,6 +28,10 @@ from scheduler.state.cache import Cache
 if TYPE_CHECKING:  # loaded once there are groups
     from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
     from scheduler.cycle.pod_groups.cycle import PodGroupCycle
+    from scheduler.cycle.pod_groups.reservations.keeper import Reservations
+
+PAUSE: Final = 5.0
+"""Seconds between two looks whether there are groups."""
 
 
 def adapted_groups(objects: ObjectLister, gates: FeatureGates) -> AdaptedGroups:
@@ -73,17 +79,31 @@ class GroupParts:
         """Decides about groups of pods; None if groups are off."""
         return self._made[0] if self._made is not None and self.groups.are_on else None
 
-    def use(self, frameworks: Mapping[str, Framework]) -> None:
-        """Have groups as these profiles ask for them.
+    @property
+    def reservations(self) -> "Reservations | None":
+        """Reserves nodes for groups; None if there never were any."""
+        return None if self._made is None else self._made[1].reservations
+
+    async def keep_reservations(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Reserve nodes for ever for groups that wait for too long."""
+        while self.reservations is None:
+            await sleep(PAUSE)
+        await self.reservations.run(self._loop.ready, sleep)
+
+    def use(self, frameworks: Mapping[str, Framework], settings: LoadmasterSettings) -> None:
+        """Have groups as these profiles and settings ask for them.
 
         If that changes which pods have groups, all pods are looked at in one step, as decisions need all members.
         """
         changed = self.groups.use([name for name, each in frameworks.items() if COSCHEDULING in each.plugins.by_name])
-        if not changed and self._made is not None:
-            return
         on, members = self.groups.are_on, self.groups.members_by_group
-        if on and self._made is None:
+        is_new = on and self._made is None
+        if is_new:
             self._made = self._make_cycle()
+        if self.reservations is not None:
+            self.reservations.use(settings)
+        if not changed and not is_new:
+            return
         self._loop.groups = self._made[1] if on and self._made is not None else None
         self._cache.members = members if on else None
         self._queue.is_grouped = self.groups.key_of if on else None

@@ -18,6 +18,7 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.pod_groups.counting import counted
 from scheduler.cycle.pod_groups.decision import GroupDecision
+from scheduler.cycle.pod_groups.reservations.reservation import Reservation
 from scheduler.cycle.pod_groups.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
 from scheduler.framework.group_preemption import PodGroupPostFilterPlugin
 from scheduler.framework.pod_groups import PodGroup
@@ -42,14 +43,15 @@ def preempt(
     decision: GroupDecision,
     pods: Sequence[Pod],
     cache: Cache,
+    reserved: Reservation | None,
     again: Callable[[], GroupDecision],
 ) -> Steps[None]:
     """Add to the decision about a group that does not fit whether it will once its victims are gone.
 
-    `again` decides about it once more, without PostFilter. Why there are no victims is said as kube-scheduler says it;
+    `reserved`: the nodes that are kept for a group. `again` decides about it once more, without PostFilter. Why there are no victims is said as kube-scheduler says it;
     of a group of our own rules it is not said: its message is about what it lacks.
     """
-    victims, status = yield from _ask(framework, pods, cache, again)
+    victims, status = yield from _ask(framework, pods, cache, reserved, again)
     if status is None:
         decision.is_waiting_for_preemption, decision.victims = True, victims
     elif status.code is Code.ERROR:
@@ -65,7 +67,11 @@ def _is_ours(framework: Framework, pods: Sequence[Pod]) -> bool:
 
 
 def _ask(
-    framework: Framework, pods: Sequence[Pod], cache: Cache, again: Callable[[], GroupDecision]
+    framework: Framework,
+    pods: Sequence[Pod],
+    cache: Cache,
+    reserved: Reservation | None,
+    again: Callable[[], GroupDecision],
 ) -> Steps[tuple[Sequence[Pod], Status | None]]:
     plugin = framework.plugins.by_name.get(PLUGIN)
     if not isinstance(plugin, PodGroupPostFilterPlugin):
@@ -78,7 +84,7 @@ def _ask(
     if group.topology_keys:
         return (), CONSTRAINED
     try:
-        victims = yield from _choose(framework, plugin, group, pods, cache, again)
+        victims = yield from _choose(framework, plugin, group, pods, cache, reserved, again)
         if isinstance(victims, Status):
             return (), victims
         plugin.evict_for_pod_group(group, pods, victims)
@@ -96,13 +102,14 @@ def _choose(
     group: PodGroup,
     pods: Sequence[Pod],
     cache: Cache,
+    reserved: Reservation | None,
     again: Callable[[], GroupDecision],
 ) -> Steps[Sequence[Pod] | Status]:
     """Choose victims without whom the group fits now, or say why there are none."""
 
     def once() -> Steps[Sequence[Pod] | Status]:
         since = cache.changes
-        quick = yield from counted(framework, cache, group, pods)
+        quick = yield from counted(framework, cache, reserved, group, pods)
         if quick is None:
             with _what_if(cache.table, again, len(pods)) as what_if:
                 return in_one_go(plugin.pod_group_victims(group, pods, what_if))

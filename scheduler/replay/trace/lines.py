@@ -29,6 +29,7 @@ from scheduler.api.text import encodable_within
 from scheduler.api.unstructured import Unstructured
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.cycle_events import Call
+from scheduler.cycle.pod_groups.reservations.reservation import Reservation
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.extenders import ExtenderError
 from scheduler.replay.trace.extender_answers import WrittenAnswer
@@ -167,6 +168,16 @@ class EndNomination(_Line, tag="no nomination"):
     uid: str
 
 
+class Reserve(_Line, tag="reserve"):
+    """Nodes are reserved for a group of pods, and no others."""
+
+    reservation: Reservation
+
+
+class EndReservation(_Line, tag="no reservation"):
+    """No nodes are reserved."""
+
+
 class Begin(_Line, tag="begin"):
     """The state at the start is whole."""
 
@@ -283,8 +294,9 @@ class Sum(_Line, tag="sum"):
 
 Line: TypeAlias = (
     Layout | SetNode | RemoveNode | Quarantine | EndQuarantine | SetObject | RemoveObject | SetPod | RemovePod
-    | Count | Uncount | Nominate | EndNomination | Begin | Decide | AskExtenders | Search | ExtenderAnswer | Decided
-    | GiveUp | DecideGroup | GroupSteps | DecideMember | Assume | PreBind | Bound | Undo | Answer | End | Sum
+    | Count | Uncount | Nominate | EndNomination | Reserve | EndReservation | Begin | Decide | AskExtenders | Search
+    | ExtenderAnswer | Decided | GiveUp | DecideGroup | GroupSteps | DecideMember | Assume | PreBind | Bound | Undo
+    | Answer | End | Sum
 )  # fmt: skip
 
 decode_line: Final = Decoder[Line](Line).quick

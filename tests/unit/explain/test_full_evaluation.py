@@ -35,7 +35,7 @@ def test_a_full_evaluation_finds_the_nodes_that_a_decision_finds() -> None:
 
 def evaluated(engine: Engine, pod: fw.Pod) -> list[str] | None:
     """The nodes that fit; None if a plugin failed."""
-    found = evaluate_fully(engine.frameworks[pod.spec.scheduler_name], engine.cache.table, pod)
+    found = evaluate_fully(engine.frameworks[pod.spec.scheduler_name], engine.algorithm, pod)
     names = engine.cache.table.names()
     return None if found.failures else [names[row] for row in found.fits.tolist()]
 
@@ -53,9 +53,9 @@ def test_all_plugins_that_refuse_a_node_are_named() -> None:
     scheduler = an_engine()
     scheduler.see(a_node("small", cpu="1", unschedulable=True), a_node("large", cpu="8"))
     found = evaluate_fully(
-        scheduler.framework, scheduler.cache.table, a_pod(requests={"cpu": 2}, node_selector={"disk": "ssd"})
+        scheduler.framework, scheduler.engine.algorithm, a_pod(requests={"cpu": 2}, node_selector={"disk": "ssd"})
     )
-    row = scheduler.cache.table.row_of("small")
+    row = scheduler.engine.cache.table.row_of("small")
     assert row is not None
     assert [status.plugin for _, status in found.refusals_of(row)] == [
         "NodeUnschedulable",
@@ -68,7 +68,9 @@ def test_a_node_whose_room_is_kept_for_a_nominated_pod_is_refused_by_its_name() 
     scheduler = an_engine()
     scheduler.see(a_node("only", cpu="2"))
     scheduler.nominator.add(a_pod("first", requests={"cpu": 2}, priority=10), "only")
-    found = evaluate_fully(scheduler.framework, scheduler.cache.table, a_pod("second", requests={"cpu": 1}, priority=5))
+    found = evaluate_fully(
+        scheduler.framework, scheduler.engine.algorithm, a_pod("second", requests={"cpu": 1}, priority=5)
+    )
     ((_, status),) = found.refusals_of(int(np.flatnonzero(found.in_use)[0]))
     assert not len(found.fits)
     assert status.message == "room is kept for default/first, nominated to the node: Insufficient cpu"
@@ -83,6 +85,6 @@ def test_a_plugin_that_fails_does_not_hide_the_refusals_of_others() -> None:
 
     scheduler = an_engine(Broken)
     scheduler.see(a_node("small", cpu="1"), a_node("large", cpu="8"))
-    found = evaluate_fully(scheduler.framework, scheduler.cache.table, a_pod(requests={"cpu": 2}))
+    found = evaluate_fully(scheduler.framework, scheduler.engine.algorithm, a_pod(requests={"cpu": 2}))
     assert [str(error) for error in found.failures] == ['running "Broken" filter plugin: RuntimeError: out of order']
     assert [step.name for step, _ in found.refusals] == ["NodeResourcesFit"]

@@ -48,7 +48,7 @@ WhatIf: TypeAlias = Callable[[Sequence[QueuedPod], Filling], Steps[GroupDecision
 
 
 @dataclass(frozen=True, slots=True)
-class _Outlook:
+class Outlook:
     """A group, and where it may fit."""
 
     range: Range
@@ -83,7 +83,7 @@ class TopologyLevels:
     ) -> Steps[GroupDecision]:
         """Decide about a group that names a level. Raises nothing that a plugin raises."""
         try:
-            outlook = yield from self._outlook(framework, group, [queued.pod for queued in members])
+            outlook = yield from self.outlook(framework, group, [queued.pod for queued in members])
         except GeneratorExit:
             raise
         except BaseException as error:  # noqa: BLE001 - only this group is affected
@@ -99,7 +99,7 @@ class TopologyLevels:
         return (yield from self._try(outlook, found, members, what_if))
 
     def _try(
-        self, outlook: _Outlook, found: Sequence[Candidate], members: Sequence[QueuedPod], what_if: WhatIf
+        self, outlook: Outlook, found: Sequence[Candidate], members: Sequence[QueuedPod], what_if: WhatIf
     ) -> Steps[GroupDecision]:
         """Try the group in one domain after the other until all fit; return the best decision."""
         in_order = sorted(members, key=lambda queued: (-queued.pod.priority, rank_of(queued.pod)))
@@ -130,14 +130,14 @@ class TopologyLevels:
 
         For explanations: about a millisecond for 5,000 nodes, and nothing is tried. Raises what a plugin raises.
         """
-        return self._near_misses(in_one_go(self._outlook(framework, group, pods)), most)
+        return self._near_misses(in_one_go(self.outlook(framework, group, pods)), most)
 
-    def _near_misses(self, outlook: _Outlook, most: int = NAMED) -> list[NearMiss]:
+    def _near_misses(self, outlook: Outlook, most: int = NAMED) -> list[NearMiss]:
         table, last = self._algorithm.table, outlook.range.last
         domains = outlook.levels[last] if last >= 0 else all_nodes(table)
         return near_misses(table, domains, outlook.capacity, outlook.needed, most)
 
-    def _outlook(self, framework: Framework, group: PodGroup, pods: Sequence[Pod]) -> Steps[_Outlook]:
+    def outlook(self, framework: Framework, group: PodGroup, pods: Sequence[Pod]) -> Steps[Outlook]:
         kinds = yield from kinds_of(framework, pods)
         table = self._algorithm.table
         found = NO_LEVELS
@@ -151,7 +151,7 @@ class TopologyLevels:
         if found.last >= 0:
             problem, within = self._of_running(levels[found.last], running)
         shapes = shapes_of(framework, self._algorithm, kinds)
-        return _Outlook(found, levels, shapes, Capacity(table, shapes.shapes, within), needed, running, problem)
+        return Outlook(found, levels, shapes, Capacity(table, shapes.shapes, within), needed, running, problem)
 
     def _of_running(self, domains: Domains, running: Rows) -> tuple[str, BoolColumn | None]:
         """Return what keeps the group from its required level, and the domain in which it has to stay."""
@@ -173,11 +173,11 @@ class TopologyLevels:
             return f"the pod group requires {level}, and its pods run in {len(numbers)}: {names}", None
         return "", domains.rows(int(numbers[0]))
 
-    def _candidates(self, outlook: _Outlook) -> Iterator[Candidate]:
+    def _candidates(self, outlook: Outlook) -> Iterator[Candidate]:
         levels, found = outlook.levels, outlook.range
         return candidates(levels, found.first, found.last, outlook.capacity, outlook.needed, outlook.running)
 
-    def _filling(self, outlook: _Outlook, candidate: Candidate) -> Filling:
+    def _filling(self, outlook: Outlook, candidate: Candidate) -> Filling:
         table, whole, capacity = self._algorithm.table, candidate.rows, outlook.capacity
         rows = np.flatnonzero(capacity.within if whole is None else whole)
         running = np.bincount(outlook.running, minlength=table.size)
@@ -204,7 +204,7 @@ def _rating(decision: GroupDecision) -> tuple[bool, bool, int]:
     return decision.status is None, decision.is_waiting_for_preemption, _placed(decision)
 
 
-def _refused(members: Sequence[QueuedPod], text: str, outlook: _Outlook) -> GroupDecision:
+def _refused(members: Sequence[QueuedPod], text: str, outlook: Outlook) -> GroupDecision:
     """Return the decision about a group for which nothing is tried."""
     now, refusal = time.perf_counter(), Unplaced(text, outlook.refusing)
     outcomes = [MemberOutcome(queued, GroupCycleState(), refusal, now) for queued in members]
@@ -226,7 +226,7 @@ def _widen(decision: GroupDecision, refusing: frozenset[str]) -> None:
             outcome.decision = replace(outcome.decision, unschedulable_plugins=plugins)
 
 
-def _none_took(outlook: _Outlook, tried: Sequence[Candidate], found: int) -> str:
+def _none_took(outlook: Outlook, tried: Sequence[Candidate], found: int) -> str:
     label = outlook.levels[outlook.range.last].label
     names = _listed([candidate.name for candidate in tried])
     of = "with enough free" if len(tried) == found else f"that were tried, of {found} with enough free"

@@ -52,21 +52,28 @@ class Shapes:
     refusing: frozenset[str]
     """The plugins that refuse members on some node: what they wait for may help the group."""
 
+    is_refused: bool = False
+    """Whether a plugin refuses members as a whole, whatever nodes there are."""
+
 
 def shapes_of(framework: Framework, algorithm: Algorithm, kinds: Collection[Kind]) -> Shapes:
     """Find the shapes of the members. Raises what a plugin raises."""
     kinds = sorted(kinds, key=lambda kind: -len(kind.uids))
     shapes: list[Shape] = []
     refusing: set[str] = set()
+    is_refused = False
     for kind in kinds[:MOST_SHAPES]:
         search = algorithm.search(framework, kind.state, kind.pod, nominated_first=False, only=algorithm.table.in_use)
         shapes.append(_shape(kind, search, algorithm.table))
+        is_refused |= search.outcome is None
         refusing |= {step.name for step, _ in search.outcome.codes} if search.outcome is not None else set()
         refusing |= search.diagnosis.unschedulable_plugins
     refusing |= {plugin.name for plugin in framework.plugins.of("filter", DemandPlugin)}
     if others := sum(len(kind.uids) for kind in kinds[MOST_SHAPES:]):
         shapes.append(Shape(others, {}, algorithm.table.in_use, algorithm.table.in_use))
-    return Shapes(shapes, {uid: at for at, kind in enumerate(kinds) for uid in kind.uids}, frozenset(refusing))
+    return Shapes(
+        shapes, {uid: at for at, kind in enumerate(kinds) for uid in kind.uids}, frozenset(refusing), is_refused
+    )
 
 
 def kinds_of(framework: Framework, pods: Sequence[Pod]) -> Steps[Collection[Kind]]:

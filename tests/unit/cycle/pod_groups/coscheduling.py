@@ -11,7 +11,7 @@ from scheduler.config.types import DEFAULT_GATES
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.testing import a_node, a_pod
 from tests.fakes import settle
-from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine
+from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine, newer
 
 
 class Coscheduled:
@@ -63,7 +63,10 @@ class Coscheduled:
     def see(self, names: list[str], **fields: Any) -> list[fw.Pod]:
         """Let the watch show such pods of one core each."""
         fields = {"requests": {"cpu": "1"}, "scheduler_name": PROFILE, **fields}
+        policy = fields.pop("preemption_policy", None)
         made = [a_pod(name, **fields) for name in names]
+        if policy is not None:
+            made = [newer(pod, preemption_policy=policy) for pod in made]
         self.under_test.see(*made)
         return made
 

@@ -80,7 +80,7 @@ def quick(groups: Groups, pods: list[fw.Pod]) -> object:
     engine = groups.engine
     group = groups.under_test.framework.handle.pod_groups.of(pods[0])
     assert group is not None
-    return in_one_go(counted(groups.under_test.framework, engine.cache, group, pods))
+    return in_one_go(counted(groups.under_test.framework, engine.cache, None, group, pods))
 
 
 def test_alike_pods_are_counted() -> None:
