@@ -105,7 +105,7 @@ def _report(
         report.placement, report.victims = record.placement, record.victims
         if record.at:
             report.at = datetime.fromtimestamp(record.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    report.about = list(_about(engine, report, first, queued.values(), record))
+    report.about = list(_about(engine, report, group, first, queued.values(), record))
     report.waiting = report.waiting[:MAX_MEMBERS]
     return report
 
@@ -136,13 +136,19 @@ def _state(group: PodGroup | None, count: int, waiting: int, record: GroupRecord
 
 
 def _about(
-    engine: Engine, report: GroupReport, first: Pod, queued: Iterable[Place], record: GroupRecord | None
+    engine: Engine,
+    report: GroupReport,
+    group: PodGroup | None,
+    first: Pod,
+    queued: Iterable[Place],
+    record: GroupRecord | None,
 ) -> Iterator[str]:
-    """Yield lines about the group: its pods, its last decision, and the events that would wake it."""
+    """Yield lines about the group: its pods, its last decision, what is reserved, and the events that would wake it."""
     yield f"{counted(report.members, 'pod')}: {report.scheduled:,} with a node, {len(report.waiting):,} without"
     if record is not None and record.at:
         times = "once" if record.decisions == 1 else f"{record.decisions:,} times"
         yield f"tried {times}, last at {report.at}"
+    yield from _reserved(engine, group)
     if record is not None and record.victims and report.waiting:
         yield f"waits until these are gone: {', '.join(record.victims)}"
     framework = engine.frameworks.get(first.spec.scheduler_name)
@@ -151,6 +157,14 @@ def _about(
         events = framework.rejector_events()
         woken = events_in_words(each.event for plugin in sorted(plugins) for each in events.get(plugin, ()))
         yield f"refused by {', '.join(sorted(plugins))}; may be woken by {woken or 'nothing that is known'}"
+
+
+def _reserved(engine: Engine, group: PodGroup | None) -> Iterator[str]:
+    """Yield a line about the nodes that are reserved for the group, if there are any."""
+    reservations = engine.group_parts.reservations
+    reserved = None if reservations is None else reservations.reserved
+    if reservations is not None and reserved is not None and group is not None and reserved.group.key == group.key:
+        yield reservations.text(reserved)
 
 
 def _rejectors(place: str, queued: QueuedPod) -> Iterable[str]:

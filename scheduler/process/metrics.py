@@ -381,8 +381,12 @@ class Metrics:
 
     def watch_reserved_nodes(self, read: Callable[[], int]) -> None:
         """Add the gauge of the nodes that are reserved for a group of pods."""
-        text = "Nodes that are reserved for a pod group which has waited for too long; 0 without a reservation."
-        self.watch_gauge("loadmaster_podgroup_reserved_nodes", text, (), lambda: [((), read())])
+        self.watch_gauge(
+            "loadmaster_podgroup_reserved_nodes",
+            "Nodes that are reserved for a pod group which has waited for too long; 0 without a reservation.",
+            (),
+            lambda: [((), read())],
+        )
 
     def _counter(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
         return Counter(name, text, labels, registry=self.registry)

@@ -447,6 +447,8 @@ CHANGED: dict[str, Values] = {
     "extenders": {"extenders": [{"urlPrefix": "http://extender.example.com", "filterVerb": "filter"}]},
     "loadmaster.podsAtExtenders": {"loadmaster": {"podsAtExtenders": 4}},
     "loadmaster.topologyLevels": {"loadmaster": {"topologyLevels": ["example.com/rack"]}},
+    "loadmaster.groupReservationSeconds": {"loadmaster": {"groupReservationSeconds": 60}},
+    "loadmaster.groupBackfill": {"loadmaster": {"groupBackfill": "Enforced"}},
     "loadmaster.pluginLimits": {"loadmaster": {"pluginLimits": [{"name": "*", "callBudget": "1s"}]}},
     "loadmaster.bindTimeoutSeconds": {"loadmaster": {"bindTimeoutSeconds": 5}},
     "leaderElection": {"leaderElection": {"leaseDuration": "20s"}},

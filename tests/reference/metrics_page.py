@@ -66,7 +66,8 @@ def definitions() -> list[Definition]:
 
 
 def _instruments() -> Iterator[Definition]:
-    for each in vars(Metrics()).values():
+    metrics = Metrics()
+    for each in (*vars(metrics).values(), *metrics.add_pod_groups()):
         if isinstance(each, MetricWrapperBase):
             (family,) = each.describe()
             name = f"{family.name}_total" if family.type == "counter" else family.name

@@ -61,6 +61,9 @@ MAX_TRIES: Final = 8
 MAX_NAME: Final = 200
 """Characters of a group's name in what other pods are told."""
 
+MAX_NODES: Final = 5
+"""Names of reserved nodes in a sentence."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -329,22 +332,30 @@ class Reservations:
     # What is said of it.
 
     def text(self, reserved: Reserved) -> str:
-        """Return a sentence about the nodes that are reserved for a group."""
-        plan = reserved.plan
-        fit = f"{plan.fitting:,} of the {counted(plan.needed, 'pod')} that {'is' if plan.needed == 1 else 'are'} needed"
-        text = f"{counted(len(plan.kept), 'node')} reserved for it, on which {fit} fit now"
+        """Return a sentence about the nodes that are reserved for a group, and what it waits for there."""
+        plan, names = reserved.plan, tuple(reserved.plan.kept)
+        more = f" and {len(names) - MAX_NODES:,} more" if len(names) > MAX_NODES else ""
+        since = _to_the_minute(self.wall_clock() - (self._now() - reserved.since))
+        needed = f"{counted(plan.needed, 'pod')} that {'is' if plan.needed == 1 else 'are'} needed"
+        text = (
+            f"{counted(len(names), 'node')} reserved for it since {since} ({', '.join(names[:MAX_NODES])}{more}); "
+            f"{plan.fitting:,} of the {needed} would fit there now"
+        )
         if plan.seconds == NEVER:
-            late = f", {', '.join(plan.late)} among them, past the time that they were expected to run" * bool(
-                plan.late
-            )
-            return f"{text}; nobody knows when the others will: {counted(plan.leaving, 'pod')} may have to leave{late}"
-        return f"{text}; all will fit {self._until(plan).removeprefix('until ')}" if plan.seconds else text
+            late = f"; past the time that they were expected to run: {', '.join(plan.late)}" if plan.late else ""
+            they_end = "it ends" if plan.leaving == 1 else "they end"
+            leaving = f"{counted(plan.leaving, 'pod')} of which nobody knows when {they_end}"
+            return f"{text}, the others once there is space: it may take the end of {leaving}{late}"
+        return f"{text}, all of them {self._until(plan).removeprefix('until ')}" if plan.seconds else text
 
     def _until(self, plan: Plan) -> str:
         if plan.seconds == NEVER or not plan.seconds:
             return "until it fits"
-        at = datetime.fromtimestamp(self.wall_clock() + plan.seconds + 30, UTC)  # to the minute
-        return f"until about {at:%Y-%m-%d %H:%M} UTC"
+        return f"until about {_to_the_minute(self.wall_clock() + plan.seconds)}"
+
+
+def _to_the_minute(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds + 30, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _refused_since(pod: Pod, now: float) -> float:
