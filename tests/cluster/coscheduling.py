@@ -38,8 +38,8 @@ def allowed(cluster: Cluster) -> Iterator[None]:
     cluster.kubectl("delete", "clusterrole,clusterrolebinding", ROLE)
 
 
-def started(cluster: Cluster, directory: Path, name: str = "loadmaster") -> Component:
-    """Start the scheduler with a profile that has the plugin."""
+def started(cluster: Cluster, directory: Path, name: str = "loadmaster", **settings: object) -> Component:
+    """Start the scheduler with a profile that has the plugin, and `settings` of our own."""
     profile = {
         "schedulerName": "loadmaster",
         "plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}},
@@ -47,5 +47,5 @@ def started(cluster: Cluster, directory: Path, name: str = "loadmaster") -> Comp
     }
     config = directory / "config.json"
     kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    config.write_text(json.dumps({**kind, "profiles": [profile]}))
+    config.write_text(json.dumps({**kind, "profiles": [profile], "loadmaster": settings}))
     return start(cluster, f"--config={config}", name=name)

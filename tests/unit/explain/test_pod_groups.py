@@ -15,6 +15,7 @@ from scheduler.framework.events import POD_GROUP
 from scheduler.testing import a_node
 from tests.unit.cycle.pod_groups.coscheduling import Coscheduled
 from tests.unit.cycle.pod_groups.groups import Groups
+from tests.unit.cycle.pod_groups.reservations.stage import Stage
 
 
 def explainer(groups: Groups, **options: Any) -> Explainer:
@@ -212,3 +213,25 @@ async def test_pods_that_waited_for_the_last_one_are_tried_with_it() -> None:
     report = await Explainer(groups.engine, groups.under_test.clock, tries_groups=True).about_group("default", "a")
 
     assert report.text == "3 pods are needed at once: 2 of 3 fit; 1 does not: Insufficient cpu (on 1 node)"
+
+
+async def test_the_nodes_that_are_reserved_for_a_group_are_told_at_the_group_and_at_those_that_they_refuse() -> None:
+    stage = Stage(nodes=2)
+    stage.running("before", "n0", deadline=661)
+    stage.running("service", "n1", cpu="2")
+    stage.annotated(1, 1, requests={"cpu": "2"})
+    await stage.wait_long()
+    stage.small("small")
+    await stage.schedule()
+    asked = Explainer(stage.engine, stage.clock)
+
+    group = await asked.about_group("default", "a")
+    pod = await asked.about("default", "small")
+
+    assert (
+        "1 node reserved for it since 2023-11-14 22:31 UTC (n0); 0 of 1 pod would fit there now, all of them about "
+        "2023-11-14 22:41 UTC"
+    ) in group.about
+    facts = [obstacle.fact for each in pod.explanation.groups for obstacle in each.obstacles]  # type: ignore[union-attr]
+    assert 'node(s) reserved for the pod group "default/a" until about 2023-11-14 22:41 UTC' in facts
+    assert any("PodGroupReservation" in line for line in pod.about)

@@ -336,10 +336,9 @@ class Reservations:
         plan, names = reserved.plan, tuple(reserved.plan.kept)
         more = f" and {len(names) - MAX_NODES:,} more" if len(names) > MAX_NODES else ""
         since = _to_the_minute(self.wall_clock() - (self._now() - reserved.since))
-        needed = f"{counted(plan.needed, 'pod')} that {'is' if plan.needed == 1 else 'are'} needed"
         text = (
             f"{counted(len(names), 'node')} reserved for it since {since} ({', '.join(names[:MAX_NODES])}{more}); "
-            f"{plan.fitting:,} of the {needed} would fit there now"
+            f"{plan.fitting:,} of {counted(plan.needed, 'pod')} would fit there now"
         )
         if plan.seconds == NEVER:
             late = f"; past the time that they were expected to run: {', '.join(plan.late)}" if plan.late else ""
