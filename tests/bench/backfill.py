@@ -77,7 +77,7 @@ class Outcome:
     """None if it was not placed."""
 
     used: float = 0.0
-    """Core seconds until the gang was placed, or the end."""
+    """Core seconds while nodes were reserved."""
 
     seconds: float = 0.0
     """How long that was."""
@@ -217,7 +217,7 @@ class Simulation:
     def _measure(self) -> None:
         used = STEP * sum(self._running.values())
         self.outcome.used_in_all += used
-        if self.outcome.gang_waited is None:
+        if self._engine.algorithm.reservation is not None:
             self.outcome.used += used
             self.outcome.seconds += STEP
 
@@ -238,10 +238,12 @@ def row(name: str, scenario: Scenario) -> str:
     waited = f"not in {scenario.hours:g} h"
     if outcome.gang_waited is not None:
         waited = f"{outcome.gang_waited / MINUTE:.1f}"
-    until = f"{outcome.used / (outcome.seconds * cores):.0%}" if outcome.seconds else ""
+    meanwhile = f"{outcome.used / (outcome.seconds * cores):.0%}" if outcome.seconds else "-"
     in_all = f"{outcome.used_in_all / (hours * cores):.0%}"
     mean = sum(outcome.waits) / max(1, len(outcome.waits)) / MINUTE
-    return f"| {name} | {waited} | {until} | {in_all} | {mean:.1f} | {len(outcome.waits):,} | {outcome.unplaced:,} |"
+    return (
+        f"| {name} | {waited} | {meanwhile} | {in_all} | {mean:.1f} | {len(outcome.waits):,} | {outcome.unplaced:,} |"
+    )
 
 
 def main() -> None:
@@ -250,7 +252,7 @@ def main() -> None:
     parser.add_argument("--gang", type=int, default=Scenario().gang, help="pods, each of which needs a node")
     parser.add_argument("--seed", type=int, default=Scenario().seed)
     options = parser.parse_args()
-    print("| | gang waits, min | used until then | used in all | small pods wait, min | placed | wait at the end |")
+    print("| | gang waits, min | used meanwhile | used in all | small pods wait, min | placed | wait at the end |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     for name, fields in (
         ("no reservations", {"reservation_seconds": 0.0}),

@@ -62,7 +62,7 @@ async def both(stage: Stage) -> None:
 def test_decisions_under_a_reservation_are_made_again_to_the_same_result(
     tmp_path: Path, capsys: CaptureFixture
 ) -> None:
-    path = record_play(tmp_path / "t", both, profile=OURS)
+    path = record_play(tmp_path / "t", both, nodes=0, profile=OURS)
 
     code, document = replayed(capsys, path)
 
@@ -71,7 +71,7 @@ def test_decisions_under_a_reservation_are_made_again_to_the_same_result(
 
 
 def test_a_recording_that_begins_under_a_reservation_knows_it(tmp_path: Path, capsys: CaptureFixture) -> None:
-    path = record_play(tmp_path / "t", small_pods_come, before=a_group_waits, profile=OURS)
+    path = record_play(tmp_path / "t", small_pods_come, before=a_group_waits, nodes=0, profile=OURS)
 
     code, document = replayed(capsys, path)
 

@@ -47,7 +47,7 @@ from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
 
 PAUSE: Final = 5.0
-"""Seconds between two looks. The estimate is as old at most, so backfill allows for it."""
+"""Seconds between two looks, at least. An estimate is at most as old, and backfill allows for that."""
 
 SHARE: Final = 0.05
 """Of the time, that looks may take: in a cluster in which they take long there are fewer."""
@@ -84,11 +84,11 @@ class Reserved:
     since: float
     """When the first nodes were, by the queue's clock."""
 
-    best_fit: int
-    """The most pods that fitted at any time."""
+    missing: int
+    """The least number of pods that did not fit at any time."""
 
     progress: float
-    """When that was, or when the group was expected to start if that is later."""
+    """When that was so first, or when the group was expected to start if that is later."""
 
 
 class _Candidate(NamedTuple):
@@ -126,6 +126,8 @@ class Reservations:
         """Seconds since 1970, as the kubelets have it."""
         self._seconds = 0.0
         self._backfill = GroupBackfill.NEVER
+        self._pause = PAUSE
+        """Seconds until the next look."""
         self._waits: dict[GroupKey, _Wait] = {}
         self._reserved: Reserved | None = None
         self._beside: Mapping[tuple[str, str], int] = {}
@@ -168,13 +170,11 @@ class Reservations:
 
     async def run(self, ready: Callable[[], Awaitable[None]], sleep: Callable[[float], Awaitable[None]]) -> None:
         """Look for ever; `ready` returns when decisions may be made."""
-        pause = PAUSE
         while True:
-            await sleep(pause)
-            pause = PAUSE
+            await sleep(self._pause)
             if self._waits or self._reserved is not None:
                 await ready()
-                pause = max(PAUSE, await self._look_in_slices() / SHARE)
+                self._pause = max(PAUSE, await self._look_in_slices() / SHARE)
 
     async def _look_in_slices(self) -> float:
         """Look, while other tasks run now and then; return the seconds that it took without them."""
@@ -254,12 +254,13 @@ class Reservations:
 
     def _after(self, group: PodGroup, plan: Plan) -> Reserved:
         """Return how the group gets on, with its new plan."""
-        now, before = self._now(), self._reserved
+        now, before, missing = self._now(), self._reserved, plan.needed - plan.fitting
         expected = now + (plan.seconds if plan.seconds != NEVER else 0.0)
-        if before is None or before.plan.needed != plan.needed:
-            return Reserved(group, plan, now if before is None else before.since, plan.fitting, expected)
-        if plan.fitting > before.best_fit:
-            return replace(before, group=group, plan=plan, best_fit=plan.fitting, progress=expected)
+        if before is None:
+            return Reserved(group, plan, now, missing, expected)
+        # Only less than ever before is progress, or a group that changes all the time would keep its nodes for ever.
+        if missing < before.missing:
+            return replace(before, group=group, plan=plan, missing=missing, progress=expected)
         # A time that is known is waited for; after it, patience counts.
         progress = max(before.progress, expected) if 0 < plan.seconds < NEVER else before.progress
         return replace(before, group=group, plan=plan, progress=progress)
@@ -294,7 +295,7 @@ class Reservations:
             group.priority,
             tuple(plan.kept),
             {resource: tuple([kept.get(resource, 0) for kept in plan.kept.values()]) for resource in resources},
-            max(0.0, seconds - PAUSE),
+            max(0.0, seconds - self._pause),
             self._trusts_promises,
             f'node(s) reserved for the pod group "{shortened(str(group), MAX_NAME)}" {self._until(plan)}',
         )

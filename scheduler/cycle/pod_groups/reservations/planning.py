@@ -10,8 +10,9 @@ counted by amounts, as for levels of a topology (`topology/capacity.py`).
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import merge
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -250,8 +251,7 @@ def _choose(nodes: Sequence[_Node], need: Need, most: int) -> Steps[_Chosen | No
     total = sum(counts.values())
     if total >= count:
         return _Chosen(0.0, _fewest(counts, count), ())
-    ends = [(end, node) for node in nodes for end, _ in node.ends]
-    for seconds, node in sorted(ends, key=_first):
+    for seconds, node in merge(*(_ends_of(node) for node in nodes), key=_first):
         fits = min(count, node.fits(demand, seconds, most))
         total += fits - counts[node]
         counts[node] = fits
@@ -286,6 +286,11 @@ def _fewest(counts: Mapping[_Node, int], count: int) -> dict[_Node, int]:
         found[node] = taken
         count -= taken
     return found
+
+
+def _ends_of(node: _Node) -> Iterator[tuple[float, _Node]]:
+    """Yield when pods leave a node, in this order."""
+    return ((seconds, node) for seconds, _ in node.ends)
 
 
 def _first(pair: tuple[float, object]) -> float:
