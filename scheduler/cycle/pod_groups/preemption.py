@@ -48,8 +48,9 @@ def preempt(
 ) -> Steps[None]:
     """Add to the decision about a group that does not fit whether it will once its victims are gone.
 
-    `reserved`: the nodes that are kept for a group. `again` decides about it once more, without PostFilter. Why there are no victims is said as kube-scheduler says it;
-    of a group of our own rules it is not said: its message is about what it lacks.
+    `reserved`: the nodes that are kept for a group. `again` decides about it once more, without PostFilter. Why there
+    are no victims is said as kube-scheduler says it; of a group of our own rules it is not said: its message is about
+    what it lacks.
     """
     victims, status = yield from _ask(framework, pods, cache, reserved, again)
     if status is None:

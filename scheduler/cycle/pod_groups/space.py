@@ -13,8 +13,7 @@ import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.api.requests import CPU, PODS
-from scheduler.cycle.pod_groups.topology.shapes import demand_of
-from scheduler.framework.columns import Int64Column
+from scheduler.cycle.pod_groups.amounts import demand_of, free_of
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
 from scheduler.runtime.framework import Framework
 from scheduler.state.node_table import NodeTable
@@ -32,7 +31,7 @@ def resource_gap(table: NodeTable, group: PodGroup, members: GroupMembers) -> st
         return ""
     scheduled, lacking = members.scheduled, []
     for name, amount in sorted({**group.resources, PODS: group.minimum}.items()):
-        free = _free(table, name)
+        free = free_of(table, name).clip(0)
         own = len(scheduled) if name == PODS else sum(pod.requests.get(name, 0) for pod in scheduled)
         gap = amount - own - int(free[table.in_use].sum())
         if gap > 0:
@@ -46,7 +45,7 @@ def may_have_space(framework: Framework, table: NodeTable, group: PodGroup, memb
     needed = max(group.minimum - members.scheduled_count, 1)
     capacity = np.full(table.size, needed, np.int64)
     for name, amount in _smallest(framework, members.unscheduled).items():
-        np.minimum(capacity, _free(table, name) // amount, out=capacity)
+        np.minimum(capacity, free_of(table, name).clip(0) // amount, out=capacity)
     return int(capacity[table.in_use].sum()) >= needed
 
 
@@ -63,12 +62,6 @@ def _smallest(framework: Framework, pods: Iterable[Pod]) -> Mapping[str, int]:
             else:
                 smallest = {name: min(amount, demand[name]) for name, amount in smallest.items() if name in demand}
     return smallest or {}
-
-
-def _free(table: NodeTable, name: str) -> Int64Column:
-    """Return what is free of a resource on each row, at least 0."""
-    free = table.allowed_pods - table.pod_count if name == PODS else table.allocatable(name) - table.requested(name)
-    return free.clip(0)
 
 
 def _shown(name: str, amount: int) -> str:

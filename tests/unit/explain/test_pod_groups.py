@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler.cycle import loop as loop_module
-from scheduler.explain.documents import GroupReport
+from scheduler.explain.documents import Explanation, GroupReport
 from scheduler.explain.explainer import Explainer
 from scheduler.explain.screen import PLAIN, lines_of, lines_of_group
 from scheduler.framework.events import POD_GROUP
@@ -232,6 +232,7 @@ async def test_the_nodes_that_are_reserved_for_a_group_are_told_at_the_group_and
         "1 node reserved for it since 2023-11-14 22:31 UTC (n0); 0 of 1 pod would fit there now, all of them about "
         "2023-11-14 22:41 UTC"
     ) in group.about
-    facts = [obstacle.fact for each in pod.explanation.groups for obstacle in each.obstacles]  # type: ignore[union-attr]
+    assert isinstance(pod.explanation, Explanation)
+    facts = [obstacle.fact for each in pod.explanation.groups for obstacle in each.obstacles]
     assert 'node(s) reserved for the pod group "default/a" until about 2023-11-14 22:41 UTC' in facts
     assert any("PodGroupReservation" in line for line in pod.about)

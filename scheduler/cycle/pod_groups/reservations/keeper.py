@@ -4,7 +4,7 @@
     (none) ──────────────► WAITING ──────────────────────────────────────────────────► RESERVED
                             ▲   ▲                                                       │
                             │   ├── replaced: a group of higher priority is due ◄───────┤  waits on as it did
-                            │   └── given up: fits not even on empty nodes, or ◄────────┤  its wait begins anew
+                            │   └── given up: fits not even on empty nodes, or ◄────────┤  its wait begins again
                             │       nothing has come of it for too long                 │
     (none) ◄── placed, or gone: deleted, incomplete, contradicting itself, no node ◄────┤
     (none) ◄── turned off ◄─────────────────────────────────────────────────────────────┘
@@ -59,7 +59,7 @@ MAX_TRIES: Final = 8
 """Groups that are planned for in one look, until one of them would fit."""
 
 MAX_NAME: Final = 200
-"""Characters of a group's name in what other pods are told."""
+"""Characters of a group's name in what is said to other pods."""
 
 MAX_NODES: Final = 5
 """Names of reserved nodes in a sentence."""
@@ -130,8 +130,8 @@ class Reservations:
         """Seconds until the next look."""
         self._waits: dict[GroupKey, _Wait] = {}
         self._reserved: Reserved | None = None
-        self._beside: Mapping[tuple[str, str], int] = {}
-        """What was free beside what is kept, when it was looked at last."""
+        self._spare: Mapping[tuple[str, str], int] = {}
+        """The amounts that were free in addition to those that are kept, when these were looked at last."""
 
     @property
     def reserved(self) -> Reserved | None:
@@ -274,15 +274,15 @@ class Reservations:
             self._algorithm.reservation = made
             if NodesReserved in self._stream.listeners:
                 self._stream.publish(NodesReserved(made))
-        table, beside = self._algorithm.table, self._beside
-        self._beside = made.beside(table)
+        table, spare = self._algorithm.table, self._spare
+        self._spare = made.spare(table)
         if before is None:
             _logger.info("Nodes are reserved for a pod group", extra=_fields(reserved))
             self._events.group_event(reserved.group, pod, "Normal", "NodesReserved", "Scheduling", self.text(reserved))
         elif was is not None and (
             not set(was.nodes) <= set(made.nodes)
             or made.backfill_seconds > was.backfill_seconds
-            or any(amount > beside.get(place, 0) for place, amount in self._beside.items())
+            or any(amount > spare.get(place, 0) for place, amount in self._spare.items())
         ):
             self._wake(RESERVATION_EASED)
 
@@ -321,7 +321,7 @@ class Reservations:
         reserved, self._reserved = self._reserved, None
         if reserved is None:
             return
-        self._algorithm.reservation, self._beside = None, {}
+        self._algorithm.reservation, self._spare = None, {}
         self._outcomes.labels(outcome).inc()
         if ReservationEnded in self._stream.listeners:
             self._stream.publish(ReservationEnded())

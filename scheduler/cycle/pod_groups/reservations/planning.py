@@ -21,7 +21,7 @@ import numpy as np
 from scheduler.api.owners import is_of_daemon_set, is_static
 from scheduler.api.pod import Pod
 from scheduler.api.requests import PODS
-from scheduler.cycle.pod_groups.reservations.reservation import free_of
+from scheduler.cycle.pod_groups.amounts import free_of
 from scheduler.cycle.pod_groups.reservations.run_times import NEVER, RunTimes
 from scheduler.cycle.pod_groups.steps import Steps
 from scheduler.cycle.pod_groups.topology.capacity import MANY
@@ -39,7 +39,7 @@ MAX_LATE: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where a group would fit earliest."""
+    """The nodes on which a group would fit earliest."""
 
     kept: Mapping[str, Mapping[str, int]]
     """Node → resource → what is kept for the group there."""
@@ -208,7 +208,7 @@ def _is_one_a_node(pod: Pod) -> bool:
 
 
 def _plan_in(nodes: Sequence[_Node], needs: Sequence[Need], most: int) -> Steps[Plan | None]:
-    """Plan for one domain: kind after kind, each beside what is kept for those before it. `most`: on one node."""
+    """Plan for one domain: kind after kind, each on what those before it have left. `most`: on one node."""
     seconds, fitting = 0.0, 0
     emptied: dict[_Node, None] = {}
     for need in needs:

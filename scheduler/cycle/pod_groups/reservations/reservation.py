@@ -1,8 +1,8 @@
-"""What is kept for a group on which nodes, and what that means for a pod of others.
+"""A reservation: how much is kept for a group on which nodes, and the meaning of that for a pod of others.
 
     of the group, of a higher priority, of a DaemonSet ──────────► not bound by it
     ends before the group is expected to start ──────────────────► let on: backfill
-    what is kept stays free beside it on a node ─────────────────► let on there
+    fits a node in addition to what is kept there ───────────────► let on there
     all others ──────────────────────────────────────────────────► refused there, and nobody is evicted for them there
 
 Whether it binds a pod depends on nothing but this, the pod and the node table: no clock, so that a replay decides the
@@ -17,10 +17,9 @@ import numpy as np
 
 from scheduler.api.owners import is_of_daemon_set
 from scheduler.api.pod import Pod
-from scheduler.api.requests import PODS
+from scheduler.cycle.pod_groups.amounts import demand_of, free_of
 from scheduler.cycle.pod_groups.reservations.run_times import RunTimes
 from scheduler.cycle.pod_groups.reservations.wakes import POD_GROUP_RESERVATION
-from scheduler.cycle.pod_groups.topology.shapes import demand_of
 from scheduler.framework.columns import BoolColumn, Int64Column, Rows
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.pod_groups import GroupKey
@@ -33,7 +32,7 @@ _NO_ROWS: Final[Rows] = np.arange(0)
 
 
 class Reservation(msgspec.Struct, frozen=True):
-    """What is kept for one group."""
+    """The amounts that are kept for one group."""
 
     group: GroupKey
     priority: int
@@ -94,14 +93,14 @@ class Reservation(msgspec.Struct, frozen=True):
         outcome.feasible = outcome.feasible[~is_closed[outcome.feasible]]
         outcome.view = None
 
-    def beside(self, table: NodeTable) -> Mapping[tuple[str, str], int]:
-        """Return what is free beside what is kept: (node, resource) → amount, where there is any."""
+    def spare(self, table: NodeTable) -> Mapping[tuple[str, str], int]:
+        """Return what is free in addition to what is kept: (node, resource) → amount, where there is any."""
         rows, kept = self._on_rows(table)
         names, found = table.names(), {}
         for resource, amounts in kept.items():
-            beside = free_of(table, resource)[rows] - amounts
-            for place in np.flatnonzero(beside > 0).tolist():
-                found[names[rows[place]], resource] = int(beside[place])
+            spare = free_of(table, resource)[rows] - amounts
+            for place in np.flatnonzero(spare > 0).tolist():
+                found[names[rows[place]], resource] = int(spare[place])
         return found
 
     def _on_rows(self, table: NodeTable) -> tuple[Rows, Mapping[str, Int64Column]]:
@@ -109,10 +108,3 @@ class Reservation(msgspec.Struct, frozen=True):
         there = [(row, place) for place, name in enumerate(self.nodes) if (row := table.row_of(name)) is not None]
         rows, places = np.array(there, np.intp).reshape(-1, 2).T
         return rows, {resource: np.array(amounts, np.int64)[places] for resource, amounts in self.kept.items()}
-
-
-def free_of(table: NodeTable, resource: str) -> Int64Column:
-    """Return what is free of a resource on each row; less than 0 where more is requested than there is."""
-    if resource == PODS:
-        return table.allowed_pods - table.pod_count
-    return table.allocatable(resource) - table.requested(resource)

@@ -10,7 +10,7 @@ POD_GROUP_RESERVATION: Final = "PodGroupReservation"
 
 RESERVATION_ENDED: Final = ClusterEvent(POD_GROUP_RESERVATION, Action.DELETE)
 RESERVATION_EASED: Final = ClusterEvent(POD_GROUP_RESERVATION, Action.UPDATE_OTHER)
-"""Nodes have left it, there is more space beside what it keeps, or it is later that the group is expected to start."""
+"""Nodes have left it, there is more space than what it keeps, or it is later that the group is expected to start."""
 
 
 def reservation_events() -> Sequence[ClusterEventWithHint]:

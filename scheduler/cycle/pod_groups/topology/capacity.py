@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from scheduler.cycle.pod_groups.amounts import free_of
 from scheduler.cycle.pod_groups.topology.domains import Domains
 from scheduler.framework.columns import BoolColumn, Int64Column
 from scheduler.framework.nodes import NodeColumns
@@ -43,7 +44,7 @@ class Capacity:
         """How many members there are."""
         self._nodes = nodes
         self.within: Final = nodes.in_use if within is None else nodes.in_use & within
-        self._free = {resource: self._free_of(resource) for shape in shapes for resource in shape.demand}
+        self._free = {resource: free_of(nodes, resource).clip(0) for shape in shapes for resource in shape.demand}
         self.by_shape: Final = [self._capacity_for(shape) for shape in shapes]
         """Of each shape, how many fit on each row if no other member does."""
 
@@ -77,14 +78,6 @@ class Capacity:
         }
         order = sorted(capacity, key=lambda each: (capacity[each], each in _EVERYWHERE, each))
         return order[0] if order and rows.any() else ""
-
-    def _free_of(self, resource: str) -> Int64Column:
-        nodes = self._nodes
-        if resource == PODS:
-            free = nodes.allowed_pods - nodes.pod_count
-        else:
-            free = nodes.allocatable(resource) - nodes.requested(resource)
-        return free.clip(0)
 
     def _capacity_for(self, shape: Shape) -> Int64Column:
         capacity = np.full(self._nodes.size, MANY, np.int64)

@@ -8,6 +8,7 @@ import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Search
+from scheduler.cycle.pod_groups.amounts import demand_of
 from scheduler.cycle.pod_groups.steps import Steps
 from scheduler.cycle.pod_groups.topology.capacity import Shape
 from scheduler.framework.cycle_state import GroupCycleState
@@ -92,17 +93,6 @@ def kinds_of(framework: Framework, pods: Sequence[Pod]) -> Steps[Collection[Kind
         if place % PODS_A_STEP == 0:
             yield
     return kinds.values()
-
-
-def demand_of(framework: Framework, pod: Pod) -> Mapping[str, int]:
-    """Return what a pod needs free on its node."""
-    off = framework.breaker.off(pod.namespace) if framework.breaker.paused else ()
-    demand: dict[str, int] = {}
-    for plugin in framework.plugins.of("filter", DemandPlugin):
-        for resource, amount in plugin.demand(pod).items() if plugin.name not in off else ():
-            if amount > demand.get(resource, 0):
-                demand[resource] = amount
-    return demand
 
 
 def _shape(kind: Kind, search: Search, table: NodeTable) -> Shape:

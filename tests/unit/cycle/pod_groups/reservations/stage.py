@@ -10,6 +10,7 @@ from scheduler.api.objects import OwnerReference
 from scheduler.config.types import GroupBackfill, LoadmasterSettings
 from scheduler.cycle.pod_groups.reservations.keeper import Reservations
 from scheduler.cycle.pod_groups.steps import in_one_go
+from scheduler.framework.pod_groups import PodGroup
 from scheduler.testing import a_pod
 from tests.fakes import Unschedulable
 from tests.unit.cycle.fakes import PROFILE, newer
@@ -97,6 +98,17 @@ class Stage(Coscheduled):
         name = "loadmaster_podgroup_reservations_total"
         counts = {each: self.under_test.count(name, outcome=each) for each in outcomes}
         return {outcome: int(count) for outcome, count in counts.items() if count}
+
+    def events_of_groups(self) -> list[tuple[str, str, str]]:
+        """The Events about reservations from now on: type, reason and note of each."""
+        said: list[tuple[str, str, str]] = []
+
+        class Recorder:
+            def group_event(self, group: PodGroup, member: fw.Pod, type_: str, reason: str, _: str, note: str) -> None:
+                said.append((type_, reason, note))
+
+        self.reservations._events = Recorder()  # type: ignore[assignment]
+        return said
 
     def refusals(self, pod: fw.Pod) -> list[str]:
         """What the conditions of a pod said, in order."""

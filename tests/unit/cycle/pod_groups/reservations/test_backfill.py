@@ -14,12 +14,12 @@ START_IN = 1_000
 """Seconds until the group is expected to start, when nodes are reserved for it."""
 
 
-async def a_stage(free: str = "1", backfill: GroupBackfill = GroupBackfill.PROMISED, **fields: object) -> Stage:
+async def a_stage(backfill: GroupBackfill = GroupBackfill.PROMISED) -> Stage:
     """One node of two cores that is reserved for a group which needs all of it; a core is free until others leave."""
     stage = Stage(nodes=1)
     stage.use(backfill=backfill)
-    stage.running("before", "n0", cpu="1" if free == "1" else "2", deadline=START_IN + 61)
-    stage.annotated(1, 1, requests={"cpu": "2"}, priority=5, **fields)
+    stage.running("before", "n0", deadline=START_IN + 61)
+    stage.annotated(1, 1, requests={"cpu": "2"}, priority=5)
     await stage.wait_long()
     assert stage.reserved == {"n0": 2000}
     return stage
@@ -148,3 +148,21 @@ async def test_a_pod_that_is_nominated_to_a_node_keeps_that() -> None:
     pod = stage.small("nominated", status=PodStatus(nominated_node_name="n0"))
 
     assert await is_let_on(stage, pod)
+
+
+async def test_a_pod_that_was_refused_is_tried_when_there_is_space_beside_what_is_kept() -> None:
+    stage = Stage(nodes=0)
+    stage.under_test.see(a_node("n0", cpu="8", labels={"disk": "ssd"}), a_node("n1", cpu="8"))
+    before = stage.running("before", "n0", cpu="6")
+    stage.running("service", "n1", cpu="8")
+    stage.annotated(2, 2, requests={"cpu": "6"})
+    await stage.wait_long()
+    pod = stage.small("small", node_selector={"disk": "ssd"})
+    refused = not await is_let_on(stage, pod)
+
+    stage.end(before)
+    await stage.wait(20)
+
+    assert refused
+    assert stage.reserved == {"n0": 6000, "n1": 6000}
+    assert stage.bound == {"small": "n0"}

@@ -199,6 +199,26 @@ async def test_a_reservation_of_which_nothing_comes_is_given_up_and_others_have_
     assert stage.engine.algorithm.reservation.group.name == "late"
 
 
+async def test_the_group_is_told_what_is_reserved_and_why_it_is_so_no_longer() -> None:
+    stage = Stage(nodes=2)
+    said = stage.events_of_groups()
+    stage.running("first", "n0", cpu="2")
+    stage.annotated(2, 2, requests={"cpu": "2"})
+
+    await stage.wait_long()
+    await stage.wait(PATIENCE + 1)
+
+    assert said == [
+        (
+            "Normal",
+            "NodesReserved",
+            "2 nodes reserved for it since 2023-11-14 22:31 UTC (n1, n0); 1 of 2 pods would fit there now, the others "
+            "once there is space: it may take the end of 1 pod of which nobody knows when it ends",
+        ),
+        ("Warning", "ReservationGivenUp", "nodes are no longer reserved for it: nothing has come of it for 10 minutes"),
+    ]
+
+
 async def test_progress_extends_a_reservation() -> None:
     stage = Stage(nodes=2)
     first = stage.running("first", "n0", cpu="2")

@@ -1,0 +1,28 @@
+"""The amounts that pods need free on a node, and those that are free there."""
+
+from collections.abc import Mapping
+
+from scheduler.api.pod import Pod
+from scheduler.api.requests import PODS
+from scheduler.framework.columns import Int64Column
+from scheduler.framework.demand import DemandPlugin
+from scheduler.framework.nodes import NodeColumns
+from scheduler.runtime.framework import Framework
+
+
+def demand_of(framework: Framework, pod: Pod) -> Mapping[str, int]:
+    """Return what a pod needs free on its node."""
+    off = framework.breaker.off(pod.namespace) if framework.breaker.paused else ()
+    demand: dict[str, int] = {}
+    for plugin in framework.plugins.of("filter", DemandPlugin):
+        for resource, amount in plugin.demand(pod).items() if plugin.name not in off else ():
+            if amount > demand.get(resource, 0):
+                demand[resource] = amount
+    return demand
+
+
+def free_of(nodes: NodeColumns, resource: str) -> Int64Column:
+    """Return what is free of a resource on each row; less than 0 where more is requested than there is."""
+    if resource == PODS:
+        return nodes.allowed_pods - nodes.pod_count
+    return nodes.allocatable(resource) - nodes.requested(resource)
