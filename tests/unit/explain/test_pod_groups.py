@@ -235,4 +235,4 @@ async def test_the_nodes_that_are_reserved_for_a_group_are_told_at_the_group_and
     assert isinstance(pod.explanation, Explanation)
     facts = [obstacle.fact for each in pod.explanation.groups for obstacle in each.obstacles]
     assert 'node(s) reserved for the pod group "default/a" until about 2023-11-14 22:41 UTC' in facts
-    assert any("PodGroupReservation" in line for line in pod.about)
+    assert "PodGroupReservation" in str(pod.about)

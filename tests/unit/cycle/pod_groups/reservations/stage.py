@@ -107,7 +107,7 @@ class Stage(Coscheduled):
             def group_event(self, group: PodGroup, member: fw.Pod, type_: str, reason: str, _: str, note: str) -> None:
                 said.append((type_, reason, note))
 
-        self.reservations._events = Recorder()  # type: ignore[assignment]
+        self.reservations._events = Recorder()
         return said
 
     def refusals(self, pod: fw.Pod) -> list[str]:
