@@ -109,20 +109,20 @@ class ShareTree:
 
     def _account(self, name: str, resource: str) -> _Account:
         """Return a share's account; of a resource that no share names, nobody has any."""
-        accounts = self._accounts[name]
-        found = accounts.get(resource)
-        if found is None:
-            parent = self.shares[name].parent
-            found = accounts[resource] = _Account(self._account(parent, resource) if parent else None)
-        return found
+        return self._accounts[name].get(resource) or _Account(None)
 
     def add(self, name: str, amounts: Mapping[str, int]) -> None:
-        """Add to the usage of a share, and to its ancestors' what exceeds its local quota."""
+        """Add to the usage of a share, and to its ancestors' what exceeds its local quota.
+
+        What no share names is not kept: whoever creates pods invents names. Sums are exact, so what is added can be
+        taken off again.
+        """
+        accounts = self._accounts[name]
         for resource, amount in amounts.items():
-            account: _Account | None = self._account(name, resource)
+            account = accounts.get(resource)
             while account is not None and amount:
                 before = account.usage
-                account.usage = _saturated(before + amount)
+                account.usage = before + amount
                 amount = max(0, account.usage - account.local) - max(0, before - account.local)
                 account = account.parent
 
@@ -131,7 +131,7 @@ class ShareTree:
 
     def usage(self, name: str, resource: str) -> int:
         """Return what counts against a share's quota: of a parent, what its children use beyond their local quotas."""
-        return self._account(name, resource).usage
+        return _saturated(self._account(name, resource).usage)
 
     def quota(self, name: str, resource: str) -> int:
         """Return what is guaranteed to a share and its descendants together, as far as these lend it."""
@@ -163,7 +163,9 @@ class ShareTree:
         for resource, rest in request.items():
             if rest <= 0:
                 continue
-            account = accounts.get(resource) or self._account(name, resource)
+            account = accounts.get(resource)
+            if account is None:
+                return False
             while (parent := account.parent) is not None:
                 local, usage, limit = account.local, account.usage, account.limit
                 held = 0
