@@ -2,12 +2,14 @@
 
 from typing import Final
 
+from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from plugins.contrib.load_aware.plugin import LoadAware
 from plugins.contrib.node_resource_topology.plugin import NodeResourceTopologyMatch
 from scheduler.framework import Plugin
 
 CONTRIB: Final[dict[str, type[Plugin]]] = {
+    "CapacityScheduling": CapacityScheduling,
     "Coscheduling": Coscheduling,
     "LoadAware": LoadAware,
     "NodeResourceTopologyMatch": NodeResourceTopologyMatch,

@@ -55,5 +55,8 @@ def default_plugins(gates: FeatureGates) -> Plugins:
 COSCHEDULING: Final = "Coscheduling"
 """The plugin whose profiles have groups of pods of our own rules, without any gate."""
 
+CAPACITY_SCHEDULING: Final = "CapacityScheduling"
+"""The plugin whose profiles have shares of the cluster."""
+
 REMOVED: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 """Plugins that kubescheduler.config.k8s.io/v1 no longer allows."""

@@ -26,6 +26,7 @@ from scheduler.cycle.pod_groups.wakes import GroupWakes
 from scheduler.cycle.profiles import Profiles, Resources
 from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.rejections import EarlyEnds
+from scheduler.cycle.shares.parts import ShareParts
 from scheduler.cycle.with_extenders.algorithm import ExtendedAlgorithm
 from scheduler.cycle.with_extenders.attempts import ExtendedAttempts
 from scheduler.cycle.with_extenders.binding import ExtenderBinding
@@ -50,6 +51,7 @@ from scheduler.runtime.profile import ProfilePlugins, build
 from scheduler.runtime.profile_spec import ProfileSpec
 from scheduler.runtime.registry import Registry
 from scheduler.runtime.waiting import WaitingPods
+from scheduler.shares.adapters import AdaptedShares
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
@@ -87,6 +89,7 @@ class Engine:
     roster: Roster
     stream: EventStream
     group_parts: GroupParts
+    share_parts: ShareParts
     levels: TopologyLevels
 
     @property
@@ -139,6 +142,7 @@ class Engine:
         self.queue.use(settings, changed)
         self.levels.configured = config.loadmaster.topology_levels
         self.group_parts.use(self.frameworks, config.loadmaster)
+        self.share_parts.use(self.frameworks)
         self.algorithm.use_seed(config.loadmaster.seed)
         self.use_extenders(config.loadmaster.pods_at_extenders)
         if Reconfigured in self.stream.listeners:
@@ -187,6 +191,7 @@ def build_engine(
     waiting_pods, pods_in_pre_bind, sharing = WaitingPods(), PodsInPreBind(), Sharing()
     gates = config.gates
     groups = adapted_groups(objects, gates)
+    shares = AdaptedShares(nominator)
 
     def handle(profile_name: str) -> tuple[EngineHandle, ProfileObjects, ProfileShared]:
         of_profile = ProfileObjects(objects)
@@ -210,6 +215,7 @@ def build_engine(
             shared=shared,
             tasks=tasks,
             pod_groups=groups,
+            shares=shares,
         )
         return made, of_profile, shared
 
@@ -306,6 +312,8 @@ def build_engine(
     wakes = GroupWakes(groups, queue, objects, statuses, refusals)
     group_parts = GroupParts(groups, statuses, refusals, wakes, group_cycle, loop, cache, queue, handlers, pods)
     group_parts.use(profiles.frameworks, config.loadmaster)
+    share_parts = ShareParts(shares, groups, objects, cache, queue, handlers, failure)
+    share_parts.use(profiles.frameworks)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     engine = Engine(
         profiles,
@@ -323,6 +331,7 @@ def build_engine(
         roster,
         stream,
         group_parts,
+        share_parts,
         levels,
     )
     engine.use_extenders(config.loadmaster.pods_at_extenders)

@@ -5,7 +5,7 @@ Rule: pkg/scheduler/schedule_one.go at v1.36.3 (handleSchedulingFailure).
 
 import logging
 import time
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Unplaced
@@ -46,6 +46,8 @@ class FailureHandler:
         self._metrics = metrics
         self._stream = stream
         self._profiles = profiles
+        self.failed: Callable[[QueuedPod, Unplaced | SchedulerError], None] | None = None
+        """Called when a pod is in the queue again after an attempt; None if nobody wants to know."""
 
     def handle(
         self,
@@ -84,6 +86,8 @@ class FailureHandler:
             return
         # Without a new nomination, the one in the pod's status counts.
         self._nominator.add(newest, nominated)
+        if self.failed is not None:
+            self.failed(queued, cause)
         if has_event:
             self._writers.events.event(newest, "Warning", "FailedScheduling", "Scheduling", message)
         self._writers.status.unschedulable(newest, reason, message, nominated)

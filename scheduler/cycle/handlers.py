@@ -12,6 +12,7 @@ each of them reaches the right state whatever was done before.
 
 import time
 from collections.abc import Callable, Container, Iterator, Mapping
+from typing import Protocol
 
 from prometheus_client import Histogram
 
@@ -39,6 +40,16 @@ from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
+
+
+class WaitsForShares(Protocol):
+    """Knows the pods that wait for room in their shares."""
+
+    def changed(self, pod: Pod) -> None:
+        """A pod without a node has a new version."""
+
+    def gone(self, pod: Pod) -> None:
+        """A pod is gone."""
 
 
 class ClusterEventHandlers:
@@ -74,6 +85,8 @@ class ClusterEventHandlers:
         """Whether a pod that has come may help pods that wait for it: the feature gate GangScheduling."""
         self.member_gone: Callable[[Pod], None] | None = None
         """Called when a pod is gone that may have been one of a group; None if there are no such groups."""
+        self.waits: WaitsForShares | None = None
+        """The pods that wait for their shares; None if there are no shares."""
 
     # Pods.
 
@@ -124,6 +137,8 @@ class ClusterEventHandlers:
             self._nomination_ended(seen)
         if self.member_gone is not None:
             self.member_gone(pod)
+        if self.waits is not None:
+            self.waits.gone(pod)
         if pod.node_name:
             self._observe(ASSIGNED_POD_DELETE, started)
         elif pod.spec.scheduler_name in self._profiles:
@@ -162,6 +177,12 @@ class ClusterEventHandlers:
             if self.announces_pods:
                 self._queue.move_all(UNSCHEDULABLE_POD_ADD, None, pod)
             return
+        self._update(old, pod)
+
+    def _update(self, old: Pod, pod: Pod) -> None:
+        """Take over a new version of a pod that waits."""
+        if self.waits is not None:
+            self.waits.changed(pod)
         self._queue.update(old, pod)
         if old.nominated_node_name and old.nominated_node_name != pod.nominated_node_name:
             self._nomination_ended(old)

@@ -62,6 +62,10 @@ POD_GROUP_V1BETA1: Final = "podgroups.v1beta1.scheduling.k8s.io"
 """The same in Kubernetes 1.37, which no longer serves v1alpha2."""
 COSCHEDULING_POD_GROUP: Final = "scheduling.x-k8s.io/PodGroup"
 """The groups of scheduler-plugins."""
+ELASTIC_QUOTA: Final = "scheduling.x-k8s.io/ElasticQuota"
+"""The quotas of scheduler-plugins."""
+ELASTIC_QUOTA_SIGS: Final = "scheduling.sigs.k8s.io/ElasticQuota"
+"""The same in the API group that they had first."""
 ANY: Final = "*"
 
 

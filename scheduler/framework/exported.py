@@ -39,6 +39,8 @@ from scheduler.framework.events import CSI_DRIVER as CSI_DRIVER
 from scheduler.framework.events import CSI_NODE as CSI_NODE
 from scheduler.framework.events import CSI_STORAGE_CAPACITY as CSI_STORAGE_CAPACITY
 from scheduler.framework.events import DEVICE_CLASS as DEVICE_CLASS
+from scheduler.framework.events import ELASTIC_QUOTA as ELASTIC_QUOTA
+from scheduler.framework.events import ELASTIC_QUOTA_SIGS as ELASTIC_QUOTA_SIGS
 from scheduler.framework.events import NAMESPACE as NAMESPACE
 from scheduler.framework.events import NODE as NODE
 from scheduler.framework.events import PERSISTENT_VOLUME as PERSISTENT_VOLUME
@@ -145,6 +147,12 @@ from scheduler.framework.resources import REPLICATION_CONTROLLER as REPLICATION_
 from scheduler.framework.resources import SERVICE as SERVICE
 from scheduler.framework.resources import STATEFUL_SET as STATEFUL_SET
 from scheduler.framework.shared import Shared as Shared
+from scheduler.framework.shares import DeclaredShare as DeclaredShare
+from scheduler.framework.shares import ShareKey as ShareKey
+from scheduler.framework.shares import ShareLack as ShareLack
+from scheduler.framework.shares import ShareRefusal as ShareRefusal
+from scheduler.framework.shares import Shares as Shares
+from scheduler.framework.shares import ShareState as ShareState
 from scheduler.framework.status import SKIP as SKIP
 from scheduler.framework.status import Code as Code
 from scheduler.framework.status import Status as Status

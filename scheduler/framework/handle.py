@@ -11,6 +11,7 @@ from scheduler.framework.errors import ApiError
 from scheduler.framework.nodes import NodeColumns
 from scheduler.framework.pod_groups import NO_POD_GROUPS, PodGroups
 from scheduler.framework.shared import Shared
+from scheduler.framework.shares import NO_SHARES, Shares
 from scheduler.framework.stored_columns import StoredColumns
 
 
@@ -339,3 +340,5 @@ class Handle:
     """Objects that plugins share with those of other profiles, as kube-scheduler's SharedDRAManager."""
     pod_groups: PodGroups = NO_POD_GROUPS
     """The groups of pods that are scheduled together, and their members. None at the default of the feature gates."""
+    shares: Shares = NO_SHARES
+    """The shares of the cluster that pods count against. None without the plugin CapacityScheduling."""

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from scheduler.api import coscheduling
 from scheduler.api.devices import DeviceClass, ResourceClaim, ResourceSlice
+from scheduler.api.elastic_quotas import ElasticQuota
 from scheduler.api.pod_groups import PodGroup
 from scheduler.api.unstructured import Unstructured
 from scheduler.api.volumes import (
@@ -32,6 +33,8 @@ from scheduler.framework.events import (
     CSI_NODE,
     CSI_STORAGE_CAPACITY,
     DEVICE_CLASS,
+    ELASTIC_QUOTA,
+    ELASTIC_QUOTA_SIGS,
     NAMESPACE,
     NODE,
     PERSISTENT_VOLUME,
@@ -103,6 +106,8 @@ KNOWN: Final[Mapping[str, ApiResource]] = {
     POD_GROUP: ApiResource("scheduling.k8s.io", "v1alpha2", "podgroups"),
     POD_GROUP_V1BETA1: ApiResource("scheduling.k8s.io", "v1beta1", "podgroups"),
     COSCHEDULING_POD_GROUP: ApiResource("scheduling.x-k8s.io", "v1alpha1", "podgroups"),
+    ELASTIC_QUOTA: ApiResource("scheduling.x-k8s.io", "v1alpha1", "elasticquotas"),
+    ELASTIC_QUOTA_SIGS: ApiResource("scheduling.sigs.k8s.io", "v1alpha1", "elasticquotas"),
 }
 """Event resource → API resource."""
 
@@ -120,13 +125,15 @@ STRUCTS: Final[Mapping[str, type[Any]]] = {
     POD_GROUP: PodGroup,
     POD_GROUP_V1BETA1: PodGroup,
     COSCHEDULING_POD_GROUP: coscheduling.PodGroup,
+    ELASTIC_QUOTA: ElasticQuota,
+    ELASTIC_QUOTA_SIGS: ElasticQuota,
 }
 """Event resource → the struct, with a `metadata`, that its objects are decoded into; Unstructured without an entry."""
 
-OTHER_VERSION: Final = {
-    KNOWN[one]: KNOWN[other] for one, other in ((POD_GROUP, POD_GROUP_V1BETA1), (POD_GROUP_V1BETA1, POD_GROUP))
-}
-"""A resource that is watched in two versions of its API → the other one: a cluster serves one of the two."""
+_PAIRS: Final = ((POD_GROUP, POD_GROUP_V1BETA1), (ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS))
+
+OTHER_VERSION: Final = {KNOWN[one]: KNOWN[other] for a, b in _PAIRS for one, other in ((a, b), (b, a))}
+"""A resource that is watched in two versions or groups of its API → the other one: a cluster serves one of the two."""
 
 _WATCHED_ANYWAY: Final = frozenset({POD, ASSIGNED_POD, UNSCHEDULABLE_POD, NODE})
 _NAMES: Final = {resource: name for name, resource in KNOWN.items()}

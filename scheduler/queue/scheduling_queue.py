@@ -89,11 +89,13 @@ class SchedulingQueue:
         self._nominator = nominator
         self._settings = settings
         self._faults = PluginFaults(metrics)
-        self._active = PodHeap(self._sort_key(settings))
-        self._backoff = BackoffQueue(settings.backoff, self._sort_key(settings), now)
+        self.sort_key: SortKey = self._sort_key(settings)
+        """Orders its pods."""
+        self._active = PodHeap(self.sort_key)
+        self._backoff = BackoffQueue(settings.backoff, self.sort_key, now)
         self._fairness = Fairness(self._active, now, settings.starvation_seconds)
         self._in_flight = InFlightPods()
-        self._held = HeldPods(self._sort_key(settings))
+        self._held = HeldPods(self.sort_key)
         self._gates = Gates(settings.pre_enqueue, metrics, now)
         self._rules = RequeueRules(settings.rejector_events, metrics)
         self._unschedulable = UnschedulablePods(self._rules)
@@ -301,6 +303,10 @@ class SchedulingQueue:
             flight.own_events.append(ObservedEvent(ClusterEvent(ANY, Action.ALL, label), None, None))
         return flight is not None
 
+    def is_refused(self, uid: str) -> bool:
+        """Return whether a pod waits for an event, or for its gate to open."""
+        return uid in self._unschedulable
+
     def alike(self, pod: Pod, plugins: Collection[str]) -> Hashable:
         """Return a key that is the same for all pods that no hint distinguishes, once these plugins refused them."""
         refused = QueuedPod(pod, self._now())
@@ -365,9 +371,10 @@ class SchedulingQueue:
         """
         before, self._settings = self._settings, settings
         same_order = _sorts_as(before.sort, settings.sort)
+        self.sort_key = self._sort_key(settings)
         for pods in (self._active, self._held):
-            pods.use(self._sort_key(settings), same_order=same_order)
-        self._backoff.use(settings.backoff, self._sort_key(settings), same_order=same_order)
+            pods.use(self.sort_key, same_order=same_order)
+        self._backoff.use(settings.backoff, self.sort_key, same_order=same_order)
         self._fairness.limit = settings.starvation_seconds
         self._gates = Gates(settings.pre_enqueue, self._metrics, self._now)
         self._rules.use(settings.rejector_events, changed)

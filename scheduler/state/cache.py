@@ -26,6 +26,7 @@ from scheduler.runtime.event_stream import EventStream
 from scheduler.state.group_members import MembersByGroup
 from scheduler.state.node_table import NodeTable
 from scheduler.state.resting import RestingNodes
+from scheduler.state.share_usage import ShareUsage
 from scheduler.state.state_events import NodeQuarantined, NodeRemoved, NodeSet, PodCounted, PodUncounted, TableRebuilt
 
 _logger = logging.getLogger(__name__)
@@ -76,6 +77,8 @@ class Cache:
         self._stream = stream or EventStream()
         self.members: MembersByGroup | None = None
         """The members of groups of pods; None if groups are off."""
+        self.shares: ShareUsage | None = None
+        """What is used of the shares of the cluster; None if there are none."""
 
     # Our own assumptions.
 
@@ -163,6 +166,8 @@ class Cache:
         self._expiring.pop(uid, None)
         if self.members is not None:
             self.members.assign(pod)
+        if self.shares is not None:
+            self.shares.replace(pod)
         if moved or resized:
             self._note_change(name)
         if PodCounted in self._stream.listeners:
@@ -261,6 +266,9 @@ class Cache:
     def assumed_pods(self) -> Iterator[Pod]:
         return (entry.pod for entry in self._entries.values() if entry.assumed)
 
+    def counted_pods(self) -> Iterator[Pod]:
+        return (entry.pod for entry in self._entries.values())
+
     def uids(self) -> KeysView[str]:
         """Every counted pod, assumed or not. A live view."""
         return self._entries.keys()
@@ -290,6 +298,8 @@ class Cache:
         assert all(self.is_assumed(uid) for uid in self.what_ifs)
         if self.members is not None:
             self.members.check_invariants()
+        if self.shares is not None:
+            assert self.shares.uids() == self._entries.keys()
 
     # Internals.
 
@@ -311,6 +321,8 @@ class Cache:
         self.assumed_count += assumed
         if self.members is not None:
             (self.members.assume if assumed else self.members.assign)(pod)
+        if self.shares is not None:
+            self.shares.add(pod, is_what_if=is_what_if)
         if is_what_if:
             self.what_ifs[pod.uid] = pod
         elif PodCounted in self._stream.listeners:
@@ -327,6 +339,8 @@ class Cache:
             self.table.is_broken = True
             self._rebuild()
         is_what_if = bool(self.what_ifs) and self.what_ifs.pop(uid, None) is not None
+        if self.shares is not None:
+            self.shares.remove(uid, is_what_if=is_what_if)
         if PodUncounted in self._stream.listeners and not is_what_if:
             self._stream.publish(PodUncounted(uid))
 

@@ -37,6 +37,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
+from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.algorithm import Algorithm, Placed
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.pod_groups.assumed import AssumedMembers, all_fit_still
@@ -52,7 +53,7 @@ from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
 from scheduler.framework.queued import QueuedPod
-from scheduler.framework.status import Code, Status, unschedulable
+from scheduler.framework.status import Code, Status, unresolvable, unschedulable
 from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
@@ -153,6 +154,8 @@ class PodGroupAlgorithm:
         group = groups.of(pod)
         if group is not None and (gap := resource_gap(self._algorithm.table, group, groups.members(pod))):
             return GroupDecision(status=unschedulable(gap))
+        if group is not None and (refusal := framework.handle.shares.refusal_of_group(group, groups.members(pod))):
+            return GroupDecision(status=unresolvable(refusal.message), refused_by=CAPACITY_SCHEDULING)
         if group is not None and (group.required_level or group.preferred_level):
             filled = partial(self._decide_filling, framework, schedule, layout)
             return (yield from self._levels.decide(framework, group, members, filled))

@@ -39,7 +39,9 @@ class Waits:
                 if plugins and kind not in kinds:
                     kinds.add(kind)
                     self._plugins[pod.uid] = plugins
-        if not self._plugins:
+        if decision.refused_by:
+            self._plugins[members[0].pod.uid] = frozenset((decision.refused_by,))
+        elif not self._plugins:
             # No member was looked at, or all fit once others are gone: whatever changes about nodes may help.
             self._plugins[members[0].pod.uid] = frozenset(each.name for each in framework.plugins.at["filter"])
 

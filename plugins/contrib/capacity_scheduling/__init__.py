@@ -1,0 +1,1 @@
+"""The plugin CapacityScheduling: shares of the cluster, by elastic quotas or by its arguments."""

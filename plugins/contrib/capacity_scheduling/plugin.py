@@ -1,0 +1,81 @@
+"""Keeps pods within their shares of the cluster: ElasticQuota of scheduler-plugins, or a tree in the arguments.
+
+    PreFilter: is there room in the pod's share? ─no─► it waits for its share ─► PreEnqueue: is there room now?
+
+A profile that has this plugin has shares. What they are, what is used of them and whom it wakes when there is more, is
+kept by the engine: `handle.shares`. Usage is that of all pods with a node, whoever placed them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from scheduler import framework as fw
+from scheduler.api.label_selectors import parse_label_selector
+from scheduler.api.requests import allocatable_of
+from scheduler.framework.field_errors import duplicate, invalid, required
+
+_QUANTITIES: Final = (
+    ("minimum", "minimum"),
+    ("maximum", "maximum"),
+    ("borrowing_limit", "borrowingLimit"),
+    ("lending_limit", "lendingLimit"),
+)
+
+
+@dataclass
+class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin):
+    """Rule for elastic quotas, and texts: pkg/capacityscheduling of scheduler-plugins."""
+
+    name: ClassVar[str] = "CapacityScheduling"
+    reads: ClassVar[Sequence[str]] = (fw.ELASTIC_QUOTA, fw.ELASTIC_QUOTA_SIGS, fw.NAMESPACE)
+    parts: ClassVar[Mapping[str, Sequence[str]]] = {fw.NAMESPACE: ()}
+    writes: ClassVar[Sequence[fw.Write]] = tuple(
+        write
+        for resource in (fw.ELASTIC_QUOTA, fw.ELASTIC_QUOTA_SIGS)
+        for write in (fw.Write(resource, ("get",)), fw.Write(resource, ("patch",), "status"))
+    )
+
+    elastic_quotas: bool = True
+    """Whether the pods of a namespace with an ElasticQuota count against that."""
+
+    shares: Sequence[fw.DeclaredShare] = ()
+    """Further shares, which count first. A pod belongs to the first that it matches."""
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        names = set[str]()
+        for number, share in enumerate(self.shares):
+            at = f"shares[{number}]"
+            if not share.name:
+                yield f"{at}.name", required()
+            elif share.name in names:
+                yield f"{at}.name", duplicate(share.name)
+            names.add(share.name)
+            if not share.weight >= 0:
+                yield f"{at}.weight", invalid(share.weight, "must not be negative")
+            for field, key in _QUANTITIES:
+                try:
+                    allocatable_of(getattr(share, field))
+                except ValueError as error:
+                    yield f"{at}.{key}", str(error)
+            try:
+                parse_label_selector(share.namespace_selector)
+            except ValueError as error:
+                yield f"{at}.namespaceSelector", str(error)
+
+    def start(self, handle: fw.Handle) -> None:
+        self._shares = handle.shares
+
+    def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        """Only the pod's own updates: what frees room in its share wakes it without being asked for."""
+        return (fw.on(fw.UNSCHEDULABLE_POD, fw.Action.UPDATE),)
+
+    def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
+        """Keep a pod out that PreFilter has refused, as long as there is no room; each is refused there once."""
+        refusal = self._shares.refusal_while_waiting(pod)
+        return None if refusal is None else fw.unresolvable(refusal.message)
+
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: Any) -> fw.Status | None:
+        """Refuse a pod for which there is no room in its share. No eviction on a single node is a remedy for that."""
+        refusal = self._shares.refusal(pod)
+        return None if refusal is None else fw.unresolvable(refusal.message)

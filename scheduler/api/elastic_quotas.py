@@ -1,0 +1,18 @@
+"""ElasticQuota v1alpha1, as scheduler-plugins has it: what the pods of a namespace are guaranteed, and may use."""
+
+from scheduler.api.objects import ObjectMeta, ResourceList, Wire
+
+
+class ElasticQuotaSpec(Wire, frozen=True):
+    min: ResourceList | None = None
+    max: ResourceList | None = None
+
+
+class ElasticQuotaStatus(Wire, frozen=True):
+    used: ResourceList | None = None
+
+
+class ElasticQuota(Wire, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ElasticQuotaSpec = ElasticQuotaSpec()
+    status: ElasticQuotaStatus = ElasticQuotaStatus()

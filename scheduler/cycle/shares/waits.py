@@ -1,0 +1,230 @@
+"""The pods that wait for room in their shares, and what wakes them: no more of them than there is room for.
+
+    refused for its share ──► WAITING ──there is room──► PROMISED ──placed, gone, or other reason──► (none)
+                                 ▲                           │
+                                 └── refused for its share ──┘
+
+Waiting pods of the same claim and amounts make a line, in the order of the queue: if there is no room for the first,
+there is none for the others. When something of a tree of shares is freed, the first pods of its lines are woken in
+their order, as far as it goes round. What a woken pod needs is promised to it until it was tried; if it fits no node,
+others are woken. A group waits as one of its pods, for the amounts of all that it still needs.
+"""
+
+import heapq
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from scheduler.api.pod import Pod
+from scheduler.config.defaults import CAPACITY_SCHEDULING
+from scheduler.cycle.algorithm import Unplaced
+from scheduler.framework.errors import SchedulerError
+from scheduler.framework.pod_groups import PodGroups
+from scheduler.framework.queued import QueuedPod
+from scheduler.framework.shares import ShareRefusal
+from scheduler.queue.pod_heap import PodHeap
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.shares.adapters import AdaptedShares, Place
+from scheduler.shares.needs import Need, need_of_group, need_of_pod
+from scheduler.state.share_usage import Claim, Usage
+
+FREED: Final = "ShareFreed"
+CHANGED: Final = "ShareChange"
+"""What wakes pods, as metrics name it."""
+
+MAX_LINES: Final = 500
+"""That are looked at when something is freed; of more, the others are the first at the next time."""
+
+MAX_STUCK: Final = 16
+"""Pods of a line that other plugins keep back: after so many the rest of it is left alone for now."""
+
+_Key: TypeAlias = tuple[Claim, int, frozenset[tuple[str, int]]]
+"""Claim, number of pods, amounts."""
+
+
+class _Waiter(NamedTuple):
+    claim: Claim
+    need: Need
+
+    @property
+    def key(self) -> _Key:
+        return self.claim, self.need.pods, frozenset(self.need.requests.items())
+
+
+class ShareWaits:
+    """Knows them."""
+
+    def __init__(self, shares: AdaptedShares, groups: PodGroups, queue: SchedulingQueue) -> None:
+        self._shares = shares
+        self._groups = groups
+        self._queue = queue
+        self._waiters: dict[str, _Waiter] = {}
+        """UID → a pod that waits."""
+        self._lines: dict[_Key, PodHeap] = {}
+        """The same pods; those that were looked at longest ago first."""
+        self._promised: dict[str, _Waiter] = {}
+        """UID → a pod that was woken, and not tried since."""
+        self._promises: dict[Claim, Usage] = {}
+        """The sums of these."""
+
+    def __len__(self) -> int:
+        return len(self._waiters)
+
+    def waiting(self, place: Place) -> int:
+        """Return how many pods wait for a share."""
+        return sum(len(heap) for key, heap in self._lines.items() if self._shares.place(key[0]) == place)
+
+    # What happens to pods.
+
+    def failed(self, queued: QueuedPod, cause: Unplaced | SchedulerError) -> None:
+        """An attempt has failed, and the pod is in the queue again."""
+        uid = queued.pod.uid
+        is_for_share = isinstance(cause, Unplaced) and CAPACITY_SCHEDULING in cause.unschedulable_plugins
+        promised = self._forget(uid)
+        if is_for_share:
+            waiter = self._as_waiter(queued.pod)
+            if self._shares.refusal_of(*waiter) is None:  # something was freed while it was tried
+                self._queue.wake(uid, FREED)
+            else:
+                self._file(queued, waiter)
+        elif promised is not None:
+            self._wake(FREED, self._shares.place(promised.claim))
+
+    def placed(self, uid: str) -> None:
+        """A pod has a node now."""
+        if self._waiters or self._promised:
+            self._forget(uid)
+
+    def changed(self, pod: Pod) -> None:
+        """A pod has a new version."""
+        if pod.uid in self._waiters:
+            queued = self._lines[self._waiters[pod.uid].key].get(pod.uid)
+            self._forget(pod.uid)
+            if queued is not None:
+                self._file(queued, self._as_waiter(pod))
+
+    def gone(self, pod: Pod) -> None:
+        """A pod is gone."""
+        promised = self._forget(pod.uid)
+        if promised is not None:
+            self._wake(FREED, self._shares.place(promised.claim))
+
+    def refusal(self, pod: Pod) -> ShareRefusal | None:
+        """Say why a pod goes on waiting; None if there is room, or if it does not wait for its share."""
+        waiter = self._waiters.get(pod.uid)
+        if waiter is None:
+            return None
+        if waiter.need.pod is not pod or waiter.need.pods > 1:
+            waiter = self._as_waiter(pod)
+        return self._shares.refusal_of(*waiter)
+
+    # What happens to shares.
+
+    def freed(self, place: Place) -> None:
+        """Less of a share is used."""
+        if self._waiters:
+            self._wake(FREED, place)
+
+    def redeclared(self) -> None:
+        """Shares have changed, or which pods they are for."""
+        if self._waiters:
+            self._wake(CHANGED, None)
+
+    def restart(self) -> None:
+        """Claims are read anew, or the queue has another order."""
+        waiting = [queued for heap in self._lines.values() for queued in heap]
+        for each in (self._waiters, self._lines, self._promised, self._promises):
+            each.clear()
+        for queued in waiting:
+            self._file(queued, self._as_waiter(queued.pod))
+
+    # Internals.
+
+    def _as_waiter(self, pod: Pod) -> _Waiter:
+        group = self._groups.of(pod)
+        if group is not None:
+            need = need_of_group(group, self._groups.members(pod), self._shares.claim_of)
+            if need is not None:
+                return _Waiter(*need)
+        return _Waiter(self._shares.claim_of(pod), need_of_pod(pod))
+
+    def _file(self, queued: QueuedPod, waiter: _Waiter) -> None:
+        """Let a pod wait in the line where it belongs."""
+        key = waiter.key
+        line = self._lines.get(key)
+        if line is None:
+            line = self._lines[key] = PodHeap(self._queue.sort_key)
+        line.add(queued)
+        self._waiters[queued.pod.uid] = waiter
+
+    def _forget(self, uid: str) -> _Waiter | None:
+        """Forget a pod; return what was promised to it."""
+        waiter = self._waiters.pop(uid, None)
+        if waiter is not None:
+            line = self._lines[waiter.key]
+            line.remove(uid)
+            if not line:
+                del self._lines[waiter.key]
+        promised = self._promised.pop(uid, None)
+        if promised is not None:
+            self._promise(promised, -1)
+        return promised
+
+    def _promise(self, waiter: _Waiter, sign: int) -> None:
+        claim, need = waiter
+        usage = self._promises.setdefault(claim, Usage(claim))
+        usage.add(need.requests, need.pods, sign)
+        if not usage.pods:
+            del self._promises[claim]
+
+    def _wake(self, label: str, place: Place | None) -> None:
+        """Wake those for whom there is room now in the tree that a place is part of; None: in all trees."""
+        heads: list[tuple[Any, int, _Key]] = []
+        for key in self._concerned(place):
+            line = self._lines[key] = self._lines.pop(key)
+            if (first := line.peek()) is not None:
+                heapq.heappush(heads, (self._queue.sort_key(first), len(heads), key))
+        with self._shares.reserving() as reserve:
+            for usage in self._promises.values():
+                reserve(usage.claim, usage.amounts, usage.pods)
+            while heads:
+                _, number, key = heapq.heappop(heads)
+                woken = self._wake_first(key, label)
+                if woken is None:
+                    continue
+                reserve(woken.claim, woken.need.requests, woken.need.pods)
+                if key in self._lines and (following := self._lines[key].peek()) is not None:
+                    heapq.heappush(heads, (self._queue.sort_key(following), number, key))
+
+    def _wake_first(self, key: _Key, label: str) -> _Waiter | None:
+        """Wake the first of a line and return it; None if there is no room for it, or all are kept back by others."""
+        line, stuck, woken = self._lines[key], list[QueuedPod](), None
+        while woken is None and len(stuck) < MAX_STUCK and (queued := line.peek()) is not None:
+            uid = queued.pod.uid
+            waiter = self._waiters[uid]
+            if self._shares.refusal_of(*waiter) is not None:
+                break
+            if self._queue.wake(uid, label):
+                woken = waiter
+            elif self._queue.is_refused(uid):
+                line.remove(uid)
+                stuck.append(queued)
+            else:  # it is to be tried anyway
+                woken = waiter
+        for each in stuck:
+            line.add(each)
+        if woken is not None:
+            self._forget(uid)
+            self._promised[uid] = woken
+            self._promise(woken, 1)
+        return woken
+
+    def _concerned(self, place: Place | None) -> list[_Key]:
+        """Return the lines that something freed in a place may help."""
+        root = None if place is None else place.root
+        concerned = []
+        for key in self._lines:
+            own = self._shares.place(key[0])
+            if root is None or own is None or own.root == root:
+                concerned.append(key)
+                if len(concerned) == MAX_LINES:
+                    break
+        return concerned

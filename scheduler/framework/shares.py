@@ -1,0 +1,151 @@
+"""Shares of a cluster: the one notion of them, whatever API or argument declares them.
+
+A pod counts against one share, or against none. It is free then: nothing limits it here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+
+from scheduler.api.objects import LabelSelector
+from scheduler.api.pod import Pod
+from scheduler.api.read_only import NOTHING
+from scheduler.framework.pod_groups import GroupMembers, PodGroup
+
+DECLARED: Final = "shares"
+"""The source of the shares that a plugin's arguments declare."""
+
+
+class ShareKey(NamedTuple):
+    """The identity of a share: two of one name may be declared by different APIs."""
+
+    source: str
+    """The resource of its object, as in events; `shares` for those of a plugin's arguments."""
+
+    name: str
+    """With its namespace, if its object has one: `team-a/quota`."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredShare:
+    """A share as a plugin's arguments declare it. Quantities are those of Kubernetes, such as `500m` or `64Gi`."""
+
+    name: str
+    parent: str = ""
+    """Empty for a root."""
+
+    minimum: Mapping[str, str | int | float] = field(default_factory=dict)
+    """Guaranteed: resource → quantity; `pods` is how many there may be."""
+
+    maximum: Mapping[str, str | int | float] = field(default_factory=dict)
+    """Never exceeded, with all shares below; a resource that is left out has no limit."""
+
+    borrowing_limit: Mapping[str, str | int | float] = field(default_factory=dict)
+    """How much more than what is guaranteed it may use of others."""
+
+    lending_limit: Mapping[str, str | int | float] = field(default_factory=dict)
+    """How much of what is guaranteed others may use; all of it where it is left out."""
+
+    weight: float = 1.0
+    priority: int = 0
+    namespaces: Sequence[str] = ()
+    """Pods of these namespaces count against it."""
+
+    namespace_selector: LabelSelector | None = None
+    """So do those of namespaces with such labels."""
+
+    pod_labels: Mapping[str, str] = field(default_factory=dict)
+    """Only pods with these labels do: of all namespaces, unless the two fields above name some."""
+
+
+class ShareLack(msgspec.Struct, frozen=True):
+    """An amount that a request is short of. Amounts of all resources are those of `Pod.requests`."""
+
+    share: str
+    """The share, or the ancestor of it, that lacks it."""
+
+    resource: str
+    missing: int
+    is_limit: bool
+    """Whether the share may not use more, although others might have it."""
+
+    borrowers: Mapping[str, int] = NOTHING
+    """The shares below that use more than they are guaranteed, and how much more; the most first."""
+
+
+class ShareRefusal(msgspec.Struct, frozen=True):
+    """Why a pod or a group may not start now."""
+
+    key: ShareKey
+    message: str
+    lacks: tuple[ShareLack, ...] = ()
+    """By resource, from the share up to its root. Empty if there is something wrong with the share itself."""
+
+
+class ShareState(msgspec.Struct, frozen=True, kw_only=True):
+    """A share at this moment; every mapping is by resource."""
+
+    key: ShareKey
+    parent: str = ""
+    """Empty for a root."""
+
+    minimum: Mapping[str, int] = NOTHING
+    maximum: Mapping[str, int] = NOTHING
+    """A resource without a limit has none."""
+
+    used: Mapping[str, int] = NOTHING
+    weight: float = 1.0
+    priority: int = 0
+    problem: str = ""
+    """Why none of its pods starts; empty if the share makes sense."""
+
+
+class Shares(Protocol):
+    """Knows the share of each pod, and whether there is room in it."""
+
+    def key_of(self, pod: Pod) -> ShareKey | None:
+        """Return the share that a pod counts against; None for a pod without.
+
+        For a pod with a node it was decided when that was known first: later changes of its labels do not count.
+        """
+
+    def state_of(self, key: ShareKey) -> ShareState | None:
+        """Return a share as it is now; None if there is none of that key (any more)."""
+
+    def refusal(self, pod: Pod) -> ShareRefusal | None:
+        """Say why a pod may not start now; None if it may, as far as shares say."""
+
+    def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
+        """Say why those members that a group still needs may not start together; None if they may be tried."""
+
+    def refusal_while_waiting(self, pod: Pod) -> ShareRefusal | None:
+        """The same as `refusal` for a pod that waits for room in its share, alone or for its group; None for others."""
+
+
+class NoShares:
+    """No pod has a share."""
+
+    __slots__ = ()
+
+    def key_of(self, pod: Pod) -> ShareKey | None:
+        return None
+
+    def state_of(self, key: ShareKey) -> ShareState | None:
+        return None
+
+    def refusal(self, pod: Pod) -> ShareRefusal | None:
+        return None
+
+    def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
+        return None
+
+    def refusal_while_waiting(self, pod: Pod) -> ShareRefusal | None:
+        return None
+
+
+NO_SHARES: Final[Shares] = NoShares()

@@ -1,0 +1,286 @@
+"""All shares, from several APIs: the adapters are asked in turn, and the first that has a share for a pod counts.
+
+of profiles with the plugin   declared.py         those of the plugin's arguments
+CapacityScheduling            elastic_quotas.py   scheduling.x-k8s.io, one for each namespace
+
+Each adapter has a tree of its own (`ledger.py`), which is made anew when its shares have changed, and otherwise follows
+the pods.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from scheduler.api.pod import Pod
+from scheduler.framework.handle import PodNominator
+from scheduler.framework.pod_groups import GroupMembers, PodGroup
+from scheduler.framework.shares import ShareKey, ShareRefusal, ShareState
+from scheduler.shares.needs import Need, need_of_group, need_of_pod
+from scheduler.state.share_usage import Claim, ShareUsage, Usage, amounts_of
+
+if TYPE_CHECKING:  # loaded once there are shares
+    from scheduler.shares.ledger import Ledger
+    from scheduler.shares.tree import Share, ShareTree
+
+MAX_PLACES: Final = 10_000
+"""Claims of which it is kept which share they mean: whoever creates pods makes as many as he likes."""
+
+
+class Nominated(NamedTuple):
+    """A pod for which others make room on a node."""
+
+    share: str
+    is_as_important: bool
+    """As the pod that is asked about."""
+
+    amounts: Mapping[str, int]
+
+
+class Asked(NamedTuple):
+    """A request for room in a share: of one pod, or of several pods of a group together."""
+
+    pod: Pod
+    """The one, or any of them."""
+
+    amounts: Mapping[str, int]
+    """In the names of the adapter's tree."""
+
+    nominated: Sequence[Nominated] = ()
+    """All others that have shares in the same tree."""
+
+
+class Adapter(Protocol):
+    """Knows the shares of one API."""
+
+    @property
+    def source(self) -> str:
+        """As in the shares' keys."""
+
+    @property
+    def reads(self) -> Hashable:
+        """What `evidence` reads of pods: as long as that is the same, what was read of them before stands."""
+
+    def declared(self) -> "tuple[Sequence[Share], Mapping[str, str]]":
+        """Return all shares as they are now, and the problem of each that cannot be read: its name → a sentence."""
+
+    def evidence(self, pod: Pod) -> Hashable:
+        """Return what a pod says of its share, in addition to its namespace; None for nothing.
+
+        It is kept as long as the pod has a node. It may name that node, but nothing that changes while pods run.
+        """
+
+    def find(self, namespace: str, evidence: Hashable) -> str:
+        """Return the name of the share that such pods count against; empty for none.
+
+        It may name a share that does not exist: its pods wait.
+        """
+
+    def amounts(self, evidence: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
+        """Return what pods count with that ask for this together, in the names of the tree.
+
+        Linear: the amounts of several are the sum of those of each.
+        """
+
+    def refusal(self, tree: "ShareTree", name: str, asked: Asked) -> ShareRefusal | None:
+        """Say why there is no room in a share that is in the tree; None if there is."""
+
+    def listen(self, changed: Callable[[], None]) -> None:
+        """Call this from now on whenever shares have changed, or which pods they are for."""
+
+    def close(self) -> None:
+        """Listen no more."""
+
+
+class Place(NamedTuple):
+    """Where a pod counts."""
+
+    ledger: "Ledger"
+    name: str
+    """Of the share."""
+
+    evidence: Hashable
+
+    @property
+    def key(self) -> ShareKey:
+        return ShareKey(self.ledger.source, self.name)
+
+    @property
+    def root(self) -> "tuple[Ledger, str]":
+        """The tree that it is part of: what is freed in one does not help in another."""
+        return self.ledger, self.ledger.root_of(self.name)
+
+
+class AdaptedShares:
+    """Implements framework.shares.Shares over adapters. Without any, no pod has a share."""
+
+    def __init__(self, nominator: PodNominator) -> None:
+        self._nominator = nominator
+        self._ledgers: tuple[Ledger, ...] = ()
+        self._places: dict[Claim, Place | None] = {}
+        self._is_stale = False
+        """Whether the trees are to be made anew before they are looked at."""
+        self.usage = ShareUsage(self.claim_of, self._usage_changed)
+        # Who wants to know of changes; None if nobody does.
+        self.placed: Callable[[str], None] | None = None
+        """Called with the UID of each pod that has a node from now on."""
+        self.freed: Callable[[Place], None] | None = None
+        """Called when less of a share is used."""
+        self.used: Callable[[Place], None] | None = None
+        """Called when less or more of a share is used."""
+        self.redeclared: Callable[[], None] | None = None
+        """Called when shares have changed, or which pods they are for."""
+        self.waiting: Callable[[Pod], ShareRefusal | None] | None = None
+        """Says why a pod waits, if it waits for its share."""
+
+    def use(self, ledgers: "Sequence[Ledger]", counted: Callable[[], Iterable[Pod]]) -> None:
+        """Have the shares of these adapters; `counted` returns the pods with a node, if they are to be read again."""
+        before = [each.adapter.reads for each in self._ledgers]
+        for each in self._ledgers:
+            each.adapter.close()
+        self._ledgers = tuple(ledgers)
+        if [each.adapter.reads for each in ledgers] != before:
+            self.usage.restart(counted() if ledgers else ())
+        for each in ledgers:
+            each.adapter.listen(self._redeclared)
+        self._redeclared()
+
+    @property
+    def are_on(self) -> bool:
+        """Whether any pod may have a share."""
+        return bool(self._ledgers)
+
+    @property
+    def ledgers(self) -> "tuple[Ledger, ...]":
+        """The trees, up to date."""
+        self._refresh()
+        return self._ledgers
+
+    # What plugins ask.
+
+    def key_of(self, pod: Pod) -> ShareKey | None:
+        place = self.place_of(pod)
+        return None if place is None else place.key
+
+    def state_of(self, key: ShareKey) -> ShareState | None:
+        found = (each.state_of(key.name) for each in self.ledgers if each.source == key.source)
+        return next(found, None)
+
+    def refusal(self, pod: Pod) -> ShareRefusal | None:
+        if self._is_stale:
+            self._refresh()
+        place = self.place(self.claim_of(pod))
+        return None if place is None else self._refusal(place, need_of_pod(pod))
+
+    def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
+        need = need_of_group(group, members, self.claim_of)
+        return None if need is None else self.refusal_of(*need)
+
+    def refusal_while_waiting(self, pod: Pod) -> ShareRefusal | None:
+        return None if self.waiting is None else self.waiting(pod)
+
+    # What the engine asks.
+
+    def claim_of(self, pod: Pod) -> Claim:
+        """Return the claim of a pod, as it says it now."""
+        return Claim(pod.metadata.namespace, tuple([each.adapter.evidence(pod) for each in self._ledgers]))
+
+    def place_of(self, pod: Pod) -> Place | None:
+        """Return where a pod counts: one with a node where it was counted first."""
+        return self.place(self.usage.claim_of(pod.uid) or self.claim_of(pod))
+
+    def place(self, claim: Claim) -> Place | None:
+        """Return where pods of a claim count; None for nowhere."""
+        try:
+            return self._places[claim]
+        except KeyError:
+            if len(self._places) >= MAX_PLACES:
+                self._places.clear()
+            place = self._places[claim] = self._find(claim)
+            return place
+
+    def refusal_of(self, claim: Claim, need: Need) -> ShareRefusal | None:
+        """Say why there is no room for a need; None if there is."""
+        self._refresh()
+        place = self.place(claim)
+        return None if place is None else self._refusal(place, need)
+
+    @contextmanager
+    def reserving(self) -> Iterator[Callable[[Claim, Mapping[str, int], int], None]]:
+        """Within a `with` block, let what is reserved count as used: by a call with claim, requests, number of pods."""
+        self._refresh()
+        reserved: list[tuple[Place, Mapping[str, int], int]] = []
+
+        def reserve(claim: Claim, requests: Mapping[str, int], pods: int) -> None:
+            place = self.place(claim)
+            if place is not None:
+                place.ledger.add(place.name, place.evidence, requests, pods, 1)
+                reserved.append((place, requests, pods))
+
+        try:
+            yield reserve
+        finally:
+            for place, requests, pods in reserved:
+                place.ledger.add(place.name, place.evidence, requests, pods, -1)
+
+    def check_invariants(self) -> None:
+        """What is used of each share is what its pods ask for. For tests and debugging."""
+        self.usage.check_invariants()
+        for ledger in self.ledgers:
+            ledger.check(self._usages(ledger))
+
+    # Internals.
+
+    def _find(self, claim: Claim) -> Place | None:
+        for ledger, evidence in zip(self._ledgers, claim.evidence, strict=True):
+            name = ledger.adapter.find(claim.namespace, evidence)
+            if name:
+                return Place(ledger, name, evidence)
+        return None
+
+    def _refusal(self, place: Place, need: Need) -> ShareRefusal | None:
+        ledger, name, evidence = place
+        nominated = self._nominated(place, need) if self._nominator.nodes else ()
+        return ledger.refusal(name, Asked(need.pod, ledger.amounts(evidence, need.requests, need.pods), nominated))
+
+    def _nominated(self, place: Place, need: Need) -> Sequence[Nominated]:
+        found = []
+        for _, pods in self._nominator.by_node():
+            for pod in pods:
+                if pod.uid in need.uids:
+                    continue
+                other = self.place(self.claim_of(pod))
+                if other is not None and other.ledger is place.ledger:
+                    amounts = other.ledger.amounts(other.evidence, amounts_of(pod), 1)
+                    found.append(Nominated(other.name, pod.priority >= need.pod.priority, amounts))
+        return found
+
+    def _usage_changed(self, uid: str, claim: Claim, amounts: Mapping[str, int], sign: int, is_what_if: bool) -> None:
+        place = self.place(claim)
+        if place is not None and not self._is_stale:
+            place.ledger.add(place.name, place.evidence, amounts, 1, sign)
+        if is_what_if:
+            return
+        if sign > 0 and self.placed is not None:
+            self.placed(uid)
+        if place is not None:
+            if self.used is not None:
+                self.used(place)
+            if sign < 0 and self.freed is not None:
+                self.freed(place)
+
+    def _redeclared(self) -> None:
+        self._is_stale = True
+        self._places.clear()
+        if self.redeclared is not None:
+            self.redeclared()
+
+    def _refresh(self) -> None:
+        if self._is_stale:
+            self._is_stale = False
+            for ledger in self._ledgers:
+                ledger.renew(self._usages(ledger))
+
+    def _usages(self, ledger: "Ledger") -> Collection[tuple[Place, Usage]]:
+        """Return what is used of the shares of one adapter."""
+        found = [(self.place(usage.claim), usage) for usage in self.usage.usages()]
+        return [(place, usage) for place, usage in found if place is not None and place.ledger is ledger]

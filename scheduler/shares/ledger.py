@@ -1,0 +1,89 @@
+"""The tree of one adapter's shares, kept in step with what pods use."""
+
+from collections.abc import Collection, Hashable, Mapping
+from typing import TYPE_CHECKING
+
+from scheduler.framework.shares import ShareKey, ShareRefusal, ShareState
+from scheduler.shares.adapters import Adapter, Asked, Place
+from scheduler.shares.tree import ShareTree
+
+if TYPE_CHECKING:
+    from scheduler.state.share_usage import Usage
+
+
+class Ledger:
+    """What is declared, and what is used of it."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self.adapter = adapter
+        self.source = adapter.source
+        self.amounts = adapter.amounts
+        self.tree = ShareTree(())
+        self._faults: Mapping[str, str] = {}
+
+    def renew(self, usages: "Collection[tuple[Place, Usage]]") -> None:
+        """Make the tree anew from what is declared now, with this usage."""
+        shares, self._faults = self.adapter.declared()
+        self.tree = ShareTree(shares)
+        self._count(usages, self.tree)
+
+    def add(self, name: str, evidence: Hashable, requests: Mapping[str, int], pods: int, sign: int) -> None:
+        """Count pods in a share that ask for this together, or stop counting them: 1 or -1."""
+        if name in self.tree.shares:
+            amounts = self.amounts(evidence, requests, pods)
+            (self.tree.add if sign > 0 else self.tree.remove)(name, amounts)
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """The shares that cannot be used: name → one sentence."""
+        return {**self.tree.problems, **self._faults}
+
+    def problem_of(self, name: str) -> str:
+        """Say why a share cannot be used; empty if it can."""
+        if name in self.tree.shares:
+            return ""
+        return self._faults.get(name) or self.tree.problems.get(name) or "it does not exist"
+
+    def refusal(self, name: str, asked: Asked) -> ShareRefusal | None:
+        """Say why there is no room in a share; None if there is."""
+        if name in self.tree.shares:
+            return self.adapter.refusal(self.tree, name, asked)
+        return ShareRefusal(ShareKey(self.source, name), f'share "{name}" cannot be used: {self.problem_of(name)}')
+
+    def root_of(self, name: str) -> str:
+        """Return the root above a share; the share itself if it is not in the tree."""
+        shares = self.tree.shares
+        while name in shares and shares[name].parent:
+            name = shares[name].parent
+        return name
+
+    def state_of(self, name: str) -> ShareState | None:
+        """Return a share as it is now; None if there is none of that name."""
+        key, share = ShareKey(self.source, name), self.tree.shares.get(name)
+        if share is None:
+            problem = self.problems.get(name)
+            return None if problem is None else ShareState(key=key, problem=problem)
+        used = {resource: self.tree.usage(name, resource) for resource in sorted(self.tree.resources)}
+        return ShareState(
+            key=key,
+            parent=share.parent,
+            minimum=share.minimum,
+            maximum=share.maximum,
+            used=used,
+            weight=share.weight,
+            priority=share.priority,
+        )
+
+    def check(self, usages: "Collection[tuple[Place, Usage]]") -> None:
+        """The tree is as one that is made anew. For tests and debugging."""
+        again = ShareTree(tuple(self.tree.shares.values()))
+        self._count(usages, again)
+        for name in self.tree.shares:
+            for resource in self.tree.resources:
+                found, right = self.tree.usage(name, resource), again.usage(name, resource)
+                assert found == right, f"{found} of {resource} are used of {name}, not {right}"
+
+    def _count(self, usages: "Collection[tuple[Place, Usage]]", tree: ShareTree) -> None:
+        for place, usage in usages:
+            if place.name in tree.shares:
+                tree.add(place.name, self.amounts(place.evidence, usage.amounts, usage.pods))

@@ -1,0 +1,66 @@
+"""What pods need of a share: one by itself, or those together that a group still needs."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
+
+from scheduler.api.pod import Pod
+from scheduler.framework.pod_groups import GroupMembers, PodGroup
+from scheduler.state.share_usage import Claim, amounts_of
+
+
+class Need(NamedTuple):
+    """Amounts that are needed at once."""
+
+    pod: Pod
+    """The pod, or any of the group."""
+
+    uids: Collection[str]
+    """Of the pods that are meant: their own nominations do not count."""
+
+    requests: Mapping[str, int]
+    """What they ask for together, at least."""
+
+    pods: int
+
+
+def need_of_pod(pod: Pod) -> Need:
+    """Return what a pod needs. Raises ValueError for a quantity that cannot be read."""
+    return Need(pod, (pod.metadata.uid,), amounts_of(pod), 1)
+
+
+def need_of_group(
+    group: PodGroup, members: GroupMembers, claim_of: Callable[[Pod], Claim]
+) -> tuple[Claim, Need] | None:
+    """Return the claim of a group, and the least of each resource that those members need which make it complete.
+
+    So a group that is refused for it cannot fit, and one of which all pods are alike may start if it is not. None if
+    each member is bound by itself, if there are too few of them, or if their claims differ.
+    """
+    wanted, unscheduled = group.minimum - members.scheduled_count, members.unscheduled
+    if wanted <= 0 or len(unscheduled) < wanted:
+        return None
+    kinds: Counter[int] = Counter()
+    firsts: dict[int, Pod] = {}
+    claims: set[Claim] = set()
+    for pod in unscheduled:
+        kind = id(pod.resources)  # shared by those that are alike
+        kinds[kind] += 1
+        firsts.setdefault(kind, pod)
+        claims.add(claim_of(pod))
+    if len(claims) > 1:
+        return None
+    needs = [(amounts_of(pod), kinds[kind]) for kind, pod in firsts.items()]
+    requests = {name: _least(name, needs, wanted) for amounts, _ in needs for name in amounts}
+    uids = frozenset([pod.uid for pod in unscheduled])
+    return claims.pop(), Need(next(iter(unscheduled)), uids, requests, wanted)
+
+
+def _least(name: str, needs: list[tuple[Mapping[str, int], int]], wanted: int) -> int:
+    """Return the sum of the smallest amounts of so many pods; `needs`: those of each kind, and how many there are."""
+    total = 0
+    for amount, count in sorted([(amounts.get(name, 0), count) for amounts, count in needs]):
+        taken = min(count, wanted)
+        total += amount * taken
+        wanted -= taken
+    return total

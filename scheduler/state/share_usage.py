@@ -1,0 +1,146 @@
+"""What the pods with a node use, by their claims to shares of the cluster.
+
+    (unknown) ──add──► COUNTED ──replace──► COUNTED, with the claim of before ──remove──► (unknown)
+
+A claim is all of a pod that says to which share it belongs: its namespace, and what the adapters read of it. It is
+taken when a pod is assumed, or first seen with a node, and kept: who edits the labels of a running pod changes nothing.
+Which share a claim means is not known here; that may change while the pods run.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, KeysView, Mapping
+from typing import Final, NamedTuple
+
+from scheduler.api.pod import Pod
+from scheduler.api.requests import requests_of
+
+MAX: Final = 2**63 - 1
+"""The amount that counts for a request which does not fit into an int64."""
+
+
+class Claim(NamedTuple):
+    """What says of pods to which share they belong."""
+
+    namespace: str
+    evidence: tuple[Hashable, ...] = ()
+    """What each adapter reads of a pod, in their order."""
+
+
+class Usage:
+    """What the pods of one claim use together."""
+
+    __slots__ = ("amounts", "claim", "pods")
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim = claim
+        self.amounts: dict[str, int] = {}
+        """Resource → amount, as `Pod.requests` has them."""
+
+        self.pods = 0
+
+    def add(self, amounts: Mapping[str, int], pods: int, sign: int) -> None:
+        """Add what pods ask for together, or take it off: 1 or -1."""
+        self.pods += sign * pods
+        mine = self.amounts
+        for name, amount in amounts.items():
+            mine[name] = mine.get(name, 0) + sign * amount
+            if not mine[name]:
+                del mine[name]  # whoever creates pods chooses the names
+
+
+def amounts_of(pod: Pod) -> Mapping[str, int]:
+    """Return what a pod counts with: its requests. One that overflows counts as much as there can be."""
+    resources = pod.resources
+    requests: Mapping[str, int] = requests_of(resources)
+    if resources.overflown:
+        return {**requests, **dict.fromkeys(resources.overflown, MAX)}
+    return requests
+
+
+class ShareUsage:
+    """The usage of all claims. Written by the cache."""
+
+    def __init__(
+        self,
+        claim_of: Callable[[Pod], Claim],
+        changed: Callable[[str, Claim, Mapping[str, int], int, bool], None],
+    ) -> None:
+        """`changed(uid, claim, amounts, sign, is_what_if)` is called for each pod that is added or removed: ±1."""
+        self._claim_of = claim_of
+        self._changed = changed
+        self._usages: dict[Claim, Usage] = {}
+        self._pods: dict[str, tuple[Usage, Mapping[str, int]]] = {}
+        """UID → the usage that it is part of, and its amounts there."""
+
+    def add(self, pod: Pod, *, is_what_if: bool = False) -> None:
+        """Count a pod that has a node, or is assumed to."""
+        self._add(pod.uid, self._claim_of(pod), amounts_of(pod), is_what_if)
+
+    def replace(self, pod: Pod) -> None:
+        """Take over a new version of a pod, of which only the amounts count."""
+        counted = self._pods.get(pod.uid)
+        if counted is None:
+            self.add(pod)
+            return
+        usage, before = counted
+        amounts = amounts_of(pod)
+        if amounts != before:
+            claim = usage.claim
+            self.remove(pod.uid)
+            self._add(pod.uid, claim, amounts, is_what_if=False)
+
+    def remove(self, uid: str, *, is_what_if: bool = False) -> None:
+        """Count a pod no longer."""
+        counted = self._pods.pop(uid, None)
+        if counted is None:
+            return
+        usage, amounts = counted
+        usage.add(amounts, 1, -1)
+        if not usage.pods:
+            del self._usages[usage.claim]
+        self._changed(uid, usage.claim, amounts, -1, is_what_if)
+
+    def restart(self, pods: Iterable[Pod]) -> None:
+        """Begin anew with these pods, whose claims are read again. Nobody is told."""
+        self._usages.clear()
+        self._pods.clear()
+        for pod in pods:
+            self._put(pod.uid, self._claim_of(pod), amounts_of(pod))
+
+    def claim_of(self, uid: str) -> Claim | None:
+        """Return the claim of a pod that is counted; None if it is not."""
+        counted = self._pods.get(uid)
+        return None if counted is None else counted[0].claim
+
+    def uids(self) -> KeysView[str]:
+        """Every pod that is counted. A live view."""
+        return self._pods.keys()
+
+    def usages(self) -> Iterable[Usage]:
+        """Return the usage of each claim that has pods: a live view."""
+        return self._usages.values()
+
+    def of(self, claim: Claim) -> Usage | None:
+        """Return the usage of a claim; None if it has no pods."""
+        return self._usages.get(claim)
+
+    def _add(self, uid: str, claim: Claim, amounts: Mapping[str, int], is_what_if: bool) -> None:
+        self._put(uid, claim, amounts)
+        self._changed(uid, claim, amounts, 1, is_what_if)
+
+    def _put(self, uid: str, claim: Claim, amounts: Mapping[str, int]) -> None:
+        usage = self._usages.get(claim)
+        if usage is None:
+            usage = self._usages[claim] = Usage(claim)
+        usage.add(amounts, 1, 1)
+        self._pods[uid] = usage, amounts
+
+    def check_invariants(self) -> None:
+        """The sums are those of the pods. For tests and debugging."""
+        again: dict[Claim, Usage] = {}
+        for usage, amounts in self._pods.values():
+            again.setdefault(usage.claim, Usage(usage.claim)).add(amounts, 1, 1)
+            assert self._usages[usage.claim] is usage
+        assert again.keys() == self._usages.keys()
+        for claim, usage in self._usages.items():
+            assert again[claim].pods == usage.pods, claim
+            assert again[claim].amounts == usage.amounts, claim
