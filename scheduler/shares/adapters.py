@@ -9,21 +9,21 @@ the pods.
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from scheduler.api.pod import Pod
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
 from scheduler.framework.shares import ShareKey, ShareRefusal, ShareState
 from scheduler.shares.needs import Need, need_of_group, need_of_pod
-from scheduler.state.share_usage import Claim, ShareUsage, Usage, amounts_of
+from scheduler.state.share_usage import ShareUsage, Tenant, Usage
 
 if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.shares.ledger import Ledger
     from scheduler.shares.tree import Share, ShareTree
 
 MAX_PLACES: Final = 10_000
-"""Claims of which it is kept which share they mean: whoever creates pods makes as many as he likes."""
+"""Tenants of which it is kept which share they mean: whoever creates pods makes as many as he likes."""
 
 
 class Nominated(NamedTuple):
@@ -39,12 +39,8 @@ class Nominated(NamedTuple):
 class Asked(NamedTuple):
     """A request for room in a share: of one pod, or of several pods of a group together."""
 
-    pod: Pod
-    """The one, or any of them."""
-
-    amounts: Mapping[str, int]
-    """In the names of the adapter's tree."""
-
+    need: Need
+    evidence: Hashable
     nominated: Sequence[Nominated] = ()
     """All others that have shares in the same tree."""
 
@@ -76,10 +72,13 @@ class Adapter(Protocol):
         """
 
     def amounts(self, evidence: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
-        """Return what pods count with that ask for this together, in the names of the tree.
+        """Return what pods with nodes count with that ask for this together, in the names of the tree.
 
         Linear: the amounts of several are the sum of those of each.
         """
+
+    def wanted(self, tree: "ShareTree", name: str, asked: Asked) -> Mapping[str, int]:
+        """Return what a request would take now of a share that is in the tree, in the names of the tree."""
 
     def refusal(self, tree: "ShareTree", name: str, asked: Asked) -> ShareRefusal | None:
         """Say why there is no room in a share that is in the tree; None if there is."""
@@ -89,6 +88,10 @@ class Adapter(Protocol):
 
     def close(self) -> None:
         """Listen no more."""
+
+
+Root: TypeAlias = "tuple[Ledger, str]"
+"""The adapter's tree, and the name of a root there."""
 
 
 class Place(NamedTuple):
@@ -105,8 +108,21 @@ class Place(NamedTuple):
         return ShareKey(self.ledger.source, self.name)
 
     @property
-    def root(self) -> "tuple[Ledger, str]":
+    def root(self) -> "Root":
         """The tree that it is part of: what is freed in one does not help in another."""
+        return self.ledger, self.ledger.root_of(self.name)
+
+
+class Promise(NamedTuple):
+    """What is kept for pods that are to be tried."""
+
+    ledger: "Ledger"
+    name: str
+    amounts: Mapping[str, int]
+    """In the names of the tree."""
+
+    @property
+    def root(self) -> "Root":
         return self.ledger, self.ledger.root_of(self.name)
 
 
@@ -116,10 +132,10 @@ class AdaptedShares:
     def __init__(self, nominator: PodNominator) -> None:
         self._nominator = nominator
         self._ledgers: tuple[Ledger, ...] = ()
-        self._places: dict[Claim, Place | None] = {}
+        self._places: dict[Tenant, Place | None] = {}
         self._is_stale = False
         """Whether the trees are to be made anew before they are looked at."""
-        self.usage = ShareUsage(self.claim_of, self._usage_changed)
+        self.usage = ShareUsage(self.tenant_of, self._usage_changed)
         # Who wants to know of changes; None if nobody does.
         self.placed: Callable[[str], None] | None = None
         """Called with the UID of each pod that has a node from now on."""
@@ -168,11 +184,11 @@ class AdaptedShares:
     def refusal(self, pod: Pod) -> ShareRefusal | None:
         if self._is_stale:
             self._refresh()
-        place = self.place(self.claim_of(pod))
+        place = self.place(self.tenant_of(pod))
         return None if place is None else self._refusal(place, need_of_pod(pod))
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
-        need = need_of_group(group, members, self.claim_of)
+        need = need_of_group(group, members, self.tenant_of)
         return None if need is None else self.refusal_of(*need)
 
     def refusal_while_waiting(self, pod: Pod) -> ShareRefusal | None:
@@ -180,47 +196,54 @@ class AdaptedShares:
 
     # What the engine asks.
 
-    def claim_of(self, pod: Pod) -> Claim:
-        """Return the claim of a pod, as it says it now."""
-        return Claim(pod.metadata.namespace, tuple([each.adapter.evidence(pod) for each in self._ledgers]))
+    def tenant_of(self, pod: Pod) -> Tenant:
+        """Return the tenant of a pod, as it says it now."""
+        return Tenant(pod.metadata.namespace, tuple([each.adapter.evidence(pod) for each in self._ledgers]))
 
     def place_of(self, pod: Pod) -> Place | None:
         """Return where a pod counts: one with a node where it was counted first."""
-        return self.place(self.usage.claim_of(pod.uid) or self.claim_of(pod))
+        return self.place(self.usage.tenant_of(pod.uid) or self.tenant_of(pod))
 
-    def place(self, claim: Claim) -> Place | None:
-        """Return where pods of a claim count; None for nowhere."""
+    def place(self, tenant: Tenant) -> Place | None:
+        """Return where pods of a tenant count; None for nowhere."""
         try:
-            return self._places[claim]
+            return self._places[tenant]
         except KeyError:
             if len(self._places) >= MAX_PLACES:
                 self._places.clear()
-            place = self._places[claim] = self._find(claim)
+            place = self._places[tenant] = self._find(tenant)
             return place
 
-    def refusal_of(self, claim: Claim, need: Need) -> ShareRefusal | None:
+    def refusal_of(self, tenant: Tenant, need: Need) -> ShareRefusal | None:
         """Say why there is no room for a need; None if there is."""
         self._refresh()
-        place = self.place(claim)
+        place = self.place(tenant)
         return None if place is None else self._refusal(place, need)
 
-    @contextmanager
-    def reserving(self) -> Iterator[Callable[[Claim, Mapping[str, int], int], None]]:
-        """Within a `with` block, let what is reserved count as used: by a call with claim, requests, number of pods."""
-        self._refresh()
-        reserved: list[tuple[Place, Mapping[str, int], int]] = []
+    def promise(self, tenant: Tenant, need: Need) -> Promise | None:
+        """Return what a need would take now, for `reserving`; None if it has no share."""
+        place = self.place(tenant)
+        if place is None:
+            return None
+        return Promise(place.ledger, place.name, place.ledger.wanted(place.name, Asked(need, place.evidence)))
 
-        def reserve(claim: Claim, requests: Mapping[str, int], pods: int) -> None:
-            place = self.place(claim)
-            if place is not None:
-                place.ledger.add(place.name, place.evidence, requests, pods, 1)
-                reserved.append((place, requests, pods))
+    @contextmanager
+    def reserving(self, promises: Iterable[Promise]) -> Iterator[Callable[[Promise], None]]:
+        """Let promises count as used within a `with` block, and further ones by a call of what it is given."""
+        self._refresh()
+        kept: list[Promise] = []
+
+        def reserve(promise: Promise) -> None:
+            promise.ledger.reserve(promise.name, promise.amounts, 1)
+            kept.append(promise)
 
         try:
+            for each in promises:
+                reserve(each)
             yield reserve
         finally:
-            for place, requests, pods in reserved:
-                place.ledger.add(place.name, place.evidence, requests, pods, -1)
+            for each in kept:
+                each.ledger.reserve(each.name, each.amounts, -1)
 
     def check_invariants(self) -> None:
         """What is used of each share is what its pods ask for. For tests and debugging."""
@@ -230,17 +253,16 @@ class AdaptedShares:
 
     # Internals.
 
-    def _find(self, claim: Claim) -> Place | None:
-        for ledger, evidence in zip(self._ledgers, claim.evidence, strict=True):
-            name = ledger.adapter.find(claim.namespace, evidence)
+    def _find(self, tenant: Tenant) -> Place | None:
+        for ledger, evidence in zip(self._ledgers, tenant.evidence, strict=True):
+            name = ledger.adapter.find(tenant.namespace, evidence)
             if name:
                 return Place(ledger, name, evidence)
         return None
 
     def _refusal(self, place: Place, need: Need) -> ShareRefusal | None:
-        ledger, name, evidence = place
         nominated = self._nominated(place, need) if self._nominator.nodes else ()
-        return ledger.refusal(name, Asked(need.pod, ledger.amounts(evidence, need.requests, need.pods), nominated))
+        return place.ledger.refusal(place.name, Asked(need, place.evidence, nominated))
 
     def _nominated(self, place: Place, need: Need) -> Sequence[Nominated]:
         found = []
@@ -248,14 +270,14 @@ class AdaptedShares:
             for pod in pods:
                 if pod.uid in need.uids:
                     continue
-                other = self.place(self.claim_of(pod))
+                other = self.place(self.tenant_of(pod))
                 if other is not None and other.ledger is place.ledger:
-                    amounts = other.ledger.amounts(other.evidence, amounts_of(pod), 1)
+                    amounts = other.ledger.wanted(other.name, Asked(need_of_pod(pod), other.evidence))
                     found.append(Nominated(other.name, pod.priority >= need.pod.priority, amounts))
         return found
 
-    def _usage_changed(self, uid: str, claim: Claim, amounts: Mapping[str, int], sign: int, is_what_if: bool) -> None:
-        place = self.place(claim)
+    def _usage_changed(self, uid: str, tenant: Tenant, amounts: Mapping[str, int], sign: int, is_what_if: bool) -> None:
+        place = self.place(tenant)
         if place is not None and not self._is_stale:
             place.ledger.add(place.name, place.evidence, amounts, 1, sign)
         if is_what_if:
@@ -282,5 +304,5 @@ class AdaptedShares:
 
     def _usages(self, ledger: "Ledger") -> Collection[tuple[Place, Usage]]:
         """Return what is used of the shares of one adapter."""
-        found = [(self.place(usage.claim), usage) for usage in self.usage.usages()]
+        found = [(self.place(usage.tenant), usage) for usage in self.usage.usages()]
         return [(place, usage) for place, usage in found if place is not None and place.ledger is ledger]

@@ -73,12 +73,16 @@ class DeclaredShares:
             amounts[PODS] = pods
         return amounts
 
+    def wanted(self, tree: ShareTree, name: str, asked: Asked) -> Mapping[str, int]:
+        return self.amounts(asked.evidence, asked.need.requests, asked.need.pods)
+
     def refusal(self, tree: ShareTree, name: str, asked: Asked) -> ShareRefusal | None:
+        amounts = self.wanted(tree, name, asked)
         important = [each for each in asked.nominated if each.is_as_important]
         for each in important:
             tree.add(each.share, each.amounts)
         try:
-            return None if tree.fits(name, asked.amounts) else refused(self.source, tree, name, asked.amounts)
+            return None if tree.fits(name, amounts) else refused(self.source, tree, name, amounts)
         finally:
             for each in important:
                 tree.remove(each.share, each.amounts)

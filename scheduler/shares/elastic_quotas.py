@@ -86,8 +86,11 @@ class ElasticQuotas:
     def amounts(self, evidence: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
         return requests
 
+    def wanted(self, tree: ShareTree, name: str, asked: Asked) -> Mapping[str, int]:
+        return asked.need.requests
+
     def refusal(self, tree: ShareTree, name: str, asked: Asked) -> ShareRefusal | None:
-        in_quota, in_all = asked.amounts, asked.amounts
+        in_quota = in_all = asked.need.requests
         for each in asked.nominated:
             if each.share == name and each.is_as_important:
                 in_quota, in_all = _sum(in_quota, each.amounts), _sum(in_all, each.amounts)
@@ -102,7 +105,7 @@ class ElasticQuotas:
                 return None
             reason = "total ElasticQuota used is more than min"
             lacks = [_with_borrowers(tree, lack) for lack in lacks]
-        message = f"Pod {asked.pod} is rejected in PreFilter because {reason}"
+        message = f"Pod {asked.need.pod} is rejected in PreFilter because {reason}"
         return ShareRefusal(ShareKey(self.source, name), message, tuple(lacks))
 
     def listen(self, changed: Callable[[], None]) -> None:

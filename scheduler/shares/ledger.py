@@ -3,6 +3,7 @@
 from collections.abc import Collection, Hashable, Mapping
 from typing import TYPE_CHECKING
 
+from scheduler.api.read_only import NOTHING
 from scheduler.framework.shares import ShareKey, ShareRefusal, ShareState
 from scheduler.shares.adapters import Adapter, Asked, Place
 from scheduler.shares.tree import ShareTree
@@ -29,8 +30,11 @@ class Ledger:
 
     def add(self, name: str, evidence: Hashable, requests: Mapping[str, int], pods: int, sign: int) -> None:
         """Count pods in a share that ask for this together, or stop counting them: 1 or -1."""
+        self.reserve(name, self.amounts(evidence, requests, pods), sign)
+
+    def reserve(self, name: str, amounts: Mapping[str, int], sign: int) -> None:
+        """The same for amounts in the names of the tree, which is as before in the end."""
         if name in self.tree.shares:
-            amounts = self.amounts(evidence, requests, pods)
             (self.tree.add if sign > 0 else self.tree.remove)(name, amounts)
 
     @property
@@ -43,6 +47,10 @@ class Ledger:
         if name in self.tree.shares:
             return ""
         return self._faults.get(name) or self.tree.problems.get(name) or "it does not exist"
+
+    def wanted(self, name: str, asked: Asked) -> Mapping[str, int]:
+        """Return what a request would take now, in the names of the tree; nothing of a share that cannot be used."""
+        return self.adapter.wanted(self.tree, name, asked) if name in self.tree.shares else NOTHING
 
     def refusal(self, name: str, asked: Asked) -> ShareRefusal | None:
         """Say why there is no room in a share; None if there is."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from scheduler.api.pod import Pod
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
-from scheduler.state.share_usage import Claim, amounts_of
+from scheduler.state.share_usage import Tenant, amounts_of
 
 
 class Need(NamedTuple):
@@ -30,30 +30,30 @@ def need_of_pod(pod: Pod) -> Need:
 
 
 def need_of_group(
-    group: PodGroup, members: GroupMembers, claim_of: Callable[[Pod], Claim]
-) -> tuple[Claim, Need] | None:
-    """Return the claim of a group, and the least of each resource that those members need which make it complete.
+    group: PodGroup, members: GroupMembers, tenant_of: Callable[[Pod], Tenant]
+) -> tuple[Tenant, Need] | None:
+    """Return the tenant of a group, and the least of each resource that those members need which make it complete.
 
     So a group that is refused for it cannot fit, and one of which all pods are alike may start if it is not. None if
-    each member is bound by itself, if there are too few of them, or if their claims differ.
+    each member is bound by itself, if there are too few of them, or if their tenants differ.
     """
     wanted, unscheduled = group.minimum - members.scheduled_count, members.unscheduled
     if wanted <= 0 or len(unscheduled) < wanted:
         return None
     kinds: Counter[int] = Counter()
     firsts: dict[int, Pod] = {}
-    claims: set[Claim] = set()
+    tenants: set[Tenant] = set()
     for pod in unscheduled:
         kind = id(pod.resources)  # shared by those that are alike
         kinds[kind] += 1
         firsts.setdefault(kind, pod)
-        claims.add(claim_of(pod))
-    if len(claims) > 1:
+        tenants.add(tenant_of(pod))
+    if len(tenants) > 1:
         return None
     needs = [(amounts_of(pod), kinds[kind]) for kind, pod in firsts.items()]
     requests = {name: _least(name, needs, wanted) for amounts, _ in needs for name in amounts}
     uids = frozenset([pod.uid for pod in unscheduled])
-    return claims.pop(), Need(next(iter(unscheduled)), uids, requests, wanted)
+    return tenants.pop(), Need(next(iter(unscheduled)), uids, requests, wanted)
 
 
 def _least(name: str, needs: list[tuple[Mapping[str, int], int]], wanted: int) -> int:

@@ -1,10 +1,10 @@
-"""What the pods with a node use, by their claims to shares of the cluster.
+"""What the pods with a node use, for each tenant of the cluster.
 
-    (unknown) ──add──► COUNTED ──replace──► COUNTED, with the claim of before ──remove──► (unknown)
+    (unknown) ──add──► COUNTED ──replace──► COUNTED, of the same tenant ──remove──► (unknown)
 
-A claim is all of a pod that says to which share it belongs: its namespace, and what the adapters read of it. It is
-taken when a pod is assumed, or first seen with a node, and kept: who edits the labels of a running pod changes nothing.
-Which share a claim means is not known here; that may change while the pods run.
+A pod's tenant is all of it that says to which share it belongs: its namespace, and what the adapters read of it. It is
+read when the pod is assumed, or first seen with a node, and kept: to edit the labels of a running pod changes nothing.
+Which share a tenant has is not known here; that may change while the pods run.
 """
 
 from collections.abc import Callable, Hashable, Iterable, KeysView, Mapping
@@ -17,8 +17,8 @@ MAX: Final = 2**63 - 1
 """The amount that counts for a request which does not fit into an int64."""
 
 
-class Claim(NamedTuple):
-    """What says of pods to which share they belong."""
+class Tenant(NamedTuple):
+    """All of a pod that says to which share it belongs."""
 
     namespace: str
     evidence: tuple[Hashable, ...] = ()
@@ -26,12 +26,12 @@ class Claim(NamedTuple):
 
 
 class Usage:
-    """What the pods of one claim use together."""
+    """What the pods of one tenant use together."""
 
-    __slots__ = ("amounts", "claim", "pods")
+    __slots__ = ("amounts", "pods", "tenant")
 
-    def __init__(self, claim: Claim) -> None:
-        self.claim = claim
+    def __init__(self, tenant: Tenant) -> None:
+        self.tenant = tenant
         self.amounts: dict[str, int] = {}
         """Resource → amount, as `Pod.requests` has them."""
 
@@ -57,23 +57,23 @@ def amounts_of(pod: Pod) -> Mapping[str, int]:
 
 
 class ShareUsage:
-    """The usage of all claims. Written by the cache."""
+    """The usage of all tenants. Written by the cache."""
 
     def __init__(
         self,
-        claim_of: Callable[[Pod], Claim],
-        changed: Callable[[str, Claim, Mapping[str, int], int, bool], None],
+        tenant_of: Callable[[Pod], Tenant],
+        changed: Callable[[str, Tenant, Mapping[str, int], int, bool], None],
     ) -> None:
-        """`changed(uid, claim, amounts, sign, is_what_if)` is called for each pod that is added or removed: ±1."""
-        self._claim_of = claim_of
+        """`changed(uid, tenant, amounts, sign, is_what_if)` is called for each pod that is added or removed: ±1."""
+        self._tenant_of = tenant_of
         self._changed = changed
-        self._usages: dict[Claim, Usage] = {}
+        self._usages: dict[Tenant, Usage] = {}
         self._pods: dict[str, tuple[Usage, Mapping[str, int]]] = {}
         """UID → the usage that it is part of, and its amounts there."""
 
     def add(self, pod: Pod, *, is_what_if: bool = False) -> None:
         """Count a pod that has a node, or is assumed to."""
-        self._add(pod.uid, self._claim_of(pod), amounts_of(pod), is_what_if)
+        self._add(pod.uid, self._tenant_of(pod), amounts_of(pod), is_what_if=is_what_if)
 
     def replace(self, pod: Pod) -> None:
         """Take over a new version of a pod, of which only the amounts count."""
@@ -84,63 +84,65 @@ class ShareUsage:
         usage, before = counted
         amounts = amounts_of(pod)
         if amounts != before:
-            claim = usage.claim
-            self.remove(pod.uid)
-            self._add(pod.uid, claim, amounts, is_what_if=False)
+            # In this order: what it has is not free in between.
+            self._add(pod.uid, usage.tenant, amounts, is_what_if=False)
+            self._take_off(pod.uid, usage, before, is_what_if=False)
 
     def remove(self, uid: str, *, is_what_if: bool = False) -> None:
         """Count a pod no longer."""
         counted = self._pods.pop(uid, None)
         if counted is None:
             return
-        usage, amounts = counted
-        usage.add(amounts, 1, -1)
-        if not usage.pods:
-            del self._usages[usage.claim]
-        self._changed(uid, usage.claim, amounts, -1, is_what_if)
+        self._take_off(uid, *counted, is_what_if=is_what_if)
 
     def restart(self, pods: Iterable[Pod]) -> None:
-        """Begin anew with these pods, whose claims are read again. Nobody is told."""
+        """Begin anew with these pods, of which the tenants are read again. Nobody is told."""
         self._usages.clear()
         self._pods.clear()
         for pod in pods:
-            self._put(pod.uid, self._claim_of(pod), amounts_of(pod))
+            self._put(pod.uid, self._tenant_of(pod), amounts_of(pod))
 
-    def claim_of(self, uid: str) -> Claim | None:
-        """Return the claim of a pod that is counted; None if it is not."""
+    def tenant_of(self, uid: str) -> Tenant | None:
+        """Return the tenant of a pod that is counted; None if it is not."""
         counted = self._pods.get(uid)
-        return None if counted is None else counted[0].claim
+        return None if counted is None else counted[0].tenant
 
     def uids(self) -> KeysView[str]:
         """Every pod that is counted. A live view."""
         return self._pods.keys()
 
     def usages(self) -> Iterable[Usage]:
-        """Return the usage of each claim that has pods: a live view."""
+        """Return the usage of each tenant that has pods: a live view."""
         return self._usages.values()
 
-    def of(self, claim: Claim) -> Usage | None:
-        """Return the usage of a claim; None if it has no pods."""
-        return self._usages.get(claim)
+    def of(self, tenant: Tenant) -> Usage | None:
+        """Return the usage of a tenant; None if it has no pods."""
+        return self._usages.get(tenant)
 
-    def _add(self, uid: str, claim: Claim, amounts: Mapping[str, int], is_what_if: bool) -> None:
-        self._put(uid, claim, amounts)
-        self._changed(uid, claim, amounts, 1, is_what_if)
+    def _add(self, uid: str, tenant: Tenant, amounts: Mapping[str, int], *, is_what_if: bool) -> None:
+        self._put(uid, tenant, amounts)
+        self._changed(uid, tenant, amounts, 1, is_what_if)
 
-    def _put(self, uid: str, claim: Claim, amounts: Mapping[str, int]) -> None:
-        usage = self._usages.get(claim)
+    def _take_off(self, uid: str, usage: Usage, amounts: Mapping[str, int], *, is_what_if: bool) -> None:
+        usage.add(amounts, 1, -1)
+        if not usage.pods:
+            del self._usages[usage.tenant]
+        self._changed(uid, usage.tenant, amounts, -1, is_what_if)
+
+    def _put(self, uid: str, tenant: Tenant, amounts: Mapping[str, int]) -> None:
+        usage = self._usages.get(tenant)
         if usage is None:
-            usage = self._usages[claim] = Usage(claim)
+            usage = self._usages[tenant] = Usage(tenant)
         usage.add(amounts, 1, 1)
         self._pods[uid] = usage, amounts
 
     def check_invariants(self) -> None:
         """The sums are those of the pods. For tests and debugging."""
-        again: dict[Claim, Usage] = {}
+        again: dict[Tenant, Usage] = {}
         for usage, amounts in self._pods.values():
-            again.setdefault(usage.claim, Usage(usage.claim)).add(amounts, 1, 1)
-            assert self._usages[usage.claim] is usage
+            again.setdefault(usage.tenant, Usage(usage.tenant)).add(amounts, 1, 1)
+            assert self._usages[usage.tenant] is usage
         assert again.keys() == self._usages.keys()
-        for claim, usage in self._usages.items():
-            assert again[claim].pods == usage.pods, claim
-            assert again[claim].amounts == usage.amounts, claim
+        for tenant, usage in self._usages.items():
+            assert again[tenant].pods == usage.pods, tenant
+            assert again[tenant].amounts == usage.amounts, tenant

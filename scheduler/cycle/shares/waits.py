@@ -4,13 +4,14 @@
                                  ▲                           │
                                  └── refused for its share ──┘
 
-Waiting pods of the same claim and amounts make a line, in the order of the queue: if there is no room for the first,
+Waiting pods of the same tenant and amounts make a line, in the order of the queue: if there is no room for the first,
 there is none for the others. When something of a tree of shares is freed, the first pods of its lines are woken in
 their order, as far as it goes round. What a woken pod needs is promised to it until it was tried; if it fits no node,
 others are woken. A group waits as one of its pods, for the amounts of all that it still needs.
 """
 
 import heapq
+from collections import Counter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from scheduler.api.pod import Pod
@@ -22,9 +23,10 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.framework.shares import ShareRefusal
 from scheduler.queue.pod_heap import PodHeap
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.shares.adapters import AdaptedShares, Place
+from scheduler.shares.adapters import AdaptedShares, Place, Promise, Root
+from scheduler.shares.ledger import Ledger
 from scheduler.shares.needs import Need, need_of_group, need_of_pod
-from scheduler.state.share_usage import Claim, Usage
+from scheduler.state.share_usage import Tenant
 
 FREED: Final = "ShareFreed"
 CHANGED: Final = "ShareChange"
@@ -36,17 +38,17 @@ MAX_LINES: Final = 500
 MAX_STUCK: Final = 16
 """Pods of a line that other plugins keep back: after so many the rest of it is left alone for now."""
 
-_Key: TypeAlias = tuple[Claim, int, frozenset[tuple[str, int]]]
-"""Claim, number of pods, amounts."""
+_Key: TypeAlias = tuple[Tenant, int, frozenset[tuple[str, int]]]
+"""Tenant, number of pods, amounts."""
 
 
 class _Waiter(NamedTuple):
-    claim: Claim
+    tenant: Tenant
     need: Need
 
     @property
     def key(self) -> _Key:
-        return self.claim, self.need.pods, frozenset(self.need.requests.items())
+        return self.tenant, self.need.pods, frozenset(self.need.requests.items())
 
 
 class ShareWaits:
@@ -60,10 +62,10 @@ class ShareWaits:
         """UID → a pod that waits."""
         self._lines: dict[_Key, PodHeap] = {}
         """The same pods; those that were looked at longest ago first."""
-        self._promised: dict[str, _Waiter] = {}
-        """UID → a pod that was woken, and not tried since."""
-        self._promises: dict[Claim, Usage] = {}
-        """The sums of these."""
+        self._promised: dict[str, Promise] = {}
+        """UID → what is promised to a pod that was woken, and not tried since."""
+        self._promises: dict[tuple[Ledger, str], Counter[str]] = {}
+        """The sums of these, by share."""
 
     def __len__(self) -> int:
         return len(self._waiters)
@@ -86,7 +88,7 @@ class ShareWaits:
             else:
                 self._file(queued, waiter)
         elif promised is not None:
-            self._wake(FREED, self._shares.place(promised.claim))
+            self._wake(FREED, promised.root)
 
     def placed(self, uid: str) -> None:
         """A pod has a node now."""
@@ -105,7 +107,7 @@ class ShareWaits:
         """A pod is gone."""
         promised = self._forget(pod.uid)
         if promised is not None:
-            self._wake(FREED, self._shares.place(promised.claim))
+            self._wake(FREED, promised.root)
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
         """Say why a pod goes on waiting; None if there is room, or if it does not wait for its share."""
@@ -121,7 +123,7 @@ class ShareWaits:
     def freed(self, place: Place) -> None:
         """Less of a share is used."""
         if self._waiters:
-            self._wake(FREED, place)
+            self._wake(FREED, place.root)
 
     def redeclared(self) -> None:
         """Shares have changed, or which pods they are for."""
@@ -129,7 +131,7 @@ class ShareWaits:
             self._wake(CHANGED, None)
 
     def restart(self) -> None:
-        """Claims are read anew, or the queue has another order."""
+        """Tenants are read anew, or the queue has another order."""
         waiting = [queued for heap in self._lines.values() for queued in heap]
         for each in (self._waiters, self._lines, self._promised, self._promises):
             each.clear()
@@ -141,10 +143,10 @@ class ShareWaits:
     def _as_waiter(self, pod: Pod) -> _Waiter:
         group = self._groups.of(pod)
         if group is not None:
-            need = need_of_group(group, self._groups.members(pod), self._shares.claim_of)
+            need = need_of_group(group, self._groups.members(pod), self._shares.tenant_of)
             if need is not None:
                 return _Waiter(*need)
-        return _Waiter(self._shares.claim_of(pod), need_of_pod(pod))
+        return _Waiter(self._shares.tenant_of(pod), need_of_pod(pod))
 
     def _file(self, queued: QueuedPod, waiter: _Waiter) -> None:
         """Let a pod wait in the line where it belongs."""
@@ -155,7 +157,7 @@ class ShareWaits:
         line.add(queued)
         self._waiters[queued.pod.uid] = waiter
 
-    def _forget(self, uid: str) -> _Waiter | None:
+    def _forget(self, uid: str) -> Promise | None:
         """Forget a pod; return what was promised to it."""
         waiter = self._waiters.pop(uid, None)
         if waiter is not None:
@@ -168,58 +170,56 @@ class ShareWaits:
             self._promise(promised, -1)
         return promised
 
-    def _promise(self, waiter: _Waiter, sign: int) -> None:
-        claim, need = waiter
-        usage = self._promises.setdefault(claim, Usage(claim))
-        usage.add(need.requests, need.pods, sign)
-        if not usage.pods:
-            del self._promises[claim]
+    def _promise(self, promise: Promise, sign: int) -> None:
+        total = self._promises.setdefault((promise.ledger, promise.name), Counter())
+        for resource, amount in promise.amounts.items():
+            total[resource] += sign * amount
+            if not total[resource]:
+                del total[resource]
+        if not total:
+            del self._promises[promise.ledger, promise.name]
 
-    def _wake(self, label: str, place: Place | None) -> None:
-        """Wake those for whom there is room now in the tree that a place is part of; None: in all trees."""
+    def _wake(self, label: str, root: "Root | None") -> None:
+        """Wake those for whom there is room now in one tree of shares; None: in all."""
         heads: list[tuple[Any, int, _Key]] = []
-        for key in self._concerned(place):
+        for key in self._concerned(root):
             line = self._lines[key] = self._lines.pop(key)
             if (first := line.peek()) is not None:
                 heapq.heappush(heads, (self._queue.sort_key(first), len(heads), key))
-        with self._shares.reserving() as reserve:
-            for usage in self._promises.values():
-                reserve(usage.claim, usage.amounts, usage.pods)
+        promises = [Promise(*share, dict(total)) for share, total in self._promises.items()]
+        with self._shares.reserving(promises) as reserve:
             while heads:
                 _, number, key = heapq.heappop(heads)
                 woken = self._wake_first(key, label)
                 if woken is None:
                     continue
-                reserve(woken.claim, woken.need.requests, woken.need.pods)
+                if (promise := self._shares.promise(*self._waiters[woken])) is not None:
+                    reserve(promise)
+                self._forget(woken)
+                if promise is not None:
+                    self._promised[woken] = promise
+                    self._promise(promise, 1)
                 if key in self._lines and (following := self._lines[key].peek()) is not None:
                     heapq.heappush(heads, (self._queue.sort_key(following), number, key))
 
-    def _wake_first(self, key: _Key, label: str) -> _Waiter | None:
-        """Wake the first of a line and return it; None if there is no room for it, or all are kept back by others."""
+    def _wake_first(self, key: _Key, label: str) -> str | None:
+        """Wake the first of a line; return its UID, None if there is no room for it, or others keep all back."""
         line, stuck, woken = self._lines[key], list[QueuedPod](), None
         while woken is None and len(stuck) < MAX_STUCK and (queued := line.peek()) is not None:
             uid = queued.pod.uid
-            waiter = self._waiters[uid]
-            if self._shares.refusal_of(*waiter) is not None:
+            if self._shares.refusal_of(*self._waiters[uid]) is not None:
                 break
-            if self._queue.wake(uid, label):
-                woken = waiter
-            elif self._queue.is_refused(uid):
+            if self._queue.wake(uid, label) or not self._queue.is_refused(uid):  # it is to be tried
+                woken = uid
+            else:
                 line.remove(uid)
                 stuck.append(queued)
-            else:  # it is to be tried anyway
-                woken = waiter
         for each in stuck:
             line.add(each)
-        if woken is not None:
-            self._forget(uid)
-            self._promised[uid] = woken
-            self._promise(woken, 1)
         return woken
 
-    def _concerned(self, place: Place | None) -> list[_Key]:
-        """Return the lines that something freed in a place may help."""
-        root = None if place is None else place.root
+    def _concerned(self, root: "Root | None") -> list[_Key]:
+        """Return the lines that something freed in a tree of shares may help."""
         concerned = []
         for key in self._lines:
             own = self._shares.place(key[0])
