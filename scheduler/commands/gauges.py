@@ -34,6 +34,18 @@ def show_state(engine: Engine, tasks: Tasks, metrics: Metrics) -> None:
         lambda: queue.unschedulable_counts().items(),
     )
     metrics.watch_gauge(
+        "loadmaster_shares_unusable",
+        "Shares of the cluster that cannot be used, by where they are declared: their pods wait.",
+        ("source",),
+        engine.share_parts.problems,
+    )
+    metrics.watch_gauge(
+        "loadmaster_shares_guaranteed_excess",
+        "How much more is guaranteed to all shares together than nodes have; cpu in thousandths of a core.",
+        ("source", "resource"),
+        engine.share_parts.excess,
+    )
+    metrics.watch_gauge(
         "scheduler_inflight_events",
         "Number of events currently tracked in the scheduling queue.",
         ("event",),

@@ -179,7 +179,8 @@ def _writers(cluster: ClusterConnection, config: Config, stack: AsyncExitStack) 
     by_profile = EventsByProfile(events, [profile.scheduler_name for profile in config.profiles])
     evictor = ApiEvictor(client, statuses)
     writer, reader = PluginWriter(client), PluginReader(client)
-    return Writers(binder, by_profile, StatusPatches(statuses), evictor, writer, reader, by_profile), by_profile
+    patches = StatusPatches(statuses)
+    return Writers(binder, by_profile, patches, evictor, writer, reader, by_profile, by_profile), by_profile
 
 
 def _dump_on_signal(scheduler: _Scheduler, stack: AsyncExitStack) -> None:
@@ -258,6 +259,7 @@ async def _work(scheduler: _Scheduler, writers: Writers) -> None:
         tasks.start("pod group status", engine.group_parts.statuses.run(reader))
         tasks.start("refused pod groups", engine.group_parts.refusals.run())
         tasks.start("pod group reservations", engine.group_parts.keep_reservations())
+        tasks.start("shares", engine.share_parts.run())
         tasks.start("expiry", _expire_forever(engine))
         tasks.start("rejections", rejections.run())
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from scheduler.config.defaults import COSCHEDULING
+from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
 from scheduler.config.documents import PIPE_SECONDS, name_of, parse_documents, read_file
 from scheduler.config.extenders import leave_to_extenders, read_extenders
 from scheduler.config.feature_gates import FeatureGates
@@ -141,6 +141,10 @@ def config_from_dict(
         problems.append("extenders: not available together with the feature gate GenericWorkload yet")
     if extenders and any(COSCHEDULING in profile.enabled for profile in profiles):
         problems.append(f"extenders: not available together with the plugin {COSCHEDULING} yet")
+    with_shares = [each for each in profiles if CAPACITY_SCHEDULING in each.enabled]
+    arguments = [each.plugin_config.get(CAPACITY_SCHEDULING, {}) for each in with_shares]
+    if any(each != arguments[0] for each in arguments):
+        problems.append(f"profiles: all that have {CAPACITY_SCHEDULING} must have the same arguments for it")
     profiles = leave_to_extenders(profiles, extenders)
     config = parse_arguments(Config, rest, "", problems, profiles=profiles, extenders=extenders, gates=gates)
     if config is not None and leader_election:

@@ -15,6 +15,8 @@ from scheduler.api.pod import Pod
 from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.shares.adapters import AdaptedShares
+from scheduler.shares.ledger import Ledger
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 
@@ -41,6 +43,8 @@ class Dumpable(Protocol):
     def queue(self) -> SchedulingQueue: ...
     @property
     def nominator(self) -> Nominator: ...
+    @property
+    def shares(self) -> AdaptedShares: ...
 
 
 def dump(engine: Dumpable, now: float, max_lines: int = MAX_LINES) -> Iterator[Line]:
@@ -57,6 +61,7 @@ def dump(engine: Dumpable, now: float, max_lines: int = MAX_LINES) -> Iterator[L
     for part, pods in parts.items():
         details = _DETAILS.get(part, _waiting)
         yield from _bounded(part, len(pods), max_lines, (_queued(part, queued, now, details) for queued in pods))
+    yield from _shares(engine.shares, max_lines)
 
 
 def readable(resource: str, amount: int) -> str:
@@ -99,6 +104,21 @@ def _nodes(cache: Cache, nominator: Nominator, names: Iterable[str]) -> Iterator
         elif counted["pods"]:
             # The node has not come yet, or is gone, and there are pods on it.
             yield Line("Dump of cached node", {"node": name, "deleted": True, **counted})
+
+
+def _shares(shares: AdaptedShares, max_lines: int) -> Iterator[Line]:
+    for ledger in shares.ledgers:
+        yield from _bounded("shares", len(ledger.tree.shares), max_lines, _shares_of(ledger, shares))
+
+
+def _shares_of(ledger: Ledger, shares: AdaptedShares) -> Iterator[Line]:
+    """What is used of each share, and what is used when its pods are counted again, if that differs."""
+    again = shares.counted_again(ledger)
+    for name in tuple(ledger.tree.shares):
+        fields = {"share": name, "source": ledger.source, "used": _readable(ledger.used(name))}
+        if ledger.used(name, again) != ledger.used(name):
+            fields["countedAgain"] = _readable(ledger.used(name, again))
+        yield Line("Dump of share", fields)
 
 
 def _readable(amounts: Mapping[str, int]) -> dict[str, str]:

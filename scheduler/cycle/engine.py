@@ -98,6 +98,11 @@ class Engine:
         return self.group_parts.algorithm
 
     @property
+    def shares(self) -> AdaptedShares:
+        """The shares of the cluster; none without the plugin CapacityScheduling."""
+        return self.share_parts.shares
+
+    @property
     def watched(self) -> dict[str, ApiResource]:
         """Event resource → API resource, of everything that the plugins watch except pods and nodes."""
         return self.profiles.resources.watched
@@ -312,7 +317,7 @@ def build_engine(
     wakes = GroupWakes(groups, queue, objects, statuses, refusals)
     group_parts = GroupParts(groups, statuses, refusals, wakes, group_cycle, loop, cache, queue, handlers, pods)
     group_parts.use(profiles.frameworks, config.loadmaster)
-    share_parts = ShareParts(shares, groups, objects, cache, queue, handlers, failure)
+    share_parts = ShareParts(shares, groups, objects, cache, queue, handlers, failure, writers, tasks)
     share_parts.use(profiles.frameworks)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     engine = Engine(

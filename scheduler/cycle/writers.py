@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from scheduler.api.objects import ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.framework.handle import ApiWriter, EventRecorder, Evictor, NoReads, NoWrites, Reader
 from scheduler.framework.pod_groups import PodGroup
@@ -56,14 +57,22 @@ class GroupEvents(Protocol):
         """Report it at the group's object; at one of its members if it has none."""
 
 
+class ObjectEvents(Protocol):
+    """Reports what is the matter with an object. Never waits, never raises."""
+
+    def object_event(self, resource: str, metadata: ObjectMeta, reason: str, note: str) -> None:
+        """Report it at the object. `resource`: as in events, with its kind, such as `policy/PodDisruptionBudget`."""
+
+
 class NoWriters:
-    """A BindingWriter, EventRecorder, GroupEvents, StatusWriter and Evictor that writes nothing."""
+    """A BindingWriter, EventRecorder, GroupEvents, ObjectEvents, StatusWriter and Evictor that writes nothing."""
 
     async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> str:
         return ""
 
     def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None: ...
     def group_event(self, group: PodGroup, member: Pod, type_: str, reason: str, action: str, note: str) -> None: ...
+    def object_event(self, resource: str, metadata: ObjectMeta, reason: str, note: str) -> None: ...
     def unschedulable(self, pod: Pod, reason: str, message: str, nominated_node_name: str | None) -> None: ...
     def nominate(self, pod: Pod, node_name: str) -> None: ...
     def forget(self, pod: Pod) -> None: ...
@@ -86,3 +95,4 @@ class Writers:
     """For plugins."""
 
     group_events: GroupEvents = field(default_factory=NoWriters)
+    object_events: ObjectEvents = field(default_factory=NoWriters)

@@ -67,6 +67,11 @@ class ApiResource(NamedTuple):
         return f"{self.plural}.{self.version}.{self.group}" if self.group else self.plural
 
     @property
+    def group_version(self) -> str:
+        """As objects have it in `apiVersion`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
     def path(self) -> str:
         """The path at which all of its objects are listed."""
         return f"{self.version_path}/{self.plural}"

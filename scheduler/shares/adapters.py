@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
+from scheduler.api.objects import ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
@@ -82,6 +83,12 @@ class Adapter(Protocol):
 
     def refusal(self, tree: "ShareTree", name: str, asked: Asked) -> ShareRefusal | None:
         """Say why there is no room in a share that is in the tree; None if there is."""
+
+    def object_of(self, name: str) -> tuple[str, ObjectMeta] | None:
+        """Return the object that declares a share, with its resource as in events; None if there is none."""
+
+    def on_nodes(self, resource: str) -> str:
+        """Return what nodes call a resource of the tree; empty for a part of theirs."""
 
     def listen(self, changed: Callable[[], None]) -> None:
         """Call this from now on whenever shares have changed, or which pods they are for."""
@@ -249,7 +256,16 @@ class AdaptedShares:
         """What is used of each share is what its pods ask for. For tests and debugging."""
         self.usage.check_invariants()
         for ledger in self.ledgers:
-            ledger.check(self._usages(ledger))
+            counted = self.counted_again(ledger)
+            for name in ledger.tree.shares:
+                assert ledger.used(name) == ledger.used(name, counted), name
+
+    def counted_again(self, ledger: "Ledger") -> "ShareTree":
+        """Return the same tree with the usage that its pods, counted one by one, add up to."""
+        again: dict[Tenant, Usage] = {}
+        for tenant, amounts in self.usage.counted():
+            again.setdefault(tenant, Usage(tenant)).add(amounts, 1, 1)
+        return ledger.counted(self._usages(ledger, again.values()))
 
     # Internals.
 
@@ -300,9 +316,9 @@ class AdaptedShares:
         if self._is_stale:
             self._is_stale = False
             for ledger in self._ledgers:
-                ledger.renew(self._usages(ledger))
+                ledger.renew(self._usages(ledger, self.usage.usages()))
 
-    def _usages(self, ledger: "Ledger") -> Collection[tuple[Place, Usage]]:
-        """Return what is used of the shares of one adapter."""
-        found = [(self.place(usage.tenant), usage) for usage in self.usage.usages()]
+    def _usages(self, ledger: "Ledger", usages: Iterable[Usage]) -> Collection[tuple[Place, Usage]]:
+        """Return those of the shares of one adapter."""
+        found = [(self.place(usage.tenant), usage) for usage in usages]
         return [(place, usage) for place, usage in found if place is not None and place.ledger is ledger]

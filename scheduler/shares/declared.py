@@ -1,6 +1,7 @@
 """The shares of a plugin's arguments: a tree for clusters without any objects that describe one.
 
-The first share in the list that a pod matches counts. A resource that no share names has no limit.
+The first share in the list that a pod matches counts. A resource that no share names has no limit. A root that names
+only a maximum has that much: there is nobody of whom it could borrow.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -87,6 +88,12 @@ class DeclaredShares:
             for each in important:
                 tree.remove(each.share, each.amounts)
 
+    def object_of(self, name: str) -> None:
+        return None
+
+    def on_nodes(self, resource: str) -> str:
+        return resource
+
     def listen(self, changed: Callable[[], None]) -> None:
         if not any(share.namespace_selector is not None for share, _ in self._selecting):
             return
@@ -120,11 +127,12 @@ def _read(shares: Sequence[DeclaredShare]) -> tuple[Sequence[Share], Mapping[str
     read, faults = [], {}
     for each in shares:
         try:
+            minimum, maximum = allocatable_of(each.minimum), allocatable_of(each.maximum)
             share = Share(
                 name=each.name,
                 parent=each.parent,
-                minimum=allocatable_of(each.minimum),
-                maximum=allocatable_of(each.maximum),
+                minimum=minimum if each.parent else {**maximum, **minimum},
+                maximum=maximum,
                 borrowing_limit=allocatable_of(each.borrowing_limit),
                 lending_limit=allocatable_of(each.lending_limit),
                 weight=each.weight,

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from scheduler.api.elastic_quotas import ElasticQuota
-from scheduler.api.objects import ResourceList
+from scheduler.api.objects import ObjectMeta, ResourceList
 from scheduler.api.pod import Pod
 from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, allocatable_of
 from scheduler.api.text import shortened
@@ -107,6 +107,17 @@ class ElasticQuotas:
             lacks = [_with_borrowers(tree, lack) for lack in lacks]
         message = f"Pod {asked.need.pod} is rejected in PreFilter because {reason}"
         return ShareRefusal(ShareKey(self.source, name), message, tuple(lacks))
+
+    def object_of(self, name: str) -> tuple[str, ObjectMeta] | None:
+        namespace, _, quota = name.partition("/")
+        for source in SOURCES:
+            for each in self._of(source, namespace):
+                if each.metadata.name == quota:
+                    return source, each.metadata
+        return None
+
+    def on_nodes(self, resource: str) -> str:
+        return resource
 
     def listen(self, changed: Callable[[], None]) -> None:
         def quota_changed(old: ElasticQuota | None, new: ElasticQuota | None) -> None:

@@ -71,25 +71,26 @@ class Ledger:
         if share is None:
             problem = self.problems.get(name)
             return None if problem is None else ShareState(key=key, problem=problem)
-        used = {resource: self.tree.usage(name, resource) for resource in sorted(self.tree.resources)}
         return ShareState(
             key=key,
             parent=share.parent,
             minimum=share.minimum,
             maximum=share.maximum,
-            used=used,
+            used=self.used(name),
             weight=share.weight,
             priority=share.priority,
         )
 
-    def check(self, usages: "Collection[tuple[Place, Usage]]") -> None:
-        """The tree is as one that is made anew. For tests and debugging."""
-        again = ShareTree(tuple(self.tree.shares.values()))
-        self._count(usages, again)
-        for name in self.tree.shares:
-            for resource in self.tree.resources:
-                found, right = self.tree.usage(name, resource), again.usage(name, resource)
-                assert found == right, f"{found} of {resource} are used of {name}, not {right}"
+    def used(self, name: str, tree: ShareTree | None = None) -> dict[str, int]:
+        """Return what is used of a share, by resource; `tree`: another one of the same shares."""
+        tree = tree or self.tree
+        return {resource: tree.usage(name, resource) for resource in sorted(tree.resources)}
+
+    def counted(self, usages: "Collection[tuple[Place, Usage]]") -> ShareTree:
+        """Return the same tree with this usage."""
+        tree = ShareTree(tuple(self.tree.shares.values()))
+        self._count(usages, tree)
+        return tree
 
     def _count(self, usages: "Collection[tuple[Place, Usage]]", tree: ShareTree) -> None:
         for place, usage in usages:

@@ -7,7 +7,7 @@ read when the pod is assumed, or first seen with a node, and kept: to edit the l
 Which share a tenant has is not known here; that may change while the pods run.
 """
 
-from collections.abc import Callable, Hashable, Iterable, KeysView, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, KeysView, Mapping
 from typing import Final, NamedTuple
 
 from scheduler.api.pod import Pod
@@ -110,6 +110,10 @@ class ShareUsage:
     def uids(self) -> KeysView[str]:
         """Every pod that is counted. A live view."""
         return self._pods.keys()
+
+    def counted(self) -> Iterator[tuple[Tenant, Mapping[str, int]]]:
+        """Yield the tenant and the amounts of each pod that is counted."""
+        return ((usage.tenant, amounts) for usage, amounts in self._pods.values())
 
     def usages(self) -> Iterable[Usage]:
         """Return the usage of each tenant that has pods: a live view."""

@@ -3,7 +3,7 @@
 Once the condition is True it stays: members that come later and fit nowhere do not change it.
 
 Rule: updatePodGroupCondition in pkg/scheduler/schedule_one_podgroup.go at v1.36.3, which waits for the answer; here it
-is written in the background (`patches.py`).
+is written in the background (`status_patches.py`).
 """
 
 import time
@@ -16,7 +16,7 @@ import msgspec
 
 from scheduler.api import pod_groups as api
 from scheduler.api.text import MAX_MESSAGE, encodable, in_bytes
-from scheduler.cycle.pod_groups.patches import StatusPatches, Target
+from scheduler.cycle.status_patches import StatusPatches, Target
 from scheduler.framework.events import POD_GROUP_V1BETA1
 from scheduler.framework.handle import ApiWriter, ObjectLister
 from scheduler.framework.pod_groups import PodGroup

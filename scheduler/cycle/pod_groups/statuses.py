@@ -24,7 +24,7 @@ import msgspec
 
 from scheduler.api.coscheduling import FINAL_PHASES, PodGroup, PodGroupStatus
 from scheduler.api.pod import Pod
-from scheduler.cycle.pod_groups.patches import StatusPatches, Target
+from scheduler.cycle.status_patches import StatusPatches, Target
 from scheduler.cycle.writers import PodReader
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.events import COSCHEDULING_POD_GROUP

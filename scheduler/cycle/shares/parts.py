@@ -3,14 +3,18 @@
 Without it none of them is made, or even loaded, and no pod pays for them.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
+from scheduler.cycle.writers import Writers
 from scheduler.framework.arguments import arguments_of
 from scheduler.framework.pod_groups import PodGroups
+from scheduler.process.metrics import Samples
+from scheduler.process.tasks import Tasks
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.framework import Framework
 from scheduler.shares.adapters import AdaptedShares
@@ -18,8 +22,13 @@ from scheduler.state.cache import Cache
 from scheduler.state.objects import ObjectStore
 
 if TYPE_CHECKING:  # loaded once there are shares
+    from scheduler.cycle.shares.reports import ShareReports
+    from scheduler.cycle.shares.statuses import QuotaStatuses
     from scheduler.cycle.shares.waits import ShareWaits
     from scheduler.shares.ledger import Ledger
+
+PAUSE: Final = 1.0
+"""Seconds between two looks at what has changed."""
 
 
 class ShareParts:
@@ -34,6 +43,8 @@ class ShareParts:
         queue: SchedulingQueue,
         handlers: ClusterEventHandlers,
         failure: FailureHandler,
+        writers: Writers,
+        tasks: Tasks,
     ) -> None:
         self.shares = shares
         self.waits: ShareWaits | None = None
@@ -44,6 +55,11 @@ class ShareParts:
         self._queue = queue
         self._handlers = handlers
         self._failure = failure
+        self._writers = writers
+        self._tasks = tasks
+        self._statuses: QuotaStatuses | None = None
+        self._reports: ShareReports | None = None
+        self._due = asyncio.Event()
         self._arguments: Mapping[str, Any] | None = None
 
     def use(self, frameworks: Mapping[str, Framework]) -> None:
@@ -65,18 +81,53 @@ class ShareParts:
         self.shares.use(self._ledgers(plugin), self._cache.counted_pods)
 
     def _begin(self) -> None:
+        from scheduler.cycle.shares.reports import ShareReports
+        from scheduler.cycle.shares.statuses import QuotaStatuses
         from scheduler.cycle.shares.waits import ShareWaits
 
-        waits = self.waits = ShareWaits(self.shares, self._groups, self._queue)
-        self.shares.waiting, self.shares.placed = waits.refusal, waits.placed
-        self.shares.freed, self.shares.redeclared = waits.freed, waits.redeclared
+        shares, writers, due = self.shares, self._writers, self._due.set
+        waits = self.waits = ShareWaits(shares, self._groups, self._queue)
+        statuses = self._statuses = QuotaStatuses(shares, self._objects, writers.api, self._tasks, due)
+        self._reports = ShareReports(shares, self._cache.table, writers.object_events)
+        shares.waiting, shares.placed, shares.freed = waits.refusal, waits.placed, waits.freed
+        shares.used, shares.redeclared = statuses.mark, self._redeclared
         self._failure.failed, self._handlers.waits = waits.failed, waits
+
+    def _redeclared(self) -> None:
+        if self.waits is not None and self._statuses is not None:
+            self.waits.redeclared()
+            self._statuses.mark_all()
 
     def _end(self) -> None:
         """Without shares nothing waits for them: the queue asks all pods again when the configuration changes."""
-        self._cache.shares = self._failure.failed = self._handlers.waits = self.waits = None
-        self.shares.waiting = self.shares.placed = self.shares.freed = self.shares.redeclared = None
-        self.shares.use((), tuple)
+        shares = self.shares
+        shares.waiting = shares.placed = shares.freed = shares.used = shares.redeclared = None
+        self._cache.shares = self._failure.failed = self._handlers.waits = None
+        self.waits = self._statuses = self._reports = None
+        shares.use((), tuple)
+
+    async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Write and report for ever. What is due before this replica leads, is done then."""
+        while True:
+            await self._due.wait()
+            await sleep(PAUSE)
+            self._due.clear()
+            self.look()
+
+    def look(self) -> None:
+        """Write and report what is new."""
+        if self._statuses is not None:
+            self._statuses.write()
+        if self._reports is not None:
+            self._reports.look()
+
+    def excess(self) -> Samples:
+        """Yield source and resource, and how much more is guaranteed to shares together than nodes have."""
+        return () if self._reports is None else self._reports.excess()
+
+    def problems(self) -> Samples:
+        """Yield each source, and how many of its shares cannot be used."""
+        return () if self._reports is None else self._reports.problems()
 
     def _ledgers(self, plugin: Any) -> "Sequence[Ledger]":
         from scheduler.shares.declared import DeclaredShares

@@ -87,7 +87,7 @@ class ShareWaits:
                 self._queue.wake(uid, FREED)
             else:
                 self._file(queued, waiter)
-        elif promised is not None:
+        if promised is not None:
             self._wake(FREED, promised.root)
 
     def placed(self, uid: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from scheduler.api.objects import ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.kube.writes.events import Events, Recorder
@@ -9,7 +10,7 @@ from scheduler.kube.writes.status import Condition, PodStatuses
 
 
 class EventsByProfile:
-    """An EventRecorder and GroupEvents: reports each event in the name of the pod's profile."""
+    """An EventRecorder, GroupEvents and ObjectEvents: reports each event in the name of the pod's profile."""
 
     def __init__(self, events: Events, profiles: Sequence[str]) -> None:
         self._events = events
@@ -28,6 +29,9 @@ class EventsByProfile:
     def group_event(self, group: PodGroup, member: Pod, type_: str, reason: str, action: str, note: str) -> None:
         recorder = self._recorders.get(member.spec.scheduler_name, self._default)
         recorder.group_event(group, member, type_, reason, action, note)
+
+    def object_event(self, resource: str, metadata: ObjectMeta, reason: str, note: str) -> None:
+        self._default.object_event(resource, metadata, reason, note)
 
 
 class StatusPatches:

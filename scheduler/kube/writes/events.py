@@ -24,6 +24,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from scheduler.api.objects import ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.api.text import in_bytes, to_json
 from scheduler.framework.pod_groups import PodGroup
@@ -331,11 +332,18 @@ class Recorder:
             self.event(member, type_, reason, action, note)
             return
         resource = parse_resource(group.source)
-        version = f"{resource.group}/{resource.version}"
-        regarding = Reference(version, "PodGroup", group.namespace, group.name, group.uid, "")
-        self._events.record(
-            (group.uid, self._controller, type_, reason, action, in_bytes(note, MAX_NOTE)), regarding, self._instance
-        )
+        regarding = Reference(resource.group_version, "PodGroup", group.namespace, group.name, group.uid, "")
+        self._record(regarding, type_, reason, action, note)
+
+    def object_event(self, resource: str, metadata: ObjectMeta, reason: str, note: str) -> None:
+        """Record what is the matter with an object of a resource whose name, as in events, ends with its kind."""
+        version, kind = parse_resource(resource).group_version, resource.rpartition("/")[2]
+        regarding = Reference(version, kind, metadata.namespace, metadata.name, metadata.uid, metadata.resource_version)
+        self._record(regarding, "Warning", reason, "Scheduling", note)
+
+    def _record(self, regarding: Reference, type_: str, reason: str, action: str, note: str) -> None:
+        key = (regarding.uid, self._controller, type_, reason, action, in_bytes(note, MAX_NOTE))
+        self._events.record(key, regarding, self._instance)
 
 
 _HEAD = (

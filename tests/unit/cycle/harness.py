@@ -22,6 +22,7 @@ from scheduler.queue.settings import QueueSettings
 from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.guards.plugin_limits import NO_LIMITS, Limits
+from scheduler.shares.adapters import AdaptedShares
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_node
@@ -70,6 +71,7 @@ class Scheduler:
         self.world, self.clock, self.metrics = FakeWorld(), FakeClock(), Metrics()
         self.stream = stream = EventStream()
         self.cache, self.nominator = Cache(self.metrics, self.clock, ttl, stream), Nominator(stream)
+        self.shares = AdaptedShares(self.nominator)
         self.pods: dict[str, Pod] = {}
         every: tuple[Plugin, ...] = (PlainFilter(one_pod_a_node, "One"), *plugins, binder := WorldBinder())
         self.framework: Framework = a_framework(

@@ -218,7 +218,7 @@ async def test_another_group_of_the_same_name_begins_anew() -> None:
 
 
 async def test_a_conflict_is_tried_again_on_the_newest_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler.cycle.pod_groups.patches.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("scheduler.cycle.status_patches.FIRST_WAIT", 0.0)
     stage = Stage()
     stage.create(minimum=1)
     stage.api.refusals = [ApiError(409, "it has changed"), ApiError(409, "it has changed")]

@@ -1,4 +1,4 @@
-"""Patches of the status of groups' objects, in the background.
+"""Patches of the status of objects, in the background: those of groups of pods and of quotas.
 
     (nothing) ──want──► SENDING ──answered, refused, or tried too often──► (nothing)
                          │   ▲
@@ -46,10 +46,12 @@ class Target(NamedTuple):
 class StatusPatches:
     """Writes statuses."""
 
-    def __init__(self, objects: ObjectLister, writer: ApiWriter, tasks: Tasks) -> None:
+    def __init__(self, objects: ObjectLister, writer: ApiWriter, tasks: Tasks, kind: str = "pod group") -> None:
+        """`kind`: what the objects are, for logs and metrics."""
         self._objects = objects
         self._writer = writer
-        self._jobs = tasks.jobs("pod group status", MAX_SECONDS)
+        self._kind = kind
+        self._jobs = tasks.jobs(f"{kind} status", MAX_SECONDS)
         self._wanted: dict[str, tuple[Target, StatusOf]] = {}
         """UID → what is to be sent next."""
         self._sending: set[str] = set()
@@ -93,9 +95,9 @@ class StatusPatches:
                     answer = await self._writer.patch(target.resource, target.name, target.namespace, patch, "status")
                 except ApiError as error:
                     if error.status != 409:
-                        fields = {"podGroup": str(target), "err": str(error)}
+                        fields = {"kind": self._kind, "object": str(target), "err": str(error)}
                         level = logging.WARNING if error.status else logging.DEBUG
-                        _logger.log(level, "The status of a pod group was not set", extra=fields)
+                        _logger.log(level, "The status of an object was not set", extra=fields)
                         break
                     await asyncio.sleep(FIRST_WAIT * 2**failures)
                 else:

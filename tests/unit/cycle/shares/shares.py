@@ -1,0 +1,124 @@
+"""An engine whose profile has the plugin CapacityScheduling, with elastic quotas or shares that are declared."""
+
+from typing import Any
+
+from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
+from scheduler import framework as fw
+from scheduler.api.elastic_quotas import ElasticQuota, ElasticQuotaSpec, ElasticQuotaStatus
+from scheduler.api.objects import ObjectMeta
+from scheduler.framework.events import ELASTIC_QUOTA
+from scheduler.framework.shares import DeclaredShare
+from scheduler.testing import a_node, a_pod
+from tests.fakes import settle
+from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine, newer
+
+
+def declaring(*shares: DeclaredShare, elastic_quotas: bool = True) -> type[fw.Plugin]:
+    """The plugin with these arguments, whatever the configuration says."""
+
+    class Declaring(CapacityScheduling):
+        def __init__(self) -> None:
+            super().__init__(elastic_quotas, shares)
+
+    return Declaring
+
+
+class Sharing:
+    """An engine with one large node."""
+
+    def __init__(self, *shares: DeclaredShare, also: tuple[type[fw.Plugin], ...] = (), **options: Any) -> None:
+        self.under_test: EngineUnderTest = an_engine(declaring(*shares), *also, **options)
+        self.engine = self.under_test.engine
+        self.shares = self.engine.shares
+        self.clock = self.under_test.clock
+        self._versions = 0
+        self.under_test.see(a_node("n", cpu="64", memory="64Gi"))
+
+    # What the watch shows.
+
+    def quota(
+        self,
+        namespace: str = "a",
+        *,
+        minimum: dict[str, str] | None = None,
+        maximum: dict[str, str] | None = None,
+        name: str = "quota",
+        source: str = ELASTIC_QUOTA,
+        created: str = "2026-01-01T00:00:00Z",
+        used: dict[str, str] | None = None,
+    ) -> ElasticQuota:
+        """Let the watch show a quota, or its new version."""
+        self._versions += 1
+        uid = f"{source} {namespace}/{name}"
+        version = str(self._versions)
+        metadata = ObjectMeta(
+            name=name, namespace=namespace, uid=uid, resource_version=version, creation_timestamp=created
+        )
+        quota = ElasticQuota(metadata, ElasticQuotaSpec(minimum, maximum), ElasticQuotaStatus(used))
+        self.engine.object_handlers.object_changed(source, quota)
+        return quota
+
+    def drop(self, namespace: str = "a", name: str = "quota", source: str = ELASTIC_QUOTA) -> None:
+        """Let the watch show that a quota is deleted."""
+        gone = self.engine.objects.get(source, name, namespace)
+        self.engine.object_handlers.object_deleted(source, gone)
+
+    def pods(self, count: int, namespace: str = "a", first: int = 0, **fields: Any) -> list[fw.Pod]:
+        """Let the watch show pods of one core each."""
+        names = [f"{namespace}-{number}" for number in range(first, first + count)]
+        return [self.pod(name, namespace=namespace, **fields) for name in names]
+
+    def pod(self, name: str, **fields: Any) -> fw.Pod:
+        """Let the watch show a pod of one core."""
+        fields = {"requests": {"cpu": "1"}, "namespace": "a", "scheduler_name": PROFILE, **fields}
+        pod = a_pod(name, **fields)
+        self.under_test.see(pod)
+        return pod
+
+    def delete(self, *pods: fw.Pod) -> None:
+        """Let the watch show that pods are gone."""
+        for pod in pods:
+            self.under_test.handlers.pod_deleted(pod)
+
+    def confirm(self) -> None:
+        """Let the watch show what was bound."""
+        for uid, node in self.under_test.world.bound.items():
+            pod = self.engine.pods.get(uid)
+            if pod is not None and not pod.node_name:
+                self.under_test.see(newer(pod, node_name=node))
+
+    # What becomes of it.
+
+    async def schedule(self, seconds: float = 60.0) -> int:
+        """Let backoffs end, then try pods as long as there is one to try; return how often one was tried."""
+        self.clock.advance(seconds)
+        self.under_test.queue.flush_backoff_completed()
+        tries = 0
+        while (queued := self.engine.queue.pop_nowait()) is not None:
+            self.engine.loop.schedule_one(queued)
+            await settle()
+            tries += 1
+            assert tries < 1000, "it spins"
+        return tries
+
+    @property
+    def placed(self) -> list[str]:
+        """The names of the pods that have a node, sorted."""
+        return sorted(pod.name for pod in self.engine.cache.counted_pods())
+
+    def where(self, pod: fw.Pod) -> str:
+        return self.under_test.where(pod.uid)
+
+    def note(self, pod: fw.Pod) -> str:
+        """The text of a pod's last Event."""
+        return [event.note for event in self.under_test.world.events if event.pod == str(pod)][-1]
+
+    def used(self, name: str = "a/quota", resource: str = "cpu") -> int:
+        """What is used of a share."""
+        ledger = next(each for each in self.shares.ledgers if name in each.tree.shares)
+        return ledger.tree.usage(name, resource)
+
+    def check(self) -> None:
+        """All that we believe is consistent."""
+        self.under_test.check()
+        self.shares.check_invariants()

@@ -1,0 +1,90 @@
+"""A group of pods is charged as a whole or not at all."""
+
+from plugins.contrib.coscheduling.plugin import Coscheduling
+from scheduler import framework as fw
+from scheduler.api import coscheduling as api
+from scheduler.api.objects import GroupedMeta
+from scheduler.framework.events import COSCHEDULING_POD_GROUP
+from tests.unit.cycle.shares.shares import Sharing
+
+
+class Stage(Sharing):
+    """With groups of pods in namespace a."""
+
+    def __init__(self) -> None:
+        super().__init__(also=(Coscheduling,))
+
+    def group(self, name: str, minimum: int, pods: int, **fields: object) -> list[fw.Pod]:
+        metadata = GroupedMeta(name=name, namespace="a", uid=f"uid of {name}", resource_version="1")
+        group = api.PodGroup(metadata=metadata, spec=api.PodGroupSpec(min_member=minimum))
+        self.engine.object_handlers.object_changed(COSCHEDULING_POD_GROUP, group)
+        labels = {api.POD_GROUP_LABEL: name}
+        return [self.pod(f"{name}-{number}", labels=labels, **fields) for number in range(pods)]
+
+
+async def test_a_group_above_its_share_has_none_of_its_pods_placed() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage.group("g", 4, 4)
+
+    await stage.schedule()
+
+    assert stage.placed == []
+    assert stage.used() == 0
+    stage.check()
+
+
+async def test_what_a_waiting_group_does_not_take_goes_to_others() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage.group("g", 4, 4)
+    await stage.schedule()
+    stage.pods(3)
+
+    await stage.schedule()
+
+    assert stage.placed == ["a-0", "a-1", "a-2"]
+
+
+async def test_a_group_is_woken_once_there_is_room_for_all_of_it() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    running = stage.pods(2)
+    await stage.schedule()
+    stage.group("g", 4, 4)
+    await stage.schedule()
+
+    stage.delete(running[0])
+    assert await stage.schedule() == 0
+    stage.delete(running[1])
+    await stage.schedule()
+
+    assert stage.placed == ["g-0", "g-1", "g-2", "g-3"]
+    stage.check()
+
+
+async def test_pods_beyond_the_minimum_of_a_group_wait_alone() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage.group("g", 2, 5)
+
+    await stage.schedule()
+
+    assert len(stage.placed) == 3
+    assert stage.used() == 3000
+    stage.check()
+
+
+async def test_the_event_of_a_group_says_why_it_waits() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    pods = stage.group("g", 4, 4)
+
+    await stage.schedule()
+
+    group, cycle = stage.engine.group_parts.groups.of(pods[0]), stage.engine.loop.groups
+    assert group is not None
+    assert cycle is not None
+    record = cycle.records.of(group)
+    assert record is not None
+    assert "is rejected in PreFilter because ElasticQuota a is more than Max" in record.text
