@@ -51,6 +51,13 @@ class _Waiter(NamedTuple):
         return self.tenant, self.need.pods, frozenset(self.need.requests.items())
 
 
+class _Promised(NamedTuple):
+    key: _Key
+    """That of the line where it waited."""
+
+    promise: Promise
+
+
 class ShareWaits:
     """Knows them."""
 
@@ -62,8 +69,8 @@ class ShareWaits:
         """UID → a pod that waits."""
         self._lines: dict[_Key, PodHeap] = {}
         """The same pods; those that were looked at longest ago first."""
-        self._promised: dict[str, Promise] = {}
-        """UID → what is promised to a pod that was woken, and not tried since."""
+        self._promised: dict[str, _Promised] = {}
+        """UID → a pod that was woken, and not tried since."""
         self._promises: dict[tuple[Ledger, str], Counter[str]] = {}
         """The sums of these, by share."""
 
@@ -96,12 +103,20 @@ class ShareWaits:
             self._forget(uid)
 
     def changed(self, pod: Pod) -> None:
-        """A pod has a new version."""
-        if pod.uid in self._waiters:
-            queued = self._lines[self._waiters[pod.uid].key].get(pod.uid)
-            self._forget(pod.uid)
-            if queued is not None:
-                self._file(queued, self._as_waiter(pod))
+        """A pod has a new version, which may have another tenant, or need another amount."""
+        uid = pod.uid
+        known = self._waiters.get(uid) or self._promised.get(uid)
+        if known is None:
+            return
+        waiter = self._as_waiter(pod)
+        if waiter.key == known.key:
+            return
+        queued = self._lines[known.key].get(uid) if uid in self._waiters else None
+        promised = self._forget(uid)
+        if queued is not None:
+            self._file(queued, waiter)
+        if promised is not None:
+            self._wake(FREED, promised.root)
 
     def gone(self, pod: Pod) -> None:
         """A pod is gone."""
@@ -166,9 +181,10 @@ class ShareWaits:
             if not line:
                 del self._lines[waiter.key]
         promised = self._promised.pop(uid, None)
-        if promised is not None:
-            self._promise(promised, -1)
-        return promised
+        if promised is None:
+            return None
+        self._promise(promised.promise, -1)
+        return promised.promise
 
     def _promise(self, promise: Promise, sign: int) -> None:
         total = self._promises.setdefault((promise.ledger, promise.name), Counter())
@@ -197,7 +213,7 @@ class ShareWaits:
                     reserve(promise)
                 self._forget(woken)
                 if promise is not None:
-                    self._promised[woken] = promise
+                    self._promised[woken] = _Promised(key, promise)
                     self._promise(promise, 1)
                 if key in self._lines and (following := self._lines[key].peek()) is not None:
                     heapq.heappush(heads, (self._queue.sort_key(following), number, key))
