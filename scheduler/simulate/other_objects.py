@@ -15,6 +15,8 @@ from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import (
     COSCHEDULING_POD_GROUP,
     CSI_STORAGE_CAPACITY,
+    ELASTIC_QUOTA,
+    ELASTIC_QUOTA_SIGS,
     PERSISTENT_VOLUME_CLAIM,
     POD_GROUP,
     POD_GROUP_V1BETA1,
@@ -44,6 +46,8 @@ _IN_DEFAULT: Final = frozenset(
         POD_GROUP,
         COSCHEDULING_POD_GROUP,
         POD_GROUP_V1BETA1,
+        ELASTIC_QUOTA,
+        ELASTIC_QUOTA_SIGS,
     }
 )
 """Namespaced resources: `default` where a file names no namespace. Custom ones may be namespaced or not."""

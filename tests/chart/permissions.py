@@ -41,7 +41,7 @@ REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
     ),
     (("events.k8s.io", "events"), ("create",)): "Events for the pods' owners",
     (("events.k8s.io", "events"), ("patch",)): "counts a repeated Event instead of creating another",
-    (("", "namespaces"), WATCH): "`namespaceSelector` of affinity",
+    (("", "namespaces"), WATCH): "`namespaceSelector` of affinity and of shares",
     (("", "persistentvolumeclaims"), WATCH): "the volumes that a pod has or could get",
     (("", "persistentvolumeclaims"), ("patch",)): "binds a claim that waits for its first pod",
     (("", "persistentvolumeclaims"), ("get",)): "the outcome of such a patch whose response was lost",
@@ -76,6 +76,15 @@ REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
     (("scheduling.x-k8s.io", "podgroups"), ("get",)): "the outcome of a patch whose response was lost",
     (("scheduling.x-k8s.io", "podgroups/status"), ("patch",)): "their phase, and how many of their pods run",
     (("scheduling.x-k8s.io", "podgroups"), WATCH): "the groups of scheduler-plugins whose pods are scheduled together",
+    **{
+        ((group, resource), verbs): reason
+        for group in ("scheduling.sigs.k8s.io", "scheduling.x-k8s.io")
+        for resource, verbs, reason in (
+            ("elasticquotas", ("get",), "the outcome of a patch whose response was lost"),
+            ("elasticquotas", WATCH, "what the pods of a namespace are guaranteed, and may use"),
+            ("elasticquotas/status", ("patch",), "how much of that they use"),
+        )
+    },
     (("topology.node.k8s.io", "noderesourcetopologies"), WATCH): "the NUMA zones of each node, and what is free there",
 }
 """Why each verb is needed; verbs with the same reason are together."""

@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from plugins.contrib import CONTRIB
+
 VOLUME_PLUGINS: Final = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
 
 
@@ -17,7 +19,7 @@ def names(*plugins: str) -> list[dict[str, str]]:
 SETS: Final[dict[str, dict[str, Any]]] = {
     "default": {},
     "small": with_plugins(multiPoint={"disabled": names(*VOLUME_PLUGINS, "DynamicResources")}),
-    "contrib": with_plugins(multiPoint={"enabled": names("Coscheduling", "LoadAware", "NodeResourceTopologyMatch")}),
+    "contrib": with_plugins(multiPoint={"enabled": names(*CONTRIB)}),
 }
 """All plugins of kube-scheduler; none for volumes and devices; and those that kube-scheduler does not have."""
 

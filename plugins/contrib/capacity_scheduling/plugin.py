@@ -42,6 +42,10 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin):
     shares: Sequence[fw.DeclaredShare] = ()
     """Further shares, which count first. A pod belongs to the first that it matches."""
 
+    def __post_init__(self) -> None:
+        if not self.elastic_quotas:  # then nothing is watched for them
+            self.reads, self.writes = (fw.NAMESPACE,), ()  # type: ignore[misc]
+
     def problems(self) -> Iterator[tuple[str, str]]:
         names = set[str]()
         for number, share in enumerate(self.shares):
