@@ -43,7 +43,7 @@ from scheduler.state.nominator import Nominator
 
 
 class WaitsForShares(Protocol):
-    """Knows the pods that wait for room in their shares."""
+    """Knows the pods that wait for space in their shares."""
 
     def changed(self, pod: Pod) -> None:
         """A pod without a node has a new version."""

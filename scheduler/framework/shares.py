@@ -106,7 +106,7 @@ class ShareState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shares(Protocol):
-    """Knows the share of each pod, and whether there is room in it."""
+    """Knows the share of each pod, and whether there is space in it."""
 
     def key_of(self, pod: Pod) -> ShareKey | None:
         """Return the share that a pod counts against; None for a pod without.
@@ -124,7 +124,7 @@ class Shares(Protocol):
         """Say why those members that a group still needs may not start together; None if they may be tried."""
 
     def refusal_while_waiting(self, pod: Pod) -> ShareRefusal | None:
-        """The same as `refusal` for a pod that waits for room in its share, alone or for its group; None for others."""
+        """The same for a pod that waits for space in its share, alone or for its group; None for others."""
 
 
 class NoShares:

@@ -3,8 +3,8 @@
 of profiles with the plugin   declared.py         those of the plugin's arguments
 CapacityScheduling            elastic_quotas.py   scheduling.x-k8s.io, one for each namespace
 
-Each adapter has a tree of its own (`ledger.py`), which is made anew when its shares have changed, and otherwise follows
-the pods.
+Each adapter has a tree of its own (`ledger.py`), which is made again when its shares have changed, and otherwise
+follows the pods.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -24,11 +24,11 @@ if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.shares.tree import Share, ShareTree
 
 MAX_PLACES: Final = 10_000
-"""Tenants of which it is kept which share they mean: whoever creates pods makes as many as he likes."""
+"""Tenants of which it is kept which share they mean: anyone who creates pods makes as many as they like."""
 
 
 class Nominated(NamedTuple):
-    """A pod for which others make room on a node."""
+    """A pod for which others make space on a node."""
 
     share: str
     is_as_important: bool
@@ -38,7 +38,7 @@ class Nominated(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A request for room in a share: of one pod, or of several pods of a group together."""
+    """A request for space in a share: of one pod, or of several pods of a group together."""
 
     need: Need
     evidence: Hashable
@@ -55,7 +55,7 @@ class Adapter(Protocol):
 
     @property
     def reads(self) -> Hashable:
-        """What `evidence` reads of pods: as long as that is the same, what was read of them before stands."""
+        """The things that `evidence` reads of pods: as long as they are the same, what was read before stands."""
 
     def declared(self) -> "tuple[Sequence[Share], Mapping[str, str]]":
         """Return all shares as they are now, and the problem of each that cannot be read: its name → a sentence."""
@@ -82,7 +82,7 @@ class Adapter(Protocol):
         """Return what a request would take now of a share that is in the tree, in the names of the tree."""
 
     def refusal(self, tree: "ShareTree", name: str, asked: Asked) -> ShareRefusal | None:
-        """Say why there is no room in a share that is in the tree; None if there is."""
+        """Say why there is no space in a share that is in the tree; None if there is."""
 
     def object_of(self, name: str) -> tuple[str, ObjectMeta] | None:
         """Return the object that declares a share, with its resource as in events; None if there is none."""
@@ -102,7 +102,7 @@ Root: TypeAlias = "tuple[Ledger, str]"
 
 
 class Place(NamedTuple):
-    """Where a pod counts."""
+    """The place where a pod counts."""
 
     ledger: "Ledger"
     name: str
@@ -121,7 +121,7 @@ class Place(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """What is kept for pods that are to be tried."""
+    """Amounts that are kept for pods that are to be tried."""
 
     ledger: "Ledger"
     name: str
@@ -141,7 +141,7 @@ class AdaptedShares:
         self._ledgers: tuple[Ledger, ...] = ()
         self._places: dict[Tenant, Place | None] = {}
         self._is_stale = False
-        """Whether the trees are to be made anew before they are looked at."""
+        """Whether the trees are to be made again before they are looked at."""
         self.usage = ShareUsage(self.tenant_of, self._usage_changed)
         # Who wants to know of changes; None if nobody does.
         self.placed: Callable[[str], None] | None = None
@@ -222,7 +222,7 @@ class AdaptedShares:
             return place
 
     def refusal_of(self, tenant: Tenant, need: Need) -> ShareRefusal | None:
-        """Say why there is no room for a need; None if there is."""
+        """Say why there is no space for a need; None if there is."""
         self._refresh()
         place = self.place(tenant)
         return None if place is None else self._refusal(place, need)
@@ -253,7 +253,7 @@ class AdaptedShares:
                 each.ledger.reserve(each.name, each.amounts, -1)
 
     def check_invariants(self) -> None:
-        """What is used of each share is what its pods ask for. For tests and debugging."""
+        """The usage of each share is what its pods ask for. For tests and debugging."""
         self.usage.check_invariants()
         for ledger in self.ledgers:
             counted = self.counted_again(ledger)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Ledger:
-    """What is declared, and what is used of it."""
+    """The declared shares of one adapter, and their usage."""
 
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
@@ -23,7 +23,7 @@ class Ledger:
         self._faults: Mapping[str, str] = {}
 
     def renew(self, usages: "Collection[tuple[Place, Usage]]") -> None:
-        """Make the tree anew from what is declared now, with this usage."""
+        """Make the tree again from what is declared now, with this usage."""
         shares, self._faults = self.adapter.declared()
         self.tree = ShareTree(shares)
         self._count(usages, self.tree)
@@ -53,7 +53,7 @@ class Ledger:
         return self.adapter.wanted(self.tree, name, asked) if name in self.tree.shares else NOTHING
 
     def refusal(self, name: str, asked: Asked) -> ShareRefusal | None:
-        """Say why there is no room in a share; None if there is."""
+        """Say why there is no space in a share; None if there is."""
         if name in self.tree.shares:
             return self.adapter.refusal(self.tree, name, asked)
         return ShareRefusal(ShareKey(self.source, name), f'share "{name}" cannot be used: {self.problem_of(name)}')

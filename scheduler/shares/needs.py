@@ -1,4 +1,4 @@
-"""What pods need of a share: one by itself, or those together that a group still needs."""
+"""The amounts that pods need of a share: one by itself, or those together that a group still needs."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -19,7 +19,7 @@ class Need(NamedTuple):
     """Of the pods that are meant: their own nominations do not count."""
 
     requests: Mapping[str, int]
-    """What they ask for together, at least."""
+    """The amounts that they ask for together, at least."""
 
     pods: int
 

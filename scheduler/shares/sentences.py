@@ -1,6 +1,6 @@
-"""One sentence about what a request for room in a share is short of.
+"""One sentence about what a request for space in a share is short of.
 
-share "team-a" has no room: 2000m of cpu more than "research" has, of which "team-b" borrows 4000m
+share "team-a" has no space: 2000m of cpu more than "research" has, of which "team-b" borrows 4000m
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ def lacks_of(tree: ShareTree, name: str, amounts: Mapping[str, int]) -> tuple[Sh
 def refused(source: str, tree: ShareTree, name: str, amounts: Mapping[str, int]) -> ShareRefusal:
     """Return the refusal of a request that does not fit."""
     lacks = lacks_of(tree, name, amounts)
-    return ShareRefusal(ShareKey(source, name), f'share "{name}" has no room: {in_words(name, lacks)}', lacks)
+    return ShareRefusal(ShareKey(source, name), f'share "{name}" has no space: {in_words(name, lacks)}', lacks)
 
 
 def in_words(name: str, lacks: Sequence[ShareLack]) -> str:

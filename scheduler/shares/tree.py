@@ -114,7 +114,7 @@ class ShareTree:
     def add(self, name: str, amounts: Mapping[str, int]) -> None:
         """Add to the usage of a share, and to its ancestors' what exceeds its local quota.
 
-        What no share names is not kept: whoever creates pods invents names. Sums are exact, so what is added can be
+        What no share names is not kept: anyone who creates pods invents names. Sums are exact, so what is added can be
         taken off again.
         """
         accounts = self._accounts[name]

@@ -78,7 +78,7 @@ class Cache:
         self.members: MembersByGroup | None = None
         """The members of groups of pods; None if groups are off."""
         self.shares: ShareUsage | None = None
-        """What is used of the shares of the cluster; None if there are none."""
+        """The usage of the shares of the cluster; None if there are none."""
 
     # Our own assumptions.
 

@@ -1,4 +1,4 @@
-"""What the pods with a node use, for each tenant of the cluster.
+"""The usage of the pods with a node, for each tenant of the cluster.
 
     (unknown) ──add──► COUNTED ──replace──► COUNTED, of the same tenant ──remove──► (unknown)
 
@@ -22,11 +22,11 @@ class Tenant(NamedTuple):
 
     namespace: str
     evidence: tuple[Hashable, ...] = ()
-    """What each adapter reads of a pod, in their order."""
+    """The things that each adapter reads of a pod, in their order."""
 
 
 class Usage:
-    """What the pods of one tenant use together."""
+    """The usage of the pods of one tenant."""
 
     __slots__ = ("amounts", "pods", "tenant")
 
@@ -44,7 +44,7 @@ class Usage:
         for name, amount in amounts.items():
             mine[name] = mine.get(name, 0) + sign * amount
             if not mine[name]:
-                del mine[name]  # whoever creates pods chooses the names
+                del mine[name]  # anyone who creates pods chooses the names
 
 
 def amounts_of(pod: Pod) -> Mapping[str, int]:
@@ -96,7 +96,7 @@ class ShareUsage:
         self._take_off(uid, *counted, is_what_if=is_what_if)
 
     def restart(self, pods: Iterable[Pod]) -> None:
-        """Begin anew with these pods, of which the tenants are read again. Nobody is told."""
+        """begin again with these pods, of which the tenants are read again. Nothing is called."""
         self._usages.clear()
         self._pods.clear()
         for pod in pods:

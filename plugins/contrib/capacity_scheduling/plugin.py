@@ -1,9 +1,9 @@
 """Keeps pods within their shares of the cluster: ElasticQuota of scheduler-plugins, or a tree in the arguments.
 
-    PreFilter: is there room in the pod's share? ─no─► it waits for its share ─► PreEnqueue: is there room now?
+    PreFilter: is there space in the pod's share? ─no─► it waits for its share ─► PreEnqueue: is there space now?
 
 A profile that has this plugin has shares. What they are, what is used of them and whom it wakes when there is more, is
-kept by the engine: `handle.shares`. Usage is that of all pods with a node, whoever placed them.
+kept by the engine: `handle.shares`. Usage is that of all pods with a node, no matter who placed them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -71,15 +71,15 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin):
         self._shares = handle.shares
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """Only the pod's own updates: what frees room in its share wakes it without being asked for."""
+        """Only the pod's own updates: what frees space in its share wakes it without being asked for."""
         return (fw.on(fw.UNSCHEDULABLE_POD, fw.Action.UPDATE),)
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
-        """Keep a pod out that PreFilter has refused, as long as there is no room; each is refused there once."""
+        """Keep a pod out that PreFilter has refused, as long as there is no space; each is refused there once."""
         refusal = self._shares.refusal_while_waiting(pod)
         return None if refusal is None else fw.unresolvable(refusal.message)
 
     def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: Any) -> fw.Status | None:
-        """Refuse a pod for which there is no room in its share. No eviction on a single node is a remedy for that."""
+        """Refuse a pod for which there is no space in its share. No eviction on a single node is a remedy for that."""
         refusal = self._shares.refusal(pod)
         return None if refusal is None else fw.unresolvable(refusal.message)

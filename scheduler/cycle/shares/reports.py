@@ -31,7 +31,7 @@ class ShareReports:
         self._table = table
         self._events = events
         self._said: dict[ShareKey, str] = {}
-        """What is wrong with a share, as was said last."""
+        """Share → what is wrong with it, as was said last."""
         self._exceeding: frozenset[tuple[str, str]] = frozenset()
 
     def look(self) -> None:

@@ -1,10 +1,10 @@
-"""The pods that wait for room in their shares, and what wakes them: no more of them than there is room for.
+"""The pods that wait for space in their shares, and what wakes them: no more of them than there is space for.
 
-    refused for its share ──► WAITING ──there is room──► PROMISED ──placed, gone, or other reason──► (none)
+    refused for its share ──► WAITING ──there is space──► PROMISED ──placed, gone, or other reason──► (none)
                                  ▲                           │
                                  └── refused for its share ──┘
 
-Waiting pods of the same tenant and amounts make a line, in the order of the queue: if there is no room for the first,
+Waiting pods of the same tenant and amounts make a line, in the order of the queue: if there is no space for the first,
 there is none for the others. When something of a tree of shares is freed, the first pods of its lines are woken in
 their order, as far as it goes round. What a woken pod needs is promised to it until it was tried; if it fits no node,
 others are woken. A group waits as one of its pods, for the amounts of all that it still needs.
@@ -30,7 +30,7 @@ from scheduler.state.share_usage import Tenant
 
 FREED: Final = "ShareFreed"
 CHANGED: Final = "ShareChange"
-"""What wakes pods, as metrics name it."""
+"""Events that wake pods, as metrics name them."""
 
 MAX_LINES: Final = 500
 """That are looked at when something is freed; of more, the others are the first at the next time."""
@@ -125,7 +125,7 @@ class ShareWaits:
             self._wake(FREED, promised.root)
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
-        """Say why a pod goes on waiting; None if there is room, or if it does not wait for its share."""
+        """Say why a pod goes on waiting; None if there is space, or if it does not wait for its share."""
         waiter = self._waiters.get(pod.uid)
         if waiter is None:
             return None
@@ -146,7 +146,7 @@ class ShareWaits:
             self._wake(CHANGED, None)
 
     def restart(self) -> None:
-        """Tenants are read anew, or the queue has another order."""
+        """Tenants are read again, or the queue has another order."""
         waiting = [queued for heap in self._lines.values() for queued in heap]
         for each in (self._waiters, self._lines, self._promised, self._promises):
             each.clear()
@@ -196,7 +196,7 @@ class ShareWaits:
             del self._promises[promise.ledger, promise.name]
 
     def _wake(self, label: str, root: "Root | None") -> None:
-        """Wake those for whom there is room now in one tree of shares; None: in all."""
+        """Wake those for whom there is space now in one tree of shares; None: in all."""
         heads: list[tuple[Any, int, _Key]] = []
         for key in self._concerned(root):
             line = self._lines[key] = self._lines.pop(key)
@@ -219,7 +219,7 @@ class ShareWaits:
                     heapq.heappush(heads, (self._queue.sort_key(following), number, key))
 
     def _wake_first(self, key: _Key, label: str) -> str | None:
-        """Wake the first of a line; return its UID, None if there is no room for it, or others keep all back."""
+        """Wake the first of a line; return its UID, None if there is no space for it, or others keep all back."""
         line, stuck, woken = self._lines[key], list[QueuedPod](), None
         while woken is None and len(stuck) < MAX_STUCK and (queued := line.peek()) is not None:
             uid = queued.pod.uid

@@ -333,15 +333,15 @@ class Recorder:
             return
         resource = parse_resource(group.source)
         regarding = Reference(resource.group_version, "PodGroup", group.namespace, group.name, group.uid, "")
-        self._record(regarding, type_, reason, action, note)
+        self._record(regarding, type_, reason, note, action)
 
     def object_event(self, resource: str, metadata: ObjectMeta, reason: str, note: str) -> None:
         """Record what is the matter with an object of a resource whose name, as in events, ends with its kind."""
         version, kind = parse_resource(resource).group_version, resource.rpartition("/")[2]
         regarding = Reference(version, kind, metadata.namespace, metadata.name, metadata.uid, metadata.resource_version)
-        self._record(regarding, "Warning", reason, "Scheduling", note)
+        self._record(regarding, "Warning", reason, note)
 
-    def _record(self, regarding: Reference, type_: str, reason: str, action: str, note: str) -> None:
+    def _record(self, regarding: Reference, type_: str, reason: str, note: str, action: str = "Scheduling") -> None:
         key = (regarding.uid, self._controller, type_, reason, action, in_bytes(note, MAX_NOTE))
         self._events.record(key, regarding, self._instance)
 

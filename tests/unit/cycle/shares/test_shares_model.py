@@ -95,7 +95,7 @@ class SharesMachine(RuleBasedStateMachine):
 
     @rule()
     def schedule_all(self) -> None:
-        """After this nobody waits for whom there is room."""
+        """After this nobody waits for whom there is space."""
         while self.loop.run_until_complete(self.stage.schedule()):
             pass
         for queued in self.stage.under_test.queue.pending_pods()["gated"]:
