@@ -86,6 +86,17 @@ class ShareRefusal(msgspec.Struct, frozen=True):
     lacks: tuple[ShareLack, ...] = ()
     """By resource, from the share up to its root. Empty if there is something wrong with the share itself."""
 
+    subject: str = ""
+    """The pod that the message names; empty if it names none."""
+
+    def about(self, pod: Pod) -> "ShareRefusal":
+        """Return the same for another pod that needs as much."""
+        name = str(pod)
+        if self.subject in ("", name):
+            return self
+        message = self.message.replace(self.subject, name, 1)
+        return msgspec.structs.replace(self, message=message, subject=name)
+
 
 class ShareState(msgspec.Struct, frozen=True, kw_only=True):
     """A share at this moment; every mapping is by resource."""

@@ -143,6 +143,8 @@ class AdaptedShares:
         self._is_stale = False
         """Whether the trees are to be made again before they are looked at."""
         self.usage = ShareUsage(self.tenant_of, self._usage_changed)
+        self.changes = 0
+        """Another number after each change of what is declared or used."""
         # Who wants to know of changes; None if nobody does.
         self.placed: Callable[[str], None] | None = None
         """Called with the UID of each pod that has a node from now on."""
@@ -227,6 +229,11 @@ class AdaptedShares:
         place = self.place(tenant)
         return None if place is None else self._refusal(place, need)
 
+    @property
+    def has_nominations(self) -> bool:
+        """Whether others make space on nodes for any pod, which may count."""
+        return bool(self._nominator.nodes)
+
     def promise(self, tenant: Tenant, need: Need) -> Promise | None:
         """Return what a need would take now, for `reserving`; None if it has no share."""
         place = self.place(tenant)
@@ -293,6 +300,7 @@ class AdaptedShares:
         return found
 
     def _usage_changed(self, uid: str, tenant: Tenant, amounts: Mapping[str, int], sign: int, is_what_if: bool) -> None:
+        self.changes += 1
         place = self.place(tenant)
         if place is not None and not self._is_stale:
             place.ledger.add(place.name, place.evidence, amounts, 1, sign)
@@ -308,6 +316,7 @@ class AdaptedShares:
 
     def _redeclared(self) -> None:
         self._is_stale = True
+        self.changes += 1
         self._places.clear()
         if self.redeclared is not None:
             self.redeclared()

@@ -62,16 +62,16 @@ class ElasticQuotas:
 
     def declared(self) -> tuple[Sequence[Share], Mapping[str, str]]:
         shares, faults = [Share(name=ALL)], {}
+        by_namespace: dict[str, list[tuple[str, ElasticQuota]]] = {}
         for source, quota in self.quotas():
-            name = name_of(quota)
-            first = self.in_use(quota.metadata.namespace)
-            if first is None or first != (source, quota):
-                if first is None or name_of(first[1]) != name:
-                    other = "" if first is None else name_of(first[1])
-                    faults[name] = f'the namespace has an older one, "{other}", which counts alone'
-                continue
+            by_namespace.setdefault(quota.metadata.namespace, []).append((source, quota))
+        for found in by_namespace.values():
+            first, *others = sorted(found, key=_age)
+            name = name_of(first[1])
+            for each in {name_of(quota) for _, quota in others} - {name}:
+                faults[each] = f'the namespace has an older one, "{name}", which counts alone'
             try:
-                shares.append(_share(quota))
+                shares.append(_share(first[1]))
             except ValueError as error:
                 faults[name] = shortened(str(error), MAX_SHOWN)
         return shares, faults
@@ -106,7 +106,7 @@ class ElasticQuotas:
             reason = "total ElasticQuota used is more than min"
             lacks = [_with_borrowers(tree, lack) for lack in lacks]
         message = f"Pod {asked.need.pod} is rejected in PreFilter because {reason}"
-        return ShareRefusal(ShareKey(self.source, name), message, tuple(lacks))
+        return ShareRefusal(ShareKey(self.source, name), message, tuple(lacks), str(asked.need.pod))
 
     def object_of(self, name: str) -> tuple[str, ObjectMeta] | None:
         namespace, _, quota = name.partition("/")

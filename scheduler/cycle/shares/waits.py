@@ -12,6 +12,8 @@ others are woken. A group waits as one of its pods, for the amounts of all that 
 
 import heapq
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from scheduler.api.pod import Pod
@@ -73,6 +75,9 @@ class ShareWaits:
         """UID → a pod that was woken, and not tried since."""
         self._promises: dict[tuple[Ledger, str], Counter[str]] = {}
         """The sums of these, by share."""
+        self._answers: dict[_Key, tuple[int, ShareRefusal | None]] = {}
+        """Line → the last answer to whether there is space for its pods, and the number of the change before it."""
+        self._is_waking = False
 
     def __len__(self) -> int:
         return len(self._waiters)
@@ -110,6 +115,8 @@ class ShareWaits:
             return
         waiter = self._as_waiter(pod)
         if waiter.key == known.key:
+            if uid in self._waiters:
+                self._waiters[uid] = waiter
             return
         queued = self._lines[known.key].get(uid) if uid in self._waiters else None
         promised = self._forget(uid)
@@ -131,7 +138,16 @@ class ShareWaits:
             return None
         if waiter.need.pod is not pod or waiter.need.pods > 1:
             waiter = self._as_waiter(pod)
-        return self._shares.refusal_of(*waiter)
+        if self._is_waking or self._shares.has_nominations:
+            return self._shares.refusal_of(*waiter)
+        # The queue asks about all pods that wait now and then: those of one line get the same answer.
+        found = self._answers.get(waiter.key)
+        if found is None or found[0] != self._shares.changes:
+            refusal = self._shares.refusal_of(*waiter)
+            if len(self._answers) >= MAX_LINES:
+                self._answers.clear()
+            found = self._answers[waiter.key] = self._shares.changes, refusal
+        return None if found[1] is None else found[1].about(pod)
 
     # What happens to shares.
 
@@ -148,7 +164,7 @@ class ShareWaits:
     def restart(self) -> None:
         """Tenants are read again, or the queue has another order."""
         waiting = [queued for heap in self._lines.values() for queued in heap]
-        for each in (self._waiters, self._lines, self._promised, self._promises):
+        for each in (self._waiters, self._lines, self._promised, self._promises, self._answers):
             each.clear()
         for queued in waiting:
             self._file(queued, self._as_waiter(queued.pod))
@@ -203,7 +219,7 @@ class ShareWaits:
             if (first := line.peek()) is not None:
                 heapq.heappush(heads, (self._queue.sort_key(first), len(heads), key))
         promises = [Promise(*share, dict(total)) for share, total in self._promises.items()]
-        with self._shares.reserving(promises) as reserve:
+        with self._shares.reserving(promises) as reserve, self._waking():
             while heads:
                 _, number, key = heapq.heappop(heads)
                 woken = self._wake_first(key, label)
@@ -217,6 +233,15 @@ class ShareWaits:
                     self._promise(promise, 1)
                 if key in self._lines and (following := self._lines[key].peek()) is not None:
                     heapq.heappush(heads, (self._queue.sort_key(following), number, key))
+
+    @contextmanager
+    def _waking(self) -> Iterator[None]:
+        """Answer with what is promised within a `with` block."""
+        self._is_waking = True
+        try:
+            yield
+        finally:
+            self._is_waking = False
 
     def _wake_first(self, key: _Key, label: str) -> str | None:
         """Wake the first of a line; return its UID, None if there is no space for it, or others keep all back."""
