@@ -28,7 +28,8 @@ class Api:
         self.patches.append((f"{namespace}/{name}", patch["status"]["used"]))
         if self.errors:
             raise self.errors.pop(0)
-        before: ElasticQuota = self._stage.engine.objects.get(resource, name, namespace)
+        before: ElasticQuota | None = self._stage.engine.objects.get(resource, name, namespace)
+        assert before is not None
         used = {key: value for key, value in patch["status"]["used"].items() if value is not None}
         version = str(int(before.metadata.resource_version) + 1000)
         metadata = ObjectMeta(name=name, namespace=namespace, uid=before.metadata.uid, resource_version=version)
