@@ -231,7 +231,7 @@ async def test_a_refusal_is_logged_and_tried_with_the_next_change(caplog: pytest
     stage.create(minimum=1)
     stage.api.refusals = [ApiError(403, "not allowed")]
     assert await stage.phase() == ""
-    assert "The status of a pod group was not set" in caplog.text
+    assert "The status of an object was not set" in caplog.text
 
     stage.pods(1)
 
