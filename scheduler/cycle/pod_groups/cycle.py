@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from scheduler.api.pod import Pod
+from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.cycle_events import AttemptStarted, Decided, GroupDecided, GroupStarted
 from scheduler.cycle.failure import FailureHandler
@@ -35,6 +36,9 @@ from scheduler.process.metrics import PodGroupMetrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
+
+NOT_FOR_NODES: Final = FOR_THE_GROUP | {CAPACITY_SCHEDULING}
+"""The plugins that refuse members for other reasons than nodes: what nodes lack is not known then."""
 
 REASONS: Final[Mapping[str, str]] = {
     "scheduled": "Scheduled",
@@ -140,7 +144,7 @@ class PodGroupCycle:
     def _is_in_vain(self, queued: QueuedPod) -> bool:
         """Return whether to leave a group of our own rules alone for now, whose last attempt this pod waited for."""
         framework = self._frameworks.get(queued.pod.spec.scheduler_name)
-        if framework is None or queued.was_flushed or queued.unschedulable_plugins <= FOR_THE_GROUP:
+        if framework is None or queued.was_flushed or queued.unschedulable_plugins <= NOT_FOR_NODES:
             return False
         group, members = self._groups.of(queued.pod), self._groups.members(queued.pod)
         return group is not None and group.is_ours and not self._algorithm.may_fit(framework, group, members)

@@ -5,6 +5,7 @@ from scheduler import framework as fw
 from scheduler.api import coscheduling as api
 from scheduler.api.objects import GroupedMeta
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
+from scheduler.testing import a_node
 from tests.unit.cycle.shares.shares import Sharing
 
 
@@ -88,3 +89,21 @@ async def test_the_event_of_a_group_says_why_it_waits() -> None:
     record = cycle.records.of(group)
     assert record is not None
     assert "is rejected in PreFilter because ElasticQuota a is more than Max" in record.text
+
+
+async def test_a_group_that_has_space_in_its_share_and_no_nodes_waits_for_nodes() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "4", "memory": "1Ti"}, maximum={"cpu": "4", "memory": "1Ti"})
+    running = stage.pods(4)
+    await stage.schedule()
+    stage.group("g", 4, 4, requests={"cpu": "1", "memory": "40Gi"})
+    await stage.schedule()
+    stage.delete(*running)
+    await stage.schedule()
+    assert stage.placed == []
+
+    stage.under_test.see(a_node("large", cpu="8", memory="512Gi"))
+    await stage.schedule()
+
+    assert stage.placed == ["g-0", "g-1", "g-2", "g-3"]
+    stage.check()
