@@ -91,6 +91,8 @@ class ElasticQuotas:
 
     def refusal(self, tree: ShareTree, name: str, asked: Asked) -> ShareRefusal | None:
         in_quota = in_all = asked.need.requests
+        if not asked.nominated and _fits(tree, name, in_quota):
+            return None
         for each in asked.nominated:
             if each.share == name and each.is_as_important:
                 in_quota, in_all = _sum(in_quota, each.amounts), _sum(in_all, each.amounts)
@@ -165,6 +167,19 @@ def _amounts(resources: ResourceList | None) -> dict[str, int]:
     amounts = allocatable_of(resources)
     amounts.pop(PODS, None)  # pods are not counted, as there
     return amounts
+
+
+def _fits(tree: ShareTree, name: str, requests: Mapping[str, int]) -> bool:
+    """Return True if a request fits, in the quick way: most do."""
+    if not tree.fits(name, requests):
+        return False
+    maximum = tree.shares[name].maximum
+    for each in _ALWAYS:
+        if not requests.get(each):
+            limit = maximum.get(each)
+            if tree.usage(ALL, each) > tree.quota(ALL, each) or (limit is not None and tree.usage(name, each) > limit):
+                return False
+    return True
 
 
 def _age(found: tuple[str, ElasticQuota]) -> tuple[str, str, str]:
