@@ -66,6 +66,10 @@ ELASTIC_QUOTA: Final = "scheduling.x-k8s.io/ElasticQuota"
 """The quotas of scheduler-plugins."""
 ELASTIC_QUOTA_SIGS: Final = "scheduling.sigs.k8s.io/ElasticQuota"
 """The same in the API group that they had first."""
+CLUSTER_QUEUE: Final = "kueue.x-k8s.io/ClusterQueue"
+LOCAL_QUEUE: Final = "kueue.x-k8s.io/LocalQueue"
+COHORT: Final = "kueue.x-k8s.io/Cohort"
+RESOURCE_FLAVOR: Final = "kueue.x-k8s.io/ResourceFlavor"
 ANY: Final = "*"
 
 

@@ -34,6 +34,8 @@ from scheduler.framework.errors import PluginError as PluginError
 from scheduler.framework.errors import SchedulerError as SchedulerError
 from scheduler.framework.events import ANY as ANY
 from scheduler.framework.events import ASSIGNED_POD as ASSIGNED_POD
+from scheduler.framework.events import CLUSTER_QUEUE as CLUSTER_QUEUE
+from scheduler.framework.events import COHORT as COHORT
 from scheduler.framework.events import COSCHEDULING_POD_GROUP as COSCHEDULING_POD_GROUP
 from scheduler.framework.events import CSI_DRIVER as CSI_DRIVER
 from scheduler.framework.events import CSI_NODE as CSI_NODE
@@ -41,6 +43,7 @@ from scheduler.framework.events import CSI_STORAGE_CAPACITY as CSI_STORAGE_CAPAC
 from scheduler.framework.events import DEVICE_CLASS as DEVICE_CLASS
 from scheduler.framework.events import ELASTIC_QUOTA as ELASTIC_QUOTA
 from scheduler.framework.events import ELASTIC_QUOTA_SIGS as ELASTIC_QUOTA_SIGS
+from scheduler.framework.events import LOCAL_QUEUE as LOCAL_QUEUE
 from scheduler.framework.events import NAMESPACE as NAMESPACE
 from scheduler.framework.events import NODE as NODE
 from scheduler.framework.events import PERSISTENT_VOLUME as PERSISTENT_VOLUME
@@ -49,6 +52,7 @@ from scheduler.framework.events import POD as POD
 from scheduler.framework.events import POD_GROUP as POD_GROUP
 from scheduler.framework.events import POD_GROUP_V1BETA1 as POD_GROUP_V1BETA1
 from scheduler.framework.events import RESOURCE_CLAIM as RESOURCE_CLAIM
+from scheduler.framework.events import RESOURCE_FLAVOR as RESOURCE_FLAVOR
 from scheduler.framework.events import RESOURCE_SLICE as RESOURCE_SLICE
 from scheduler.framework.events import STORAGE_CLASS as STORAGE_CLASS
 from scheduler.framework.events import UNSCHEDULABLE_POD as UNSCHEDULABLE_POD

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from scheduler.api import coscheduling
+from scheduler.api import coscheduling, kueue
 from scheduler.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from scheduler.api.elastic_quotas import ElasticQuota
 from scheduler.api.pod_groups import PodGroup
@@ -28,6 +28,8 @@ from scheduler.api.volumes import (
 from scheduler.framework.events import (
     ANY,
     ASSIGNED_POD,
+    CLUSTER_QUEUE,
+    COHORT,
     COSCHEDULING_POD_GROUP,
     CSI_DRIVER,
     CSI_NODE,
@@ -35,6 +37,7 @@ from scheduler.framework.events import (
     DEVICE_CLASS,
     ELASTIC_QUOTA,
     ELASTIC_QUOTA_SIGS,
+    LOCAL_QUEUE,
     NAMESPACE,
     NODE,
     PERSISTENT_VOLUME,
@@ -43,6 +46,7 @@ from scheduler.framework.events import (
     POD_GROUP,
     POD_GROUP_V1BETA1,
     RESOURCE_CLAIM,
+    RESOURCE_FLAVOR,
     RESOURCE_SLICE,
     STORAGE_CLASS,
     UNSCHEDULABLE_POD,
@@ -113,6 +117,10 @@ KNOWN: Final[Mapping[str, ApiResource]] = {
     COSCHEDULING_POD_GROUP: ApiResource("scheduling.x-k8s.io", "v1alpha1", "podgroups"),
     ELASTIC_QUOTA: ApiResource("scheduling.x-k8s.io", "v1alpha1", "elasticquotas"),
     ELASTIC_QUOTA_SIGS: ApiResource("scheduling.sigs.k8s.io", "v1alpha1", "elasticquotas"),
+    CLUSTER_QUEUE: ApiResource("kueue.x-k8s.io", "v1beta2", "clusterqueues"),
+    LOCAL_QUEUE: ApiResource("kueue.x-k8s.io", "v1beta2", "localqueues"),
+    COHORT: ApiResource("kueue.x-k8s.io", "v1beta2", "cohorts"),
+    RESOURCE_FLAVOR: ApiResource("kueue.x-k8s.io", "v1beta2", "resourceflavors"),
 }
 """Event resource → API resource."""
 
@@ -132,6 +140,10 @@ STRUCTS: Final[Mapping[str, type[Any]]] = {
     COSCHEDULING_POD_GROUP: coscheduling.PodGroup,
     ELASTIC_QUOTA: ElasticQuota,
     ELASTIC_QUOTA_SIGS: ElasticQuota,
+    CLUSTER_QUEUE: kueue.ClusterQueue,
+    LOCAL_QUEUE: kueue.LocalQueue,
+    COHORT: kueue.Cohort,
+    RESOURCE_FLAVOR: kueue.ResourceFlavor,
 }
 """Event resource → the struct, with a `metadata`, that its objects are decoded into; Unstructured without an entry."""
 
