@@ -1,12 +1,12 @@
 """Dominant resource share, as Kueue reckons it: how much a share borrows of what its parent could lend, by weight."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
 
-from scheduler.shares.tree import ShareTree
+from scheduler.shares.tree import MAX, ShareTree
 
 _NOTHING: Final[Mapping[str, int]] = {}
 
@@ -26,9 +26,9 @@ class DominantShare(msgspec.Struct, frozen=True):
     @property
     def weighted(self) -> float:
         """Infinite for a share that borrows although its weight is 0."""
-        if self.is_borrowing and self.weight == 0:
-            return math.inf
-        return self.ratio / self.weight if self.ratio else 0.0
+        if self.weight == 0:
+            return math.inf if self.is_borrowing or self.ratio else 0.0
+        return self.ratio / self.weight
 
     @property
     def key(self) -> tuple[float, float]:
@@ -37,19 +37,30 @@ class DominantShare(msgspec.Struct, frozen=True):
         return weighted, self.ratio if weighted == math.inf else 0.0
 
 
-def dominant_share(tree: ShareTree, name: str, request: Mapping[str, int] = _NOTHING) -> DominantShare:
+def dominant_share(
+    tree: ShareTree,
+    name: str,
+    request: Mapping[str, int] = _NOTHING,
+    resource_of: Callable[[str], str] = str,
+) -> DominantShare:
     """Return a share's dominant resource share, with a request on top of its usage; a root's is 0.
 
-    Every key is a resource of its own here: amounts of several flavors are not added together.
+    `resource_of`: which resource one of the tree's is; amounts of the same resource in several flavors are added.
     """
     share = tree.shares[name]
-    ratio, dominant, is_borrowing = 0.0, "", False
-    for resource in sorted(tree.resources) if share.parent else ():
-        borrowed = tree.usage(name, resource) + request.get(resource, 0) - tree.quota(name, resource)
-        if borrowed <= 0:
-            continue
-        is_borrowing = True
-        lendable = tree.potential(share.parent, resource)
-        if lendable > 0 and borrowed * 1000 / lendable > ratio:
-            ratio, dominant = borrowed * 1000 / lendable, resource
-    return DominantShare(ratio, dominant, is_borrowing, share.weight)
+    borrowed: dict[str, int] = {}
+    for key in tree.resources if share.parent else ():
+        amount = tree.usage(name, key) + request.get(key, 0) - tree.quota(name, key)
+        if amount > 0:
+            resource = resource_of(key)
+            borrowed[resource] = borrowed.get(resource, 0) + amount
+    lendable = dict.fromkeys(borrowed, 0)
+    for key in tree.resources if borrowed else ():
+        resource = resource_of(key)
+        if resource in lendable:
+            lendable[resource] = min(MAX, lendable[resource] + tree.potential(share.parent, key))
+    ratio, dominant = 0.0, ""
+    for resource in sorted(borrowed):
+        if lendable[resource] > 0 and borrowed[resource] * 1000 / lendable[resource] > ratio:
+            ratio, dominant = borrowed[resource] * 1000 / lendable[resource], resource
+    return DominantShare(ratio, dominant, bool(borrowed), share.weight)
