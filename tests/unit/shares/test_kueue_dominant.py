@@ -16,7 +16,7 @@ TABLE = json.loads(Path(__file__).with_name("kueue_dominant.json").read_text("ut
 BORROWING = TABLE["TestIsBorrowingOn"]
 
 
-def of_table(name: str) -> Any:
+def of_table(name: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", TABLE[name].values(), ids=TABLE[name])
 
 

@@ -12,7 +12,7 @@ from tests.unit.shares.kueue_objects import a_cohort, a_queue
 TABLE = json.loads(Path(__file__).with_name("kueue_hierarchy.json").read_text("utf-8"))
 
 
-def of_table(name: str) -> Any:
+def of_table(name: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", TABLE[name].values(), ids=TABLE[name])
 
 
