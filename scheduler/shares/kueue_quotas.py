@@ -58,11 +58,7 @@ class Queue(msgspec.Struct, frozen=True):
     """Whether its oldest pod holds up the others."""
 
     problem: str = ""
-    """Why it takes no pods: a sentence; empty if it does."""
-
-    def group_of(self, resource: str) -> Group | None:
-        return next((each for each in self.groups if resource in each.covered), None)
-
+    """Why it takes no pods: a clause; empty if it does."""
 
 class Quotas(msgspec.Struct, frozen=True):
     """All that the objects declare."""
@@ -75,6 +71,9 @@ class Quotas(msgspec.Struct, frozen=True):
 
     problems: Mapping[str, str]
     """Name of a share that cannot be used → one sentence."""
+
+    flavors: tuple[Flavor, ...] = ()
+    """All that there are."""
 
 
 def key_of(flavor: str, resource: str) -> str:
@@ -120,7 +119,7 @@ def quotas_of(
     queues = {
         name: _queue(each, problems.get(f"{CLUSTER_QUEUE_PREFIX}{name}", ""), known) for name, each in declared.items()
     }
-    return Quotas(tuple(each for each in shares.values() if each.name not in problems), queues, problems)
+    return Quotas(tuple(each for each in shares.values() if each.name not in problems), queues, problems, tuple(known.values()))
 
 
 def _declare(
