@@ -6,7 +6,7 @@ Only read: what Kueue itself decides stands in its Workloads, which are not look
 from collections.abc import Mapping
 from typing import Final
 
-from scheduler.api.objects import ABSENT, LabelSelector, ObjectMeta, Strings, Taint, Wire
+from scheduler.api.objects import LabelSelector, ObjectMeta, Taint, Wire
 
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 """The label of pods that names a LocalQueue of their namespace."""
@@ -124,7 +124,7 @@ class Cohort(Wire, frozen=True):
 
 
 class ResourceFlavorSpec(Wire, frozen=True):
-    node_labels: Strings = ABSENT
+    node_labels: Mapping[str, str] | None = None
     node_taints: tuple[Taint, ...] | None = None
     topology_name: str | None = None
     resource_weights: Mapping[str, Quantity] | None = None

@@ -60,6 +60,7 @@ class Queue(msgspec.Struct, frozen=True):
     problem: str = ""
     """Why it takes no pods: a clause; empty if it does."""
 
+
 class Quotas(msgspec.Struct, frozen=True):
     """All that the objects declare."""
 
@@ -74,6 +75,9 @@ class Quotas(msgspec.Struct, frozen=True):
 
     flavors: tuple[Flavor, ...] = ()
     """All that there are."""
+
+    node_labels: tuple[str, ...] = ()
+    """Which labels tell their nodes from others."""
 
 
 def key_of(flavor: str, resource: str) -> str:
@@ -119,7 +123,9 @@ def quotas_of(
     queues = {
         name: _queue(each, problems.get(f"{CLUSTER_QUEUE_PREFIX}{name}", ""), known) for name, each in declared.items()
     }
-    return Quotas(tuple(each for each in shares.values() if each.name not in problems), queues, problems, tuple(known.values()))
+    sound = tuple(each for each in shares.values() if each.name not in problems)
+    labels = sorted({label for flavor in known.values() for label in flavor.labels})
+    return Quotas(sound, queues, problems, tuple(known.values()), tuple(labels))
 
 
 def _declare(
@@ -179,7 +185,7 @@ def amount_of(resource: str, quantity: api.Quantity) -> int:
 def _flavor(flavor: api.ResourceFlavor) -> Flavor:
     spec = flavor.spec
     taints = tuple(each for each in spec.node_taints or () if each.effect in KEEPS_PODS_AWAY)
-    return Flavor(flavor.metadata.name, spec.node_labels, taints)
+    return Flavor(flavor.metadata.name, spec.node_labels or NOTHING, taints)
 
 
 def _queue(queue: api.ClusterQueue, problem: str, flavors: Mapping[str, Flavor]) -> Queue:
