@@ -190,6 +190,60 @@ CLASS: Final[Json] = {
     "metadata": META,
     "spec": {"selectors": [{"cel": {"expression": "true"}}], "config": [{"opaque": {"driver": "d", "parameters": {}}}]},
 }
+CLUSTER_QUEUE: Final[Json] = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "ClusterQueue",
+    "metadata": META,
+    "spec": {
+        "cohortName": "all",
+        "queueingStrategy": "StrictFIFO",
+        "namespaceSelector": SELECTOR,
+        "stopPolicy": "Hold",
+        "fairSharing": {"weight": "0.5"},
+        "flavorFungibility": {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "MayStopSearch"},
+        "preemption": {
+            "reclaimWithinCohort": "Any",
+            "borrowWithinCohort": {"policy": "LowerPriority", "maxPriorityThreshold": 100},
+            "withinClusterQueue": "LowerPriority",
+        },
+        "admissionChecksStrategy": {"admissionChecks": [{"name": "c"}]},
+        "resourceGroups": [
+            {
+                "coveredResources": ["cpu", "example.com/gpu"],
+                "flavors": [
+                    {
+                        "name": "spot",
+                        "resources": [
+                            {"name": "cpu", "nominalQuota": "40", "borrowingLimit": "1e3", "lendingLimit": "500m"},
+                            {"name": "example.com/gpu", "nominalQuota": 8},
+                        ],
+                    }
+                ],
+            }
+        ],
+    },
+}
+COHORT: Final[Json] = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "Cohort",
+    "metadata": META | {"name": "all"},
+    "spec": {
+        "parentName": "org",
+        "resourceGroups": CLUSTER_QUEUE["spec"]["resourceGroups"],
+        "fairSharing": {"weight": 2},
+    },
+}
+RESOURCE_FLAVOR: Final[Json] = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "ResourceFlavor",
+    "metadata": META | {"name": "spot"},
+    "spec": {
+        "nodeLabels": {"zone": "a"},
+        "nodeTaints": [{"key": "a", "value": "b", "effect": "NoSchedule"}],
+        "topologyName": "racks",
+        "resourceWeights": {"cpu": "1"},
+    },
+}
 VOLUME: Final[Json] = {
     "apiVersion": "v1",
     "kind": "PersistentVolume",

@@ -18,6 +18,7 @@ from scheduler.api.decoding import Decoder, Unreadable, convert, reread
 from scheduler.api.devices import Device, DeviceClass, ResourceClaim, ResourceSlice
 from scheduler.api.folding import fold, unfolded
 from scheduler.api.go_quantity import INT64_MAX, INT64_MIN, GoQuantity
+from scheduler.api.kueue import ClusterQueue, Cohort, ResourceFlavor
 from scheduler.api.label_selectors import parse_label_selector
 from scheduler.api.objects import LabelSelector, Node, NodeSelector, Taint, Toleration
 from scheduler.api.pod import Pod, decode_pod
@@ -46,6 +47,9 @@ from scheduler.kube.writes.binder import Binding
 from scheduler.kube.writes.evictor import Eviction
 from scheduler.kube.writes.evictor import Patch as EvictionPatch
 from scheduler.process.metrics import Metrics
+from scheduler.shares.kueue_flavors import NoFlavor, choose
+from scheduler.shares.kueue_quotas import quotas_of
+from scheduler.shares.tree import ShareTree
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.output import as_json, as_text
 from scheduler.simulate.what_if.answers import answered
@@ -101,6 +105,35 @@ def _derive(found: Any) -> None:
             try:
                 view_of(found.spec.driver, device)
             except SelectorError:
+                continue
+
+
+_KUEUE: Final[tuple[tuple[Decoder[Any], known.Json], ...]] = (
+    (Decoder[Any](ClusterQueue), known.CLUSTER_QUEUE),
+    (Decoder[Any](Cohort), known.COHORT),
+    (Decoder[Any](ResourceFlavor), known.RESOURCE_FLAVOR),
+)
+_ASKING: Final = convert(known.POD, Pod)
+
+
+def kueue(data: bytes) -> None:
+    """Kueue's objects: whatever they declare makes a tree without problems, and a pod gets flavors or a reason."""
+    dice = of_bytes(data)
+    found: list[Any] = []
+    for decoder, seed in _KUEUE:
+        try:
+            found.append(decoder.decode(mutated(dice, seed) if dice.random() < 0.7 else to_json(seed)))
+        except Unreadable:
+            return
+    cluster_queue, cohort, flavor = found
+    quotas = quotas_of([cluster_queue], [cohort], {flavor.metadata.name: flavor})
+    tree = ShareTree(quotas.shares)
+    assert not tree.problems
+    for queue in quotas.queues.values():
+        if queue.share in tree.shares:
+            try:
+                choose(queue, {"cpu": 1000, "example.com/gpu": 1}, _ASKING, tree)
+            except NoFlavor:
                 continue
 
 
@@ -609,6 +642,7 @@ TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
     target.__name__.replace("_", "-"): target
     for target in (
         objects,
+        kueue,
         bytes_as_json,
         replies,
         extenders,
