@@ -116,6 +116,26 @@ class ShareState(msgspec.Struct, frozen=True, kw_only=True):
     """Why none of its pods starts; empty if the share makes sense."""
 
 
+class NodeKind(msgspec.Struct, frozen=True):
+    """Nodes by their labels; of equal kinds one may be kept in the place of the other."""
+
+    wanted: tuple[tuple[str, str], ...]
+    """All of these labels."""
+
+    excluded: tuple[tuple[tuple[str, str], ...], ...] = ()
+    """Not all labels of any of these."""
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels that count."""
+        return sorted({key for labels in (self.wanted, *self.excluded) for key, _ in labels})
+
+    def includes(self, labels: Mapping[str, str]) -> bool:
+        """Say whether a node with these labels is of the kind."""
+        has = labels.items()
+        return has >= dict(self.wanted).items() and not any(has >= dict(each).items() for each in self.excluded)
+
+
 class Shares(Protocol):
     """Knows the share of each pod, and whether there is space in it."""
 
@@ -133,6 +153,9 @@ class Shares(Protocol):
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
         """Say why those members that a group still needs may not start together; None if they may be tried."""
+
+    def nodes_for(self, pod: Pod) -> NodeKind | None:
+        """Return the nodes on which the pod would use what there is room for; None for all nodes."""
 
     def refusal_while_waiting(self, pod: Pod) -> ShareRefusal | None:
         """The same for a pod that waits for space in its share, alone or for its group; None for others."""
@@ -153,6 +176,9 @@ class NoShares:
         return None
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
+        return None
+
+    def nodes_for(self, pod: Pod) -> NodeKind | None:
         return None
 
     def refusal_while_waiting(self, pod: Pod) -> ShareRefusal | None:

@@ -8,13 +8,14 @@ Rule: pkg/scheduler/flavorassigner/flavorassigner.go of Kueue. It also simulates
 goes on to the next; here, quota that is free goes before quota that somebody has to give back.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from scheduler.api import kueue as api
 from scheduler.api.pod import Pod
 from scheduler.api.selectors import pod_selector_terms
 from scheduler.api.tolerations import first_untolerated
+from scheduler.framework.shares import NodeKind
 from scheduler.shares.kueue_quotas import Flavor, Group, Queue, key_of
 from scheduler.shares.tree import ShareTree
 
@@ -35,9 +36,10 @@ def choose(queue: Queue, request: Mapping[str, int], pod: Pod, tree: ShareTree) 
     for group, wanted in parts_of(queue, request):
         if group is None:
             raise NoFlavor(f"resource {next(iter(wanted))} unavailable in ClusterQueue {queue.name}")
-        suitable = [each for each in group.flavors if not unsuitable(each, pod)]
+        eligible = group.eligible if len(group.flavors) > 1 else group.flavors
+        suitable = [each for each in eligible if not unsuitable(each, pod)]
         if not suitable:
-            reasons = sorted(unsuitable(each, pod) for each in group.flavors)
+            reasons = sorted(unsuitable(each, pod) for each in eligible)
             raise NoFlavor(f"no flavor of ClusterQueue {queue.name} suits the pod: {', '.join(reasons[:MAX_REASONS])}")
         flavor = suitable[0] if len(suitable) == 1 else _best(queue, suitable, wanted, tree)
         chosen.append((group, flavor))
@@ -60,19 +62,34 @@ def keyed(flavor: str, wanted: Mapping[str, int]) -> dict[str, int]:
     return {key_of(flavor, resource): amount for resource, amount in wanted.items()}
 
 
-def flavor_among(group: Group, names: Collection[str]) -> Flavor:
-    """Return the flavor of a group in which a pod counts that is on a node of these flavors.
+def flavor_of_node(group: Group, labels: Mapping[str, str]) -> Flavor:
+    """Return the flavor of a group in which a pod counts that is on a node with these labels.
 
-    It is the one with the most labels, the first of several; the first of all if the node is of none of them: nobody
-    uses a share without being counted.
+    Of those that the node is of, it is the one with the most labels, the first of several; the first of all if it is
+    of none: nobody uses a share without being counted.
     """
-    found = [each for each in group.flavors if each.name in names]
+    found = [each for each in group.flavors if each.labels.items() <= labels.items()]
     return max(found, key=lambda each: len(each.labels), default=group.flavors[0])
 
 
-def flavors_of(labels: Mapping[str, str], flavors: Iterable[Flavor]) -> list[str]:
-    """Return the names of the flavors that a node with these labels is of."""
-    return [each.name for each in flavors if all(labels.get(key) == value for key, value in each.labels.items())]
+def nodes_of(chosen: Iterable[tuple[Group, Flavor]]) -> NodeKind | None:
+    """Return which nodes are of the flavors that were chosen; None if all are."""
+    wanted: dict[str, str] = {}
+    excluded: set[tuple[tuple[str, str], ...]] = set()
+    for group, flavor in chosen:
+        wanted |= flavor.labels
+        excluded.update(
+            tuple(sorted(each.labels.items())) for each in group.flavors if len(each.labels) > len(flavor.labels)
+        )
+        position = group.flavors.index(flavor)
+        excluded.update(
+            tuple(sorted(each.labels.items()))
+            for each in group.flavors[:position]
+            if len(each.labels) == len(flavor.labels)
+        )
+    if not wanted and not excluded:
+        return None
+    return NodeKind(tuple(sorted(wanted.items())), tuple(sorted(excluded)))
 
 
 def unsuitable(flavor: Flavor, pod: Pod) -> str:

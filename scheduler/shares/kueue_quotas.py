@@ -44,6 +44,11 @@ class Group(msgspec.Struct, frozen=True):
     covered: frozenset[str]
     flavors: tuple[Flavor, ...]
 
+    @property
+    def eligible(self) -> list[Flavor]:
+        """Those whose nodes can be told from the nodes of the flavors before them: of equal ones the first."""
+        return list({tuple(sorted(each.labels.items())): each for each in reversed(self.flavors)}.values())[::-1]
+
 
 class Queue(msgspec.Struct, frozen=True):
     """A ClusterQueue, for the pods that come to it."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler.api.objects import Taint, Toleration
-from scheduler.shares.kueue_flavors import NoFlavor, choose, flavor_among, flavors_of
+from scheduler.shares.kueue_flavors import NoFlavor, choose, flavor_of_node, nodes_of
 from scheduler.shares.kueue_quotas import Quotas, quotas_of
 from scheduler.shares.tree import ShareTree
 from scheduler.testing import a_pod, a_requirement, a_term, required
@@ -114,9 +114,33 @@ def test_a_node_counts_in_the_flavor_that_says_most_of_it() -> None:
     quotas = quotas_of([a_queue("a", groups=[{"any": {"cpu": ["1"]}, "spot": {"cpu": ["1"]}}])], [], flavors)
     (group,) = quotas.queues["a"].groups
 
-    names = flavors_of({"kind": "spot", "zone": "a"}, quotas.flavors)
+    assert flavor_of_node(group, {"kind": "spot", "zone": "a"}).name == "spot"
+    assert flavor_of_node(group, {"zone": "a"}).name == "any"
+    assert flavor_of_node(group, {}).name == "any"
 
-    assert sorted(names) == ["any", "spot"]
-    assert flavor_among(group, names).name == "spot"
-    assert flavor_among(group, flavors_of({"zone": "a"}, quotas.flavors)).name == "any"
-    assert flavor_among(group, []).name == "any"
+
+def test_the_nodes_of_a_flavor_are_those_on_which_a_pod_counts_in_it() -> None:
+    flavors = {"any": a_flavor("any"), "spot": a_flavor("spot", {"kind": "spot"})}
+    quotas = quotas_of([a_queue("a", groups=[{"any": {"cpu": ["1"]}, "spot": {"cpu": ["1"]}}])], [], flavors)
+    (group,) = quotas.queues["a"].groups
+
+    for flavor in group.flavors:
+        kind = nodes_of([(group, flavor)])
+        assert kind is not None
+        for labels in ({}, {"kind": "spot"}, {"kind": "other"}, {"zone": "a", "kind": "spot"}):
+            assert kind.includes(labels) == (flavor_of_node(group, labels) == flavor)
+        assert kind.labels == ["kind"]
+
+
+def test_flavors_without_labels_leave_all_nodes_to_choose_from() -> None:
+    quotas = quotas_of([a_queue("a", groups=[{"any": {"cpu": ["1"]}}])], [], {"any": a_flavor("any")})
+    (group,) = quotas.queues["a"].groups
+
+    assert nodes_of([(group, group.flavors[0])]) is None
+
+
+def test_of_flavors_with_equal_nodes_only_the_first_is_taken() -> None:
+    flavors = {"reserved": a_flavor("reserved"), "burst": a_flavor("burst")}
+    quotas = quotas_of([a_queue("a", groups=[{"reserved": {"cpu": ["1"]}, "burst": {"cpu": ["9"]}}])], [], flavors)
+
+    assert chosen(quotas, 5000) == ["reserved"]
