@@ -152,6 +152,7 @@ from scheduler.framework.resources import SERVICE as SERVICE
 from scheduler.framework.resources import STATEFUL_SET as STATEFUL_SET
 from scheduler.framework.shared import Shared as Shared
 from scheduler.framework.shares import DeclaredShare as DeclaredShare
+from scheduler.framework.shares import NodeKind as NodeKind
 from scheduler.framework.shares import ShareKey as ShareKey
 from scheduler.framework.shares import ShareLack as ShareLack
 from scheduler.framework.shares import ShareRefusal as ShareRefusal

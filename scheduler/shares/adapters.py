@@ -1,7 +1,8 @@
 """All shares, from several APIs: the adapters are asked in turn, and the first that has a share for a pod counts.
 
 of profiles with the plugin   declared.py         those of the plugin's arguments
-CapacityScheduling            elastic_quotas.py   scheduling.x-k8s.io, one for each namespace
+CapacityScheduling            kueue.py            kueue.x-k8s.io, by a label
+                              elastic_quotas.py   scheduling.x-k8s.io, one for each namespace
 
 Each adapter has a tree of its own (`ledger.py`), which is made again when its shares have changed, and otherwise
 follows the pods.
@@ -15,7 +16,7 @@ from scheduler.api.objects import ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
-from scheduler.framework.shares import ShareKey, ShareRefusal, ShareState
+from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal, ShareState
 from scheduler.shares.needs import Need, need_of_group, need_of_pod
 from scheduler.state.share_usage import ShareUsage, Tenant, Usage
 
@@ -90,6 +91,9 @@ class Adapter(Protocol):
     def on_nodes(self, resource: str) -> str:
         """Return what nodes call a resource of the tree; empty for a part of theirs."""
 
+    def nodes_for(self, tree: "ShareTree", name: str, asked: Asked) -> NodeKind | None:
+        """Return the nodes on which a pod counts with what is `wanted`; None for all."""
+
     def listen(self, changed: Callable[[], None]) -> None:
         """Call this from now on whenever shares have changed, or which pods they are for."""
 
@@ -140,6 +144,8 @@ class AdaptedShares:
         self._nominator = nominator
         self._ledgers: tuple[Ledger, ...] = ()
         self._places: dict[Tenant, Place | None] = {}
+        self._counted: Callable[[], Iterable[Pod]] = tuple
+        self._reads: Sequence[Hashable] = ()
         self._is_stale = False
         """Whether the trees are to be made again before they are looked at."""
         self.usage = ShareUsage(self.tenant_of, self._usage_changed)
@@ -159,12 +165,10 @@ class AdaptedShares:
 
     def use(self, ledgers: "Sequence[Ledger]", counted: Callable[[], Iterable[Pod]]) -> None:
         """Have the shares of these adapters; `counted` returns the pods with a node, if they are to be read again."""
-        before = [each.adapter.reads for each in self._ledgers]
         for each in self._ledgers:
             each.adapter.close()
-        self._ledgers = tuple(ledgers)
-        if [each.adapter.reads for each in ledgers] != before:
-            self.usage.restart(counted() if ledgers else ())
+        self._ledgers, self._counted = tuple(ledgers), counted
+        self._read_again()
         for each in ledgers:
             each.adapter.listen(self._redeclared)
         self._redeclared()
@@ -199,6 +203,11 @@ class AdaptedShares:
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
         need = need_of_group(group, members, self.tenant_of)
         return None if need is None else self.refusal_of(*need)
+
+    def nodes_for(self, pod: Pod) -> NodeKind | None:
+        self._refresh()
+        place = self.place(self.tenant_of(pod))
+        return None if place is None else place.ledger.nodes_for(place.name, Asked(need_of_pod(pod), place.evidence))
 
     def refusal_while_waiting(self, pod: Pod) -> ShareRefusal | None:
         return None if self.waiting is None else self.waiting(pod)
@@ -321,8 +330,16 @@ class AdaptedShares:
         if self.redeclared is not None:
             self.redeclared()
 
+    def _read_again(self) -> None:
+        """Read the pods with a node again, if other parts of them count now."""
+        reads = [each.adapter.reads for each in self._ledgers]
+        if reads != self._reads:
+            self._reads = reads
+            self.usage.restart(self._counted() if reads else ())
+
     def _refresh(self) -> None:
         if self._is_stale:
+            self._read_again()
             self._is_stale = False
             for ledger in self._ledgers:
                 ledger.renew(self._usages(ledger, self.usage.usages()))

@@ -94,6 +94,9 @@ class DeclaredShares:
     def on_nodes(self, resource: str) -> str:
         return resource
 
+    def nodes_for(self, tree: ShareTree, name: str, asked: Asked) -> None:
+        return None
+
     def listen(self, changed: Callable[[], None]) -> None:
         if not any(share.namespace_selector is not None for share, _ in self._selecting):
             return

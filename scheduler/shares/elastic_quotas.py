@@ -121,6 +121,9 @@ class ElasticQuotas:
     def on_nodes(self, resource: str) -> str:
         return resource
 
+    def nodes_for(self, tree: ShareTree, name: str, asked: Asked) -> None:
+        return None
+
     def listen(self, changed: Callable[[], None]) -> None:
         def quota_changed(old: ElasticQuota | None, new: ElasticQuota | None) -> None:
             if old is None or new is None or old.spec != new.spec or old.metadata.uid != new.metadata.uid:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from scheduler.api import kueue as api
-from scheduler.api.objects import labels_of
+from scheduler.api.objects import ObjectMeta, labels_of
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import NOTHING
 from scheduler.api.requests import PODS
@@ -155,6 +155,15 @@ class KueueQueues:
         finally:
             for each in important:
                 tree.remove(each.share, each.amounts)
+
+    def object_of(self, name: str) -> tuple[str, ObjectMeta] | None:
+        kind, _, of_object = name.partition("/")
+        source = CLUSTER_QUEUE if f"{kind}/" == CLUSTER_QUEUE_PREFIX else COHORT
+        found = next((each for each in self._all(source) if each.metadata.name == of_object), None)
+        return None if found is None else (source, found.metadata)
+
+    def on_nodes(self, resource: str) -> str:
+        return ""  # a flavor's part of it
 
     def listen(self, changed: Callable[[], None]) -> None:
         def object_changed(old: Any, new: Any) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Hashable, Mapping
 from typing import TYPE_CHECKING
 
 from scheduler.api.read_only import NOTHING
-from scheduler.framework.shares import ShareKey, ShareRefusal, ShareState
+from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal, ShareState
 from scheduler.shares.adapters import Adapter, Asked, Place
 from scheduler.shares.tree import ShareTree
 
@@ -51,6 +51,10 @@ class Ledger:
     def wanted(self, name: str, asked: Asked) -> Mapping[str, int]:
         """Return what a request would take now, in the names of the tree; nothing of a share that cannot be used."""
         return self.adapter.wanted(self.tree, name, asked) if name in self.tree.shares else NOTHING
+
+    def nodes_for(self, name: str, asked: Asked) -> NodeKind | None:
+        """Return the nodes on which a pod counts with what it would take now; None for all."""
+        return self.adapter.nodes_for(self.tree, name, asked) if name in self.tree.shares else None
 
     def refusal(self, name: str, asked: Asked) -> ShareRefusal | None:
         """Say why there is no space in a share; None if there is."""

@@ -1,6 +1,8 @@
-"""Keeps pods within their shares of the cluster: ElasticQuota of scheduler-plugins, or a tree in the arguments.
+"""Keeps pods within their shares of the cluster: ElasticQuota of scheduler-plugins, Kueue's queues, or a tree in the
+arguments.
 
     PreFilter: is there space in the pod's share? ─no─► it waits for its share ─► PreEnqueue: is there space now?
+                                                 ─yes► on which nodes, if the quota is for some nodes only
 
 A profile that has this plugin has shares. What they are, what is used of them and whom it wakes when there is more, is
 kept by the engine: `handle.shares`. Usage is that of all pods with a node, no matter who placed them.
@@ -8,8 +10,9 @@ kept by the engine: `handle.shares`. Usage is that of all pods with a node, no m
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
+from plugins.contrib.capacity_scheduling.node_kinds import NodeKinds
 from scheduler import framework as fw
 from scheduler.api.label_selectors import parse_label_selector
 from scheduler.api.requests import allocatable_of
@@ -23,12 +26,15 @@ _QUANTITIES: Final = (
 )
 
 
+_OF_KUEUE: Final = (fw.CLUSTER_QUEUE, fw.LOCAL_QUEUE, fw.COHORT, fw.RESOURCE_FLAVOR)
+
+
 @dataclass
 class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin):
     """Rule for elastic quotas, and texts: pkg/capacityscheduling of scheduler-plugins."""
 
     name: ClassVar[str] = "CapacityScheduling"
-    reads: ClassVar[Sequence[str]] = (fw.ELASTIC_QUOTA, fw.ELASTIC_QUOTA_SIGS, fw.NAMESPACE)
+    reads: ClassVar[Sequence[str]] = (fw.ELASTIC_QUOTA, fw.ELASTIC_QUOTA_SIGS, fw.NAMESPACE, *_OF_KUEUE)
     parts: ClassVar[Mapping[str, Sequence[str]]] = {fw.NAMESPACE: ()}
     writes: ClassVar[Sequence[fw.Write]] = tuple(
         write
@@ -45,6 +51,14 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin):
     def __post_init__(self) -> None:
         if not self.elastic_quotas:  # then nothing is watched for them
             self.reads, self.writes = (fw.NAMESPACE,), ()  # type: ignore[misc]
+    kueue_queues: bool = False
+    """Whether pods of Kueue's LocalQueues count against their ClusterQueues. Pods that Kueue manages are refused."""
+
+    def __post_init__(self) -> None:
+        self._kinds = NodeKinds()
+        if not self.kueue_queues:
+            # Of the instance: what is not asked for is not watched.
+            vars(self)["reads"] = tuple(each for each in self.reads if each not in _OF_KUEUE)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         names = set[str]()
@@ -71,15 +85,21 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin):
         self._shares = handle.shares
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """Only the pod's own updates: what frees space in its share wakes it without being asked for."""
-        return (fw.on(fw.UNSCHEDULABLE_POD, fw.Action.UPDATE),)
+        """The pod's own updates, and nodes of its flavors: what frees space in its share wakes it by itself."""
+        own = fw.on(fw.UNSCHEDULABLE_POD, fw.Action.UPDATE)
+        return (own, fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL)) if self.kueue_queues else (own,)
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
         """Keep a pod out that PreFilter has refused, as long as there is no space; each is refused there once."""
         refusal = self._shares.refusal_while_waiting(pod)
         return None if refusal is None else fw.unresolvable(refusal.message)
 
-    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: Any) -> fw.Status | None:
+    def pre_filter(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
+    ) -> fw.PreFilterResult | fw.Status | None:
         """Refuse a pod for which there is no space in its share. No eviction on a single node is a remedy for that."""
         refusal = self._shares.refusal(pod)
-        return None if refusal is None else fw.unresolvable(refusal.message)
+        if refusal is not None:
+            return fw.unresolvable(refusal.message)
+        kind = self._shares.nodes_for(pod) if self.kueue_queues else None
+        return None if kind is None else fw.PreFilterResult(self._kinds.names(kind, nodes))

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from scheduler.api.read_only import NOTHING
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
@@ -135,6 +136,16 @@ class ShareParts:
         from scheduler.shares.ledger import Ledger
 
         ledgers = [Ledger(DeclaredShares(plugin.shares, self._objects))] if plugin.shares else []
+        if plugin.kueue_queues:
+            from scheduler.shares.kueue import KueueQueues
+
+            ledgers.append(Ledger(KueueQueues(self._objects, self._labels_of_node)))
         if plugin.elastic_quotas:
             ledgers.append(Ledger(ElasticQuotas(self._objects)))
         return ledgers
+
+    def _labels_of_node(self, name: str) -> Mapping[str, str]:
+        """Return the labels of a node; none of one that is not known (any more)."""
+        table = self._cache.table
+        row = table.row_of(name)
+        return NOTHING if row is None else table.info(row).labels

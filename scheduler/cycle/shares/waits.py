@@ -91,7 +91,10 @@ class ShareWaits:
     def failed(self, queued: QueuedPod, cause: Unplaced | SchedulerError) -> None:
         """An attempt has failed, and the pod is in the queue again."""
         uid = queued.pod.uid
-        is_for_share = isinstance(cause, Unplaced) and CAPACITY_SCHEDULING in cause.unschedulable_plugins
+        # One that nodes refused has room in its share: it waits for the nodes on which it is.
+        is_for_share = (
+            isinstance(cause, Unplaced) and CAPACITY_SCHEDULING in cause.unschedulable_plugins and not cause.refusals
+        )
         promised = self._forget(uid)
         if is_for_share:
             waiter = self._as_waiter(queued.pod)

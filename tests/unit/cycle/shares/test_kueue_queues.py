@@ -1,0 +1,256 @@
+"""Kueue's objects in an engine: pods start within the quota of their ClusterQueue, on nodes of their flavor."""
+
+from typing import Any
+
+import msgspec
+
+from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
+from scheduler import framework as fw
+from scheduler.api import kueue as api
+from scheduler.api.unstructured import Unstructured
+from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
+from scheduler.testing import a_node, a_pod
+from tests.fakes import settle
+from tests.unit.cycle.fakes import PROFILE, an_engine, newer
+from tests.unit.shares.kueue_objects import Group, a_cohort, a_flavor, a_local_queue, a_queue
+
+BY_TYPE = {
+    api.ClusterQueue: CLUSTER_QUEUE,
+    api.Cohort: COHORT,
+    api.LocalQueue: LOCAL_QUEUE,
+    api.ResourceFlavor: RESOURCE_FLAVOR,
+    Unstructured: NAMESPACE,
+}
+TWO: Group = {"on-demand": {"cpu": ["2"]}, "spot": {"cpu": ["1"]}}
+
+
+class WithKueue(CapacityScheduling):
+    def __init__(self) -> None:
+        super().__init__(kueue_queues=True)
+
+
+class Queues:
+    """An engine with two nodes of each flavor, four cores each, and the LocalQueue `q` of the namespace `ns`."""
+
+    def __init__(self, *more: Any, groups: tuple[Group, ...] = (TWO,), **spec: Any) -> None:
+        self.under_test = an_engine(WithKueue)
+        self.engine = self.under_test.engine
+        self.shares = self.engine.shares
+        self._version = 0
+        for kind in ("on-demand", "spot"):
+            for number in (1, 2):
+                self.under_test.see(a_node(f"{kind}-{number}", cpu="4", labels={"kind": kind}))
+            self.put(a_flavor(kind, {"kind": kind}))
+        self.put(Unstructured.from_dict({"metadata": {"name": "ns", "uid": "ns", "labels": {"team": "a"}}}))
+        for each in (a_queue("a", groups=list(groups), **spec), a_local_queue("ns", "q", "a"), *more):
+            self.put(each)
+
+    def put(self, found: Any) -> None:
+        """Let the watch show an object, or its new version."""
+        self._version += 1
+        metadata = found.metadata
+        uid = f"{type(found).__name__} {metadata.namespace}/{metadata.name}"
+        if not isinstance(found, Unstructured):
+            metadata = msgspec.structs.replace(metadata, uid=uid, resource_version=str(self._version))
+            found = msgspec.structs.replace(found, metadata=metadata)
+        self.engine.object_handlers.object_changed(BY_TYPE[type(found)], found)
+
+    def remove(self, resource: str, name: str, namespace: str = "") -> None:
+        self.engine.object_handlers.object_deleted(resource, self.engine.objects.get(resource, name, namespace))
+
+    def pod(self, name: str, queue: str | None = "q", cpu: str = "1", **fields: Any) -> fw.Pod:
+        """Let the watch show a pod."""
+        labels = {**({} if queue is None else {api.QUEUE_LABEL: queue}), **fields.pop("labels", {})}
+        pod = a_pod(name, namespace="ns", requests={"cpu": cpu}, labels=labels, scheduler_name=PROFILE, **fields)
+        self.under_test.see(pod)
+        return pod
+
+    async def schedule(self) -> int:
+        """Let backoffs end, then try pods as long as there is one; return how often one was tried."""
+        self.under_test.clock.advance(60.0)
+        self.under_test.queue.flush_backoff_completed()
+        tries = 0
+        while (queued := self.engine.queue.pop_nowait()) is not None:
+            self.engine.loop.schedule_one(queued)
+            await settle()
+            tries += 1
+            assert tries < 100, "it spins"
+        return tries
+
+    def confirm(self) -> None:
+        """Let the watch show what was bound."""
+        for uid, node in self.under_test.world.bound.items():
+            pod = self.engine.pods.get(uid)
+            if pod is not None and not pod.node_name:
+                self.under_test.see(newer(pod, node_name=node))
+
+    def delete(self, *pods: fw.Pod) -> None:
+        for pod in pods:
+            self.under_test.handlers.pod_deleted(self.engine.pods[pod.uid])
+
+    def kinds(self) -> dict[str, str]:
+        """Pod → flavor of its node, of those that are bound."""
+        return {uid.rpartition("/")[2]: node[:-2] for uid, node in self.under_test.world.bound.items()}
+
+    def note(self, pod: fw.Pod) -> str:
+        """The text of a pod's last Event."""
+        return [event.note for event in self.under_test.world.events if event.pod == str(pod)][-1]
+
+    def used(self, name: str = "ClusterQueue/a") -> dict[str, int]:
+        """What is used of a share."""
+        (ledger,) = [each for each in self.shares.ledgers if each.source == CLUSTER_QUEUE]
+        tree = ledger.tree
+        return {key: amount for key in sorted(tree.resources) if (amount := tree.usage(name, key))}
+
+    def check(self) -> None:
+        self.under_test.check()
+        self.shares.check_invariants()
+
+
+async def test_pods_take_the_first_flavor_that_has_quota_and_go_to_its_nodes() -> None:
+    queues = Queues()
+
+    pods = [queues.pod(f"p{number}") for number in range(4)]
+    await queues.schedule()
+
+    assert queues.kinds() == {"p0": "on-demand", "p1": "on-demand", "p2": "spot"}
+    assert queues.used() == {"on-demand/cpu": 2000, "spot/cpu": 1000}
+    assert 'share "ClusterQueue/a" has no room: 1000m of on-demand/cpu more than it has' in queues.note(pods[3])
+    queues.check()
+
+
+async def test_a_waiting_pod_starts_where_quota_is_freed() -> None:
+    queues = Queues()
+    pods = [queues.pod(f"p{number}") for number in range(4)]
+    await queues.schedule()
+    queues.confirm()
+
+    queues.delete(pods[2])
+    await queues.schedule()
+
+    assert queues.kinds()["p3"] == "spot"
+    queues.check()
+
+
+async def test_a_share_borrows_in_its_cohort() -> None:
+    queues = Queues(
+        a_queue("b", "all", [{"spot": {"cpu": ["3"]}}]),
+        a_cohort("all"),
+        groups=({"spot": {"cpu": ["1"]}},),
+        cohort="all",
+    )
+
+    for number in range(6):
+        queues.pod(f"p{number}")
+    await queues.schedule()
+
+    assert len(queues.kinds()) == 4
+    assert queues.used("Cohort/all") == {"spot/cpu": 4000}
+    queues.check()
+
+
+async def test_a_pod_for_whose_flavor_there_is_no_node_waits_for_one() -> None:
+    gone: Group = {"gone": {"cpu": ["9"]}}
+    queues = Queues(a_flavor("gone", {"kind": "gone"}), groups=(gone,))
+    pod = queues.pod("p")
+
+    tries = [await queues.schedule() for _ in range(3)]
+
+    assert queues.kinds() == {}
+    assert tries == [1, 0, 0]
+    assert "node(s) didn't satisfy plugin(s) [CapacityScheduling]" in queues.note(pod)
+
+    queues.under_test.see(a_node("gone-1", cpu="4", labels={"kind": "gone"}))
+    await queues.schedule()
+    assert queues.kinds() == {"p": "gone"}
+    queues.check()
+
+
+async def test_pods_whose_nodes_are_full_do_not_spin() -> None:
+    queues = Queues(groups=({"spot": {"cpu": ["100"]}},))
+    pods = [queues.pod(f"p{number}", cpu="3") for number in range(4)]
+    await queues.schedule()
+    queues.confirm()
+
+    tries = [await queues.schedule() for _ in range(3)]
+
+    assert len(queues.kinds()) == 2
+    assert sum(tries) <= 2
+    assert "Insufficient cpu" in queues.note(pods[3])
+    queues.delete(pods[0])
+    await queues.schedule()
+    assert len(queues.kinds()) == 3
+
+
+async def test_objects_that_come_later_let_pods_start() -> None:
+    queues = Queues()
+    lost, stopped = queues.pod("lost", "late"), queues.pod("stopped", "held")
+    queues.put(a_local_queue("ns", "held", "a", stopPolicy="Hold"))
+    await queues.schedule()
+
+    assert 'share "LocalQueue/ns/late" cannot be used: it does not exist' in queues.note(lost)
+    assert "LocalQueue held takes no pods: it is stopped" in queues.note(stopped)
+
+    queues.put(a_local_queue("ns", "late", "a"))
+    queues.put(a_local_queue("ns", "held", "a"))
+    await queues.schedule()
+    assert queues.kinds() == {"lost": "on-demand", "stopped": "on-demand"}
+    queues.check()
+
+
+async def test_a_tenant_does_not_escape_with_what_he_may_edit() -> None:
+    queues = Queues(groups=({"spot": {"cpu": ["2"]}},))
+    pods = [queues.pod(f"p{number}") for number in range(3)]
+    await queues.schedule()
+    queues.confirm()
+
+    edited = queues.engine.pods[pods[0].uid]
+    labels = {api.QUEUE_LABEL: "elsewhere"}
+    queues.under_test.see(newer(edited, labels=labels))
+    queues.remove(LOCAL_QUEUE, "q", "ns")
+    queues.put(a_flavor("further", {"kind": "further"}))
+    queues.put(a_local_queue("ns", "q", "a"))
+    await queues.schedule()
+
+    assert queues.used() == {"spot/cpu": 2000}
+    assert queues.kinds() == {"p0": "spot", "p1": "spot"}
+    queues.check()
+
+
+async def test_pods_of_kueue_are_refused_and_counted() -> None:
+    queues = Queues()
+    managed = queues.pod("managed", labels={api.MANAGED_LABEL: "true"})
+    queues.pod("running", labels={api.MANAGED_LABEL: "true"}, node_name="spot-1")
+
+    await queues.schedule()
+
+    assert "Kueue manages this pod" in queues.note(managed)
+    assert queues.used() == {"spot/cpu": 1000}
+
+
+async def test_pods_without_a_queue_are_free() -> None:
+    queues = Queues(groups=({"spot": {"cpu": ["1"]}},))
+
+    for number in range(3):
+        queues.pod(f"p{number}", None)
+    await queues.schedule()
+
+    assert len(queues.kinds()) == 3
+    assert queues.used() == {}
+
+
+async def test_a_label_of_nodes_that_a_new_flavor_names_is_read_of_what_runs() -> None:
+    queues = Queues(groups=({"spot": {"cpu": ["4"]}, "zonal": {"cpu": ["4"]}},))
+    queues.under_test.see(a_node("zonal-1", cpu="4", labels={"zone": "a"}))
+    queues.pod("runs", node_name="zonal-1")
+    assert queues.used() == {"spot/cpu": 1000}
+
+    queues.put(a_flavor("zonal", {"zone": "a"}))
+
+    assert queues.used() == {"zonal/cpu": 1000}
+    queues.check()
+
+
+def test_without_the_argument_nothing_of_kueue_is_watched() -> None:
+    assert CLUSTER_QUEUE not in CapacityScheduling().reads
+    assert CLUSTER_QUEUE in WithKueue().reads
