@@ -26,6 +26,7 @@ Resource = tuple[str, str]
 WATCH: Final = ("list", "watch")
 STORAGE: Final = "storage.k8s.io"
 DEVICES: Final = "resource.k8s.io"
+KUEUE: Final = "kueue.x-k8s.io"
 
 REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
     (("", "nodes"), WATCH): "the nodes on which pods can run",
@@ -85,12 +86,21 @@ REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
             ("elasticquotas/status", ("patch",), "how much of that they use"),
         )
     },
+    **{
+        ((KUEUE, resource), WATCH): "quotas of pods that Kueue does not manage, with the argument `kueueQueues`"
+        for resource in ("clusterqueues", "cohorts", "localqueues", "resourceflavors")
+    },
     (("topology.node.k8s.io", "noderesourcetopologies"), WATCH): "the NUMA zones of each node, and what is free there",
 }
 """Why each verb is needed; verbs with the same reason are together."""
 
-ASKED: Final[dict[str, dict[Resource, tuple[str, ...]]]] = {"LoadAware": {("metrics.k8s.io", "nodes"): ("list",)}}
-"""What plugins ask of the API server without watching it, so that they declare nothing."""
+ASKED: Final[dict[str, dict[Resource, tuple[str, ...]]]] = {
+    "LoadAware": {("metrics.k8s.io", "nodes"): ("list",)},
+    "CapacityScheduling": dict.fromkeys(
+        ((KUEUE, each) for each in ("clusterqueues", "cohorts", "localqueues", "resourceflavors")), WATCH
+    ),
+}
+"""What plugins ask of the API server without watching it, or with some arguments only, so that they declare nothing."""
 
 
 class Need(NamedTuple):

@@ -24,8 +24,6 @@ _QUANTITIES: Final = (
     ("borrowing_limit", "borrowingLimit"),
     ("lending_limit", "lendingLimit"),
 )
-
-
 _OF_KUEUE: Final = (fw.CLUSTER_QUEUE, fw.LOCAL_QUEUE, fw.COHORT, fw.RESOURCE_FLAVOR)
 
 
@@ -48,17 +46,16 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin):
     shares: Sequence[fw.DeclaredShare] = ()
     """Further shares, which count first. A pod belongs to the first that it matches."""
 
-    def __post_init__(self) -> None:
-        if not self.elastic_quotas:  # then nothing is watched for them
-            self.reads, self.writes = (fw.NAMESPACE,), ()  # type: ignore[misc]
     kueue_queues: bool = False
     """Whether pods of Kueue's LocalQueues count against their ClusterQueues. Pods that Kueue manages are refused."""
 
     def __post_init__(self) -> None:
         self._kinds = NodeKinds()
-        if not self.kueue_queues:
-            # Of the instance: what is not asked for is not watched.
-            vars(self)["reads"] = tuple(each for each in self.reads if each not in _OF_KUEUE)
+        # What is not asked for is not watched.
+        quotas = (*((fw.ELASTIC_QUOTA, fw.ELASTIC_QUOTA_SIGS) if self.elastic_quotas else ()), fw.NAMESPACE)
+        self.reads = (*quotas, *(_OF_KUEUE if self.kueue_queues else ()))  # type: ignore[misc]
+        if not self.elastic_quotas:
+            self.writes = ()  # type: ignore[misc]
 
     def problems(self) -> Iterator[tuple[str, str]]:
         names = set[str]()
