@@ -155,7 +155,7 @@ class Shares(Protocol):
         """Say why those members that a group still needs may not start together; None if they may be tried."""
 
     def nodes_for(self, pod: Pod) -> NodeKind | None:
-        """Return the nodes on which the pod would use what there is room for; None for all nodes."""
+        """Return the nodes on which the pod would use the quota that is free; None for all nodes."""
 
     def refusal_while_waiting(self, pod: Pod) -> ShareRefusal | None:
         """The same for a pod that waits for space in its share, alone or for its group; None for others."""

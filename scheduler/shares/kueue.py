@@ -48,7 +48,7 @@ _READ: Final = (CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, LOCAL_QUEUE, NAMESPACE)
 
 
 class Evidence(NamedTuple):
-    """What says of a pod where it counts."""
+    """The parts of a pod that say where it counts."""
 
     local_queue: str | None
     """As its label says; None without."""

@@ -46,7 +46,7 @@ class Group(msgspec.Struct, frozen=True):
 
     @property
     def eligible(self) -> list[Flavor]:
-        """Those whose nodes can be told from the nodes of the flavors before them: of equal ones the first."""
+        """Those whose nodes differ from the nodes of the flavors before them: of equal ones the first."""
         return list({tuple(sorted(each.labels.items())): each for each in reversed(self.flavors)}.values())[::-1]
 
 
@@ -82,7 +82,7 @@ class Quotas(msgspec.Struct, frozen=True):
     """All that there are."""
 
     node_labels: tuple[str, ...] = ()
-    """Which labels tell their nodes from others."""
+    """The labels that distinguish their nodes from others."""
 
 
 def key_of(flavor: str, resource: str) -> str:

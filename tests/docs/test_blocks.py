@@ -12,6 +12,7 @@ from scheduler.config.load import config_from_dict
 from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.plugin_tools.one_file import load_file
 from tests.chart.helm import CHART, Helm
+from tests.cluster.kueue_definitions import DEFINITIONS, NAMES
 from tests.cluster.pod_group_definition import DEFINITION, NAME
 from tests.controlplane import ControlPlane, Settings
 from tests.docs.pages import Block, blocks, pages
@@ -27,12 +28,14 @@ def of(language: str) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
-    """An API server that has what the pages show, groups of pods among it."""
+    """An API server that has what the pages show, groups of pods and Kueue's objects among it."""
     with ControlPlane(
         Settings().with_feature_gates("GenericWorkload=true", "scheduling.k8s.io/v1alpha2")
     ) as controlplane:
         controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
-        controlplane.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=30s")
+        controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITIONS))
+        for name in (NAME, *NAMES):
+            controlplane.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=30s")
         yield controlplane
 
 

@@ -2,7 +2,7 @@
 arguments.
 
     PreFilter: is there space in the pod's share? ─no─► it waits for its share ─► PreEnqueue: is there space now?
-                                                 ─yes► on which nodes, if the quota is for some nodes only
+                                                  ─yes► on which nodes, if the quota is for some nodes only
 
 A profile that has this plugin has shares. What they are, what is used of them and whom it wakes when there is more, is
 kept by the engine: `handle.shares`. Usage is that of all pods with a node, no matter who placed them.

@@ -91,7 +91,7 @@ class ShareWaits:
     def failed(self, queued: QueuedPod, cause: Unplaced | SchedulerError) -> None:
         """An attempt has failed, and the pod is in the queue again."""
         uid = queued.pod.uid
-        # One that nodes refused has room in its share: it waits for the nodes on which it is.
+        # One that nodes refused has space in its share: it waits for nodes, not for the share.
         is_for_share = (
             isinstance(cause, Unplaced) and CAPACITY_SCHEDULING in cause.unschedulable_plugins and not cause.refusals
         )
