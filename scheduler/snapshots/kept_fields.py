@@ -51,6 +51,9 @@ FIELDS: Final[Mapping[str, str]] = {
     ),
     "SchedulingGroup": "podGroupName@name",
     # groups of pods: of scheduling.k8s.io and of scheduling.x-k8s.io
+    "ElasticQuota": "metadata:Meta spec:ElasticQuotaSpec status:ElasticQuotaStatus",
+    "ElasticQuotaSpec": "min@resources max@resources",
+    "ElasticQuotaStatus": "used@resources",
     "PodGroup": "metadata:PodGroupMeta spec:PodGroupSpec",
     "PodGroupMeta": f"name@name {_META} annotations@annotations",
     "PodGroupSpec": (
@@ -298,6 +301,7 @@ _LACKING: Final = "pods that it lacks are not made"
 _VOLUMES: Final = "pods with claims get other nodes than in the cluster, or none"
 _DEVICES: Final = "pods with claims of devices get other nodes than in the cluster, or none"
 _GROUPS: Final = "pods that name a group wait for it, or are placed each by itself"
+_QUOTAS: Final = "pods of namespaces that have one are placed as if they had none"
 _EXTENDED: Final = "the plugin that reads it gives other answers than in the cluster"
 
 
@@ -326,6 +330,8 @@ KINDS: Final = (
     _kind("PodGroup", "scheduling.k8s.io", "v1alpha2", "podgroups", _GROUPS),
     _kind("PodGroup", "scheduling.k8s.io", "v1beta1", "podgroups", _GROUPS),
     _kind("PodGroup", "scheduling.x-k8s.io", "v1alpha1", "podgroups", _GROUPS),
+    _kind("ElasticQuota", "scheduling.x-k8s.io", "v1alpha1", "elasticquotas", _QUOTAS),
+    _kind("ElasticQuota", "scheduling.sigs.k8s.io", "v1alpha1", "elasticquotas", _QUOTAS),
     _kind("PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", "new pods get no priority of it"),
     _kind("RuntimeClass", "node.k8s.io", "v1", "runtimeclasses", "new pods get no overhead and no selector of it"),
     _kind("StorageClass", "storage.k8s.io", "v1", "storageclasses", _VOLUMES),

@@ -109,6 +109,12 @@ def _object(**properties: Json) -> Json:
 
 
 _SCHEMAS: Final[Mapping[str, Json]] = {
+    "ElasticQuota": _object(
+        spec=_object(
+            min={"type": "object", "additionalProperties": _TEXT}, max={"type": "object", "additionalProperties": _TEXT}
+        ),
+        status=_object(used={"type": "object", "additionalProperties": _TEXT}),
+    ),
     "PodGroup": _object(  # of scheduling.k8s.io and of scheduling.x-k8s.io
         spec=_object(
             schedulingPolicy=_object(gang=_object(minCount=_NUMBER)),
