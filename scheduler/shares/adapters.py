@@ -10,95 +10,22 @@ follows the pods.
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from scheduler.api.objects import ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal, ShareState
+from scheduler.shares.adapter import Asked, Nominated
 from scheduler.shares.needs import Need, need_of_group, need_of_pod
 from scheduler.state.share_usage import ShareUsage, Tenant, Usage
 
 if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.shares.ledger import Ledger
-    from scheduler.shares.tree import Share, ShareTree
+    from scheduler.shares.tree import ShareTree
 
 MAX_PLACES: Final = 10_000
 """Tenants of which it is kept which share they mean: anyone who creates pods makes as many as they like."""
-
-
-class Nominated(NamedTuple):
-    """A pod for which others make space on a node."""
-
-    share: str
-    is_as_important: bool
-    """As the pod that is asked about."""
-
-    amounts: Mapping[str, int]
-
-
-class Asked(NamedTuple):
-    """A request for space in a share: of one pod, or of several pods of a group together."""
-
-    need: Need
-    evidence: Hashable
-    nominated: Sequence[Nominated] = ()
-    """All others that have shares in the same tree."""
-
-
-class Adapter(Protocol):
-    """Knows the shares of one API."""
-
-    @property
-    def source(self) -> str:
-        """As in the shares' keys."""
-
-    @property
-    def reads(self) -> Hashable:
-        """The things that `evidence` reads of pods: as long as they are the same, what was read before stands."""
-
-    def declared(self) -> "tuple[Sequence[Share], Mapping[str, str]]":
-        """Return all shares as they are now, and the problem of each that cannot be read: its name → a sentence."""
-
-    def evidence(self, pod: Pod) -> Hashable:
-        """Return what a pod says of its share, in addition to its namespace; None for nothing.
-
-        It is kept as long as the pod has a node. It may name that node, but nothing that changes while pods run.
-        """
-
-    def find(self, namespace: str, evidence: Hashable) -> str:
-        """Return the name of the share that such pods count against; empty for none.
-
-        It may name a share that does not exist: its pods wait.
-        """
-
-    def amounts(self, evidence: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
-        """Return what pods with nodes count with that ask for this together, in the names of the tree.
-
-        Linear: the amounts of several are the sum of those of each.
-        """
-
-    def wanted(self, tree: "ShareTree", name: str, asked: Asked) -> Mapping[str, int]:
-        """Return what a request would take now of a share that is in the tree, in the names of the tree."""
-
-    def refusal(self, tree: "ShareTree", name: str, asked: Asked) -> ShareRefusal | None:
-        """Say why there is no space in a share that is in the tree; None if there is."""
-
-    def object_of(self, name: str) -> tuple[str, ObjectMeta] | None:
-        """Return the object that declares a share, with its resource as in events; None if there is none."""
-
-    def on_nodes(self, resource: str) -> str:
-        """Return what nodes call a resource of the tree; empty for a part of theirs."""
-
-    def nodes_for(self, tree: "ShareTree", name: str, asked: Asked) -> NodeKind | None:
-        """Return the nodes on which a pod counts with what is `wanted`; None for all."""
-
-    def listen(self, changed: Callable[[], None]) -> None:
-        """Call this from now on whenever shares have changed, or which pods they are for."""
-
-    def close(self) -> None:
-        """Listen no more."""
 
 
 Root: TypeAlias = "tuple[Ledger, str]"
@@ -344,7 +271,11 @@ class AdaptedShares:
             for ledger in self._ledgers:
                 ledger.renew(self._usages(ledger, self.usage.usages()))
 
-    def _usages(self, ledger: "Ledger", usages: Iterable[Usage]) -> Collection[tuple[Place, Usage]]:
-        """Return those of the shares of one adapter."""
+    def _usages(self, ledger: "Ledger", usages: Iterable[Usage]) -> Collection[tuple[str, Hashable, Usage]]:
+        """Return those of the shares of one adapter: share, evidence, usage."""
         found = [(self.place(usage.tenant), usage) for usage in usages]
-        return [(place, usage) for place, usage in found if place is not None and place.ledger is ledger]
+        return [
+            (place.name, place.evidence, usage)
+            for place, usage in found
+            if place is not None and place.ledger is ledger
+        ]

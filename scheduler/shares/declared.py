@@ -14,7 +14,7 @@ from scheduler.api.requests import PODS, allocatable_of
 from scheduler.api.text import shortened
 from scheduler.framework.events import NAMESPACE
 from scheduler.framework.shares import DECLARED, DeclaredShare, ShareRefusal
-from scheduler.shares.adapters import Asked
+from scheduler.shares.adapter import Asked
 from scheduler.shares.sentences import refused
 from scheduler.shares.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore

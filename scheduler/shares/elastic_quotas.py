@@ -8,6 +8,7 @@ Rule: pkg/capacityscheduling of scheduler-plugins (PreFilter; cmp2 in elasticquo
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from scheduler.api.elastic_quotas import ElasticQuota
@@ -17,7 +18,7 @@ from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, allocat
 from scheduler.api.text import shortened
 from scheduler.framework.events import ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS
 from scheduler.framework.shares import ShareKey, ShareLack, ShareRefusal
-from scheduler.shares.adapters import Asked
+from scheduler.shares.adapter import Asked
 from scheduler.shares.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore
 
@@ -212,5 +213,5 @@ def _excess(
 
 
 def _with_borrowers(tree: ShareTree, lack: ShareLack) -> ShareLack:
-    borrowers = tree.borrowers(lack.share, lack.resource)
+    borrowers = MappingProxyType(tree.borrowers(lack.share, lack.resource))
     return ShareLack(lack.share, lack.resource, lack.missing, lack.is_limit, borrowers)

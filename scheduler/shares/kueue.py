@@ -18,7 +18,7 @@ from scheduler.api.requests import PODS
 from scheduler.api.text import shortened
 from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal
-from scheduler.shares.adapters import Asked
+from scheduler.shares.adapter import Asked
 from scheduler.shares.kueue_flavors import (
     NoFlavor,
     choose,

@@ -1,11 +1,12 @@
 """The tree of one adapter's shares, kept in step with what pods use."""
 
 from collections.abc import Collection, Hashable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from scheduler.api.read_only import NOTHING
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal, ShareState
-from scheduler.shares.adapters import Adapter, Asked, Place
+from scheduler.shares.adapter import Adapter, Asked
 from scheduler.shares.tree import ShareTree
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ class Ledger:
         self.tree = ShareTree(())
         self._faults: Mapping[str, str] = {}
 
-    def renew(self, usages: "Collection[tuple[Place, Usage]]") -> None:
-        """Make the tree again from what is declared now, with this usage."""
+    def renew(self, usages: "Collection[tuple[str, Hashable, Usage]]") -> None:
+        """Make the tree again from what is declared now, with this usage: share, evidence, amounts."""
         shares, self._faults = self.adapter.declared()
         self.tree = ShareTree(shares)
         self._count(usages, self.tree)
@@ -78,9 +79,9 @@ class Ledger:
         return ShareState(
             key=key,
             parent=share.parent,
-            minimum=share.minimum,
-            maximum=share.maximum,
-            used=self.used(name),
+            minimum=MappingProxyType({**share.minimum}),
+            maximum=MappingProxyType({**share.maximum}),
+            used=MappingProxyType(self.used(name)),
             weight=share.weight,
             priority=share.priority,
         )
@@ -90,13 +91,13 @@ class Ledger:
         tree = tree or self.tree
         return {resource: tree.usage(name, resource) for resource in sorted(tree.resources)}
 
-    def counted(self, usages: "Collection[tuple[Place, Usage]]") -> ShareTree:
+    def counted(self, usages: "Collection[tuple[str, Hashable, Usage]]") -> ShareTree:
         """Return the same tree with this usage."""
         tree = ShareTree(tuple(self.tree.shares.values()))
         self._count(usages, tree)
         return tree
 
-    def _count(self, usages: "Collection[tuple[Place, Usage]]", tree: ShareTree) -> None:
-        for place, usage in usages:
-            if place.name in tree.shares:
-                tree.add(place.name, self.amounts(place.evidence, usage.amounts, usage.pods))
+    def _count(self, usages: "Collection[tuple[str, Hashable, Usage]]", tree: ShareTree) -> None:
+        for name, evidence, usage in usages:
+            if name in tree.shares:
+                tree.add(name, self.amounts(evidence, usage.amounts, usage.pods))

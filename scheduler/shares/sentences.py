@@ -4,8 +4,10 @@ share "team-a" has no space: 2000m of cpu more than "research" has, of which "te
 """
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
+from scheduler.api.read_only import NOTHING
 from scheduler.api.requests import CPU
 from scheduler.api.text import shortened
 from scheduler.framework.shares import ShareKey, ShareLack, ShareRefusal
@@ -27,7 +29,7 @@ def lacks_of(tree: ShareTree, name: str, amounts: Mapping[str, int]) -> tuple[Sh
             lack.resource,
             lack.missing,
             lack.is_limit,
-            {} if lack.is_limit else tree.borrowers(lack.share, lack.resource),
+            NOTHING if lack.is_limit else MappingProxyType(tree.borrowers(lack.share, lack.resource)),
         )
         for lack in tree.lacks(name, amounts)
     )

@@ -51,9 +51,6 @@ FIELDS: Final[Mapping[str, str]] = {
     ),
     "SchedulingGroup": "podGroupName@name",
     # groups of pods: of scheduling.k8s.io and of scheduling.x-k8s.io
-    "ElasticQuota": "metadata:Meta spec:ElasticQuotaSpec status:ElasticQuotaStatus",
-    "ElasticQuotaSpec": "min@resources max@resources",
-    "ElasticQuotaStatus": "used@resources",
     "PodGroup": "metadata:PodGroupMeta spec:PodGroupSpec",
     "PodGroupMeta": f"name@name {_META} annotations@annotations",
     "PodGroupSpec": (
@@ -65,6 +62,31 @@ FIELDS: Final[Mapping[str, str]] = {
     "DisruptionMode": "single:Presence all:Presence",
     "SchedulingConstraints": "topology:[]TopologyConstraint",
     "TopologyConstraint": "key@key",
+    # shares of a cluster: of scheduling.x-k8s.io and of kueue.x-k8s.io
+    "ElasticQuota": "metadata:Meta spec:ElasticQuotaSpec status:ElasticQuotaStatus",
+    "ElasticQuotaSpec": "min@resources max@resources",
+    "ElasticQuotaStatus": "used@resources",
+    "ClusterQueue": "metadata:Meta spec:ClusterQueueSpec",
+    "ClusterQueueSpec": (
+        "resourceGroups:[]ResourceGroup cohortName@name queueingStrategy namespaceSelector:LabelSelector "
+        "flavorFungibility:FlavorFungibility preemption:QueuePreemption "
+        "admissionChecksStrategy:AdmissionChecksStrategy stopPolicy fairSharing:FairSharing"
+    ),
+    "ResourceGroup": "coveredResources@resource flavors:[]FlavorQuotas",
+    "FlavorQuotas": "name@name resources:[]FlavorQuota",
+    "FlavorQuota": "name@resource nominalQuota borrowingLimit lendingLimit",
+    "FlavorFungibility": "whenCanBorrow whenCanPreempt preference",
+    "QueuePreemption": "reclaimWithinCohort borrowWithinCohort:BorrowWithinCohort withinClusterQueue",
+    "BorrowWithinCohort": "policy maxPriorityThreshold",
+    "AdmissionChecksStrategy": "admissionChecks:[]AdmissionCheck",
+    "AdmissionCheck": "name@name",
+    "FairSharing": "weight",
+    "LocalQueue": "metadata:Meta spec:LocalQueueSpec",
+    "LocalQueueSpec": "clusterQueue@name stopPolicy",
+    "Cohort": "metadata:Meta spec:CohortSpec",
+    "CohortSpec": "parentName@name resourceGroups:[]ResourceGroup fairSharing:FairSharing",
+    "ResourceFlavor": "metadata:Meta spec:ResourceFlavorSpec",
+    "ResourceFlavorSpec": "nodeLabels@labels nodeTaints:[]Taint topologyName@name resourceWeights@resources",
     # affinity
     "Affinity": "nodeAffinity:NodeAffinity podAffinity:PodAffinity podAntiAffinity:PodAffinity",
     "NodeAffinity": (
@@ -302,6 +324,7 @@ _VOLUMES: Final = "pods with claims get other nodes than in the cluster, or none
 _DEVICES: Final = "pods with claims of devices get other nodes than in the cluster, or none"
 _GROUPS: Final = "pods that name a group wait for it, or are placed each by itself"
 _QUOTAS: Final = "pods of namespaces that have one are placed as if they had none"
+_QUEUES: Final = "pods that name a queue are placed as if nothing limited it, or wait for the queue"
 _EXTENDED: Final = "the plugin that reads it gives other answers than in the cluster"
 
 
@@ -332,6 +355,10 @@ KINDS: Final = (
     _kind("PodGroup", "scheduling.x-k8s.io", "v1alpha1", "podgroups", _GROUPS),
     _kind("ElasticQuota", "scheduling.x-k8s.io", "v1alpha1", "elasticquotas", _QUOTAS),
     _kind("ElasticQuota", "scheduling.sigs.k8s.io", "v1alpha1", "elasticquotas", _QUOTAS),
+    _kind("ClusterQueue", "kueue.x-k8s.io", "v1beta2", "clusterqueues", _QUEUES),
+    _kind("LocalQueue", "kueue.x-k8s.io", "v1beta2", "localqueues", _QUEUES),
+    _kind("Cohort", "kueue.x-k8s.io", "v1beta2", "cohorts", _QUEUES),
+    _kind("ResourceFlavor", "kueue.x-k8s.io", "v1beta2", "resourceflavors", _QUEUES),
     _kind("PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", "new pods get no priority of it"),
     _kind("RuntimeClass", "node.k8s.io", "v1", "runtimeclasses", "new pods get no overhead and no selector of it"),
     _kind("StorageClass", "storage.k8s.io", "v1", "storageclasses", _VOLUMES),

@@ -36,6 +36,9 @@ PLAIN: Final = frozenset(
         *("Complete", "FailureTarget", "SuccessCriteriaMet", "Suspended"),
         # features that nodes declare
         *("GuaranteedQoSPodCPUResize", "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"),
+        # quotas of Kueue
+        *("Any", "LowerPriority", "LowerOrNewerEqualPriority", "MayStopSearch", "TryNextFlavor", "Hold"),
+        *("HoldAndDrain", "BestEffortFIFO", "StrictFIFO", "BorrowingOverPreemption", "PreemptionOverBorrowing"),
         # NodeResourceTopology
         *("Node", "none", "best-effort", "restricted", "single-numa-node", "container", "pod"),
         *("topologyManagerPolicy", "topologyManagerScope", "topologyManagerMaxNUMANodes"),
@@ -95,6 +98,9 @@ KEYS: Final = frozenset(
         "pod-template-generation",
         "pod-template-hash",
         "scheduling.x-k8s.io/pod-group",
+        "kueue.x-k8s.io/queue-name",
+        "kueue.x-k8s.io/managed",
+        "kueue.x-k8s.io/admission",
         "statefulset.kubernetes.io/pod-name",
         "topology.kubernetes.io/region",
         "topology.kubernetes.io/zone",

@@ -29,6 +29,7 @@ from scheduler.framework.handle import WaitingPod as WaitingPodRole
 from scheduler.framework.nodes import NodeColumns, NodeInfo
 from scheduler.framework.pods import PodMatch, TermKind
 from scheduler.framework.queued import QueuedPod, shown
+from scheduler.framework.shares import DECLARED, DeclaredShare, ShareKey, Shares
 from scheduler.groups.adapters import AdaptedGroups
 from scheduler.groups.kubernetes import KubernetesGroups
 from scheduler.queue.sorting import sort_key_of
@@ -39,6 +40,7 @@ from scheduler.testing import a_cluster, a_handle, a_node, a_pod, an_object, pod
 from scheduler.testing.handles import Cluster
 from tests.fakes import Metrics, a_framework
 from tests.unit.cycle.harness import Scheduler, finish
+from tests.unit.cycle.shares.shares import Sharing
 from tests.writes import Calls, Writes
 
 EVERYONE: Final = PodMatch(None, EVERYTHING)
@@ -72,6 +74,8 @@ CALLS: Final[Calls] = {
     "PodNominator.add": [],
     "PodNominator.update": [],
     "PodNominator.delete": [],
+    "Shares.state_of": [],  # needs a share: see below
+    "Shares.refusal_of_group": [],
     "WaitingPods.get": [],  # needs an event loop: see below
     "WaitingPods.reject": [],
     "ObjectLister.get": [(BUDGETS, "shop", "web")],
@@ -83,6 +87,9 @@ CALLS: Final[Calls] = {
     "StoredColumns.mark": [],
     "StoredColumns.forget": [],
 }
+
+ASKED_OF_A_POD: Final = ("key_of", "refusal", "nodes_for", "refusal_while_waiting")
+"""The methods of Shares that take a pod."""
 
 SERVICES: Final = {
     *("activator", "api", "binder", "dry_runs", "events", "evictor", "metrics", "pods_in_pre_bind", "profile_name"),
@@ -241,6 +248,7 @@ def test_nothing_of_the_handle_can_be_written_to() -> None:
     handle = a_handle(nodes, {BUDGETS: [shop]})
     roles, pod = get_type_hints(Handle), a_pod()
     of_pod = {f"PodGroups.{name}": [(pod,)] for name in ("name_of", "key_of", "preempts_as_a_whole", "of", "members")}
+    of_pod |= {f"Shares.{name}": [(pod,)] for name in ASKED_OF_A_POD}
 
     for name in roles.keys() - SERVICES - {"pods"}:
         writes = found_in(f"handle.{name}", getattr(handle, name), roles[name], {**sums_over(nodes), **of_pod})
@@ -265,6 +273,22 @@ def test_nothing_of_groups_of_pods_can_be_written_to() -> None:
 
     assert writes.found == []
     assert len(writes.looked_at) > 10
+
+
+async def test_nothing_of_shares_can_be_written_to() -> None:
+    company = DeclaredShare("company", minimum={"cpu": "1"}, maximum={"cpu": "2"})
+    stage = Sharing(company, DeclaredShare("team", "company", namespaces=("a",)))
+    stage.pods(1)
+    await stage.schedule()
+    (waiting,) = stage.pods(1, first=1)
+    keys = [(ShareKey(DECLARED, name),) for name in ("company", "team")]
+    calls: Calls = {**{f"Shares.{name}": [(waiting,)] for name in ASKED_OF_A_POD}, "Shares.state_of": keys}
+
+    writes = found_in("shares", stage.shares, Shares, calls)
+
+    assert stage.shares.refusal(waiting) is not None
+    assert writes.found == []
+    assert len(writes.looked_at) > 15
 
 
 def test_nothing_of_an_object_without_a_struct_can_be_written_to() -> None:

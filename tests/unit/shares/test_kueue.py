@@ -11,7 +11,7 @@ from scheduler.api.pod import Pod
 from scheduler.api.unstructured import Unstructured
 from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
 from scheduler.framework.shares import NodeKind
-from scheduler.shares.adapters import Asked
+from scheduler.shares.adapter import Asked
 from scheduler.shares.kueue import KueueQueues
 from scheduler.shares.needs import need_of_pod
 from scheduler.shares.tree import ShareTree

@@ -108,12 +108,60 @@ def _object(**properties: Json) -> Json:
     return {"type": "object", "properties": properties}
 
 
-_SCHEMAS: Final[Mapping[str, Json]] = {
-    "ElasticQuota": _object(
-        spec=_object(
-            min={"type": "object", "additionalProperties": _TEXT}, max={"type": "object", "additionalProperties": _TEXT}
+def _list(items: Json) -> Json:
+    return {"type": "array", "items": items}
+
+
+_MAP: Final[Json] = {"type": "object", "additionalProperties": _TEXT}
+_SELECTOR: Final = _object(
+    matchLabels=_MAP, matchExpressions=_list(_object(key=_TEXT, operator=_TEXT, values=_list(_TEXT)))
+)
+_FAIR: Final = _object(weight=_TEXT)
+_RESOURCE_GROUPS: Final = _list(
+    _object(
+        coveredResources=_list(_TEXT),
+        flavors=_list(
+            _object(
+                name=_TEXT,
+                resources=_list(_object(name=_TEXT, nominalQuota=_TEXT, borrowingLimit=_TEXT, lendingLimit=_TEXT)),
+            )
         ),
-        status=_object(used={"type": "object", "additionalProperties": _TEXT}),
+    )
+)
+
+_SCHEMAS: Final[Mapping[str, Json]] = {
+    "ClusterQueue": _object(
+        spec=_object(
+            resourceGroups=_RESOURCE_GROUPS,
+            cohortName=_TEXT,
+            queueingStrategy=_TEXT,
+            namespaceSelector=_SELECTOR,
+            flavorFungibility=_object(whenCanBorrow=_TEXT, whenCanPreempt=_TEXT, preference=_TEXT),
+            preemption=_object(
+                reclaimWithinCohort=_TEXT,
+                borrowWithinCohort=_object(policy=_TEXT, maxPriorityThreshold=_NUMBER),
+                withinClusterQueue=_TEXT,
+            ),
+            admissionChecksStrategy=_object(admissionChecks=_list(_object(name=_TEXT, onFlavors=_list(_TEXT)))),
+            stopPolicy=_TEXT,
+            fairSharing=_FAIR,
+            admissionScope=_object(admissionMode=_TEXT),
+        ),
+        status=_object(conditions=_list(_object(message=_TEXT))),
+    ),
+    "LocalQueue": _object(spec=_object(clusterQueue=_TEXT, stopPolicy=_TEXT, fairSharing=_FAIR)),
+    "Cohort": _object(spec=_object(parentName=_TEXT, resourceGroups=_RESOURCE_GROUPS, fairSharing=_FAIR)),
+    "ResourceFlavor": _object(
+        spec=_object(
+            nodeLabels=_MAP,
+            nodeTaints=_list(_object(key=_TEXT, value=_TEXT, effect=_TEXT)),
+            tolerations=_list(_object(key=_TEXT, operator=_TEXT, value=_TEXT, effect=_TEXT)),
+            topologyName=_TEXT,
+        )
+    ),
+    "ElasticQuota": _object(
+        spec=_object(min=_MAP, max=_MAP),
+        status=_object(used=_MAP),
     ),
     "PodGroup": _object(  # of scheduling.k8s.io and of scheduling.x-k8s.io
         spec=_object(

@@ -1,0 +1,85 @@
+"""What the adapter of an API of shares answers; `adapters.py` asks all of them."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from scheduler.api.objects import ObjectMeta
+from scheduler.api.pod import Pod
+from scheduler.framework.shares import NodeKind, ShareRefusal
+from scheduler.shares.needs import Need
+
+if TYPE_CHECKING:  # loaded once there are shares
+    from scheduler.shares.tree import Share, ShareTree
+
+
+class Nominated(NamedTuple):
+    """A pod for which others make space on a node."""
+
+    share: str
+    is_as_important: bool
+    """As the pod that is asked about."""
+
+    amounts: Mapping[str, int]
+
+
+class Asked(NamedTuple):
+    """A request for space in a share: of one pod, or of several pods of a group together."""
+
+    need: Need
+    evidence: Hashable
+    nominated: Sequence[Nominated] = ()
+    """All others that have shares in the same tree."""
+
+
+class Adapter(Protocol):
+    """Knows the shares of one API."""
+
+    @property
+    def source(self) -> str:
+        """As in the shares' keys."""
+
+    @property
+    def reads(self) -> Hashable:
+        """The things that `evidence` reads of pods: as long as they are the same, what was read before stands."""
+
+    def declared(self) -> "tuple[Sequence[Share], Mapping[str, str]]":
+        """Return all shares as they are now, and the problem of each that cannot be read: its name → a sentence."""
+
+    def evidence(self, pod: Pod) -> Hashable:
+        """Return what a pod says of its share, in addition to its namespace; None for nothing.
+
+        It is kept as long as the pod has a node. It may name that node, but nothing that changes while pods run.
+        """
+
+    def find(self, namespace: str, evidence: Hashable) -> str:
+        """Return the name of the share that such pods count against; empty for none.
+
+        It may name a share that does not exist: its pods wait.
+        """
+
+    def amounts(self, evidence: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
+        """Return what pods with nodes count with that ask for this together, in the names of the tree.
+
+        Linear: the amounts of several are the sum of those of each.
+        """
+
+    def wanted(self, tree: "ShareTree", name: str, asked: Asked) -> Mapping[str, int]:
+        """Return what a request would take now of a share that is in the tree, in the names of the tree."""
+
+    def refusal(self, tree: "ShareTree", name: str, asked: Asked) -> ShareRefusal | None:
+        """Say why there is no space in a share that is in the tree; None if there is."""
+
+    def object_of(self, name: str) -> tuple[str, ObjectMeta] | None:
+        """Return the object that declares a share, with its resource as in events; None if there is none."""
+
+    def on_nodes(self, resource: str) -> str:
+        """Return what nodes call a resource of the tree; empty for a part of theirs."""
+
+    def nodes_for(self, tree: "ShareTree", name: str, asked: Asked) -> NodeKind | None:
+        """Return the nodes on which a pod counts with what is `wanted`; None for all."""
+
+    def listen(self, changed: Callable[[], None]) -> None:
+        """Call this from now on whenever shares have changed, or which pods they are for."""
+
+    def close(self) -> None:
+        """Listen no more."""
