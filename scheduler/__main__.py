@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 COMMANDS: Final = {
     "run": "schedule the pods of a cluster",
     "explain": "say why a pod is pending, and what would help",
+    "quota": "show the shares of the cluster: who is guaranteed, uses and borrows what",
     "page": "show the running scheduler's page in a browser",
     "simulate": "say where pods would run, without a cluster",
     "doctor": "examine an installation: each line says what to do",

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Final
 
 from scheduler.api.decoding import Unreadable, convert
@@ -90,10 +91,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _run(options: argparse.Namespace) -> int:
-    from scheduler.commands.explaining import explanations
+    from scheduler.commands.explaining import explanations, object_of
 
     code = NOT_FOUND
-    async with aclosing(explanations(options)) as documents:
+    async with aclosing(explanations(options, partial(object_of, options))) as documents:
         async for document in documents:
             code = _show(options, document)
     return code

@@ -1,4 +1,4 @@
-"""Explains a pod for `loadmaster explain`: asks the running scheduler, or decides here.
+"""Explains for `loadmaster explain` and `quota`: asks the running scheduler, or decides here.
 
 --from FILE ─────────────────────────────────────────────► decide here
 --from-cluster ──────────────► read all that plugins look at ──► decide here
@@ -16,8 +16,9 @@ What decides here is loaded only if no running scheduler answers.
 import argparse
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -33,6 +34,7 @@ from scheduler.kube.services.service_proxy import NotRunning, RunningScheduler
 if TYPE_CHECKING:
     from scheduler.api.pod import Pod
     from scheduler.config.types import Config
+    from scheduler.explain.documents import GroupReport, PodReport, SharesReport
     from scheduler.runtime.registry import Registry
     from scheduler.simulate.cluster import SimulatedCluster
 
@@ -47,16 +49,42 @@ GROUP_KINDS: Final = ("podgroup", "podgroups", "pg")
 Document = Mapping[str, Any]
 
 
-async def explanations(options: argparse.Namespace) -> AsyncGenerator[Document, None]:
+class Kind(Enum):
+    """What is asked about."""
+
+    POD = "pod"
+    GROUP = "group of pods"
+    SHARES = "shares of the cluster"
+
+
+class Asked(NamedTuple):
+    """The object that is asked about."""
+
+    namespace: str
+    name: str
+    kind: Kind = Kind.POD
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The question to a running scheduler."""
+        if self.kind is Kind.SHARES:
+            return {"shares": "true"}
+        return {"namespace": self.namespace, "podgroup" if self.kind is Kind.GROUP else "name": self.name}
+
+
+ABOUT_SHARES: Final = Asked("", "", Kind.SHARES)
+
+
+async def explanations(options: argparse.Namespace, asked_in: Callable[[str], Asked]) -> AsyncGenerator[Document, None]:
     """Yield an explanation; with --watch, yield more until the pod has a node or is gone.
 
-    Raises ClusterError, ConfigError.
+    `asked_in`: returns what is asked about, given the namespace where none is named. Raises ClusterError, ConfigError.
     """
     if options.files:
-        yield await _decided_by_files(options)
+        yield await _decided_by_files(options, asked_in("default"))
         return
     async with connected(options.kubeconfig, options.context) as client:
-        question = _Question(options, client)
+        question = _Question(options, client, asked_in(client.credentials.namespace))
         document = await question.ask()
         yield document
         while options.watch and document["found"] and not document.get("node") and document["state"] != "placed":
@@ -66,13 +94,12 @@ async def explanations(options: argparse.Namespace) -> AsyncGenerator[Document, 
 
 
 class _Question:
-    """About one pod or group of a cluster."""
+    """About one object of a cluster."""
 
-    def __init__(self, options: argparse.Namespace, client: Client) -> None:
-        """Raises ConfigError for what cannot be asked about."""
+    def __init__(self, options: argparse.Namespace, client: Client, asked: Asked) -> None:
         self._options, self._client = options, client
         self._registry: Registry | None = None  # loaded once, however often it is asked
-        self._object = _object(options, client.credentials.namespace)
+        self._asked = asked
         self._scheduler = RunningScheduler(client, options.service_namespace, options.service)
         self._is_decided_here = options.from_cluster
         self._was_answered = False
@@ -81,7 +108,7 @@ class _Question:
         """Return what the scheduler says, or what is decided here. Raises ClusterError, ConfigError."""
         if not self._is_decided_here:
             try:
-                document = await self._scheduler.explain(*self._object[:2], is_group=self._object.is_group)
+                document = await self._scheduler.explain(self._asked.query)
             except NotRunning as error:
                 if self._was_answered:
                     raise
@@ -94,7 +121,7 @@ class _Question:
                 return document
         if self._registry is None:
             self._registry = registry(self._options)
-        return await _decided_by_cluster(self._client, self._options, self._registry, self._object)
+        return await _decided_by_cluster(self._client, self._options, self._registry, self._asked)
 
     async def ask_patiently(self) -> Document:
         """The same, a few times where no answer comes."""
@@ -113,16 +140,11 @@ def _say(line: str) -> None:
     print(printable(line), file=sys.stderr)
 
 
-class _Object(NamedTuple):
-    """The pod or group that is asked about."""
+def object_of(options: argparse.Namespace, default: str) -> Asked:
+    """Return the pod or group that is asked about; `default`: the namespace of one that names none.
 
-    namespace: str
-    name: str
-    is_group: bool
-
-
-def _object(options: argparse.Namespace, default: str) -> _Object:
-    """Return the pod or group that is asked about. Raises ConfigError for what cannot be the name of anything."""
+    Raises ConfigError for what cannot be the name of anything.
+    """
     kind, slash, rest = options.pod.partition("/")
     is_group = bool(slash) and kind.lower().partition(".")[0] in GROUP_KINDS
     before, slash, after = (rest if is_group else options.pod).partition("/")
@@ -142,25 +164,24 @@ def _object(options: argparse.Namespace, default: str) -> _Object:
     ]
     if problems:
         raise ConfigError(problems)
-    return _Object(namespace, name, is_group)
+    return Asked(namespace, name, Kind.GROUP if is_group else Kind.POD)
 
 
-async def _decided_by_files(options: argparse.Namespace) -> Document:
+async def _decided_by_files(options: argparse.Namespace, asked: Asked) -> Document:
     """Read files as `simulate` does, and explain. Raises ConfigError."""
     from scheduler.config.load import load_config
     from scheduler.simulate.cluster import read_cluster
     from scheduler.simulate.engine import adopted
 
-    asked = _object(options, "default")
     plugins = registry(options)
     config = load_config(options.config, plugins, gates=feature_gates(options))
     cluster = read_cluster(options.files, raw_pods=_raw_pods(config, plugins))
     cluster = replace(cluster, pods=tuple(adopted(cluster.pods, config)))
-    return await decided(cluster, config, plugins, *asked)
+    return await decided(cluster, config, plugins, asked)
 
 
 async def _decided_by_cluster(
-    client: Client, options: argparse.Namespace, plugins: "Registry", asked: _Object
+    client: Client, options: argparse.Namespace, plugins: "Registry", asked: Asked
 ) -> Document:
     """Read all kinds that the plugins look at, and explain. Raises ConfigError, ClusterError."""
     from scheduler.commands.cluster_objects import read_watched
@@ -171,18 +192,11 @@ async def _decided_by_cluster(
     documents = await read_watched(client, config, plugins)
     # The API server has accepted these objects: one that cannot be read here costs itself only.
     cluster = cluster_of((), [], raw_pods=_raw_pods(config, plugins), stored=documents)
-    return await decided(cluster, config, plugins, *asked)
+    return await decided(cluster, config, plugins, asked)
 
 
-async def decided(
-    cluster: "SimulatedCluster",
-    config: "Config",
-    plugins: "Registry",
-    namespace: str,
-    name: str,
-    is_group: bool = False,
-) -> Document:
-    """Explain a pod of a cluster, or a group of pods. Raises ConfigError."""
+async def decided(cluster: "SimulatedCluster", config: "Config", plugins: "Registry", asked: Asked) -> Document:
+    """Explain an object of a cluster. Raises ConfigError."""
     from scheduler.explain.changes import WrittenPod
     from scheduler.explain.explainer import Explainer
     from scheduler.simulate.engine import engine_of
@@ -193,8 +207,15 @@ async def decided(
 
     with engine_of(cluster, config, plugins) as engine:
         explainer = Explainer(engine, lambda: 0.0, written=written, tries_groups=True)
-        about = explainer.about_group if is_group else explainer.about
-        document: Document = msgspec.to_builtins(await about(namespace, name))
+        report: PodReport | GroupReport | SharesReport
+        match asked.kind:
+            case Kind.SHARES:
+                report = await explainer.about_shares()
+            case Kind.GROUP:
+                report = await explainer.about_group(asked.namespace, asked.name)
+            case Kind.POD:
+                report = await explainer.about(asked.namespace, asked.name)
+        document: Document = msgspec.to_builtins(report)
         return document
 
 

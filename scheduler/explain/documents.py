@@ -1,4 +1,7 @@
-"""The JSON that a scheduler answers about a pod: docs/explain.md describes the fields. Optional ones have a default."""
+"""The JSON that a scheduler answers about a pod, a group of pods, or the shares of the cluster.
+
+docs/explain.md and docs/quota.md describe the fields. Optional ones have a default.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -151,6 +154,58 @@ class GroupReport(msgspec.Struct, kw_only=True):
     """When it was tried last."""
 
     about: Sequence[str] = ()
+
+
+class ShareAmounts(msgspec.Struct, frozen=True):
+    """One resource of a share with all below it, in the units of `Pod.requests`."""
+
+    resource: str
+    guaranteed: int
+    maximum: int | None
+    """None: no limit."""
+
+    used: int
+    borrowed: int
+    lent: int
+    waiting: int
+    """What its pods without a node ask for."""
+
+
+class ShareReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A share of the cluster."""
+
+    name: str
+    source: str
+    """The resource of its object; `shares` for those of a plugin's arguments."""
+
+    parent: str = ""
+    """Empty for a root."""
+
+    depth: int = 0
+    """How many are above it."""
+
+    weight: float = 1.0
+    priority: int = 0
+    waiting: int = 0
+    """Pods without a node, of all shares below it."""
+
+    resources: Sequence[ShareAmounts] = ()
+    problem: str = ""
+    """Why none of its pods starts; empty if the share makes sense."""
+
+
+class SharesReport(msgspec.Struct, kw_only=True):
+    """All shares of the cluster, each followed by those below it."""
+
+    kind: Literal["Shares"] = "Shares"
+    leading: bool = True
+    found: bool
+    """Whether any profile has shares."""
+
+    state: Literal["on", "off"]
+    shares: Sequence[ShareReport] = ()
+    more: int = 0
+    """How many are left out."""
 
 
 class PodReport(msgspec.Struct, kw_only=True):

@@ -1,4 +1,4 @@
-"""Reports the state of a pod or of a group of pods, and why there is no node.
+"""Reports the state of a pod or of a group of pods, and why there is no node; and the shares of the cluster.
 
 States:
 
@@ -20,7 +20,7 @@ from scheduler.api.near_names import near_names
 from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
 from scheduler.explain.changes import WrittenPod
-from scheduler.explain.documents import GroupReport, PodReport
+from scheduler.explain.documents import GroupReport, PodReport, SharesReport
 from scheduler.explain.explanation import explain
 from scheduler.explain.history import reported
 from scheduler.explain.wake_events import events_in_words
@@ -96,6 +96,18 @@ class Explainer:
             if report is None:
                 near = await _near(namespace, name, names)
                 report = GroupReport(namespace=namespace, name=name, found=False, state="unknown", near=near)
+            report.leading = self._is_leading()
+            return report
+
+    async def about_shares(self) -> SharesReport:
+        """Report on the shares of the cluster."""
+        async with self._turn:
+            await self._engine.loop.ready()
+            report = SharesReport(found=False, state="off")
+            if self._engine.shares.are_on:
+                from scheduler.explain.shares import report_on_shares
+
+                report = await report_on_shares(self._engine)
             report.leading = self._is_leading()
             return report
 

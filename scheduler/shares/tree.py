@@ -137,6 +137,10 @@ class ShareTree:
         """Return what is guaranteed to a share and its descendants together, as far as these lend it."""
         return self._account(name, resource).quota
 
+    def local(self, name: str, resource: str) -> int:
+        """Return what a share does not lend of its quota: its parent sees nothing of it."""
+        return self._account(name, resource).local
+
     def available(self, name: str, resource: str) -> int:
         """Return how much more a share may use; negative if too much is used."""
         local, least, account = 0, [MAX], self._account(name, resource)

@@ -84,7 +84,7 @@ async def of_requests(kubeconfig: Path, rounds: int) -> dict[str, float]:
         for _ in range(rounds):
             for name in PODS:
                 began = time.perf_counter()
-                await scheduler.explain(ASKED, name)
+                await scheduler.explain({"namespace": ASKED, "name": name})
                 best[name] = min(best.get(name, 1e9), 1000 * (time.perf_counter() - began))
     return best
 

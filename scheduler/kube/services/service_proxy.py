@@ -78,11 +78,11 @@ class RunningScheduler:
         """The Service, for a sentence."""
         return f"the scheduler's Service {self._namespace}/{self._name}"
 
-    async def explain(self, namespace: str, name: str, *, is_group: bool = False) -> dict[str, Any]:
-        """Return what the leader says of a pod, or of a group of pods. Raises NotRunning, ClusterError."""
+    async def explain(self, query: Mapping[str, str]) -> dict[str, Any]:
+        """Return what the leader answers to a question. Raises NotRunning, ClusterError."""
         document: dict[str, Any] = {}
         for _ in range(TRIES):
-            document = await self._ask({"namespace": namespace, "podgroup" if is_group else "name": name})
+            document = await self._ask(query)
             if document.get("leading", True):
                 break
         return document

@@ -1,4 +1,7 @@
-"""`/debug/explain?namespace=NAMESPACE&name=POD`, or `&podgroup=NAME`: why a pod, or a group, is pending, as JSON."""
+"""`/debug/explain?namespace=NAMESPACE&name=POD`, or `&podgroup=NAME`: why a pod, or a group, is pending, as JSON.
+
+`/debug/explain?shares=true`: the shares of the cluster.
+"""
 
 from collections.abc import Awaitable, Mapping
 from typing import Final, Protocol
@@ -6,7 +9,7 @@ from typing import Final, Protocol
 from msgspec import to_builtins
 
 from scheduler.api.text import to_json
-from scheduler.explain.documents import GroupReport, PodReport
+from scheduler.explain.documents import GroupReport, PodReport, SharesReport
 from scheduler.serve.port.answers import JSON, LEADING, TEXT, Answer
 
 PATH: Final = "/debug/explain"
@@ -20,6 +23,7 @@ class Explains(Protocol):
 
     def about(self, namespace: str, name: str) -> Awaitable[PodReport]: ...
     def about_group(self, namespace: str, name: str) -> Awaitable[GroupReport]: ...
+    def about_shares(self) -> Awaitable[SharesReport]: ...
 
 
 class Explanations:
@@ -31,14 +35,20 @@ class Explanations:
 
     async def __call__(self, query: Mapping[str, str]) -> Answer:
         namespace, name, group = (query.get(key, "") for key in ("namespace", "name", "podgroup"))
-        if not namespace or not (name or group):
+        asks_about_shares = query.get("shares") == "true"
+        if not asks_about_shares and not (namespace and (name or group)):
             return Answer(400, f"expected {PATH}?namespace=NAMESPACE&name=POD\n".encode(), TEXT)
         if self._waiting >= MAX_WAITING:
             return Answer(429, b"too many questions at once; ask again in a moment\n", TEXT)
         self._waiting += 1
         try:
-            about = self._explainer.about_group if group else self._explainer.about
-            report: PodReport | GroupReport = await about(namespace, group or name)
+            report: PodReport | GroupReport | SharesReport
+            if asks_about_shares:
+                report = await self._explainer.about_shares()
+            elif group:
+                report = await self._explainer.about_group(namespace, group)
+            else:
+                report = await self._explainer.about(namespace, name)
         finally:
             self._waiting -= 1
         leading = ((LEADING, "true" if report.leading else "false"),)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import plugins
-from scheduler.commands.explaining import decided
+from scheduler.commands.explaining import Asked, decided
 from tests.campaigns.suggestions.carrying_out import carried_out
 from tests.campaigns.suggestions.catalogue import OneWorld
 from tests.campaigns.suggestions.clusters import NAMESPACE, Json, cluster, shuffled
@@ -58,7 +58,7 @@ def explanation(world: World, name: str) -> Json:
     """What `explain --from` says of the pod of this name."""
     cluster = world.read()
     pod = pending_pod(cluster, name)
-    document = asyncio.run(decided(cluster, CONFIG, plugins.IN_TREE, NAMESPACE, pod.name))
+    document = asyncio.run(decided(cluster, CONFIG, plugins.IN_TREE, Asked(NAMESPACE, pod.name)))
     found: Json = document["explanation"]
     return found
 

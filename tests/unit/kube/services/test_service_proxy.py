@@ -37,7 +37,7 @@ async def explained(directory: Path, *answers: Answer, token: Answer | None = No
     api.on(TOKEN, token or a_token())
     api.on(EXPLAIN, *answers)
     async with scheduler(directory, api) as asked:
-        return api, await asked.explain("shop", "web")
+        return api, await asked.explain({"namespace": "shop", "name": "web"})
 
 
 async def test_the_token_is_for_the_scheduler_alone_and_goes_in_a_header_of_its_own(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from scheduler.api.reviews import User
-from scheduler.explain.documents import GroupReport, PodReport
+from scheduler.explain.documents import GroupReport, PodReport, ShareReport, SharesReport
 from scheduler.serve.endpoints.explanations import MAX_WAITING, PATH, Explanations
 from tests.unit.serve.serving import FakeReviews, Served, a_server
 
@@ -30,6 +30,9 @@ class Knowing:
 
     async def about_group(self, namespace: str, name: str) -> GroupReport:
         return GroupReport(namespace=namespace, name=name, found=name == "training", state="incomplete", leading=False)
+
+    async def about_shares(self) -> SharesReport:
+        return SharesReport(found=True, state="on", shares=[ShareReport(name="team-a", source="shares")])
 
 
 @asynccontextmanager
@@ -61,6 +64,13 @@ async def test_a_group_is_explained_by_another_parameter() -> None:
         assert found.headers["X-Loadmaster-Leading"] == "false"
         gone = await server.answer(f"{PATH}?namespace=default&podgroup=other", "for-all")
         assert gone.status == 404
+
+
+async def test_the_shares_are_shown_by_another_parameter() -> None:
+    async with served() as server:
+        found = await server.answer(f"{PATH}?shares=true", "for-all")
+        document = json.loads(await found.text())
+        assert (found.status, document["kind"], document["shares"][0]["name"]) == (200, "Shares", "team-a")
 
 
 async def test_a_token_made_for_us_may_come_through_the_proxy_of_the_api_server() -> None:

@@ -1,0 +1,175 @@
+"""`loadmaster quota`: the shares of the cluster, as a tree or as JSON; `explaining.py` asks or decides."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final
+
+from scheduler.api.spelling import spelled
+from scheduler.api.text import printable
+from scheduler.commands.options import (
+    add_cluster_arguments,
+    add_gates_argument,
+    add_output_argument,
+    add_plugin_arguments,
+    add_service_arguments,
+    describe,
+)
+from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.process.results import results
+
+if TYPE_CHECKING:
+    from scheduler.explain.documents import ShareReport, SharesReport
+
+NOT_FOUND: Final = 1
+
+DESCRIPTION: Final = """\
+Show the shares of the cluster: what each is guaranteed, may use at most, uses, borrows and lends, and what its pods
+wait for. A share includes all below it. The running scheduler is asked, through the API server; nothing is written.
+"""
+
+EPILOG: Final = """\
+examples:
+  loadmaster quota
+  loadmaster quota team-a
+  loadmaster quota shop/quota -o json
+  loadmaster quota --from-cluster --config new.yaml
+  loadmaster quota --from dump.yaml --config new.yaml
+"""
+
+OFF: Final = "there are no shares: no profile has the plugin CapacityScheduling"
+
+_HEAD: Final = (
+    "SHARE",
+    "PODS WAITING",
+    "RESOURCE",
+    "GUARANTEED",
+    "MAXIMUM",
+    "USED",
+    "BORROWED",
+    "LENT",
+    "WAITING",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    describe(parser, DESCRIPTION, EPILOG)
+    parser.add_argument(
+        "share", nargs="?", default="", metavar="SHARE", help="only this one, with all below it; default: all"
+    )
+    add_cluster_arguments(parser)
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--from-cluster",
+        action="store_true",
+        help="do not ask the running scheduler: read the cluster here, also with another --config",
+    )
+    source.add_argument(
+        "--from",
+        dest="files",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="read files as `simulate` does",
+    )
+    add_service_arguments(parser)
+    parser.add_argument(
+        "--config", metavar="FILE", help="KubeSchedulerConfiguration to read here; default: all default plugins"
+    )
+    add_plugin_arguments(parser)
+    add_gates_argument(parser)
+    add_output_argument(parser)
+    parser.set_defaults(watch=False)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show the shares; 1 if there are none. Raises ConfigError for what cannot be read or asked."""
+    import asyncio
+
+    try:
+        document = asyncio.run(_asked(options))
+    except ClusterError as error:
+        raise ConfigError([str(error)]) from error
+    return _show(options, document)
+
+
+async def _asked(options: argparse.Namespace) -> dict[str, Any]:
+    from scheduler.commands.explaining import ABOUT_SHARES, explanations
+
+    async with aclosing(explanations(options, lambda _: ABOUT_SHARES)) as documents:
+        async for document in documents:
+            return dict(document)
+    raise AssertionError("there is an answer, or an error")
+
+
+def _show(options: argparse.Namespace, document: dict[str, Any]) -> int:
+    from scheduler.api.decoding import Unreadable, convert
+    from scheduler.explain.documents import SharesReport
+
+    try:
+        report = convert(document, SharesReport)
+    except (Unreadable, RecursionError) as error:
+        raise ConfigError(
+            [f"what the scheduler answered cannot be shown: {error}; is it of another version than this command?"]
+        ) from error
+    if not report.found:
+        print(OFF, file=sys.stderr)
+        return NOT_FOUND
+    shares = list(_chosen(report.shares, options.share))
+    if options.share and not shares:
+        print(printable(f"there is no share {options.share}"), file=sys.stderr)
+        return NOT_FOUND
+    if options.output == "json":
+        import msgspec
+
+        report.shares = shares
+        print(json.dumps(msgspec.to_builtins(report), indent=2), file=results())
+    else:
+        print("\n".join(_lines(report, shares)), file=results())
+    return 0
+
+
+def _chosen(shares: "Sequence[ShareReport]", name: str) -> "Iterator[ShareReport]":
+    """Yield the share of that name and those below it, from each API that has one; all if none is named."""
+    top: ShareReport | None = None
+    for share in shares:
+        if top is not None and (share.depth <= top.depth or share.source != top.source):
+            top = None
+        if not name or share.name == name or top is not None:
+            top = top or share
+            yield share
+
+
+def _lines(report: "SharesReport", shares: "Sequence[ShareReport]") -> Iterator[str]:
+    from scheduler.simulate.table import aligned
+
+    sound = [share for share in shares if not share.problem]
+    top = min((share.depth for share in sound), default=0)
+    if sound:
+        yield from aligned([_HEAD, *(row for share in sound for row in _rows(share, top))])
+    elif not shares:
+        yield "there are no shares yet"
+    broken = [share for share in shares if share.problem]
+    if broken:
+        yield from ["", "CANNOT BE USED"] if sound else ["CANNOT BE USED"]
+        for share in broken:
+            waiting = f"; {share.waiting:,} pods wait" if share.waiting else ""
+            yield printable(f"  {share.name}: {share.problem}{waiting}")
+    if report.more:
+        yield f"... and {report.more:,} more shares"
+
+
+def _rows(share: "ShareReport", top: int) -> Iterator[Sequence[str]]:
+    """Yield a row for each resource; the first begins with the share."""
+    head = ("  " * (share.depth - top) + share.name, f"{share.waiting:,}" if share.waiting else "-")
+    if not share.resources:
+        yield *head, "-"
+    for each in share.resources:
+        name = each.resource
+        maximum = "-" if each.maximum is None else spelled(name, each.maximum)
+        counts = (spelled(name, count) if count else "-" for count in (each.borrowed, each.lent, each.waiting))
+        yield *head, name, spelled(name, each.guaranteed), maximum, spelled(name, each.used), *counts
+        head = ("", "")

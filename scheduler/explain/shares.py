@@ -1,0 +1,106 @@
+"""Reports the shares of the cluster: what each has, uses, borrows and lends, and which pods wait for it."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.engine import Engine
+from scheduler.explain.documents import ShareAmounts, ShareReport, SharesReport
+from scheduler.process.time_slice import TimeSlice
+from scheduler.shares.adapters import Asked
+from scheduler.shares.balances import Balance, balances, depth_first
+from scheduler.shares.elastic_quotas import ALL
+from scheduler.shares.ledger import Ledger
+from scheduler.shares.needs import need_of_pod
+
+MAX_SHARES = 5_000
+"""That are reported."""
+
+
+class Waiting:
+    """The pods without a node, by the share that they count against."""
+
+    def __init__(self) -> None:
+        self.pods: Counter[tuple[str, str]] = Counter()
+        """Source and name of the share → how many pods."""
+        self.amounts: dict[tuple[str, str], Counter[str]] = {}
+        """The same → what they ask for."""
+
+    def add(self, engine: Engine, pod: Pod) -> None:
+        """Count a pod, if it has a share."""
+        place = engine.shares.place_of(pod)
+        if place is None:
+            return
+        try:
+            need = need_of_pod(pod)
+        except ValueError:  # its quantities cannot be read: it has no request that could be met
+            return
+        key = place.ledger.source, place.name
+        self.pods[key] += 1
+        amounts, known = self.amounts.setdefault(key, Counter()), place.ledger.tree.resources
+        for resource, amount in place.ledger.wanted(place.name, Asked(need, place.evidence)).items():
+            if resource in known:  # whoever creates pods invents names
+                amounts[resource] += amount
+
+
+def pods_without_a_node(engine: Engine) -> Iterator[Pod]:
+    """Yield the pods in the queue, those of our profiles."""
+    queue = engine.queue
+    return (each.pod for each in chain(*queue.pending_pods().values(), queue.in_flight_pods()))
+
+
+async def report_on_shares(engine: Engine) -> SharesReport:
+    """Report on all shares. Other tasks run every few milliseconds."""
+    time_slice = TimeSlice()
+    waiting = Waiting()
+    for pod in tuple(pods_without_a_node(engine)):
+        waiting.add(engine, pod)
+        await time_slice.give_way()
+    reports: list[ShareReport] = []
+    for ledger in engine.shares.ledgers:
+        reports += await _of_ledger(ledger, waiting, time_slice)
+    return SharesReport(found=True, state="on", shares=reports[:MAX_SHARES], more=max(0, len(reports) - MAX_SHARES))
+
+
+async def _of_ledger(ledger: Ledger, waiting: Waiting, time_slice: TimeSlice) -> list[ShareReport]:
+    tree, problems = ledger.tree, ledger.problems
+    names = [(name, depth) for name, depth in depth_first(tree) if name != ALL or tree.children[name]]
+    pods = Counter({name: waiting.pods[ledger.source, name] for name, _ in names})
+    amounts = {name: Counter(waiting.amounts.get((ledger.source, name))) for name, _ in names}
+    for name, _ in reversed(names):
+        if parent := tree.shares[name].parent:
+            pods[parent] += pods[name]
+            amounts[parent].update(amounts[name])
+    by_resource: dict[str, Mapping[str, Balance]] = {}
+    for resource in sorted(tree.resources):
+        by_resource[resource] = balances(tree, resource)
+        await time_slice.give_way()
+    reports = [
+        ShareReport(
+            name=name,
+            source=ledger.source,
+            parent=tree.shares[name].parent,
+            depth=depth,
+            weight=tree.shares[name].weight,
+            priority=tree.shares[name].priority,
+            waiting=pods[name],
+            resources=list(_amounts(name, by_resource, amounts[name])),
+        )
+        for name, depth in names
+    ]
+    for name, problem in sorted(problems.items()):
+        count = waiting.pods[ledger.source, name]
+        reports.append(ShareReport(name=name, source=ledger.source, waiting=count, problem=problem))
+    return reports
+
+
+def _amounts(
+    name: str, by_resource: Mapping[str, Mapping[str, Balance]], waiting: Mapping[str, int]
+) -> Iterator[ShareAmounts]:
+    """Yield the resources of which a share has, uses or wants any."""
+    for resource, of_all in by_resource.items():
+        of_it, wanted = of_all[name], waiting.get(resource, 0)
+        if any(of_it) or wanted:
+            guaranteed, maximum, used, borrowed, lent = of_it
+            yield ShareAmounts(resource, guaranteed, maximum, used, borrowed, lent, wanted)

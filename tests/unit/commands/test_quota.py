@@ -1,0 +1,136 @@
+"""`loadmaster quota`: the tree as text and as JSON, of a running scheduler and of files."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from scheduler.__main__ import main
+from tests.unit.commands.scripted_api import Answer
+from tests.unit.commands.test_explain import EXPLAIN, served
+
+CONFIG: Final = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    multiPoint:
+      enabled:
+      - name: CapacityScheduling
+"""
+
+CLUSTER: Final = """
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
+---
+apiVersion: scheduling.x-k8s.io/v1alpha1
+kind: ElasticQuota
+metadata: {name: quota, namespace: team-a}
+spec: {min: {cpu: "2", memory: 4Gi}, max: {cpu: "6", memory: 8Gi}}
+---
+apiVersion: scheduling.x-k8s.io/v1alpha1
+kind: ElasticQuota
+metadata: {name: quota, namespace: team-b}
+spec: {min: {cpu: "2", memory: 4Gi}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: runs, namespace: team-a}
+spec:
+  nodeName: n1
+  containers: [{name: c, image: i, resources: {requests: {cpu: "3", memory: 1Gi}}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: waits, namespace: team-b}
+spec:
+  containers: [{name: c, image: i, resources: {requests: {cpu: 1500m, memory: 1Gi}}}]
+"""
+
+
+def share(name: str, **members: Any) -> dict[str, Any]:
+    return {"name": name, "source": "shares", **members}
+
+
+SHARES: Final = {
+    "kind": "Shares",
+    "found": True,
+    "state": "on",
+    "leading": True,
+    "shares": [
+        share("all"),
+        share("lab", parent="all", depth=1),
+        share("lab-a", parent="lab", depth=2, waiting=1),
+        share("shop", parent="all", depth=1),
+        share("odd\x1b[31m", problem="its parent does not exist", waiting=3),
+    ],
+}
+
+
+def of_files(tmp_path: Path, *options: str) -> int:
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    return main(["quota", "--from", str(tmp_path / "cluster.yaml"), f"--config={tmp_path / 'config.yaml'}", *options])
+
+
+def asked(tmp_path: Path, answer: Answer, *options: str) -> int:
+    with served(tmp_path, {f"{EXPLAIN}?shares=true": answer, EXPLAIN: answer}) as (_, kubeconfig):
+        return main(["quota", f"--kubeconfig={kubeconfig}", *options])
+
+
+def test_the_tree_of_files_is_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = of_files(tmp_path)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert code == 0
+    assert lines[0].split() == (
+        ["SHARE", "PODS", "WAITING", "RESOURCE", "GUARANTEED", "MAXIMUM", "USED", "BORROWED", "LENT", "WAITING"]
+    )
+    assert lines[1].split() == ["all", "elastic", "quotas", "1", "cpu", "4", "-", "3", "-", "-", "1.5"]
+    assert lines[3].startswith("  team-a/quota")
+    assert lines[3].split() == ["team-a/quota", "-", "cpu", "2", "6", "3", "1", "-", "-"]
+    assert lines[5].split() == ["team-b/quota", "1", "cpu", "2", "-", "0", "-", "1", "1.5"]
+    assert lines[6].split() == ["memory", "4Gi", "-", "0", "-", "-", "1Gi"]
+
+
+def test_one_share_is_shown_with_all_below_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = asked(tmp_path, Answer(200, SHARES), "lab", "-o", "json")
+
+    document = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert [each["name"] for each in document["shares"]] == ["lab", "lab-a"]
+
+
+def test_shares_that_cannot_be_used_are_told_below(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked(tmp_path, Answer(200, SHARES))
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2:] == ["CANNOT BE USED", "  odd\\x1b[31m: its parent does not exist; 3 pods wait"]
+
+
+def test_a_share_that_is_not_there_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = asked(tmp_path, Answer(200, SHARES), "nobody")
+
+    assert (code, capsys.readouterr().err) == (1, "there is no share nobody\n")
+
+
+def test_without_shares_it_says_what_turns_them_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = asked(tmp_path, Answer(404, {"kind": "Shares", "found": False, "state": "off"}))
+
+    said = capsys.readouterr().err
+    assert (code, said) == (1, "there are no shares: no profile has the plugin CapacityScheduling\n")
+
+
+def test_an_answer_of_another_version_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = asked(tmp_path, Answer(200, {**SHARES, "shares": 7}))
+
+    said = capsys.readouterr().err
+    assert code == 2
+    assert said == (
+        "what the scheduler answered cannot be shown: Expected `array`, got `int` - at `$.shares`; "
+        "is it of another version than this command?\n"
+    )
