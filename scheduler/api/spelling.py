@@ -5,6 +5,7 @@ from typing import Final
 from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
 
 _BYTES: Final = frozenset((MEMORY, EPHEMERAL_STORAGE))
+_SIZES: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 _UNITS: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
@@ -28,3 +29,14 @@ def shortage(resource: str, least: int, most: int, wanted: int) -> str:
 def spelled_range(resource: str, least: int, most: int) -> str:
     """Say two amounts that may be the same: `0.4 to 3`."""
     return spelled(resource, least) if least == most else f"{spelled(resource, least)} to {spelled(resource, most)}"
+
+
+def quantity(resource: str, value: int) -> str:
+    """Return an amount as a quantity of Kubernetes, exactly."""
+    if resource == CPU:
+        return f"{value}m" if value % 1000 else str(value // 1000)
+    if resource in _BYTES:
+        for unit, size in _SIZES:
+            if value and not value % size:
+                return f"{value // size}{unit}"
+    return str(value)

@@ -50,7 +50,7 @@ Document = Mapping[str, Any]
 
 
 class Kind(Enum):
-    """What is asked about."""
+    """A kind of object that can be asked about."""
 
     POD = "pod"
     GROUP = "group of pods"

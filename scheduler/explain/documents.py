@@ -125,6 +125,38 @@ class GroupMember(msgspec.Struct, frozen=True):
     state: str
 
 
+class ShareEstimate(msgspec.Struct, frozen=True):
+    """How long it may last until there is space in a share."""
+
+    text: str
+    """With all that it depends on."""
+
+    seconds: float | None = None
+    """None: unknown."""
+
+    running: int = 0
+    """Pods that could leave some of what is lacking."""
+
+    silent: int = 0
+    """Those of them that do not say how long they run, or run longer than they said."""
+
+
+class ShareWait(msgspec.Struct, kw_only=True):
+    """Why a pod, or a group, waits for its share."""
+
+    name: str
+    source: str
+    text: str
+    """The scheduler's message."""
+
+    lacks: Sequence[str] = ()
+    """How much of what is lacking where, and who borrows it: a sentence each."""
+
+    estimate: ShareEstimate | UnsetType = UNSET
+    suggestions: Sequence[Suggestion] = ()
+    """Changes after which there is space in the share."""
+
+
 class GroupReport(msgspec.Struct, kw_only=True):
     """The state of a group of pods, and in one sentence why it waits."""
 
@@ -154,6 +186,8 @@ class GroupReport(msgspec.Struct, kw_only=True):
     """When it was tried last."""
 
     about: Sequence[str] = ()
+    share: ShareWait | UnsetType = UNSET
+    """If the group waits for its share."""
 
 
 class ShareAmounts(msgspec.Struct, frozen=True):
@@ -168,7 +202,7 @@ class ShareAmounts(msgspec.Struct, frozen=True):
     borrowed: int
     lent: int
     waiting: int
-    """What its pods without a node ask for."""
+    """The sum of what its pods without a node ask for."""
 
 
 class ShareReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,4 +259,7 @@ class PodReport(msgspec.Struct, kw_only=True):
     about: Sequence[str] | UnsetType = UNSET
     history: Sequence[ReportedAttempt] | UnsetType = UNSET
     group: GroupReport | UnsetType = UNSET
+    share: ShareWait | UnsetType = UNSET
+    """If the pod, or its group, waits for its share."""
+
     explanation: Explanation | UnsetType = UNSET

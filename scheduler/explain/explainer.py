@@ -11,16 +11,17 @@ States:
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from scheduler.api.near_names import near_names
 from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
 from scheduler.explain.changes import WrittenPod
-from scheduler.explain.documents import GroupReport, PodReport, SharesReport
+from scheduler.explain.documents import GroupReport, PodReport, SharesReport, ShareWait
 from scheduler.explain.explanation import explain
 from scheduler.explain.history import reported
 from scheduler.explain.wake_events import events_in_words
@@ -51,16 +52,19 @@ class Explainer:
         written: Callable[[Pod], WrittenPod | None] = lambda _: None,
         *,
         tries_groups: bool = False,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         """`now`: the queue's clock. `written`: the object that defines a pod, if not the pod itself.
 
-        `tries_groups`: whether groups of pods are tried here, as the engine does not run.
+        `tries_groups`: whether groups of pods are tried here, as the engine does not run. `wall_clock`: seconds since
+        1970.
         """
         self._engine = engine
         self._now = now
         self._is_leading = is_leading
         self._written = written
         self._tries_groups = tries_groups
+        self._wall_clock = wall_clock
         self._turn = asyncio.Lock()
 
     async def about(self, namespace: str, name: str) -> PodReport:
@@ -80,6 +84,7 @@ class Explainer:
 
                 report.group = report_on_group_of(self._engine, pod, tries=self._tries_groups) or UNSET
             if report.state in _WITHOUT_A_NODE:
+                report.share = await self._share_of(pod)
                 report.explanation = await explain(self._engine, pod, self._written(pod))
             return report
 
@@ -96,6 +101,9 @@ class Explainer:
             if report is None:
                 near = await _near(namespace, name, names)
                 report = GroupReport(namespace=namespace, name=name, found=False, state="unknown", near=near)
+            elif report.waiting:
+                waiting = self._find(namespace, report.waiting[0].name)
+                report.share = UNSET if waiting is None else await self._share_of(waiting)
             report.leading = self._is_leading()
             return report
 
@@ -110,6 +118,13 @@ class Explainer:
                 report = await report_on_shares(self._engine)
             report.leading = self._is_leading()
             return report
+
+    async def _share_of(self, pod: Pod) -> ShareWait | UnsetType:
+        if not self._engine.shares.are_on:
+            return UNSET
+        from scheduler.explain.share_waits import report_on_share_of
+
+        return await report_on_share_of(self._engine, pod, self._wall_clock()) or UNSET
 
     def _find(self, namespace: str, name: str) -> Pod | None:
         pods = self._engine.pods.values()

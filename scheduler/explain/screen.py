@@ -7,7 +7,7 @@ from typing import Final
 
 from scheduler.api.spelling import shortage
 from scheduler.api.text import counted, printable
-from scheduler.explain.documents import Explanation, GroupReport, PodReport, ReportedObstacle, Suggestion
+from scheduler.explain.documents import Explanation, GroupReport, PodReport, ReportedObstacle, ShareWait, Suggestion
 
 MAX_GROUPS: Final = 8
 MAX_NAMES: Final = 5
@@ -43,6 +43,8 @@ def lines_of(report: PodReport, screen: Screen) -> Iterator[str]:
         yield from _section(f"ITS GROUP, {report.group.namespace}/{report.group.name}: {report.group.state}", screen)
         yield from _of_group(report.group, screen)
         yield ""
+    if report.share:
+        yield from _of_share(report.share, screen)
     if report.explanation:
         yield from explained(report.explanation, screen)
     if report.history:
@@ -56,6 +58,8 @@ def lines_of_group(report: GroupReport, screen: Screen) -> Iterator[str]:
     group = f"{report.namespace}/{report.name}"
     yield f"{screen.styled(printable(group), _BOLD)}  {printable(report.state)}"
     yield from _of_group(report, screen)
+    if report.share:
+        yield from _of_share(report.share, screen)
     if report.waiting:
         yield from _section("PODS WITHOUT A NODE", screen)
         by_state: dict[str, list[str]] = {}
@@ -68,6 +72,19 @@ def lines_of_group(report: GroupReport, screen: Screen) -> Iterator[str]:
 def _of_group(report: GroupReport, screen: Screen) -> Iterator[str]:
     for line in filter(None, (report.text, *report.about)):
         yield from _wrapped(line, "  ", screen)
+
+
+def _of_share(report: ShareWait, screen: Screen) -> Iterator[str]:
+    yield from _section(f"NO SPACE IN ITS SHARE, {report.name}", screen)
+    for line in report.lacks or (report.text,):
+        yield from _wrapped(line, "  ", screen)
+    if report.estimate:
+        yield from _wrapped(f"wait: {report.estimate.text}", "  ", screen)
+    if report.suggestions:
+        yield from _section("WHAT WOULD MAKE SPACE IN ITS SHARE, each tried out", screen)
+        for each in report.suggestions:
+            yield from _suggestion(each, screen)
+    yield ""
 
 
 def short_reason(explanation: Explanation) -> str:

@@ -40,7 +40,7 @@ class Waiting:
         self.pods[key] += 1
         amounts, known = self.amounts.setdefault(key, Counter()), place.ledger.tree.resources
         for resource, amount in place.ledger.wanted(place.name, Asked(need, place.evidence)).items():
-            if resource in known:  # whoever creates pods invents names
+            if resource in known:  # anyone who creates pods invents names
                 amounts[resource] += amount
 
 

@@ -177,6 +177,14 @@ class AdaptedShares:
             return None
         return Promise(place.ledger, place.name, place.ledger.wanted(place.name, Asked(need, place.evidence)))
 
+    def asked(self, place: Place, need: Need) -> Asked:
+        """Return the question whether there is space for a need."""
+        return Asked(need, place.evidence, self._nominated(place, need) if self._nominator.nodes else ())
+
+    def tree_with(self, ledger: "Ledger", changed: "Mapping[str, Share] | None" = None) -> "ShareTree":
+        """Return a tree of its own, with what is used now, and with other versions of some shares."""
+        return ledger.counted(self._usages(ledger, self.usage.usages()), changed)
+
     @contextmanager
     def reserving(self, promises: Iterable[Promise]) -> Iterator[Callable[[Promise], None]]:
         """Let promises count as used within a `with` block, and further ones by a call of what it is given."""
@@ -220,8 +228,7 @@ class AdaptedShares:
         return None
 
     def _refusal(self, place: Place, need: Need) -> ShareRefusal | None:
-        nominated = self._nominated(place, need) if self._nominator.nodes else ()
-        return place.ledger.refusal(place.name, Asked(need, place.evidence, nominated))
+        return place.ledger.refusal(place.name, self.asked(place, need))
 
     def _nominated(self, place: Place, need: Need) -> Sequence[Nominated]:
         found = []

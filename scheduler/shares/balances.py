@@ -1,4 +1,4 @@
-"""What each share is guaranteed, uses, borrows and lends, for people: of a parent, all that is below it.
+"""The guarantee of each share, and how much it uses, borrows and lends, for people: of a parent, all that is below it.
 
 A share borrows what it uses beyond what it is guaranteed. Nothing decides whose that is: here each of the others lends
 in proportion to what it leaves idle and may lend.
@@ -31,7 +31,7 @@ class _Count(NamedTuple):
 
     @property
     def at_parent(self) -> int:
-        """What counts against the parent."""
+        """The part of the usage that counts against the parent."""
         return max(0, self.usage - self.local)
 
     @property
@@ -40,7 +40,7 @@ class _Count(NamedTuple):
 
     @property
     def idle(self) -> int:
-        """What others may use of it."""
+        """The part of the quota that others may use."""
         return max(0, self.quota - self.local - self.at_parent)
 
 

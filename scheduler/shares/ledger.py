@@ -1,13 +1,14 @@
 """The tree of one adapter's shares, kept in step with what pods use."""
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from scheduler.api.read_only import NOTHING
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal, ShareState
 from scheduler.shares.adapter import Adapter, Asked
-from scheduler.shares.tree import ShareTree
+from scheduler.shares.tree import Share, ShareTree
 
 if TYPE_CHECKING:
     from scheduler.state.share_usage import Usage
@@ -91,11 +92,22 @@ class Ledger:
         tree = tree or self.tree
         return {resource: tree.usage(name, resource) for resource in sorted(tree.resources)}
 
-    def counted(self, usages: "Collection[tuple[str, Hashable, Usage]]") -> ShareTree:
-        """Return the same tree with this usage."""
-        tree = ShareTree(tuple(self.tree.shares.values()))
+    def counted(
+        self, usages: "Collection[tuple[str, Hashable, Usage]]", changed: Mapping[str, Share] | None = None
+    ) -> ShareTree:
+        """Return the same tree with this usage; `changed`: other versions of some shares."""
+        tree = ShareTree(tuple({**self.tree.shares, **(changed or {})}.values()))
         self._count(usages, tree)
         return tree
+
+    @contextmanager
+    def what_if(self, tree: ShareTree) -> Iterator[None]:
+        """Have another tree of the same names within a `with` block, in which nothing may await."""
+        before, self.tree = self.tree, tree
+        try:
+            yield
+        finally:
+            self.tree = before
 
     def _count(self, usages: "Collection[tuple[str, Hashable, Usage]]", tree: ShareTree) -> None:
         for name, evidence, usage in usages:

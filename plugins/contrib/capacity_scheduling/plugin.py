@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from plugins.contrib.capacity_scheduling.node_kinds import NodeKinds
+from plugins.node_resources.lower_requests import lowered_to
 from scheduler import framework as fw
 from scheduler.api.label_selectors import parse_label_selector
 from scheduler.api.requests import allocatable_of
+from scheduler.api.spelling import spelled
 from scheduler.framework.field_errors import duplicate, invalid, required
 
 _QUANTITIES: Final = (
@@ -28,7 +30,7 @@ _OF_KUEUE: Final = (fw.CLUSTER_QUEUE, fw.LOCAL_QUEUE, fw.COHORT, fw.RESOURCE_FLA
 
 
 @dataclass
-class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin):
+class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.ExplainPlugin):
     """Rule for elastic quotas, and texts: pkg/capacityscheduling of scheduler-plugins."""
 
     name: ClassVar[str] = "CapacityScheduling"
@@ -100,3 +102,22 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin):
             return fw.unresolvable(refusal.message)
         kind = self._shares.nodes_for(pod) if self.kueue_queues else None
         return None if kind is None else fw.PreFilterResult(self._kinds.names(kind, nodes))
+
+    def obstacles_anywhere(self, state: fw.CycleState, pod: fw.Pod, refusal: fw.Status) -> Sequence[fw.Obstacle]:
+        """Say by how much a pod asks for too much. What else would help, is not up to the pod."""
+        found = self._shares.refusal(pod)
+        if found is None:
+            return ()
+        missing: dict[str, int] = {}
+        for lack in found.lacks:
+            missing[lack.resource] = max(missing.get(lack.resource, 0), lack.missing)
+        changes, less = list[fw.Change](), list[str]()
+        for resource, amount in missing.items():
+            wanted = pod.requests.get(resource, 0)
+            lower = lowered_to(pod, resource, wanted - amount) if wanted > amount else ()
+            if not lower:
+                return (fw.Obstacle(found.message),)
+            changes += lower
+            less.append(f"{spelled(resource, amount)} {resource}")
+        remedies = (fw.Remedy(f"ask for {' and '.join(less)} less", tuple(changes)),) if changes else ()
+        return (fw.Obstacle(found.message, remedies),)

@@ -10,10 +10,11 @@ Rule for the resources that are shown: pkg/controllers/elasticquota_controller.g
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from scheduler.api.elastic_quotas import ElasticQuota
 from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, allocatable_of
+from scheduler.api.spelling import quantity
 from scheduler.cycle.status_patches import StatusPatches, Target
 from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.handle import ApiWriter
@@ -22,9 +23,6 @@ from scheduler.shares.adapters import AdaptedShares, Place
 from scheduler.shares.elastic_quotas import MAX_RESOURCES, ElasticQuotas
 from scheduler.shares.ledger import Ledger
 from scheduler.state.objects import ObjectStore
-
-_BYTES: Final = (MEMORY, EPHEMERAL_STORAGE)
-_UNITS: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 
 
 class QuotaStatuses:
@@ -83,12 +81,12 @@ class QuotaStatuses:
             return None
         named = {**(newest.spec.min or {}), **(newest.spec.max or {})}
         used = {each: ledger.tree.usage(name, each) for each in [*named][:MAX_RESOURCES] if each != PODS}
-        used |= {each: amount for each in (CPU, *_BYTES) if (amount := ledger.tree.usage(name, each))}
+        used |= {each: amount for each in (CPU, MEMORY, EPHEMERAL_STORAGE) if (amount := ledger.tree.usage(name, each))}
         before = newest.status.used or {}
         if before.keys() == used.keys() and _amounts(before) == used:
             return None
         gone = dict.fromkeys(before.keys() - used.keys())
-        return {"used": {**gone, **{each: _quantity(each, amount) for each, amount in used.items()}}}
+        return {"used": {**gone, **{each: quantity(each, amount) for each, amount in used.items()}}}
 
 
 def _amounts(shown: Mapping[str, str | int | float]) -> Mapping[str, int] | None:
@@ -96,14 +94,3 @@ def _amounts(shown: Mapping[str, str | int | float]) -> Mapping[str, int] | None
         return allocatable_of(shown)
     except ValueError:
         return None
-
-
-def _quantity(resource: str, amount: int) -> str:
-    """Return an amount as a quantity of Kubernetes, exactly."""
-    if resource == CPU:
-        return f"{amount}m" if amount % 1000 else str(amount // 1000)
-    if resource in _BYTES:
-        for unit, size in _UNITS:
-            if amount and not amount % size:
-                return f"{amount // size}{unit}"
-    return str(amount)

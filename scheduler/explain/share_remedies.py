@@ -1,0 +1,179 @@
+"""Changes that would give a pod or a group space in its share. Each was tried out.
+
+Candidates: a higher maximum or minimum of the share, or of the ancestor that lacks something; and the end of pods of
+those who borrow, the least important first. That a pod may ask for less, its plugin suggests.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
+from typing import Final
+
+import msgspec
+
+from scheduler.api.importance import importance
+from scheduler.api.spelling import quantity, spelled
+from scheduler.api.text import counted, shortened
+from scheduler.explain.documents import Suggestion
+from scheduler.explain.groups import MAX_NAMES
+from scheduler.explain.share_space import Running, Space
+from scheduler.framework.resources import parse_resource
+from scheduler.framework.shares import ShareLack, ShareRefusal
+from scheduler.shares.elastic_quotas import ALL
+from scheduler.shares.tree import Share, ShareTree
+
+MAX_ROUNDS: Final = 4
+"""With each, the next thing that is lacking is found: an elastic quota's maximum, then the sum of all minima."""
+
+MAX_LEAVING: Final = 20
+"""Pods that are suggested to be deleted."""
+
+NO_NODE: Final = "no node takes it then, as they are"
+OF_GROUP: Final = "whether nodes hold the whole group then, was not tried"
+
+_KINDS: Final = ("minimum", "maximum", "borrowing_limit")
+
+
+def remedies(space: Space, refusal: ShareRefusal, running: Sequence[Running]) -> Iterator[Suggestion | None]:
+    """Yield suggestions; None is a step without result."""
+    seen: list[Mapping[str, Share]] = []
+    for at_ancestor in (False, True):
+        changed = _raised(space, at_ancestor)
+        if changed and changed not in seen:
+            seen.append(changed)
+            yield _suggestion(space, _text_of(space, changed), space.tree(changed), [], _command_for(space, changed))
+        yield None
+    leaving = _leaving(space, refusal, running)
+    if leaving:
+        tree = _without(space, leaving)
+        yield _suggestion(space, _text_of_pods(leaving), tree, leaving, _deletion(leaving))
+
+
+def _suggestion(space: Space, text: str, tree: ShareTree, leaving: list[Running], command: str) -> Suggestion:
+    if space.is_for_group:
+        return Suggestion(text, 0, (), command=command, obstacle=OF_GROUP)
+    nodes = space.nodes(tree, leaving)
+    return Suggestion(text, len(nodes), nodes[:MAX_NAMES], command=command, obstacle="" if nodes else NO_NODE)
+
+
+def _raised(space: Space, at_ancestor: bool) -> Mapping[str, Share] | None:
+    """Return versions of shares with which there is space; None if that cannot be had.
+
+    Where others do not leave enough, more is guaranteed to the share itself; `at_ancestor`: to the ancestor that
+    has too little.
+    """
+    changed: dict[str, Share] = {}
+    for _ in range(MAX_ROUNDS):
+        tree = space.tree(changed)
+        refusal = space.refusal(tree)
+        if refusal is None:
+            return changed
+        for lack in refusal.lacks:
+            name = lack.share if lack.is_limit or at_ancestor else space.place.name
+            share = changed.get(name) or tree.shares.get(name)
+            if share is None or name == ALL:
+                return None
+            changed[name] = _with_more(share, lack)
+    return None
+
+
+def _with_more(share: Share, lack: ShareLack) -> Share:
+    """Return a share that may use more, or that is guaranteed more."""
+    limits = {kind: getattr(share, kind) for kind in _KINDS}
+    resource, missing = lack.resource, lack.missing
+    if lack.is_limit:
+        for kind in ("maximum", "borrowing_limit"):
+            if resource in limits[kind]:
+                limits[kind] = {**limits[kind], resource: limits[kind][resource] + missing}
+    else:
+        minimum = limits["minimum"].get(resource, 0) + missing
+        limits["minimum"] = {**limits["minimum"], resource: minimum}
+        if limits["maximum"].get(resource, minimum) < minimum:
+            limits["maximum"] = {**limits["maximum"], resource: minimum}
+    return msgspec.structs.replace(share, **limits)
+
+
+def _changes(space: Space, changed: Mapping[str, Share]) -> Iterator[tuple[str, str, dict[str, int]]]:
+    """Yield share, what of it is raised, and to which amounts."""
+    before = space.place.ledger.tree.shares
+    for name, share in changed.items():
+        for kind in _KINDS:
+            old = getattr(before[name], kind)
+            new = {each: amount for each, amount in getattr(share, kind).items() if old.get(each) != amount}
+            if new:
+                yield name, kind, new
+
+
+def _text_of(space: Space, changed: Mapping[str, Share]) -> str:
+    clauses = []
+    for name, kind, amounts in _changes(space, changed):
+        to = " and ".join(f"{spelled(each, amount)} {shortened(each, 253)}" for each, amount in amounts.items())
+        clauses.append(f"the {kind.replace('_', ' ')} of {name} to {to}")
+    return f"raise {', and '.join(clauses)}"
+
+
+def _command_for(space: Space, changed: Mapping[str, Share]) -> str:
+    """Return the command that changes the objects of shares; empty for those that have none."""
+    commands = []
+    fields = {"minimum": "min", "maximum": "max"}
+    for name in changed:
+        found = space.place.ledger.adapter.object_of(name)
+        if found is None:
+            return ""
+        source, metadata = found
+        resource = parse_resource(source)
+        spec: dict[str, dict[str, str]] = {}
+        for of, kind, amounts in _changes(space, changed):
+            if of == name:
+                spec[fields[kind]] = {each: quantity(each, amount) for each, amount in amounts.items()}
+        patch = quote(msgspec.json.encode({"spec": spec}).decode())
+        commands.append(
+            f"kubectl patch {resource.plural}.{resource.group} --namespace {quote(metadata.namespace)} "
+            f"{quote(metadata.name)} --type=merge --patch={patch}"
+        )
+    return " && ".join(commands)
+
+
+def _leaving(space: Space, refusal: ShareRefusal, running: Sequence[Running]) -> list[Running]:
+    """Return pods without which there is space, each of them needed; empty if that cannot be had."""
+    shares: set[str] = set()
+    for lack in refusal.lacks:
+        shares.update(space.below(lack.share) if lack.is_limit else lack.borrowers)
+    candidates = [each for each in running if each.share in shares]
+    candidates.sort(key=lambda each: importance(each.pod), reverse=True)
+    found: list[Running] = []
+    tree = space.tree()
+    for each in candidates[:MAX_LEAVING]:
+        tree.remove(each.share, each.amounts)
+        found.append(each)
+        if space.refusal(tree) is None:
+            break
+    else:
+        return []
+    for each in tuple(found):
+        rest = [other for other in found if other is not each]
+        if space.refusal(_without(space, rest)) is None:
+            found = rest
+    return found
+
+
+def _without(space: Space, leaving: Sequence[Running]) -> ShareTree:
+    tree = space.tree()
+    for each in leaving:
+        tree.remove(each.share, each.amounts)
+    return tree
+
+
+def _text_of_pods(leaving: Sequence[Running]) -> str:
+    shares = " and ".join(sorted({each.share for each in leaving})[:3])
+    names = ", ".join(str(each.pod) for each in leaving[:3]) + (", …" if len(leaving) > 3 else "")
+    return f"delete {counted(len(leaving), 'pod')} of {shares} ({names})"
+
+
+def _deletion(leaving: Sequence[Running]) -> str:
+    by_namespace: dict[str, list[str]] = {}
+    for each in leaving:
+        by_namespace.setdefault(each.pod.namespace, []).append(each.pod.name)
+    return " && ".join(
+        f"kubectl delete pod --namespace {quote(where)} {' '.join(map(quote, names))}"
+        for where, names in by_namespace.items()
+    )

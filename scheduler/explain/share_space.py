@@ -1,0 +1,104 @@
+"""The space for a pod or a group in its share: as it is, and as it would be."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.engine import Engine
+from scheduler.explain.trials import Trials
+from scheduler.framework.errors import PluginError
+from scheduler.framework.pod_groups import PodGroups
+from scheduler.framework.shares import ShareRefusal
+from scheduler.shares.adapters import Place
+from scheduler.shares.needs import Need, need_of_group, need_of_pod
+from scheduler.shares.tree import Share, ShareTree
+from scheduler.state.share_usage import Tenant, amounts_of
+
+
+class Running(NamedTuple):
+    """A pod with a node, in the same tree of shares."""
+
+    pod: Pod
+    share: str
+    amounts: Mapping[str, int]
+    """In the names of the tree."""
+
+
+class Space:
+    """Asks whether there is space for a need in a share, and whether nodes would take the pod then."""
+
+    def __init__(self, engine: Engine, pod: Pod, need: Need, place: Place) -> None:
+        self.engine = engine
+        self.pod = pod
+        self.need = need
+        self.place = place
+
+    @property
+    def is_for_group(self) -> bool:
+        return self.need.pods > 1
+
+    def tree(self, changed: Mapping[str, Share] | None = None) -> ShareTree:
+        """Return a tree to change, with what is used now; `changed`: other versions of some shares."""
+        return self.engine.shares.tree_with(self.place.ledger, changed)
+
+    def refusal(self, tree: ShareTree | None = None) -> ShareRefusal | None:
+        """Say why there is no space; None if there is. `tree`: instead of the one that counts."""
+        ledger = self.place.ledger
+        with ledger.what_if(tree or ledger.tree):
+            return ledger.refusal(self.place.name, self.engine.shares.asked(self.place, self.need))
+
+    def below(self, share: str) -> list[str]:
+        """Return a share and all below it."""
+        children, names = self.place.ledger.tree.children, [share]
+        for name in names:
+            names.extend(children.get(name, ()))
+        return names
+
+    def running(self, pod: Pod) -> Running | None:
+        """Return what a pod with a node uses in the same tree; None if that is nothing."""
+        place, ledger = self.engine.shares.place_of(pod), self.place.ledger
+        if place is None or place.ledger is not ledger or place.name not in ledger.tree.shares:
+            return None
+        return Running(pod, place.name, ledger.amounts(place.evidence, amounts_of(pod), 1))
+
+    def nodes(self, tree: ShareTree, without: list[Running]) -> list[str]:
+        """Return the nodes that would take the pod if there was this tree, and those pods had ended."""
+        framework = self.engine.frameworks[self.pod.spec.scheduler_name]
+        with self.place.ledger.what_if(tree), self._ended(without):
+            try:
+                return Trials(self.engine, framework).nodes_for(self.pod)
+            except PluginError:
+                return []
+
+    @contextmanager
+    def _ended(self, pods: list[Running]) -> Iterator[None]:
+        table, by_row = self.engine.cache.table, dict[int, list[Pod]]()
+        for each in pods:
+            row = table.row_of(each.pod.node_name)
+            if row is not None and table.has_pod(row, each.pod.uid):
+                by_row.setdefault(row, []).append(each.pod)
+        with ExitStack() as stack:
+            for row, leaving in by_row.items():
+                stack.enter_context(table.what_if(row, remove=leaving))
+            yield
+
+
+def groups_of(engine: Engine) -> PodGroups:
+    """Return the groups that pods have."""
+    return next(iter(engine.frameworks.values())).handle.pod_groups  # the same for all
+
+
+def space_for(engine: Engine, pod: Pod) -> Space | None:
+    """Return the space for a pod, or for those that its group still needs; None if it has no share."""
+    shares = engine.shares
+    if not shares.ledgers:
+        return None
+    groups = groups_of(engine)
+    group = groups.of(pod)
+    found: tuple[Tenant, Need] | None = None
+    if group is not None:
+        found = need_of_group(group, groups.members(pod), shares.tenant_of)
+    tenant, need = found or (shares.tenant_of(pod), need_of_pod(pod))
+    place = shares.place(tenant)
+    return None if place is None else Space(engine, pod, need, place)
