@@ -51,6 +51,7 @@ examples:
   loadmaster simulate dump/ new-pods.yaml --config config.yaml -o json
   loadmaster simulate cluster.json deployment.yaml --fill
   loadmaster simulate cluster.json --of deployment/shop/web --count 50 --add-nodes 5 --like node-7
+  loadmaster simulate --from-cluster --config config.yaml --quota team-a/quota minimum nvidia.com/gpu=64
   loadmaster simulate --from-cluster --drain node-1 --drain node-2 --fail-if-pending
 """
 
@@ -112,6 +113,15 @@ def _add_questions(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--add-nodes", metavar="N", help="add N nodes")
     group.add_argument("--like", metavar="NODE", help="what the added nodes are like")
+    group.add_argument(
+        "--quota",
+        nargs=3,
+        action="append",
+        default=[],
+        metavar=("SHARE", "minimum|maximum|…", "RESOURCE=AMOUNT"),
+        help="give a share of the cluster other amounts, and say which pods would start or wait for it; several times "
+        "for several; fields: minimum, maximum, borrowingLimit, lendingLimit",
+    )
     group.add_argument(
         "--utilisation", action="store_true", help="say how much is requested, before and after; the others say it too"
     )

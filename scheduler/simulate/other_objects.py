@@ -5,7 +5,7 @@ built-in kinds and for nearly all custom ones.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -89,6 +89,10 @@ class OtherObjects:
         """Add more."""
         for obj in objects:
             self._left[_resource_of(obj.content)].append(obj)
+
+    def mapped(self, change: Callable[[OtherObject], OtherObject]) -> "OtherObjects":
+        """Return a copy with what comes of each object."""
+        return OtherObjects(map(change, self), self._used)
 
     def __iter__(self) -> Iterator[OtherObject]:
         return (obj for objects in self._left.values() for obj in objects)

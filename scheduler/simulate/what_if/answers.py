@@ -1,6 +1,7 @@
 """Carries out what is asked, in this order:
 
-before ─► nodes added ─► nodes to drain cordoned ─► nodes removed ─► waiting pods ─► drains ─► copies ─► after
+before ─► nodes added ─► nodes to drain cordoned ─► shares changed ─► nodes removed ─► waiting pods ─► drains ─► copies
+─► after
 """
 
 from collections import Counter
@@ -21,13 +22,14 @@ from scheduler.runtime.registry import Registry
 from scheduler.simulate.apiserver.defaults import DEFAULT_SCHEDULER
 from scheduler.simulate.apiserver.validation import short
 from scheduler.simulate.cluster import SimulatedCluster
-from scheduler.simulate.engine import Simulation, adopted, simulation_of
+from scheduler.simulate.engine import Simulation, adopted, simulate, simulation_of
 from scheduler.simulate.on_hold import described
 from scheduler.simulate.what_if.added_nodes import on_it_alone, with_nodes
 from scheduler.simulate.what_if.budgets import Budgets
 from scheduler.simulate.what_if.evictions import Evictions, cordoned
 from scheduler.simulate.what_if.groups import GroupCopies, group_copies
 from scheduler.simulate.what_if.questions import MAX_COPIES, Questions, node_problems
+from scheduler.simulate.what_if.quotas import check, difference, with_quotas
 from scheduler.simulate.what_if.templates import Copy, Template, copies_of, own_pods, template_of
 from scheduler.simulate.what_if.utilisation import utilisation
 from scheduler.simulate.written_pods import written_pod
@@ -45,9 +47,11 @@ def answered(
     explain: bool = False,
     progress: Progress = SILENT,
 ) -> Document:
-    """Return what `simulate` does, "notes", and "whatIf": {"added"?, "removed"?, "drained"?, "copies"?, "utilisation"}.
+    """Return what `simulate` does, "notes", and "whatIf": {"added"?, "quota"?, "removed"?, "drained"?, "copies"?,
+    "utilisation"}.
 
     added: {"like", "nodes": [name], "without": {kind: number of objects that are on the node they are like alone}};
+    quota: {"changes": see `Changed`, and what `difference` returns};
     removed, drained: see `Emptied.document`; copies: see `_place_copies`; utilisation: {"before", "after"}. Pods that
     come for others have "replaces" and "evictedFrom". Raises ConfigError.
     """
@@ -62,8 +66,14 @@ def answered(
     changed, document = _changed(cluster, questions, template)
     assert cluster.creation is not None, "a cluster that was read has one"
     stays = {pod.uid for pod in changed.pods}
+    waiting: list[Document] = []
+    if questions.quota:
+        waiting = _placed_before(changed, config, registry, each_alone=each_alone, progress=progress)
+        changed, config, changes = with_quotas(changed, config, questions.quota)
+        document["quota"] = {"changes": changes}
     new = [(pod, 1) for _, pod in cluster.creation.pods if pod.uid in stays]
     with simulation_of(changed, config, registry, progress, shows_writes=not each_alone) as simulation:
+        check(simulation.engine, questions.quota)
 
         async def run() -> None:
             evictions = Evictions(simulation, budgets)
@@ -89,7 +99,18 @@ def answered(
         document["utilisation"] = {"before": before, "after": after}
         notes = cluster.creation.quotas.notes(new)
         pods = list(simulation.results.values())
+        if questions.quota:
+            document["quota"] |= difference(waiting, pods)
         return {"notes": notes, **simulation.groups(), "pods": pods, "whatIf": document}
+
+
+def _placed_before(
+    cluster: SimulatedCluster, config: Config, registry: Registry, *, each_alone: bool, progress: Progress
+) -> list[Document]:
+    """Return what becomes of the waiting pods with the shares as they are."""
+    others = cluster.others.mapped(lambda each: each)
+    result = simulate(cluster.nodes, cluster.pods, config, registry, others, each_alone=each_alone, progress=progress)
+    return result["pods"]
 
 
 def is_short(document: Document) -> bool:

@@ -1,9 +1,9 @@
 """The questions of the command line, checked: all problems at once."""
 
 import argparse
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from scheduler.api.near_names import near_names
 from scheduler.framework.errors import ConfigError
@@ -13,6 +13,20 @@ MAX_COPIES: Final = 100_000
 """Pods or nodes: a slip of the finger must not take all memory."""
 
 _MAX_DIGITS: Final = 20
+
+
+SHARE_FIELDS: Final = ("minimum", "maximum", "borrowingLimit", "lendingLimit")
+
+
+class QuotaChange(NamedTuple):
+    """Other amounts of a share."""
+
+    share: str
+    field: str
+    """One of SHARE_FIELDS."""
+
+    amounts: Mapping[str, str]
+    """Resource → quantity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +47,7 @@ class Questions:
     add: int = 0
     like: str = ""
     utilisation: bool = False
+    quota: Sequence[QuotaChange] = ()
 
     @property
     def copies(self) -> int:
@@ -40,7 +55,7 @@ class Questions:
         return MAX_COPIES if self.fill else self.count or 0
 
     def __bool__(self) -> bool:
-        return bool(self.copies or self.drain or self.remove or self.add or self.utilisation)
+        return bool(self.copies or self.drain or self.remove or self.add or self.utilisation or self.quota)
 
 
 def questions_of(options: argparse.Namespace) -> Questions:
@@ -48,6 +63,7 @@ def questions_of(options: argparse.Namespace) -> Questions:
     problems: list[str] = []
     count = _number(options.count, "--count", problems)
     add = _number(options.add_nodes, "--add-nodes", problems)
+    quota = list(_quota_changes(options, problems))
     problems += _contradictions(options)
     if problems:
         raise ConfigError(problems)
@@ -60,6 +76,7 @@ def questions_of(options: argparse.Namespace) -> Questions:
         add or 0,
         options.like or "",
         options.utilisation,
+        quota,
     )
 
 
@@ -78,6 +95,19 @@ def _number(text: str | None, option: str, problems: list[str]) -> int | None:
     return number
 
 
+def _quota_changes(options: argparse.Namespace, problems: list[str]) -> Iterator[QuotaChange]:
+    for share, field, text in options.quota:
+        at, amounts = f"--quota {short(share)}", dict[str, str]()
+        if field not in SHARE_FIELDS:
+            problems.append(f"{at} {short(field)}: expected one of {', '.join(SHARE_FIELDS)}")
+        for part in text.split(","):
+            resource, equals, amount = part.partition("=")
+            if not (resource and equals and amount):
+                problems.append(f"{at} {short(text)}: expected RESOURCE=QUANTITY, such as cpu=64")
+            amounts[resource] = amount
+        yield QuotaChange(share, field, amounts)
+
+
 def _contradictions(options: argparse.Namespace) -> Iterator[str]:
     if options.count is not None and options.fill:
         yield "--count and --fill: one says how many copies, the other as many as fit; give one of them"
@@ -88,6 +118,8 @@ def _contradictions(options: argparse.Namespace) -> Iterator[str]:
         yield "--add-nodes: --like NODE says what they are like, and is missing"
     if options.like is not None and options.add_nodes is None:
         yield f"--like {options.like}: says what the nodes of --add-nodes are like, and that is missing"
+    if options.quota and (asks_for_copies or options.drain or options.remove):
+        yield "--quota: says what would change for the waiting pods; ask about copies and nodes that go by themselves"
     for name in dict.fromkeys(options.drain):
         if name in options.remove:
             yield f"--drain {name}: --remove takes the same node away"

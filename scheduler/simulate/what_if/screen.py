@@ -24,6 +24,8 @@ def lines_of(document: Document) -> Iterator[str]:
         if without:
             left = ", ".join(f"{number:,} {kind}" for kind, number in sorted(without.items()))
             yield f"  without what is on {like} alone: {left}"
+    if "quota" in document:
+        yield from _quota(document["quota"])
     for what in ("removed", "drained"):
         for each in document.get(what, ()):
             yield from _emptied(what, each)
@@ -32,6 +34,18 @@ def lines_of(document: Document) -> Iterator[str]:
         yield from _copies(document["copies"])
     yield ""
     yield from aligned(list(rows(document["utilisation"]["before"], document["utilisation"]["after"])))
+
+
+def _quota(document: Document) -> Iterator[str]:
+    for each in document["changes"]:
+        before = "nothing" if each["before"] is None else each["before"]
+        yield f"{each['field']} of {each['share']}: {each['after']} {each['resource']} instead of {before}"
+    outcomes = (("start", "would start"), ("wait", "would wait"), ("victims", "would be evicted"))
+    for key, outcome in outcomes:
+        if document[key]:
+            yield f"  {counted(len(document[key]), 'pod')} {outcome}: {_some(document[key])}"
+    if not any(document[key] for key, _ in outcomes):
+        yield "  no pod would start or wait for it"
 
 
 def _emptied(what: str, document: Document) -> Iterator[str]:

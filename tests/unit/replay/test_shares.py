@@ -1,0 +1,68 @@
+"""Shares in a trace: pods above them are refused again, and start again when there is space."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.api.elastic_quotas import ElasticQuota, ElasticQuotaSpec
+from scheduler.api.objects import ObjectMeta
+from scheduler.framework.events import ELASTIC_QUOTA
+from tests.unit.replay.stage import Stage, a_busy_hour
+from tests.unit.replay.test_replay import CaptureFixture, lines_of, record_play, replayed
+
+ENABLED: dict[str, Any] = {"plugins": {"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}}}
+
+TREE: dict[str, Any] = {
+    **ENABLED,
+    "pluginConfig": [
+        {
+            "name": "CapacityScheduling",
+            "args": {
+                "shares": [
+                    {"name": "company"},
+                    {"name": "even", "parent": "company", "minimum": {"cpu": 8}, "podLabels": {"team": "even"}},
+                    {"name": "odd", "parent": "company", "minimum": {"cpu": 8}, "podLabels": {"team": "odd"}},
+                ]
+            },
+        }
+    ],
+}
+
+
+def a_quota(stage: Stage, namespace: str, minimum: int) -> None:
+    stage.versions += 1
+    metadata = ObjectMeta(name="quota", namespace=namespace, uid=namespace, resource_version=str(stage.versions))
+    quota = ElasticQuota(metadata=metadata, spec=ElasticQuotaSpec(min={"cpu": str(minimum), "memory": "1Ti"}))
+    stage.engine.object_handlers.object_changed(ELASTIC_QUOTA, quota)
+
+
+async def contention(stage: Stage) -> None:
+    """Two teams that ask for more than there is, by namespace and by label; quotas change meanwhile."""
+    random_ = random.Random(7)
+    for hour in range(12):
+        a_quota(stage, "team-a", 4 + hour)
+        a_quota(stage, "team-b", 4)
+        for number in range(4):
+            team = random_.choice(("a", "b"))
+            name = f"{team}-{hour}-{number}"
+            labels = {"team": "even" if number % 2 else "odd"}
+            resources = {"resources": {"requests": {"cpu": "1500m", "memory": "64Mi"}}}
+            stage.pod(name, {"container": resources}, namespace=f"team-{team}", labels=labels)
+        await a_busy_hour(stage, seed=300 + hour, pods=3)
+        stage.clock.advance(2.0)
+        stage.engine.queue.flush_backoff_completed()
+        await stage.schedule()
+
+
+@pytest.mark.parametrize("profile", [ENABLED, TREE], ids=["quotas", "tree"])
+def test_what_was_decided_under_shares_is_decided_again(
+    tmp_path: Path, capsys: CaptureFixture, profile: dict[str, Any]
+) -> None:
+    path = record_play(tmp_path / "t", contention, profile=profile)
+
+    code, document = replayed(capsys, path)
+
+    assert (code, document["differences"]) == (0, [])
+    assert b"CapacityScheduling" in b"".join(repr(line).encode() for line in lines_of(path)[1:])
