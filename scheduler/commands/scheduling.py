@@ -23,6 +23,7 @@ from scheduler.commands.cluster import ClusterConnection, Informers, connect
 from scheduler.commands.gauges import show_certificates, show_state
 from scheduler.commands.port import Inside, Shown, open_port
 from scheduler.commands.reloading import Reloader
+from scheduler.commands.share_gauges import ShareGauges
 from scheduler.config.effective import as_document, write_effective
 from scheduler.config.feature_gates import read_gates
 from scheduler.config.notes import notes
@@ -112,6 +113,7 @@ class _Scheduler:
     leadership: Leadership | None
     """None without leader election."""
     election: "Election | None"
+    share_gauges: ShareGauges
 
     def is_leading(self) -> bool:
         return self.leadership is None or self.leadership.is_held()
@@ -155,7 +157,7 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
             of_election = await stack.enter_async_context(Client(client.credentials, metrics, never_reuses=True))
             election = Election(of_election, config.leader_election, leadership, name, metrics)
             permissions += election.permissions
-        scheduler = _Scheduler(cluster, engine, informers, reloader, leadership, election)
+        scheduler = _Scheduler(cluster, engine, informers, reloader, leadership, election, ShareGauges(engine, metrics))
         _dump_on_signal(scheduler, stack)
         show_state(engine, tasks, metrics)
         port = await open_port(stack, options.serving, _pages(scheduler, inside, options), metrics, tasks)
@@ -260,6 +262,7 @@ async def _work(scheduler: _Scheduler, writers: Writers) -> None:
         tasks.start("refused pod groups", engine.group_parts.refusals.run())
         tasks.start("pod group reservations", engine.group_parts.keep_reservations())
         tasks.start("shares", engine.share_parts.run())
+        tasks.start("share gauges", scheduler.share_gauges.run())
         tasks.start("expiry", _expire_forever(engine))
         tasks.start("rejections", rejections.run())
 

@@ -13,6 +13,7 @@ from scheduler.shares.balances import Balance, balances, depth_first
 from scheduler.shares.elastic_quotas import ALL
 from scheduler.shares.ledger import Ledger
 from scheduler.shares.needs import need_of_pod
+from scheduler.state.share_usage import Tenant
 
 MAX_SHARES = 5_000
 """That are reported."""
@@ -27,21 +28,18 @@ class Waiting:
         self.amounts: dict[tuple[str, str], Counter[str]] = {}
         """The same → what they ask for."""
 
-    def add(self, engine: Engine, pod: Pod) -> None:
-        """Count a pod, if it has a share."""
-        place = engine.shares.place_of(pod)
+    def add(self, engine: Engine, tenant: Tenant, pod: Pod, count: int) -> None:
+        """Count a pod of a tenant, and those that are like it, if they have a share."""
+        place = engine.shares.place(tenant)
         if place is None:
             return
-        try:
-            need = need_of_pod(pod)
-        except ValueError:  # its quantities cannot be read: it has no request that could be met
-            return
         key = place.ledger.source, place.name
-        self.pods[key] += 1
+        self.pods[key] += count
         amounts, known = self.amounts.setdefault(key, Counter()), place.ledger.tree.resources
-        for resource, amount in place.ledger.wanted(place.name, Asked(need, place.evidence)).items():
+        wanted = place.ledger.wanted(place.name, Asked(need_of_pod(pod), place.evidence))
+        for resource, amount in wanted.items():
             if resource in known:  # anyone who creates pods invents names
-                amounts[resource] += amount
+                amounts[resource] += amount * count
 
 
 def pods_without_a_node(engine: Engine) -> Iterator[Pod]:
@@ -53,9 +51,16 @@ def pods_without_a_node(engine: Engine) -> Iterator[Pod]:
 async def report_on_shares(engine: Engine) -> SharesReport:
     """Report on all shares. Other tasks run every few milliseconds."""
     time_slice = TimeSlice()
-    waiting = Waiting()
-    for pod in tuple(pods_without_a_node(engine)):
-        waiting.add(engine, pod)
+    pods, waiting = tuple(pods_without_a_node(engine)), Waiting()
+    alike: Counter[tuple[Tenant, int]] = Counter()
+    firsts: dict[tuple[Tenant, int], Pod] = {}
+    for pod in pods:
+        kind = engine.shares.tenant_of(pod), id(pod.resources)  # shared by those that are alike
+        alike[kind] += 1
+        firsts.setdefault(kind, pod)
+        await time_slice.give_way()
+    for kind, count in alike.items():
+        waiting.add(engine, kind[0], firsts[kind], count)
         await time_slice.give_way()
     reports: list[ShareReport] = []
     for ledger in engine.shares.ledgers:

@@ -130,6 +130,15 @@ def _handover() -> Series:
     return pair() | changes
 
 
+def _share(used: str, pending: str, **labels: str) -> Mapping[str, str]:
+    """A resource of a share that is guaranteed 10 of it."""
+    return {
+        a("loadmaster_share_guaranteed", **labels): always(10),
+        a("loadmaster_share_used", **labels): used,
+        a("loadmaster_share_pending", **labels): pending,
+    }
+
+
 def _starved(of_b: str) -> Mapping[str, str]:
     """The leader has pods that wait and tries none; `b` shows them as well."""
     return {
@@ -155,9 +164,17 @@ STALLED: Final = a("loadmaster_watch_errors_total", resource="pods", reason="sta
 HANDLER: Final = a("loadmaster_watch_errors_total", resource="pods", reason="handler")
 FAULTY: Final = {"plugin": "P", "extension_point": "Filter"}
 PAUSED: Final = a("loadmaster_plugins_paused", plugin="P", profile="loadmaster", action="SwitchOff")
+SHARE: Final = {"source": "shares", "share": "team-a"}
+CPUS: Final = {**SHARE, "resource": "cpu"}
+GPUS: Final = {**SHARE, "resource": "nvidia.com/gpu"}
 EXTENDER: Final = {"extender": "http://x", "verb": "filter"}
 
 FIRE: Final[dict[str, Scene]] = {
+    "LoadmasterShareBelowGuarantee": from_the_start(
+        {**_share(always(4), always(8), **CPUS), **_share(always(10), always(0), **GPUS)},
+        "LoadmasterShareBelowGuarantee",
+        after=30,
+    ),
     "LoadmasterDown": (
         gone_after(20, pair()) | {a("up", metrics_path="/metrics"): "1x19 0x99"},
         (
@@ -427,6 +444,11 @@ HARMLESS: Final[dict[str, Mapping[str, str]]] = {
         a("loadmaster_plugin_faults_total", kind="error", **FAULTY): "0x31 1x80",
         a("loadmaster_plugin_faults_total", kind="late", **FAULTY): "0x31 1x80",
     },
+    "LoadmasterShareBelowGuarantee: another resource that they ask for is at its guarantee": {
+        **_share(always(4), always(8), **CPUS),
+        **_share(always(10), always(8), **GPUS),
+    },
+    "LoadmasterShareBelowGuarantee: nobody waits": _share(always(4), always(0), **{**CPUS, "share": "team-b"}),
     "LoadmasterPluginPaused: no longer": {PAUSED: "2x0 0x100"},
     "LoadmasterPluginDataStale: one answer": {
         a("loadmaster_plugin_data_faults_total", plugin="LoadAware", reason="old"): "0x31 1x80"

@@ -71,12 +71,15 @@ NOT_SEEN_HERE: Final = {
     'loadmaster_plugin_data_faults_total{job="loadmaster"}',
     'loadmaster_plugin_faults_total{job="loadmaster",kind="late"}',
     'loadmaster_resync_repairs_total{job="loadmaster"}',
+    'loadmaster_share_guaranteed{job="loadmaster"}',
+    'loadmaster_share_pending{job="loadmaster"}',
+    'loadmaster_share_used{job="loadmaster"}',
     'loadmaster_task_failures_total{job="loadmaster"}',
     'loadmaster_watch_errors_total{job="loadmaster",reason="stalled"}',
     'loadmaster_watch_errors_total{job="loadmaster",reason=~"handler|listener"}',
     'scheduler_preemption_goroutines_execution_total{job="loadmaster",result="error"}',
 }
-"""What alerts select that only trouble of others, or a bug, brings about. That these have the labels is tested."""
+"""Series that only trouble of others, a bug, or shares bring about. That these have the labels is tested."""
 
 
 @pytest.fixture(scope="module")
