@@ -21,6 +21,10 @@ def shown(metrics: Metrics, name: str) -> dict[str, float]:
     return {each.labels["share"]: each.value for each in samples if each.labels.get("resource", "cpu") == "cpu"}
 
 
+class EndOfTestError(Exception):
+    """Ends what goes on for ever."""
+
+
 async def looked(stage: Sharing) -> Metrics:
     metrics = Metrics()
     await ShareGauges(stage.engine, metrics).look()
@@ -61,6 +65,22 @@ async def test_the_number_of_series_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     metrics = await looked(stage)
 
     assert list(shown(metrics, "guaranteed")) == ["company", "team-a"]
+
+
+async def test_looks_that_take_long_are_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    gauges = ShareGauges(Sharing(COMPANY, A, B).engine, Metrics())
+    times, slept = iter((0.0, 0.1, 1.0, 2.0)), list[float]()
+    monkeypatch.setattr(share_gauges.time, "process_time", lambda: next(times))
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 2:
+            raise EndOfTestError
+
+    with pytest.raises(EndOfTestError):
+        await gauges.run(sleep)
+
+    assert slept == [30.0, 200.0]
 
 
 async def test_without_shares_there_are_no_series() -> None:
