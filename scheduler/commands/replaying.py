@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from importlib import metadata
 from typing import Any, Final, NamedTuple
 
+from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.config.feature_gates import FeatureGates, read_gates
 from scheduler.config.load import config_from_dict, load_config, load_plugins
 from scheduler.config.types import Config
@@ -25,6 +26,9 @@ from scheduler.runtime.framework import Framework
 from scheduler.runtime.registry import Registry
 
 HINT: Final = "its checksum is that of other lines; --edited replays it all the same"
+OTHER_SHARES: Final = (
+    "the shares differ: single decisions were made with the recorded ones, the result as a whole with the others"
+)
 
 Document = dict[str, Any]
 
@@ -152,11 +156,19 @@ async def _replayed(
         await player.play(comparison.add)
         document = document_of(trace, player, comparison, time.perf_counter() - player.begun_at)
         if other is not None:
+            if _shares(other.config) != _shares(recorded.config):
+                document["notes"].append(OTHER_SHARES)
             document["carriedOn"] = {"then": utilisation(player.engine, player.engine.frameworks)}
         return document
     finally:
         player.engine.close()
         await player.tasks.close()
+
+
+def _shares(config: Config) -> object:
+    """Return all that a configuration says of shares."""
+    enabled = (profile for profile in config.profiles if CAPACITY_SCHEDULING in profile.enabled)
+    return next((profile.plugin_config.get(CAPACITY_SCHEDULING, {}) for profile in enabled), None)
 
 
 async def _what_if(trace: Trace, clock: TraceClock, other: Side, recorded: Config, progress: Progress) -> Document:

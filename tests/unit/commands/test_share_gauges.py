@@ -70,7 +70,7 @@ async def test_the_number_of_series_is_bounded(monkeypatch: pytest.MonkeyPatch) 
 async def test_looks_that_take_long_are_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     gauges = ShareGauges(Sharing(COMPANY, A, B).engine, Metrics())
     times, slept = iter((0.0, 0.1, 1.0, 2.0)), list[float]()
-    monkeypatch.setattr(share_gauges.time, "process_time", lambda: next(times))
+    monkeypatch.setattr("scheduler.commands.share_gauges.time.process_time", lambda: next(times))
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)

@@ -1,5 +1,6 @@
 """Shares in a trace: pods above them are refused again, and start again when there is space."""
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from scheduler.api.elastic_quotas import ElasticQuota, ElasticQuotaSpec
 from scheduler.api.objects import ObjectMeta
+from scheduler.commands.replaying import OTHER_SHARES
 from scheduler.framework.events import ELASTIC_QUOTA
 from tests.unit.replay.stage import Stage, a_busy_hour
 from tests.unit.replay.test_replay import CaptureFixture, lines_of, record_play, replayed
@@ -66,3 +68,18 @@ def test_what_was_decided_under_shares_is_decided_again(
 
     assert (code, document["differences"]) == (0, [])
     assert b"CapacityScheduling" in b"".join(repr(line).encode() for line in lines_of(path)[1:])
+
+
+def test_other_shares_count_in_what_is_carried_on_and_it_says_so(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path = record_play(tmp_path / "t", contention, profile=TREE)
+    (plugin,) = TREE["pluginConfig"]
+    small = [{**share, "minimum": {"cpu": 2}} for share in plugin["args"]["shares"] if "parent" in share]
+    profile = {**TREE, "pluginConfig": [{**plugin, "args": {"shares": [{"name": "company"}, *small]}}]}
+    header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    (tmp_path / "c.yaml").write_text(json.dumps({**header, "profiles": [profile]}))
+
+    _, document = replayed(capsys, path, "--config", str(tmp_path / "c.yaml"))
+
+    assert document["kinds"].keys() == {"same"}
+    assert document["carriedOn"]["now"]["pods"] < document["carriedOn"]["then"]["pods"]
+    assert OTHER_SHARES in document["notes"]
