@@ -8,7 +8,7 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
 from scheduler.explain.documents import ShareAmounts, ShareReport, SharesReport
 from scheduler.process.time_slice import TimeSlice
-from scheduler.shares.adapters import Asked
+from scheduler.shares.adapter import Asked
 from scheduler.shares.balances import Balance, balances, depth_first
 from scheduler.shares.elastic_quotas import ALL
 from scheduler.shares.ledger import Ledger

@@ -22,7 +22,7 @@ from scheduler.state.share_usage import ShareUsage, Tenant, Usage
 
 if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.shares.ledger import Ledger
-    from scheduler.shares.tree import ShareTree
+    from scheduler.shares.tree import Share, ShareTree
 
 MAX_PLACES: Final = 10_000
 """Tenants of which it is kept which share they mean: anyone who creates pods makes as many as they like."""
