@@ -1,4 +1,4 @@
-"""What the adapter of an API of shares answers; `adapters.py` asks all of them."""
+"""The adapter of an API of shares, as `adapters.py` asks it."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol

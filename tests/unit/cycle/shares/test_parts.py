@@ -45,7 +45,8 @@ def test_a_profile_without_shares_loads_nothing_of_them() -> None:
         check=True,
     )
 
-    assert run.stdout.split() == ["scheduler.cycle.shares.parts", "scheduler.shares.adapters", "scheduler.shares.needs"]
+    of_shares = ("adapter", "adapters", "needs")
+    assert run.stdout.split() == ["scheduler.cycle.shares.parts", *(f"scheduler.shares.{name}" for name in of_shares)]
 
 
 async def test_other_arguments_hold_at_once_and_wake_pods() -> None:
