@@ -18,6 +18,9 @@ from scheduler.api.objects import LabelSelector
 POD_DISRUPTION_BUDGET: Final = "policy/PodDisruptionBudget"
 """Their name in `reads` and `handle.objects`."""
 
+BUDGET_PARTS: Final = ("spec.selector", "status.disruptionsAllowed", "status.disruptedPods")
+"""The parts of them that are read."""
+
 
 class _BudgetSpec(msgspec.Struct, frozen=True, gc=False):
     selector: LabelSelector | None = None

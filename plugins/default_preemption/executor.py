@@ -28,6 +28,8 @@ MAX_SECONDS: Final = 900.0
 """For one preemption, which is retried within for a few minutes a victim; then the preemptor is tried again."""
 
 
+NOBODY: Final = frozenset[str]()
+
 CLUSTER: Final = "cluster"
 """In the place of a node's name for a group, whose victims are on any nodes."""
 
@@ -63,6 +65,7 @@ class _Preemption:
 
     preemptor: Preemptor
     node_name: str
+    victims: Sequence[fw.Pod]
     last_victim: str = ""
     """Its UID; empty as long as there are more."""
     is_known_gone: bool = False
@@ -79,6 +82,8 @@ class Executor:
         """UID of a preemptor → the last preemption that it began, if that is under way."""
         self.group_count = 0
         """How many of them are for groups."""
+        self.retried = NOBODY
+        """The UIDs of pods that are being brought back, because their preemption has ended early."""
         self._jobs = handle.tasks.jobs("preemption", MAX_SECONDS)
 
     def is_running(self, uid: str) -> bool:
@@ -89,6 +94,10 @@ class Executor:
         victim = self._handle.pods.get(preemption.last_victim)
         return not preemption.last_victim or (victim is not None and not victim.is_deleting)
 
+    def victims(self) -> set[str]:
+        """Return the UIDs of those that are being evicted, whether or not the watch has shown it."""
+        return {victim.uid for preemption in self._newest.values() for victim in preemption.victims}
+
     def start(self, preemptor: Preemptor, node_name: str, victims: Sequence[fw.Pod]) -> None:
         """Evict the victims, in the background, except those that are already being deleted."""
         staying = [victim for victim in victims if not victim.is_deleting]
@@ -97,7 +106,7 @@ class Executor:
         self._handle.metrics.preemption_victims.observe(len(victims))
         if preemptor.uid not in self._newest:
             self.group_count += preemptor.is_group
-        preemption = self._newest[preemptor.uid] = _Preemption(preemptor, node_name)
+        preemption = self._newest[preemptor.uid] = _Preemption(preemptor, node_name, staying)
         self._jobs.start(f"preempt for {preemptor.name}", self._run(preemption, staying))
 
     async def _run(self, preemption: _Preemption, victims: Sequence[fw.Pod]) -> None:
@@ -115,7 +124,12 @@ class Executor:
             self.group_count -= preemption.preemptor.is_group
             if not done or preemption.is_known_gone:
                 # No deletion may come that would bring it back.
-                self._handle.activator.activate([pod.uid for pod in preemption.preemptor.pods])
+                uids = [pod.uid for pod in preemption.preemptor.pods]
+                self.retried = frozenset(uids)
+                try:
+                    self._handle.activator.activate(uids)
+                finally:
+                    self.retried = NOBODY
         result = SUCCESS if done else ERROR
         metrics = self._handle.metrics
         metrics.preemption_goroutines_execution.labels(result).inc()

@@ -7,7 +7,7 @@ from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from plugins.default_preemption.budgets import POD_DISRUPTION_BUDGET, Budgets
+from plugins.default_preemption.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET, Budgets
 from plugins.default_preemption.candidates import Candidate, CandidateSearch, SearchResult, cheapest, costs_in_any_order
 from plugins.default_preemption.executor import CLUSTER, Executor, Preemptor
 from plugins.default_preemption.pod_groups import select_victims
@@ -27,7 +27,12 @@ NO_GROUP: Final = fw.unschedulable("preemption: pod group for pod not found")
 _NEVER: Final = "not eligible due to preemptionPolicy=Never."
 _TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
 
+ASKED: Final = "DefaultPreemption was asked"
+"""In the state of a cycle: other plugins leave what is a matter of nodes alone to it."""
+
 _MAX_INT32: Final = 2**31 - 1
+
+NO_ROWS: Final = np.zeros(0, np.intp)
 
 
 class _Candidates(NamedTuple):
@@ -56,9 +61,7 @@ class DefaultPreemption(
     name: ClassVar[str] = "DefaultPreemption"
     reads: ClassVar[Sequence[str]] = (POD_DISRUPTION_BUDGET,)
     writes: ClassVar[Sequence[fw.Write]] = (fw.Write(fw.POD, ("delete",)), fw.Write(fw.POD, ("patch",), "status"))
-    parts: ClassVar[Mapping[str, Sequence[str]]] = {
-        POD_DISRUPTION_BUDGET: ("spec.selector", "status.disruptionsAllowed", "status.disruptedPods")
-    }
+    parts: ClassVar[Mapping[str, Sequence[str]]] = {POD_DISRUPTION_BUDGET: BUDGET_PARTS}
 
     min_candidate_nodes_percentage: int = 10
     """How many candidates to look for before the best is chosen, in percent of the nodes that preemption may help."""
@@ -113,6 +116,7 @@ class DefaultPreemption(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
         """Nominate a node and begin to evict, or say why not. Raises PluginError."""
+        state.write(ASKED, True)
         try:
             if self._groups_in_placements is not None:
                 group = self._groups_in_placements.of(pod)
@@ -134,6 +138,7 @@ class DefaultPreemption(
         extenders: fw.PreemptionExtenders,
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
         """Let extenders choose among the candidates first. Raises AttemptFailed, PluginError, Overtaken."""
+        state.write(ASKED, True)
         try:
             return await self._preempt_with_extenders(state, pod, node_to_status, extenders)
         finally:
@@ -154,8 +159,7 @@ class DefaultPreemption(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
     ) -> Iterator[fw.PossiblePreemption | None]:
         """Yield where victims could go, whether or not this pod may preempt, the fewest first. Raises PluginError."""
-        nodes = self.handle.nodes
-        rows = fw.rows_with(fw.Code.UNSCHEDULABLE, node_to_status, nodes)
+        nodes, rows = self.handle.nodes, self._rows(pod, node_to_status)
         ineligibility = self._ineligibility(pod, node_to_status)
         obstacle = f"preemption is {ineligibility.rstrip('.')}" if ineligibility else ""
         run, budgets = self.handle.dry_runs.begin(state, pod), Budgets(self.handle.objects.list(POD_DISRUPTION_BUDGET))
@@ -209,8 +213,7 @@ class DefaultPreemption(
         ineligibility = self._ineligibility(newest, node_to_status)
         if ineligibility:
             return None, fw.unschedulable(f"preemption: {ineligibility}")
-        rows = fw.rows_with(fw.Code.UNSCHEDULABLE, node_to_status, self.handle.nodes)
-        search, found = self._search(state, newest, rows)
+        search, found = self._search(state, newest, self._rows(newest, node_to_status))
         if not found.candidates:
             if found.errors:
                 raise fw.PluginError(self.name, "PostFilter", f"preemption: {aggregated(found.errors)}")
@@ -222,6 +225,12 @@ class DefaultPreemption(
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
         self._executor.start(Preemptor.of_pod(pod), node_name, victims)
         return fw.PostFilterResult(node_name, victims), None
+
+    def _rows(self, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]) -> fw.Rows:
+        """Return the nodes that evictions may help: none for a pod whose share has no space."""
+        if self.handle.shares.refusal(pod) is not None:
+            return NO_ROWS
+        return fw.rows_with(fw.Code.UNSCHEDULABLE, node_to_status, self.handle.nodes)
 
     def _ineligibility(self, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]) -> str:
         """Say why a pod may not preempt; empty if it may. Rule: PodEligibleToPreemptOthers."""
@@ -235,7 +244,7 @@ class DefaultPreemption(
         if status is not None and status.code is fw.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return ""  # no preemption on that node helps this pod
         others = self.handle.nodes.info(row).pods
-        is_waiting = any(other.priority < pod.priority and _is_leaving_for_another(other) for other in others)
+        is_waiting = any(other.priority < pod.priority and is_leaving_for_another(other) for other in others)
         return _TERMINATING if is_waiting else ""
 
     def _search(self, state: fw.CycleState, pod: fw.Pod, rows: fw.Rows) -> tuple[CandidateSearch, SearchResult]:
@@ -263,7 +272,7 @@ class DefaultPreemption(
         return diagnosis.message
 
 
-def _is_leaving_for_another(pod: fw.Pod) -> bool:
+def is_leaving_for_another(pod: fw.Pod) -> bool:
     """Return whether a preemption is the reason why a pod is terminating. Rule: podTerminatingByPreemption."""
     if not pod.is_deleting:
         return False
