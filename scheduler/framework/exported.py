@@ -155,6 +155,7 @@ from scheduler.framework.shares import DeclaredShare as DeclaredShare
 from scheduler.framework.shares import NodeKind as NodeKind
 from scheduler.framework.shares import ShareKey as ShareKey
 from scheduler.framework.shares import ShareLack as ShareLack
+from scheduler.framework.shares import ShareReclaim as ShareReclaim
 from scheduler.framework.shares import ShareRefusal as ShareRefusal
 from scheduler.framework.shares import Shares as Shares
 from scheduler.framework.shares import ShareState as ShareState

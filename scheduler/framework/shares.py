@@ -3,7 +3,8 @@
 A pod counts against one share, or against none. It is free then: nothing limits it here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
@@ -136,6 +137,50 @@ class NodeKind(msgspec.Struct, frozen=True):
         return has >= dict(self.wanted).items() and not any(has >= dict(each).items() for each in self.excluded)
 
 
+class ShareReclaim(Protocol):
+    """The quota that others may have to give back to one pod. Valid as long as nothing else changes."""
+
+    @property
+    def helps(self) -> bool:
+        """Whether there are shares whose pods might be evicted; it is known without a look at pods."""
+
+    @property
+    def takes_lower_only(self) -> bool:
+        """Whether only pods of lower priority may be evicted."""
+
+    def may_give(self, pod: Pod) -> bool:
+        """Say whether a pod is of a share whose pods might be evicted."""
+
+    def candidates(self, pods: Iterable[Pod]) -> list[Pod]:
+        """Return those that may be evicted, least important first: so many that no share has less than its minimum.
+
+        Only the last one of a share may take it below, if that uses more than the share has borrowed.
+        """
+
+    def is_leaving_for(self, pod: Pod) -> bool:
+        """Say whether a pod that is terminating leaves what the pod needs."""
+
+    def without(self, pods: Iterable[Pod]) -> AbstractContextManager[None]:
+        """Count pods as gone within a `with` block."""
+
+    def take(self, pod: Pod) -> None:
+        """Count a pod as gone, within such a block."""
+
+    def put_back(self, pod: Pod) -> None:
+        """Count a pod that was gone again."""
+
+    def fits(self) -> bool:
+        """Say whether there is space for the pod now, as far as shares say."""
+
+    def fewest(
+        self, candidates: Sequence[Pod], violating: Collection[str], fits: Callable[[Sequence[Pod]], bool]
+    ) -> list[Pod]:
+        """Return the fewest candidates without which the pod fits, here and as `fits` says; nobody if nothing helps.
+
+        Those with a UID in `violating` come last.
+        """
+
+
 class Shares(Protocol):
     """Knows the share of each pod, and whether there is space in it."""
 
@@ -150,6 +195,9 @@ class Shares(Protocol):
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
         """Say why a pod may not start now; None if it may, as far as shares say."""
+
+    def reclaim(self, pod: Pod) -> ShareReclaim | None:
+        """Begin to look for those that have to give back what a pod needs; None if its share takes nothing back."""
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
         """Say why those members that a group still needs may not start together; None if they may be tried."""
@@ -173,6 +221,9 @@ class NoShares:
         return None
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
+        return None
+
+    def reclaim(self, pod: Pod) -> None:
         return None
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:

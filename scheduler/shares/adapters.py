@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from scheduler.api.pod import Pod
+from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal, ShareState
@@ -21,6 +22,7 @@ from scheduler.shares.needs import Need, need_of_group, need_of_pod
 from scheduler.state.share_usage import ShareUsage, Tenant, Usage
 
 if TYPE_CHECKING:  # loaded once there are shares
+    from scheduler.shares.elastic_reclaim import ElasticReclaim
     from scheduler.shares.ledger import Ledger
     from scheduler.shares.tree import Share, ShareTree
 
@@ -126,6 +128,20 @@ class AdaptedShares:
             self._refresh()
         place = self.place(self.tenant_of(pod))
         return None if place is None else self._refusal(place, need_of_pod(pod))
+
+    def reclaim(self, pod: Pod) -> "ElasticReclaim | None":
+        self._refresh()
+        place = self.place(self.tenant_of(pod))
+        ledger = next((each for each in self._ledgers if each.source == ELASTIC_QUOTA), None)
+        if ledger is None or (
+            place is not None and (place.ledger is not ledger or place.name not in ledger.tree.shares)
+        ):
+            return None
+        from scheduler.shares.elastic_reclaim import ElasticReclaim
+
+        need = need_of_pod(pod)
+        nominated = self._nominated(place, need) if place is not None and self._nominator.nodes else ()
+        return ElasticReclaim(ledger, "" if place is None else place.name, Asked(need, None, nominated), self.place_of)
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
         need = need_of_group(group, members, self.tenant_of)

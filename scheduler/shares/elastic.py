@@ -53,13 +53,23 @@ def elastic_candidates(tree: ShareTree, claim: ElasticClaim, units: Iterable[Uni
     try:
         for unit in ordered:
             is_other = unit.share != claim.share and unit.share in tree.shares
-            if is_other and _is_over_minimum(tree, unit.share, tree.resources):
+            if is_other and _is_over_minimum(tree, unit.share, tree.resources) and _gives(tree, claim, unit):
                 found.append(unit)
                 tree.remove(unit.share, unit.usage)
     finally:
         for unit in found:
             tree.add(unit.share, unit.usage)
     return found
+
+
+def giving_shares(tree: ShareTree, claim: ElasticClaim) -> set[str]:
+    """Return the shares whose units may have to go; of a claim without quota the units are in none."""
+    if claim.share not in tree.shares:
+        return set()
+    if _is_over_minimum(tree, claim.share, (), _sum(claim.request, claim.nominated)):
+        return {claim.share}
+    others = (name for name, share in tree.shares.items() if share.parent and name != claim.share)
+    return {name for name in others if _is_over_minimum(tree, name, tree.resources)}
 
 
 def elastic_victims(
@@ -110,6 +120,18 @@ def _is_over_minimum(
     minimum = tree.shares[share].minimum
     return any(
         tree.usage(share, each) + more.get(each, 0) > minimum.get(each, 0) for each in {*ALWAYS, *resources, *more}
+    )
+
+
+def _gives(tree: ShareTree, claim: ElasticClaim, unit: Unit) -> bool:
+    """Say whether a unit uses something that its share has borrowed and that the claim, if it asks for any, needs.
+
+    scheduler-plugins looks at all resources, and takes the cpu of a quota that has borrowed memory only.
+    """
+    minimum = tree.shares[unit.share].minimum
+    wanted = [each for each, amount in claim.request.items() if amount > 0]
+    return not wanted or any(
+        unit.usage.get(each, 0) > 0 and tree.usage(unit.share, each) > minimum.get(each, 0) for each in wanted
     )
 
 

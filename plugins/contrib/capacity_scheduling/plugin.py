@@ -2,17 +2,25 @@
 arguments.
 
     PreFilter: is there space in the pod's share? ─no─► it waits for its share ─► PreEnqueue: is there space now?
-                                                  ─yes► on which nodes, if the quota is for some nodes only
+                                 │                ─yes► on which nodes, if the quota is for some nodes only
+                                 └► PostFilter: who has borrowed what it is guaranteed? They are evicted
 
 A profile that has this plugin has shares. What they are, what is used of them and whom it wakes when there is more, is
 kept by the engine: `handle.shares`. Usage is that of all pods with a node, no matter who placed them.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+import numpy as np
+
 from plugins.contrib.capacity_scheduling.node_kinds import NodeKinds
+from plugins.contrib.capacity_scheduling.victims import MAX_CANDIDATES, Found, VictimSearch
+from plugins.default_preemption.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET
+from plugins.default_preemption.executor import Executor, Preemptor
+from plugins.default_preemption.plugin import ASKED, NOT_HELPFUL
 from plugins.node_resources.lower_requests import lowered_to
 from scheduler import framework as fw
 from scheduler.api.label_selectors import parse_label_selector
@@ -26,20 +34,37 @@ _QUANTITIES: Final = (
     ("borrowing_limit", "borrowingLimit"),
     ("lending_limit", "lendingLimit"),
 )
+WAITING: Final = fw.unresolvable("waiting for the preemption for this pod to be finished")
+NEVER: Final = fw.unschedulable("preemption: not eligible due to preemptionPolicy=Never.")
+TERMINATING: Final = fw.unschedulable("preemption: not eligible due to a terminating pod on the nominated node.")
+LEAVING: Final = fw.unschedulable("preemption: not eligible due to terminating pods that make room for it.")
+OF_GROUP: Final = fw.unschedulable("preemption: not eligible as a member of a group")
+NOBODY: Final = fw.unschedulable()
+
 _OF_KUEUE: Final = (fw.CLUSTER_QUEUE, fw.LOCAL_QUEUE, fw.COHORT, fw.RESOURCE_FLAVOR)
 
 
 @dataclass
-class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.ExplainPlugin):
+class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterPlugin, fw.ExplainPlugin):
     """Rule for elastic quotas, and texts: pkg/capacityscheduling of scheduler-plugins."""
 
     name: ClassVar[str] = "CapacityScheduling"
-    reads: ClassVar[Sequence[str]] = (fw.ELASTIC_QUOTA, fw.ELASTIC_QUOTA_SIGS, fw.NAMESPACE, *_OF_KUEUE)
-    parts: ClassVar[Mapping[str, Sequence[str]]] = {fw.NAMESPACE: ()}
-    writes: ClassVar[Sequence[fw.Write]] = tuple(
-        write
-        for resource in (fw.ELASTIC_QUOTA, fw.ELASTIC_QUOTA_SIGS)
-        for write in (fw.Write(resource, ("get",)), fw.Write(resource, ("patch",), "status"))
+    reads: ClassVar[Sequence[str]] = (
+        fw.ELASTIC_QUOTA,
+        fw.ELASTIC_QUOTA_SIGS,
+        POD_DISRUPTION_BUDGET,
+        fw.NAMESPACE,
+        *_OF_KUEUE,
+    )
+    parts: ClassVar[Mapping[str, Sequence[str]]] = {fw.NAMESPACE: (), POD_DISRUPTION_BUDGET: BUDGET_PARTS}
+    writes: ClassVar[Sequence[fw.Write]] = (
+        fw.Write(fw.POD, ("delete",)),
+        fw.Write(fw.POD, ("patch",), "status"),
+        *(
+            write
+            for resource in (fw.ELASTIC_QUOTA, fw.ELASTIC_QUOTA_SIGS)
+            for write in (fw.Write(resource, ("get",)), fw.Write(resource, ("patch",), "status"))
+        ),
     )
 
     elastic_quotas: bool = True
@@ -54,7 +79,8 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.ExplainPlug
     def __post_init__(self) -> None:
         self._kinds = NodeKinds()
         # What is not asked for is not watched.
-        quotas = (*((fw.ELASTIC_QUOTA, fw.ELASTIC_QUOTA_SIGS) if self.elastic_quotas else ()), fw.NAMESPACE)
+        elastic = (fw.ELASTIC_QUOTA, fw.ELASTIC_QUOTA_SIGS, POD_DISRUPTION_BUDGET)
+        quotas = (*(elastic if self.elastic_quotas else ()), fw.NAMESPACE)
         self.reads = (*quotas, *(_OF_KUEUE if self.kueue_queues else ()))  # type: ignore[misc]
         if not self.elastic_quotas:
             self.writes = ()  # type: ignore[misc]
@@ -81,7 +107,17 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.ExplainPlug
                 yield f"{at}.namespaceSelector", str(error)
 
     def start(self, handle: fw.Handle) -> None:
+        self._handle = handle
         self._shares = handle.shares
+        self._groups = handle.pod_groups
+        self._executor = Executor(handle, self.name)
+
+    def kept(self) -> Executor:
+        """The preemptions that are under way: their preemptors still have to wait for them."""
+        return self._executor
+
+    def take_over(self, kept: Executor) -> None:
+        self._executor = kept
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """The pod's own updates, and nodes of its flavors: what frees space in its share wakes it by itself."""
@@ -89,17 +125,25 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.ExplainPlug
         return (own, fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL)) if self.kueue_queues else (own,)
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
-        """Keep a pod out that PreFilter has refused, as long as there is no space; each is refused there once."""
+        """Keep a pod out that PreFilter has refused, as long as there is no space; each is refused there once.
+
+        So is one whose preemption is under way, and if that fails, the pod is tried again.
+        """
+        if self._executor.is_running(pod.uid):
+            return WAITING
+        if pod.uid in self._executor.retried:
+            return None
         refusal = self._shares.refusal_while_waiting(pod)
         return None if refusal is None else fw.unresolvable(refusal.message)
 
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
-        """Refuse a pod for which there is no space in its share. No eviction on a single node is a remedy for that."""
+        """Refuse a pod for which there is no space in its share. Evictions are a remedy if that is an elastic quota."""
         refusal = self._shares.refusal(pod)
         if refusal is not None:
-            return fw.unresolvable(refusal.message)
+            may_help = refusal.key.source == fw.ELASTIC_QUOTA and refusal.lacks and not self._groups.name_of(pod)
+            return fw.unschedulable(refusal.message) if may_help else fw.unresolvable(refusal.message)
         kind = self._shares.nodes_for(pod) if self.kueue_queues else None
         return None if kind is None else fw.PreFilterResult(self._kinds.names(kind, nodes))
 
@@ -121,3 +165,75 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.ExplainPlug
             less.append(f"{spelled(resource, amount)} {resource}")
         remedies = (fw.Remedy(f"ask for {' and '.join(less)} less", tuple(changes)),) if changes else ()
         return (fw.Obstacle(found.message, remedies),)
+
+    def post_filter(
+        self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
+    ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
+        """Nominate a node and begin to evict, or say why not. Raises PluginError.
+
+        Pods without quota evict only others without, of lower priority. Where DefaultPreemption was asked before, only
+        pods that their quota refuses evict any.
+        """
+        reclaim = self._shares.reclaim(pod)
+        if reclaim is None or (state.get(ASKED, bool) and reclaim.fits()):
+            return None, NOBODY
+        try:
+            return self._preempt(reclaim, state, pod, node_to_status)
+        finally:
+            self._handle.metrics.preemption_attempts.inc()
+
+    def _preempt(
+        self, reclaim: fw.ShareReclaim, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
+    ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
+        newest = self._handle.pods.get(pod.uid)
+        if newest is None:
+            raise fw.AttemptFailed(f'preemption: pod "{pod.name}" not found')
+        if self._groups.name_of(newest):
+            return None, OF_GROUP
+        ineligibility = self.ineligibility(reclaim, newest, node_to_status)
+        if ineligibility is not None:
+            return None, ineligibility
+        if not reclaim.helps:
+            return fw.PostFilterResult(""), NOBODY
+        handle = self._handle
+        rows = fw.rows_with(fw.Code.UNSCHEDULABLE, node_to_status, handle.nodes)
+        # The same nodes first for all pods, so that they are not spread; others at each attempt.
+        rows = np.roll(rows, -state.attempt * MAX_CANDIDATES)
+        run = handle.dry_runs.begin(state, newest)
+        search = VictimSearch(newest, reclaim, run, handle, rows, self._executor.victims())
+        if search.is_enough_leaving():
+            return None, LEAVING
+        found = search.search()
+        if found is None:
+            return fw.PostFilterResult(""), self._refusal(search.refusals)
+        return self._evict(newest, found)
+
+    def _evict(self, pod: fw.Pod, found: Found) -> tuple[fw.PostFilterResult, None]:
+        name = self._handle.nodes.names()[found.row]
+        self._executor.start(Preemptor.of_pod(pod), name, found.victims)
+        return fw.PostFilterResult(name, found.victims), None
+
+    def ineligibility(
+        self, reclaim: fw.ShareReclaim, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
+    ) -> fw.Status | None:
+        """Say why a pod may not preempt. Rule: PodEligibleToPreemptOthers in capacity_scheduling.go."""
+        if pod.spec.preemption_policy == "Never":
+            return NEVER
+        nominated = pod.nominated_node_name
+        row = self._handle.nodes.row_of(nominated) if nominated else None
+        if row is None:
+            return None
+        status = node_to_status.get(nominated)
+        if status is not None and status.code is fw.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            return None  # no preemption on that node helps this pod
+        terminating = (each for each in self._handle.nodes.info(row).pods if each.is_deleting)
+        return TERMINATING if any(map(reclaim.is_leaving_for, terminating)) else None
+
+    def _refusal(self, refusals: Counter[fw.Status]) -> fw.Status:
+        diagnosis = fw.Diagnosis(self._handle.nodes.count)
+        for status, nodes in refusals.items():
+            diagnosis.add(status, nodes)
+        others = diagnosis.node_count - refusals.total()
+        if others:
+            diagnosis.add(NOT_HELPFUL, others)
+        return fw.unschedulable(f"preemption: {diagnosis.message}")
