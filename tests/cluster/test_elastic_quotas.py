@@ -153,3 +153,22 @@ def test_of_two_quotas_the_second_has_an_event(
     wait_until(lambda: expected in notes(), 30, "it says which one counts")
     wait_until(lambda: has(api, namespace, 1), 30, "that one holds")
     assert metric(loadmaster.port, "loadmaster_shares_unusable", source="scheduling.x-k8s.io/ElasticQuota") == 1
+
+
+def test_a_quota_below_its_minimum_takes_back_what_another_has_borrowed_over_nodes(
+    loadmaster: Component, cluster: Cluster, api: Client, namespace: str, other: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(4, cpu="1500m")
+    set_quota(cluster, namespace, "2", "4")
+    set_quota(cluster, other, "2", "4")
+    borrowers = [a_pod(f"b{number}", cpu="900m") for number in range(4)]
+    api.create_many(borrowers, other)
+    wait_until(lambda: has(api, other, 4), 30, "one has borrowed what the other leaves idle")
+    first = [pod["metadata"]["uid"] for pod in api.list("Pod", other)]
+
+    api.create_many([a_pod("mine", cpu="1400m")], namespace)
+
+    wait_until(lambda: has(api, namespace, 1), 60, "the other has taken back what it needs")
+    left = [pod["metadata"]["uid"] for pod in api.list("Pod", other)]
+    assert set(left) < set(first)
+    assert len(left) == 2, "no more than needed: two of 900m for 1400m, where 400m were free"

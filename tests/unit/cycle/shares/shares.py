@@ -24,15 +24,21 @@ def declaring(*shares: DeclaredShare, elastic_quotas: bool = True) -> type[fw.Pl
 
 
 class Sharing:
-    """An engine with one large node."""
+    """An engine with one large node, or with this one."""
 
-    def __init__(self, *shares: DeclaredShare, also: tuple[type[fw.Plugin], ...] = (), **options: Any) -> None:
+    def __init__(
+        self,
+        *shares: DeclaredShare,
+        also: tuple[type[fw.Plugin], ...] = (),
+        node: fw.Node | None = None,
+        **options: Any,
+    ) -> None:
         self.under_test: EngineUnderTest = an_engine(declaring(*shares), *also, **options)
         self.engine = self.under_test.engine
         self.shares = self.engine.shares
         self.clock = self.under_test.clock
         self._versions = 0
-        self.under_test.see(a_node("n", cpu="64", memory="64Gi"))
+        self.under_test.see(node or a_node("n", cpu="64", memory="64Gi"))
 
     # What the watch shows.
 

@@ -4,14 +4,20 @@ What is used in a case before it begins is a pod that runs.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from scheduler import framework as fw
 from scheduler.api.objects import PodStatus
-from scheduler.testing import a_pod
+from scheduler.config.defaults import default_plugins
+from scheduler.config.types import DEFAULT_GATES
+from scheduler.runtime.profile_spec import PluginRef, PluginSet
+from scheduler.testing import a_node, a_pod
+from tests.fakes import Eviction
 from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.cycle.shares.shares import Sharing
 
@@ -23,10 +29,16 @@ DECLARED = {
     **TABLE["TestAddElasticQuota"],
     **TABLE["TestUpdateElasticQuota"],
 }
-ABOUT_EVICTIONS = ("TestPostFilter", "TestDryRunPreemption", "TestPodEligibleToPreemptOthers")
-"""Not played: CapacityScheduling does not decide yet who is evicted."""
-
-PLAYED = {name for name in TABLE["counts"] if name not in ABOUT_EVICTIONS}
+DEFAULT = default_plugins(DEFAULT_GATES)
+WITHOUT_DEFAULT_PREEMPTION = replace(
+    DEFAULT,
+    multi_point=PluginSet(
+        (
+            *(each for each in DEFAULT.multi_point.enabled if each.name != "DefaultPreemption"),
+            PluginRef("CapacityScheduling"),
+        )
+    ),
+)
 
 
 def of_table(name: str) -> pytest.MarkDecorator:
@@ -37,9 +49,9 @@ def written(amounts: dict[str, int]) -> dict[str, str]:
     return {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts.items()}
 
 
-def with_quotas(quotas: dict[str, list[dict[str, int]]]) -> Sharing:
+def with_quotas(quotas: dict[str, list[dict[str, int]]], **options: Any) -> Sharing:
     """Return an engine with quotas: namespace → minimum, maximum, used."""
-    sharing = Sharing()
+    sharing = Sharing(**options)
     for namespace, (minimum, maximum, used) in quotas.items():
         sharing.quota(namespace, minimum=written(minimum), maximum=written(maximum))
         if used:
@@ -61,6 +73,15 @@ def made(pod: list[Any], node: str = "", **fields: Any) -> fw.Pod:
     )
 
 
+def with_pods(case: dict[str, Any]) -> Sharing:
+    """Return an engine whose only node is full of the pods of a case, which are what its quotas use."""
+    quotas = {namespace: [minimum, maximum, {}] for namespace, (minimum, maximum, _) in case["quotas"].items()}
+    sharing = with_quotas(quotas, node=a_node("node-a", cpu="64", memory="150"), only=WITHOUT_DEFAULT_PREEMPTION)
+    for pod in case["existing"]:
+        sharing.under_test.see(made(pod, "node-a"))
+    return sharing
+
+
 def used(sharing: Sharing, namespace: str = "ns1") -> dict[str, int]:
     resources = ("cpu", "memory")
     return {each: amount for each in resources if (amount := sharing.used(f"{namespace}/quota", each))}
@@ -68,7 +89,7 @@ def used(sharing: Sharing, namespace: str = "ns1") -> dict[str, int]:
 
 def test_the_tables_are_whole() -> None:
     assert {name: len(TABLE[name]) for name in TABLE["counts"]} == TABLE["counts"]
-    assert sum(len(TABLE[name]) for name in PLAYED) == 16
+    assert sum(len(TABLE[name]) for name in TABLE["counts"]) == 27
 
 
 @of_table("TestPreFilter")
@@ -162,3 +183,54 @@ def test_a_pod_that_is_deleted_does_not_count(case: dict[str, Any]) -> None:
     sharing.delete(*(pods[name] for name in case["deleted"]))
 
     assert used(sharing) == case["used"]
+
+
+@of_table("TestPostFilter")
+async def test_a_pod_is_nominated_where_others_have_to_go(case: dict[str, Any]) -> None:
+    sharing = with_pods(case)
+    pod = made(case["pod"])
+    sharing.under_test.see(pod)
+
+    await sharing.schedule()
+
+    assert [each.name for each in sharing.engine.nominator.nominated_pods(case["nominated"])] == [pod.name]
+
+
+@of_table("TestDryRunPreemption")
+async def test_those_have_to_go_whom_scheduler_plugins_evicts(case: dict[str, Any]) -> None:
+    sharing = with_pods(case)
+    sharing.under_test.see(made(case["pod"]))
+
+    await sharing.schedule()
+
+    victims = [each.victim.partition("/")[2] for each in sharing.under_test.world.written(Eviction)]
+    assert {"node-a": victims} == case["victims"]
+
+
+@of_table("TestPodEligibleToPreemptOthers")
+async def test_the_same_pods_may_evict(case: dict[str, Any]) -> None:
+    sharing = with_quotas(
+        case["quotas"], node=a_node("node-a", cpu="64", memory="64Gi"), only=WITHOUT_DEFAULT_PREEMPTION
+    )
+    for each in case.get("existing", ()):
+        sharing.under_test.see(made(each, "node-a"))
+    for each in case.get("terminating", ()):
+        sharing.under_test.see(newer(made(each, "node-a"), deletion_timestamp="2026-01-01T00:00:00Z"))
+    given = case["pod"]
+    pod = a_pod(
+        given["name"],
+        namespace=given.get("namespace", "default"),
+        priority=given["priority"],
+        status=PodStatus(nominated_node_name=given.get("nominatedNodeName")),
+        scheduler_name=PROFILE,
+    )
+    pod = newer(pod, preemption_policy=given.get("preemptionPolicy"))
+    refusal = fw.unresolvable("") if case.get("nominated node is unresolvable") else fw.unschedulable("")
+    plugin = next(iter(sharing.engine.frameworks.values())).plugins.by_name["CapacityScheduling"]
+    reclaim = sharing.shares.reclaim(pod)
+    assert isinstance(plugin, CapacityScheduling)
+    assert reclaim is not None
+
+    found = plugin.ineligibility(reclaim, pod, {"node-a": refusal})
+
+    assert (found is None) is case["eligible"]

@@ -1,0 +1,216 @@
+"""Quotas below their minimum take back what others have borrowed: whom that costs, and when nobody is evicted."""
+
+from datetime import UTC, datetime, timedelta
+
+from scheduler import framework as fw
+from scheduler.api.objects import PodCondition, PodStatus
+from scheduler.testing import a_node, an_object
+from tests.fakes import Eviction, settle
+from tests.unit.cycle.fakes import newer
+from tests.unit.cycle.shares.shares import Sharing
+
+BUDGET = "policy/PodDisruptionBudget"
+START = datetime(2026, 1, 1, tzinfo=UTC)
+LEAVING = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+
+
+def evicted(stage: Sharing) -> list[str]:
+    return sorted(each.victim for each in stage.under_test.world.written(Eviction))
+
+
+def borrowing(count: int = 4, *nodes: str) -> Sharing:
+    """Two quotas of two cores each; `b` uses all four, spread over the nodes."""
+    stage = Sharing()
+    for name in nodes:
+        stage.under_test.see(a_node(name, cpu="64", memory="64Gi"))
+    for namespace in ("a", "b"):
+        stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    at = nodes or ("n",)
+    for number in range(count):
+        started = PodStatus(start_time=START + timedelta(seconds=number))
+        stage.pod(f"b-{number}", namespace="b", node_name=at[number % len(at)], status=started)
+    return stage
+
+
+def leaving(stage: Sharing, pod: fw.Pod) -> None:
+    """Let the watch show that a pod is being deleted because it was preempted."""
+    stage.under_test.see(newer(pod, deletion_timestamp="2026-01-01T00:00:00Z", conditions=(LEAVING,)))
+
+
+async def test_what_is_borrowed_is_given_back_by_the_newest_and_no_more_of_it() -> None:
+    stage = borrowing()
+    pod = stage.pod("mine")
+
+    await stage.schedule()
+
+    assert evicted(stage) == ["b/b-3"]
+    assert [each.uid for each in stage.engine.nominator.nominated_pods("n")] == [pod.uid]
+    stage.check()
+
+
+async def test_the_pod_starts_when_its_victim_is_gone_and_evicts_nobody_else_meanwhile() -> None:
+    stage = borrowing()
+    stage.pod("mine")
+    await stage.schedule()
+    victim = next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3")
+    leaving(stage, victim)
+    await stage.schedule(400)
+    assert evicted(stage) == ["b/b-3"]
+
+    stage.delete(victim)
+    await stage.schedule()
+
+    assert stage.placed == ["b-0", "b-1", "b-2", "mine"]
+    assert evicted(stage) == ["b/b-3"]
+    stage.check()
+
+
+async def test_nobody_goes_below_its_minimum() -> None:
+    stage = borrowing()
+    stage.pod("first")
+    stage.pod("second")
+    stage.pod("third")
+
+    await stage.schedule()
+
+    assert sorted(set(evicted(stage))) == ["b/b-2", "b/b-3"]
+
+
+async def test_what_is_needed_may_be_spread_over_several_nodes() -> None:
+    stage = borrowing(4, "n1", "n2", "n3", "n4")
+    stage.pod("wide", requests={"cpu": "2"})
+
+    await stage.schedule()
+
+    assert evicted(stage) == ["b/b-2", "b/b-3"]
+    stage.check()
+
+
+async def test_nobody_is_evicted_for_a_pod_that_fits_on_no_node_then() -> None:
+    stage = borrowing()
+    stage.pod("elsewhere", node_selector={"no": "such"})
+
+    await stage.schedule()
+
+    assert evicted(stage) == []
+
+
+async def test_nobody_is_evicted_for_a_pod_above_its_own_maximum() -> None:
+    stage = borrowing()
+    stage.pod("huge", requests={"cpu": "5"}, priority=100)
+
+    await stage.schedule()
+
+    assert evicted(stage) == []
+
+
+async def test_above_its_minimum_a_pod_takes_the_place_of_a_lower_one_of_its_own_quota() -> None:
+    stage = borrowing()
+    stage.pod("equal", namespace="b")
+    await stage.schedule()
+    assert evicted(stage) == []
+
+    stage.pod("high", namespace="b", priority=10)
+    await stage.schedule()
+
+    assert evicted(stage) == ["b/b-3"]
+
+
+async def test_pods_under_a_budget_are_taken_last() -> None:
+    stage = borrowing()
+    budget = an_object(
+        "budget",
+        namespace="b",
+        spec={"selector": {"matchLabels": {"app": "x"}}},
+        status={"disruptionsAllowed": 0, "disruptedPods": {}},
+    )
+    stage.engine.object_handlers.object_changed(BUDGET, budget)
+    protected = next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3")
+    stage.under_test.see(newer(protected, labels={"app": "x"}))
+    stage.pod("mine")
+
+    await stage.schedule()
+
+    assert evicted(stage) == ["b/b-2"]
+
+
+async def test_a_policy_of_never_is_heeded() -> None:
+    stage = borrowing()
+    pod = stage.pod("elsewhere")
+    stage.under_test.see(newer(pod, preemption_policy="Never"))
+
+    await stage.schedule()
+
+    assert evicted(stage) == []
+
+
+async def test_a_quota_that_has_borrowed_something_else_gives_nothing() -> None:
+    """It uses memory of others; the cpu that is asked for is all its own, or that of a third."""
+    stage = Sharing()
+    stage.quota("a", minimum={"cpu": "2", "memory": "8Gi"})
+    stage.quota("b", minimum={"cpu": "2", "memory": "1Gi"})
+    stage.quota("c", minimum={"cpu": "0", "memory": "8Gi"})
+    stage.pod("of-b", namespace="b", requests={"cpu": "2", "memory": "2Gi"}, node_name="n")
+    stage.pod("of-c", namespace="c", requests={"cpu": "2"}, node_name="n")
+    stage.pod("mine")
+
+    await stage.schedule()
+
+    assert evicted(stage) == ["c/of-c"]
+
+
+async def test_an_eviction_that_fails_is_tried_again() -> None:
+    stage = borrowing()
+    stage.under_test.world.eviction_refusal = OSError("unreachable")
+    stage.pod("mine")
+    queued = stage.engine.queue.pop_nowait()
+    assert queued is not None
+    stage.engine.loop.schedule_one(queued)
+    await settle()
+    stage.under_test.world.eviction_refusal = None
+
+    await stage.schedule()
+
+    assert evicted(stage)[-1] == "b/b-3"
+    assert len(evicted(stage)) > 1
+    victim = next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3")
+    stage.delete(victim)
+    await stage.schedule()
+    assert "mine" in stage.placed
+
+
+async def test_default_preemption_evicts_nobody_for_a_pod_above_its_quota() -> None:
+    """The free pod is of lower priority, and on a full node; for the quota its end would not help."""
+    stage = Sharing(node=a_node("n", cpu="3", memory="64Gi"))
+    stage.quota("a", minimum={"cpu": "2"}, maximum={"cpu": "2"})
+    stage.pods(2, node_name="n", priority=5)
+    stage.pod("free", namespace="free", node_name="n")
+
+    stage.pod("more", priority=5)
+    await stage.schedule()
+
+    assert evicted(stage) == []
+
+
+async def test_where_both_are_enabled_nodes_are_the_matter_of_default_preemption() -> None:
+    stage = Sharing(node=a_node("n", cpu="3", memory="64Gi"))
+    stage.quota("a", minimum={"cpu": "8"}, maximum={"cpu": "8"})
+    for number in range(3):
+        stage.pod(f"free-{number}", namespace="free", node_name="n")
+
+    stage.pod("mine", priority=5)
+    await stage.schedule()
+
+    assert len(evicted(stage)) == 1
+
+
+async def test_victims_that_leave_for_one_pod_count_for_the_next_and_no_more_go_than_are_missing() -> None:
+    stage = borrowing()
+    stage.pod("first")
+    await stage.schedule()
+    leaving(stage, next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3"))
+
+    stage.pod("second")
+    await stage.schedule()
+
+    assert evicted(stage) == ["b/b-2", "b/b-3"]
