@@ -12,7 +12,7 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 # A file's tests by one worker; those that take longest begin first, else all wait for the last of them.
 IN_ORDER := --dist=loadfile --no-loadscope-reorder
-# Continuous integration tries a test on a real cluster that fails once more, and lists it.
+# Continuous integration tries a test that fails once more, and lists it.
 AGAIN := $(if $(RERUNS),--reruns=$(RERUNS) -rfER)
 CYCLE := build/bench/cycle.jsonl
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
@@ -55,7 +55,7 @@ check: install ## Lint, format, layers, types, unit tests: two and a half minute
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	$(BIN)/pytest tests/unit -m "not programs" --numprocesses=$(WORKERS)
+	$(BIN)/pytest tests/unit -m "not programs" --numprocesses=$(WORKERS) $(AGAIN)
 
 .PHONY: test
 test: check controlplane ## Everything: check, then tests of whole programs, then those on a real API server

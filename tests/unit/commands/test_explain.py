@@ -40,8 +40,8 @@ GONE: Final = "there is no pod shop/web"
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for nothing long."""
     monkeypatch.setattr(listing, "TRIES", RetryPolicy(first=0.001, limit=0.001, tries=2))
-    monkeypatch.setattr(listing, "SECONDS", 0.2)
-    monkeypatch.setattr(service_proxy, "_SECONDS", 0.2)
+    monkeypatch.setattr(listing, "SECONDS", 0.9)
+    monkeypatch.setattr(service_proxy, "_SECONDS", 0.9)
     monkeypatch.setattr(credentials, "REJECTED_SECONDS", 0.01)
     monkeypatch.setattr(explaining, "WATCH_SECONDS", 0.01)
     monkeypatch.setattr(explaining, "OUTAGE", RetryPolicy(first=0.001, limit=0.001, tries=4))
@@ -116,7 +116,7 @@ BAD: Final = (
         f"{SERVICE} is of a scheduler that cannot explain: is it an older version?",
     ),
     of_answer("no answer", LOST, "cannot ask the API server: Server disconnected"),
-    of_answer("a hanging scheduler", HANGS, "cannot ask the API server: no answer within 0.2 s"),
+    of_answer("a hanging scheduler", HANGS, "cannot ask the API server: no answer within 0.9 s"),
     of_answer(
         "a body that is cut",
         Answer(200, b'{"found"', {"Content-Length": "100", "Connection": "close"}),
@@ -342,7 +342,7 @@ def test_watching_outlives_a_scheduler_that_is_replaced(tmp_path: Path, capsys: 
     assert out == "shop/web  unschedulable\nshop/web  bound\n"
     assert err.splitlines() == [
         f"{SERVICE} leads to no running scheduler: no endpoints; asking again",
-        "cannot ask the API server: no answer within 0.2 s; asking again",
+        "cannot ask the API server: no answer within 0.9 s; asking again",
         f"{SERVICE} answered HTTP 500: etcd is away; asking again",
     ]
 
