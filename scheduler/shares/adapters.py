@@ -141,7 +141,7 @@ class AdaptedShares:
 
         need = need_of_pod(pod)
         nominated = self._nominated(place, need) if place is not None and self._nominator.nodes else ()
-        return ElasticReclaim(ledger, "" if place is None else place.name, Asked(need, None, nominated), self.place_of)
+        return ElasticReclaim(ledger, "" if place is None else place.name, Asked(need, None, nominated), self.key_of)
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
         need = need_of_group(group, members, self.tenant_of)

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 from scheduler.api.importance import started
 from scheduler.api.pod import Pod
+from scheduler.framework.shares import ShareKey
 from scheduler.shares.adapter import Asked
-from scheduler.shares.adapters import Place
 from scheduler.shares.elastic import ElasticClaim, elastic_candidates, elastic_victims, giving_shares
 from scheduler.shares.elastic_quotas import is_over_minimum
 from scheduler.shares.ledger import Ledger
@@ -19,13 +19,13 @@ _MICROSECONDS = 1_000_000
 class ElasticReclaim:
     """Implements framework.shares.ShareReclaim."""
 
-    def __init__(self, ledger: Ledger, share: str, asked: Asked, place_of: Callable[[Pod], Place | None]) -> None:
+    def __init__(self, ledger: Ledger, share: str, asked: Asked, key_of: Callable[[Pod], ShareKey | None]) -> None:
         """`share`: that of the pod, empty if it has none."""
         self._ledger = ledger
         self._tree = tree = ledger.tree
         self._share = share
         self._asked = asked
-        self._place_of = place_of
+        self._key_of = key_of
         own = [each for each in asked.nominated if each.share == share and each.is_as_important]
         elsewhere = [
             each
@@ -107,10 +107,10 @@ class ElasticReclaim:
 
     def _share_of(self, pod: Pod) -> str | None:
         """Return a pod's quota, empty for none; None if it counts elsewhere, or against one that cannot be used."""
-        place = self._place_of(pod)
-        if place is None:
+        key = self._key_of(pod)
+        if key is None:
             return ""
-        return place.name if place.ledger is self._ledger and place.name in self._tree.shares else None
+        return key.name if key.source == self._ledger.source and key.name in self._tree.shares else None
 
     def _unit(self, pod: Pod) -> Unit | None:
         """Return a pod as a unit; None if it has no share in this sense."""

@@ -76,6 +76,7 @@ CALLS: Final[Calls] = {
     "PodNominator.delete": [],
     "Shares.state_of": [],  # needs a share: see below
     "Shares.refusal_of_group": [],
+    "Shares.reclaim": [],  # of pods, which are walked below, and booleans
     "WaitingPods.get": [],  # needs an event loop: see below
     "WaitingPods.reject": [],
     "ObjectLister.get": [(BUDGETS, "shop", "web")],
