@@ -58,6 +58,13 @@ def loadmaster(cluster: Cluster, tmp_path: Path) -> Iterator[Component]:
         yield component
 
 
+@pytest.fixture(autouse=True)
+def quotas_that_are_gone(cluster: Cluster) -> Iterator[None]:
+    """Delete all quotas after each test: those of a namespace that is being deleted would still count."""
+    yield
+    cluster.kubectl("delete", "elasticquotas", "--all", "--all-namespaces")
+
+
 @pytest.fixture
 def other(cluster: Cluster, api: Client) -> Iterator[str]:
     """Another namespace."""

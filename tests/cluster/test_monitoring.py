@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from scheduler.commands.share_gauges import ShareGauges
 from scheduler.process.metrics import Metrics
 from tests.chart import Helm, load_documents
 from tests.chart.promql import Selector, groupings, selectors
@@ -25,6 +26,7 @@ from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, metric, metrics_token, 
 from tests.cluster.prometheus import MISSING, Prometheus, a_prometheus, as_documented, is_there
 from tests.cluster.replicas import Timing
 from tests.controlplane import Client, Component, ControlPlane, a_node, a_pod, condition, wait_until
+from tests.unit.cycle.fakes import an_engine
 
 pytestmark = pytest.mark.skipif(not is_there(), reason=MISSING)
 
@@ -199,10 +201,11 @@ def expressions() -> dict[str, str]:
 def declared() -> dict[str, set[str]]:
     """Metric → its labels, for those that have no series before they have counted something."""
     metrics = Metrics()
+    ShareGauges(an_engine().engine, metrics)
     found = {}
     for collector in metrics.registry._collector_to_names:
         for name in metrics.registry._collector_to_names[collector]:
-            found[name] = set(getattr(collector, "_labelnames", ()))
+            found[name] = set(getattr(collector, "_labelnames", None) or getattr(collector, "_labels", ()))
     return found
 
 
