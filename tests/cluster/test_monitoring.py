@@ -205,7 +205,8 @@ def declared() -> dict[str, set[str]]:
     found = {}
     for collector in metrics.registry._collector_to_names:
         for name in metrics.registry._collector_to_names[collector]:
-            found[name] = set(getattr(collector, "_labelnames", None) or getattr(collector, "_labels", ()))
+            found[name] = set(getattr(collector, "_labelnames", ()))
+    found |= {each.name: set(each._labelnames) for each in metrics.registry.collect() if hasattr(each, "_labelnames")}
     return found
 
 
