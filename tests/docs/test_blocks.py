@@ -12,6 +12,7 @@ from scheduler.config.load import config_from_dict
 from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.plugin_tools.one_file import load_file
 from tests.chart.helm import CHART, Helm
+from tests.cluster import elastic_quota_definition
 from tests.cluster.kueue_definitions import DEFINITIONS, NAMES
 from tests.cluster.pod_group_definition import DEFINITION, NAME
 from tests.controlplane import ControlPlane, Settings
@@ -19,7 +20,7 @@ from tests.docs.pages import Block, blocks, pages
 
 ALL: Final = [block for page in pages() for block in blocks(page)]
 EXAMPLES: Final = Path(__file__).parents[2] / "docs" / "examples"
-NOT_RUN_AT_MOST: Final = 25
+NOT_RUN_AT_MOST: Final = 27
 
 
 def of(language: str) -> list[Any]:
@@ -28,13 +29,15 @@ def of(language: str) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
-    """An API server that has what the pages show, groups of pods and Kueue's objects among it."""
+    """An API server that has what the pages show, groups of pods and quotas among it."""
     with ControlPlane(
         Settings().with_feature_gates("GenericWorkload=true", "scheduling.k8s.io/v1alpha2")
     ) as controlplane:
         controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
         controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITIONS))
-        for name in (NAME, *NAMES):
+        controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(elastic_quota_definition.DEFINITION))
+        controlplane.create_namespace("team-a")
+        for name in (NAME, *NAMES, elastic_quota_definition.NAME):
             controlplane.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=30s")
         yield controlplane
 
