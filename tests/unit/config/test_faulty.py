@@ -15,7 +15,7 @@ from tests.unit.config.fakes import config_from_text
 from tests.unit.config.faulty import FAULTY, HEADER, Faulty
 
 SOON = 2.0
-"""Seconds of CPU time that any file may take, twice of what it does, as CPU time grows where a core is shared."""
+"""Seconds of CPU time that any file may take. The slowest, 50,000 fields, takes 1.2 s here, with no other work."""
 
 
 def problems_of(text: str) -> list[str]:
