@@ -18,7 +18,7 @@ from scheduler.explain.groups import MAX_NAMES
 from scheduler.explain.share_space import Running, Space
 from scheduler.framework.resources import parse_resource
 from scheduler.framework.shares import ShareLack, ShareRefusal
-from scheduler.shares.elastic_quotas import ALL
+from scheduler.shares.apis.elastic_quotas import ALL
 from scheduler.shares.tree import Share, ShareTree
 
 MAX_ROUNDS: Final = 4

@@ -9,8 +9,8 @@ from scheduler.cycle.engine import Engine
 from scheduler.explain.documents import ShareAmounts, ShareReport, SharesReport
 from scheduler.process.time_slice import TimeSlice
 from scheduler.shares.adapter import Asked
+from scheduler.shares.apis.elastic_quotas import ALL
 from scheduler.shares.balances import Balance, balances, depth_first
-from scheduler.shares.elastic_quotas import ALL
 from scheduler.shares.ledger import Ledger
 from scheduler.shares.needs import need_of_pod
 from scheduler.state.share_usage import Tenant

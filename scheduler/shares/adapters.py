@@ -1,8 +1,8 @@
 """All shares, from several APIs: the adapters are asked in turn, and the first that has a share for a pod counts.
 
-of profiles with the plugin   declared.py         those of the plugin's arguments
-CapacityScheduling            kueue.py            kueue.x-k8s.io, by a label
-                              elastic_quotas.py   scheduling.x-k8s.io, one for each namespace
+of profiles with the plugin   apis/declared.py         those of the plugin's arguments
+CapacityScheduling            apis/kueue.py            kueue.x-k8s.io, by a label
+                              apis/elastic_quotas.py   scheduling.x-k8s.io, one for each namespace
 
 Each adapter has a tree of its own (`ledger.py`), which is made again when its shares have changed, and otherwise
 follows the pods.
@@ -22,8 +22,8 @@ from scheduler.shares.needs import Need, need_of_group, need_of_pod
 from scheduler.state.share_usage import ShareUsage, Tenant, Usage
 
 if TYPE_CHECKING:  # loaded once there are shares
-    from scheduler.shares.elastic_reclaim import ElasticReclaim
     from scheduler.shares.ledger import Ledger
+    from scheduler.shares.reclaim.elastic_reclaim import ElasticReclaim
     from scheduler.shares.tree import Share, ShareTree
 
 MAX_PLACES: Final = 10_000
@@ -137,7 +137,7 @@ class AdaptedShares:
             place is not None and (place.ledger is not ledger or place.name not in ledger.tree.shares)
         ):
             return None
-        from scheduler.shares.elastic_reclaim import ElasticReclaim
+        from scheduler.shares.reclaim.elastic_reclaim import ElasticReclaim
 
         need = need_of_pod(pod)
         nominated = self._nominated(place, need) if place is not None and self._nominator.nodes else ()

@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from scheduler.shares.fair import FairSharing
 from scheduler.shares.order import FairOrder, Head
-from scheduler.shares.reclaim import Reclaim
+from scheduler.shares.reclaim.fair import FairSharing
+from scheduler.shares.reclaim.reclaim import Reclaim
+from scheduler.shares.reclaim.units import Claim, Policy, Preemption, Running, Unit
 from scheduler.shares.tree import Share, ShareTree
-from scheduler.shares.units import Claim, Policy, Preemption, Running, Unit
 
 ORGANISATIONS, DEPARTMENTS, TEAMS = 10, 100, 889
 PODS: Final = 100_000

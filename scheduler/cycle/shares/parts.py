@@ -131,13 +131,13 @@ class ShareParts:
         return () if self._reports is None else self._reports.problems()
 
     def _ledgers(self, plugin: Any) -> "Sequence[Ledger]":
-        from scheduler.shares.declared import DeclaredShares
-        from scheduler.shares.elastic_quotas import ElasticQuotas
+        from scheduler.shares.apis.declared import DeclaredShares
+        from scheduler.shares.apis.elastic_quotas import ElasticQuotas
         from scheduler.shares.ledger import Ledger
 
         ledgers = [Ledger(DeclaredShares(plugin.shares, self._objects))] if plugin.shares else []
         if plugin.kueue_queues:
-            from scheduler.shares.kueue import KueueQueues
+            from scheduler.shares.apis.kueue import KueueQueues
 
             ledgers.append(Ledger(KueueQueues(self._objects, self._labels_of_node)))
         if plugin.elastic_quotas:

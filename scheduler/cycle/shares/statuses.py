@@ -20,7 +20,7 @@ from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.handle import ApiWriter
 from scheduler.process.tasks import Tasks
 from scheduler.shares.adapters import AdaptedShares, Place
-from scheduler.shares.elastic_quotas import MAX_RESOURCES, ElasticQuotas
+from scheduler.shares.apis.elastic_quotas import MAX_RESOURCES, ElasticQuotas
 from scheduler.shares.ledger import Ledger
 from scheduler.state.objects import ObjectStore
 

@@ -10,11 +10,11 @@ from typing import Final
 
 import msgspec
 
-from scheduler.shares.fair import FairSharing
 from scheduler.shares.order import FairOrder, Head
-from scheduler.shares.reclaim import Reclaim
+from scheduler.shares.reclaim.fair import FairSharing
+from scheduler.shares.reclaim.reclaim import Reclaim
+from scheduler.shares.reclaim.units import Claim, Policy, Preemption, Running, Unit
 from scheduler.shares.tree import Share, ShareTree
-from scheduler.shares.units import Claim, Policy, Preemption, Running, Unit
 
 NODES, GPUS = 8, 8
 COMING: Final = 0.3

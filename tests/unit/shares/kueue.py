@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scheduler.shares.reclaim.units import Claim, Policy, Preemption, Running, Unit
 from scheduler.shares.tree import Share, ShareTree
-from scheduler.shares.units import Claim, Policy, Preemption, Running, Unit
 
 
 def tree_of(shares: Mapping[str, Sequence[Any]], units: Sequence[Unit]) -> ShareTree:

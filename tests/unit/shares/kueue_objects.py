@@ -10,7 +10,7 @@ from typing import Any
 
 from scheduler.api import kueue as api
 from scheduler.api.decoding import convert
-from scheduler.shares.kueue_quotas import Quotas, quotas_of
+from scheduler.shares.apis.kueue_quotas import Quotas, quotas_of
 
 Quota = Sequence[str | None]
 Group = Mapping[str, Mapping[str, Quota]]

@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 
-from scheduler.shares.fair import FairSharing
+from scheduler.shares.reclaim.fair import FairSharing
+from scheduler.shares.reclaim.units import Policy, Preemption
 from scheduler.shares.tree import Share
-from scheduler.shares.units import Policy, Preemption
 from tests.unit.shares.demand import Decision, Demand, plain
 
 SHARES: Final = (

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from scheduler.shares.elastic import ElasticClaim, elastic_candidates, elastic_victims
+from scheduler.shares.reclaim.elastic import ElasticClaim, elastic_candidates, elastic_victims
+from scheduler.shares.reclaim.units import Reason, Unit, Victim
 from scheduler.shares.tree import Share, ShareTree
-from scheduler.shares.units import Reason, Unit, Victim
 
 
 def quotas(*units: Unit) -> ShareTree:

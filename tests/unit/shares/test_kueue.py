@@ -12,7 +12,7 @@ from scheduler.api.unstructured import Unstructured
 from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
 from scheduler.framework.shares import NodeKind
 from scheduler.shares.adapter import Asked
-from scheduler.shares.kueue import KueueQueues
+from scheduler.shares.apis.kueue import KueueQueues
 from scheduler.shares.needs import need_of_pod
 from scheduler.shares.tree import ShareTree
 from scheduler.state.objects import ObjectStore

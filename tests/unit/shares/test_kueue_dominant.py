@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from scheduler.shares.apis.kueue_quotas import resource_of
 from scheduler.shares.dominant import DominantShare, dominant_share
-from scheduler.shares.kueue_quotas import resource_of
 from scheduler.shares.tree import MAX, ShareTree
 from tests.unit.shares.kueue_objects import quotas_in
 

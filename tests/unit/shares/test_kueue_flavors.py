@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from scheduler.api.objects import Taint, Toleration
-from scheduler.shares.kueue_flavors import NoFlavor, choose, flavor_of_node, nodes_of
-from scheduler.shares.kueue_quotas import Quotas, quotas_of
+from scheduler.shares.apis.kueue_flavors import NoFlavor, choose, flavor_of_node, nodes_of
+from scheduler.shares.apis.kueue_quotas import Quotas, quotas_of
 from scheduler.shares.tree import ShareTree
 from scheduler.testing import a_pod, a_requirement, a_term, required
 from tests.unit.shares.kueue_objects import Group, a_cohort, a_flavor, a_queue

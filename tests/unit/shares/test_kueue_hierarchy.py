@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.shares.kueue_quotas import CLUSTER_QUEUE_PREFIX, COHORT_PREFIX, Quotas, quotas_of
+from scheduler.shares.apis.kueue_quotas import CLUSTER_QUEUE_PREFIX, COHORT_PREFIX, Quotas, quotas_of
 from tests.unit.shares.kueue_objects import a_cohort, a_queue
 
 TABLE = json.loads(Path(__file__).with_name("kueue_hierarchy.json").read_text("utf-8"))

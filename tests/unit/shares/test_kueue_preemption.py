@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from scheduler.shares.fair import FairSharing, Strategy
-from scheduler.shares.fair_targets import Ancestry, Piles, Targets
-from scheduler.shares.reclaim import Reclaim
+from scheduler.shares.reclaim.fair import FairSharing, Strategy
+from scheduler.shares.reclaim.fair_targets import Ancestry, Piles, Targets
+from scheduler.shares.reclaim.reclaim import Reclaim
+from scheduler.shares.reclaim.units import Claim, Policy, Unit, may_evict
 from scheduler.shares.tree import ShareTree
-from scheduler.shares.units import Claim, Policy, Unit, may_evict
 from tests.unit.shares.kueue import claim_of, preemptions_of, running, tree_of, units_of
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.shares.kueue_quotas import CLUSTER_QUEUE_PREFIX
+from scheduler.shares.apis.kueue_quotas import CLUSTER_QUEUE_PREFIX
 from scheduler.shares.tree import ShareTree
 from tests.unit.shares.kueue_objects import quotas_in
 

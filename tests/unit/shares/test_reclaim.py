@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.shares.fair import FairSharing
-from scheduler.shares.minimal import Fits, minimal_victims
-from scheduler.shares.reclaim import Reclaim
+from scheduler.shares.reclaim.fair import FairSharing
+from scheduler.shares.reclaim.minimal import Fits, minimal_victims
+from scheduler.shares.reclaim.reclaim import Reclaim
+from scheduler.shares.reclaim.units import Claim, Policy, Preemption, Reason, Running, Unit, Victim
 from scheduler.shares.tree import Share, ShareTree
-from scheduler.shares.units import Claim, Policy, Preemption, Reason, Running, Unit, Victim
 from tests.unit.shares.kueue import running
 
 ANY = Preemption(within_share=Policy.LOWER_PRIORITY, reclaim_within_cohort=Policy.ANY)

@@ -19,9 +19,9 @@ from typing import Final
 
 import msgspec
 
-from scheduler.shares.minimal import Fits, minimal_victims, quota_is_all
+from scheduler.shares.reclaim.minimal import Fits, minimal_victims, quota_is_all
+from scheduler.shares.reclaim.units import NO_LIMITS, Reason, Unit, Victim
 from scheduler.shares.tree import ShareTree
-from scheduler.shares.units import NO_LIMITS, Reason, Unit, Victim
 
 ALWAYS: Final = frozenset({"cpu", "memory"})
 """Compared with the minimum even if a pod asks for none of it, as scheduler-plugins does."""

@@ -18,9 +18,19 @@ from itertools import chain
 import msgspec
 
 from scheduler.shares.dominant import dominant_share
-from scheduler.shares.fair_targets import Ancestry, Key, Piles, Reckon, Targets
+from scheduler.shares.reclaim.fair_targets import Ancestry, Key, Piles, Reckon, Targets
+from scheduler.shares.reclaim.units import (
+    Budgets,
+    Claim,
+    Policy,
+    Preemption,
+    Reason,
+    Running,
+    Unit,
+    Victim,
+    cuts_guarantee,
+)
 from scheduler.shares.tree import ShareTree
-from scheduler.shares.units import Budgets, Claim, Policy, Preemption, Reason, Running, Unit, Victim, cuts_guarantee
 
 
 class Strategy(StrEnum):

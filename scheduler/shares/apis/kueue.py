@@ -19,7 +19,7 @@ from scheduler.api.text import shortened
 from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal
 from scheduler.shares.adapter import Asked
-from scheduler.shares.kueue_flavors import (
+from scheduler.shares.apis.kueue_flavors import (
     NoFlavor,
     choose,
     flavor_of_node,
@@ -28,7 +28,7 @@ from scheduler.shares.kueue_flavors import (
     parts_of,
     unsuitable,
 )
-from scheduler.shares.kueue_quotas import (
+from scheduler.shares.apis.kueue_quotas import (
     CLUSTER_QUEUE_PREFIX,
     MAX_SHOWN,
     Flavor,

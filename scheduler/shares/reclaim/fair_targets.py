@@ -11,8 +11,8 @@ from itertools import chain
 from typing import Final
 
 from scheduler.shares.dominant import DominantShare, dominant_share
+from scheduler.shares.reclaim.units import Unit
 from scheduler.shares.tree import ShareTree
-from scheduler.shares.units import Unit
 
 Key = tuple[float, float]
 """The type of `DominantShare.key`."""

@@ -16,7 +16,7 @@ from scheduler.api.pod import Pod
 from scheduler.api.selectors import pod_selector_terms
 from scheduler.api.tolerations import first_untolerated
 from scheduler.framework.shares import NodeKind
-from scheduler.shares.kueue_quotas import Flavor, Group, Queue, key_of
+from scheduler.shares.apis.kueue_quotas import Flavor, Group, Queue, key_of
 from scheduler.shares.tree import ShareTree
 
 MAX_REASONS: Final = 8

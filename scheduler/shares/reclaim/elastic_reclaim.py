@@ -7,10 +7,10 @@ from scheduler.api.importance import started
 from scheduler.api.pod import Pod
 from scheduler.framework.shares import ShareKey
 from scheduler.shares.adapter import Asked
-from scheduler.shares.elastic import ElasticClaim, elastic_candidates, elastic_victims, giving_shares
-from scheduler.shares.elastic_quotas import is_over_minimum
+from scheduler.shares.apis.elastic_quotas import is_over_minimum
 from scheduler.shares.ledger import Ledger
-from scheduler.shares.units import Unit
+from scheduler.shares.reclaim.elastic import ElasticClaim, elastic_candidates, elastic_victims, giving_shares
+from scheduler.shares.reclaim.units import Unit
 from scheduler.state.share_usage import amounts_of
 
 _MICROSECONDS = 1_000_000

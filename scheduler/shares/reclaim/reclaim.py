@@ -22,11 +22,11 @@ from typing import Final
 
 import msgspec
 
-from scheduler.shares.classical import Classical
-from scheduler.shares.fair import Fair, FairSharing
-from scheduler.shares.minimal import Fits, minimal_victims, quota_is_all
+from scheduler.shares.reclaim.classical import Classical
+from scheduler.shares.reclaim.fair import Fair, FairSharing
+from scheduler.shares.reclaim.minimal import Fits, minimal_victims, quota_is_all
+from scheduler.shares.reclaim.units import NO_LIMITS, Claim, Preemption, Running, Victim
 from scheduler.shares.tree import ShareTree
-from scheduler.shares.units import NO_LIMITS, Claim, Preemption, Running, Victim
 
 NOTHING_EVICTED: Final = Preemption()
 """For shares that say nothing: Kueue's default."""

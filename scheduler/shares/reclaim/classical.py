@@ -16,8 +16,7 @@ from itertools import chain
 
 import msgspec
 
-from scheduler.shares.tree import ShareTree
-from scheduler.shares.units import (
+from scheduler.shares.reclaim.units import (
     Budgets,
     Claim,
     Order,
@@ -29,6 +28,7 @@ from scheduler.shares.units import (
     Victim,
     cuts_guarantee,
 )
+from scheduler.shares.tree import ShareTree
 
 
 class _Source(msgspec.Struct, frozen=True):

@@ -10,8 +10,8 @@ as long as a claim that fits also fits with more of them gone.
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 
+from scheduler.shares.reclaim.units import Unit, Victim
 from scheduler.shares.tree import ShareTree
-from scheduler.shares.units import Unit, Victim
 
 Fits = Callable[[Sequence[Unit]], bool]
 """Says whether a claim finds its nodes if these units are gone."""

@@ -1,0 +1,1 @@
+"""Where shares come from: a file or two for each API that declares them."""
