@@ -24,3 +24,12 @@ def started(pod: Pod) -> int:
     """When a pod started, in microseconds since 1970."""
     start = pod.status.start_time
     return NOT_STARTED if start is None else (start - _EPOCH) // _MICROSECOND
+
+
+def created(pod: Pod) -> int:
+    """When a pod was created, in microseconds since 1970; 0 if that is not known."""
+    text = pod.metadata.creation_timestamp
+    try:
+        return 0 if text is None else (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND
+    except (TypeError, ValueError):  # of a file that nobody has checked
+        return 0

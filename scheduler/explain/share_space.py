@@ -10,8 +10,8 @@ from scheduler.explain.trials import Trials
 from scheduler.framework.errors import PluginError
 from scheduler.framework.pod_groups import PodGroups
 from scheduler.framework.shares import ShareRefusal
-from scheduler.shares.adapters import Place
 from scheduler.shares.needs import Need, need_of_group, need_of_pod
+from scheduler.shares.places import Place
 from scheduler.shares.tree import Share, ShareTree
 from scheduler.state.share_usage import Tenant, amounts_of
 

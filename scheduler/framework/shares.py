@@ -6,7 +6,7 @@ A pod counts against one share, or against none. It is free then: nothing limits
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -51,6 +51,12 @@ class DeclaredShare:
 
     lending_limit: Mapping[str, str | int | float] = field(default_factory=dict)
     """How much of what is guaranteed others may use; all of it where it is left out."""
+
+    within_share: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = "Never"
+    """The pods of the share itself that its pods may evict: `withinClusterQueue` of Kueue."""
+
+    reclaim: Literal["Never", "LowerPriority", "Any"] = "Never"
+    """The pods of shares that borrow which its pods may evict: `reclaimWithinCohort` of Kueue."""
 
     weight: float = 1.0
     priority: int = 0
@@ -141,6 +147,10 @@ class ShareReclaim(Protocol):
     """The quota that others may have to give back to one pod. Valid as long as nothing else changes."""
 
     @property
+    def goes_by_nodes(self) -> bool:
+        """Whether each node is looked at by itself first, as scheduler-plugins does."""
+
+    @property
     def helps(self) -> bool:
         """Whether there are shares whose pods might be evicted; it is known without a look at pods."""
 
@@ -152,8 +162,9 @@ class ShareReclaim(Protocol):
         """Say whether a pod is of a share whose pods might be evicted."""
 
     def candidates(self, pods: Iterable[Pod]) -> list[Pod]:
-        """Return those that may be evicted, least important first: so many that no share has less than its minimum.
+        """Return those that may be evicted.
 
+        If the rule `goes_by_nodes`: the least important first, and so many that no share has less than its minimum.
         Only the last one of a share may take it below, if that uses more than the share has borrowed.
         """
 
@@ -196,6 +207,9 @@ class Shares(Protocol):
     def refusal(self, pod: Pod) -> ShareRefusal | None:
         """Say why a pod may not start now; None if it may, as far as shares say."""
 
+    def takes_back(self, key: ShareKey) -> bool:
+        """Say whether pods of a share may evict any, as far as is known without a look at what runs."""
+
     def reclaim(self, pod: Pod) -> ShareReclaim | None:
         """Begin to look for those that have to give back what a pod needs; None if its share takes nothing back."""
 
@@ -222,6 +236,9 @@ class NoShares:
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
         return None
+
+    def takes_back(self, key: ShareKey) -> bool:
+        return False
 
     def reclaim(self, pod: Pod) -> None:
         return None

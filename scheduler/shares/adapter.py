@@ -1,6 +1,7 @@
 """The adapter of an API of shares, as `adapters.py` asks it."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from scheduler.api.objects import ObjectMeta
@@ -9,6 +10,7 @@ from scheduler.framework.shares import NodeKind, ShareRefusal
 from scheduler.shares.needs import Need
 
 if TYPE_CHECKING:  # loaded once there are shares
+    from scheduler.shares.reclaim.units import Preemption
     from scheduler.shares.tree import Share, ShareTree
 
 
@@ -29,6 +31,33 @@ class Asked(NamedTuple):
     evidence: Hashable
     nominated: Sequence[Nominated] = ()
     """All others that have shares in the same tree."""
+
+
+@contextmanager
+def counting_nominated(tree: "ShareTree", share: str, asked: Asked) -> Iterator[None]:
+    """Count those as used within a `with` block for which others make space, unless the request goes before them.
+
+    It does if it is more important; but not before one of another share that only takes what that is guaranteed: else
+    a share that borrows would get back what it has just had to give.
+    """
+    counted = [
+        each
+        for each in asked.nominated
+        if each.is_as_important or (each.share != share and _is_guaranteed(tree, each.share, each.amounts))
+    ]
+    for each in counted:
+        tree.add(each.share, each.amounts)
+    try:
+        yield
+    finally:
+        for each in counted:
+            tree.remove(each.share, each.amounts)
+
+
+def _is_guaranteed(tree: "ShareTree", share: str, amounts: Mapping[str, int]) -> bool:
+    return share in tree.shares and all(
+        tree.usage(share, resource) + amount <= tree.quota(share, resource) for resource, amount in amounts.items()
+    )
 
 
 class Adapter(Protocol):
@@ -68,6 +97,9 @@ class Adapter(Protocol):
 
     def refusal(self, tree: "ShareTree", name: str, asked: Asked) -> ShareRefusal | None:
         """Say why there is no space in a share that is in the tree; None if there is."""
+
+    def preemption(self, name: str) -> "Preemption | None":
+        """Return whom pods of a share may evict to take quota back; None: by the rule of elastic quotas."""
 
     def object_of(self, name: str) -> tuple[str, ObjectMeta] | None:
         """Return the object that declares a share, with its resource as in events; None if there is none."""

@@ -10,60 +10,24 @@ follows the pods.
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from scheduler.api.pod import Pod
 from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
-from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal, ShareState
+from scheduler.framework.shares import NodeKind, ShareKey, ShareReclaim, ShareRefusal, ShareState
 from scheduler.shares.adapter import Asked, Nominated
 from scheduler.shares.needs import Need, need_of_group, need_of_pod
+from scheduler.shares.places import Place, Promise
 from scheduler.state.share_usage import ShareUsage, Tenant, Usage
 
 if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.shares.ledger import Ledger
-    from scheduler.shares.reclaim.elastic_reclaim import ElasticReclaim
     from scheduler.shares.tree import Share, ShareTree
 
 MAX_PLACES: Final = 10_000
 """Tenants of which it is kept which share they mean: anyone who creates pods makes as many as they like."""
-
-
-Root: TypeAlias = "tuple[Ledger, str]"
-"""The adapter's tree, and the name of a root there."""
-
-
-class Place(NamedTuple):
-    """The place where a pod counts."""
-
-    ledger: "Ledger"
-    name: str
-    """Of the share."""
-
-    evidence: Hashable
-
-    @property
-    def key(self) -> ShareKey:
-        return ShareKey(self.ledger.source, self.name)
-
-    @property
-    def root(self) -> "Root":
-        """The tree that it is part of: what is freed in one does not help in another."""
-        return self.ledger, self.ledger.root_of(self.name)
-
-
-class Promise(NamedTuple):
-    """Amounts that are kept for pods that are to be tried."""
-
-    ledger: "Ledger"
-    name: str
-    amounts: Mapping[str, int]
-    """In the names of the tree."""
-
-    @property
-    def root(self) -> "Root":
-        return self.ledger, self.ledger.root_of(self.name)
 
 
 class AdaptedShares:
@@ -129,19 +93,31 @@ class AdaptedShares:
         place = self.place(self.tenant_of(pod))
         return None if place is None else self._refusal(place, need_of_pod(pod))
 
-    def reclaim(self, pod: Pod) -> "ElasticReclaim | None":
+    def takes_back(self, key: ShareKey) -> bool:
+        for ledger in self._ledgers:
+            if ledger.source == key.source:
+                preemption = ledger.adapter.preemption(key.name)
+                return preemption is None or preemption.evicts
+        return False
+
+    def reclaim(self, pod: Pod) -> ShareReclaim | None:
+        from scheduler.shares.reclaim.elastic_reclaim import ElasticReclaim
+        from scheduler.shares.reclaim.policy_reclaim import PolicyReclaim
+
         self._refresh()
         place = self.place(self.tenant_of(pod))
-        ledger = next((each for each in self._ledgers if each.source == ELASTIC_QUOTA), None)
-        if ledger is None or (
-            place is not None and (place.ledger is not ledger or place.name not in ledger.tree.shares)
-        ):
+        elastic = next((each for each in self._ledgers if each.source == ELASTIC_QUOTA), None)
+        ledger = elastic if place is None else place.ledger
+        if ledger is None or (place is not None and place.name not in ledger.tree.shares):
             return None
-        from scheduler.shares.reclaim.elastic_reclaim import ElasticReclaim
-
         need = need_of_pod(pod)
-        nominated = self._nominated(place, need) if place is not None and self._nominator.nodes else ()
-        return ElasticReclaim(ledger, "" if place is None else place.name, Asked(need, None, nominated), self.key_of)
+        if place is None:
+            return ElasticReclaim(ledger, "", Asked(need, None), self.place_of)
+        asked = self.asked(place, need)
+        preemption = ledger.adapter.preemption(place.name)
+        if preemption is None:
+            return ElasticReclaim(ledger, place.name, asked._replace(evidence=None), self.place_of)
+        return PolicyReclaim(ledger, place.name, asked, self.place_of, preemption)
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
         need = need_of_group(group, members, self.tenant_of)

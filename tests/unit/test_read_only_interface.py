@@ -75,6 +75,7 @@ CALLS: Final[Calls] = {
     "PodNominator.update": [],
     "PodNominator.delete": [],
     "Shares.state_of": [],  # needs a share: see below
+    "Shares.takes_back": [],  # a boolean
     "Shares.refusal_of_group": [],
     "Shares.reclaim": [],  # of pods, which are walked below, and booleans
     "WaitingPods.get": [],  # needs an event loop: see below

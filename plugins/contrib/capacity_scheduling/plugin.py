@@ -41,7 +41,13 @@ LEAVING: Final = fw.unschedulable("preemption: not eligible due to terminating p
 OF_GROUP: Final = fw.unschedulable("preemption: not eligible as a member of a group")
 NOBODY: Final = fw.unschedulable()
 
+_ELASTIC: Final = (fw.ELASTIC_QUOTA, fw.ELASTIC_QUOTA_SIGS)
 _OF_KUEUE: Final = (fw.CLUSTER_QUEUE, fw.LOCAL_QUEUE, fw.COHORT, fw.RESOURCE_FLAVOR)
+
+_EVICTIONS: Final = (fw.Write(fw.POD, ("delete",)), fw.Write(fw.POD, ("patch",), "status"))
+_STATUSES: Final = tuple(
+    write for resource in _ELASTIC for write in (fw.Write(resource, ("get",)), fw.Write(resource, ("patch",), "status"))
+)
 
 
 @dataclass
@@ -49,23 +55,9 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterP
     """Rule for elastic quotas, and texts: pkg/capacityscheduling of scheduler-plugins."""
 
     name: ClassVar[str] = "CapacityScheduling"
-    reads: ClassVar[Sequence[str]] = (
-        fw.ELASTIC_QUOTA,
-        fw.ELASTIC_QUOTA_SIGS,
-        POD_DISRUPTION_BUDGET,
-        fw.NAMESPACE,
-        *_OF_KUEUE,
-    )
+    reads: ClassVar[Sequence[str]] = (*_ELASTIC, POD_DISRUPTION_BUDGET, fw.NAMESPACE, *_OF_KUEUE)
     parts: ClassVar[Mapping[str, Sequence[str]]] = {fw.NAMESPACE: (), POD_DISRUPTION_BUDGET: BUDGET_PARTS}
-    writes: ClassVar[Sequence[fw.Write]] = (
-        fw.Write(fw.POD, ("delete",)),
-        fw.Write(fw.POD, ("patch",), "status"),
-        *(
-            write
-            for resource in (fw.ELASTIC_QUOTA, fw.ELASTIC_QUOTA_SIGS)
-            for write in (fw.Write(resource, ("get",)), fw.Write(resource, ("patch",), "status"))
-        ),
-    )
+    writes: ClassVar[Sequence[fw.Write]] = (*_EVICTIONS, *_STATUSES)
 
     elastic_quotas: bool = True
     """Whether the pods of a namespace with an ElasticQuota count against that."""
@@ -79,11 +71,17 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterP
     def __post_init__(self) -> None:
         self._kinds = NodeKinds()
         # What is not asked for is not watched.
-        elastic = (fw.ELASTIC_QUOTA, fw.ELASTIC_QUOTA_SIGS, POD_DISRUPTION_BUDGET)
-        quotas = (*(elastic if self.elastic_quotas else ()), fw.NAMESPACE)
-        self.reads = (*quotas, *(_OF_KUEUE if self.kueue_queues else ()))  # type: ignore[misc]
-        if not self.elastic_quotas:
-            self.writes = ()  # type: ignore[misc]
+        evicts = self.elastic_quotas or self.kueue_queues or any(map(_evicts, self.shares))
+        self.reads = (  # type: ignore[misc]
+            *(_ELASTIC if self.elastic_quotas else ()),
+            *((POD_DISRUPTION_BUDGET,) if evicts else ()),
+            fw.NAMESPACE,
+            *(_OF_KUEUE if self.kueue_queues else ()),
+        )
+        self.writes = (  # type: ignore[misc]
+            *(_EVICTIONS if evicts else ()),
+            *(_STATUSES if self.elastic_quotas else ()),
+        )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         names = set[str]()
@@ -139,10 +137,10 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterP
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
-        """Refuse a pod for which there is no space in its share. Evictions are a remedy if that is an elastic quota."""
+        """Refuse a pod for which there is no space in its share. Evictions may help if that takes anything back."""
         refusal = self._shares.refusal(pod)
         if refusal is not None:
-            may_help = refusal.key.source == fw.ELASTIC_QUOTA and refusal.lacks and not self._groups.name_of(pod)
+            may_help = refusal.lacks and self._shares.takes_back(refusal.key) and not self._groups.name_of(pod)
             return fw.unschedulable(refusal.message) if may_help else fw.unresolvable(refusal.message)
         kind = self._shares.nodes_for(pod) if self.kueue_queues else None
         return None if kind is None else fw.PreFilterResult(self._kinds.names(kind, nodes))
@@ -237,3 +235,7 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterP
         if others:
             diagnosis.add(NOT_HELPFUL, others)
         return fw.unschedulable(f"preemption: {diagnosis.message}")
+
+
+def _evicts(share: fw.DeclaredShare) -> bool:
+    return share.within_share != "Never" or share.reclaim != "Never"

@@ -1,7 +1,8 @@
-"""The victims for a pod that its elastic quota, or the nodes, have no space for.
+"""The victims for a pod that its share, or the nodes, have no space for.
 
     of one node    the rule of scheduler-plugins: SelectVictimsOnNode in pkg/capacityscheduling/capacity_scheduling.go
-    of several     where no single node has enough of what the quota lacks; the pod fits on one of them then
+    of several     the pod fits on one of them then, or on another: for Kueue's policies, and for elastic quotas where
+                   no single node has enough of what the quota lacks
 
 The first is asked about each node, as default preemption is, and the cheapest wins.
 """
@@ -86,6 +87,8 @@ class VictimSearch:
     def search(self) -> Found | None:
         """Return the victims in addition to those that leave already; None if nothing helps, or nobody is needed."""
         with self._reclaim.without(self._leaving):
+            if not self._reclaim.goes_by_nodes:
+                return self._anywhere()
             found = self._on_one_node()
             return self._anywhere() if found is None and not self._reclaim.fits() else found
 

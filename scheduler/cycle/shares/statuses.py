@@ -19,9 +19,10 @@ from scheduler.cycle.status_patches import StatusPatches, Target
 from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.handle import ApiWriter
 from scheduler.process.tasks import Tasks
-from scheduler.shares.adapters import AdaptedShares, Place
+from scheduler.shares.adapters import AdaptedShares
 from scheduler.shares.apis.elastic_quotas import MAX_RESOURCES, ElasticQuotas
 from scheduler.shares.ledger import Ledger
+from scheduler.shares.places import Place
 from scheduler.state.objects import ObjectStore
 
 

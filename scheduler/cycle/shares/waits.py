@@ -25,9 +25,10 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.framework.shares import ShareRefusal
 from scheduler.queue.pod_heap import PodHeap
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.shares.adapters import AdaptedShares, Place, Promise, Root
+from scheduler.shares.adapters import AdaptedShares
 from scheduler.shares.ledger import Ledger
 from scheduler.shares.needs import Need, need_of_group, need_of_pod
+from scheduler.shares.places import Place, Promise, Root
 from scheduler.state.share_usage import Tenant
 
 FREED: Final = "ShareFreed"

@@ -1,1 +1,1 @@
-"""Where shares come from: a file or two for each API that declares them."""
+"""The sources of shares: a file or two for each API that declares them."""

@@ -14,7 +14,8 @@ from scheduler.api.requests import PODS, allocatable_of
 from scheduler.api.text import shortened
 from scheduler.framework.events import NAMESPACE
 from scheduler.framework.shares import DECLARED, DeclaredShare, ShareRefusal
-from scheduler.shares.adapter import Asked
+from scheduler.shares.adapter import Asked, counting_nominated
+from scheduler.shares.reclaim.units import NOTHING_EVICTED, Policy, Preemption
 from scheduler.shares.sentences import refused
 from scheduler.shares.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore
@@ -31,6 +32,7 @@ class DeclaredShares:
     def __init__(self, shares: Sequence[DeclaredShare], objects: ObjectStore) -> None:
         self._objects = objects
         self._shares, self._faults = _read(shares)
+        self._preemptions = {each.name: _preemption(each) for each in shares}
         self._resources = {
             resource
             for share in self._shares
@@ -79,14 +81,11 @@ class DeclaredShares:
 
     def refusal(self, tree: ShareTree, name: str, asked: Asked) -> ShareRefusal | None:
         amounts = self.wanted(tree, name, asked)
-        important = [each for each in asked.nominated if each.is_as_important]
-        for each in important:
-            tree.add(each.share, each.amounts)
-        try:
+        with counting_nominated(tree, name, asked):
             return None if tree.fits(name, amounts) else refused(self.source, tree, name, amounts)
-        finally:
-            for each in important:
-                tree.remove(each.share, each.amounts)
+
+    def preemption(self, name: str) -> Preemption:
+        return self._preemptions.get(name, NOTHING_EVICTED)
 
     def object_of(self, name: str) -> None:
         return None
@@ -124,6 +123,10 @@ def _labels(namespace: object) -> Mapping[str, str] | None:
 
 def _selects(share: DeclaredShare) -> bool:
     return bool(share.namespaces or share.pod_labels) or share.namespace_selector is not None
+
+
+def _preemption(share: DeclaredShare) -> Preemption:
+    return Preemption(within_share=Policy(share.within_share), reclaim_within_cohort=Policy(share.reclaim))
 
 
 def _read(shares: Sequence[DeclaredShare]) -> tuple[Sequence[Share], Mapping[str, str]]:

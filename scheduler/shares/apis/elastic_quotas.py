@@ -111,6 +111,9 @@ class ElasticQuotas:
         message = f"Pod {asked.need.pod} is rejected in PreFilter because {reason}"
         return ShareRefusal(ShareKey(self.source, name), message, tuple(lacks), str(asked.need.pod))
 
+    def preemption(self, name: str) -> None:
+        return None
+
     def object_of(self, name: str) -> tuple[str, ObjectMeta] | None:
         namespace, _, quota = name.partition("/")
         for source in SOURCES:

@@ -18,7 +18,7 @@ from scheduler.api.requests import PODS
 from scheduler.api.text import shortened
 from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal
-from scheduler.shares.adapter import Asked
+from scheduler.shares.adapter import Asked, counting_nominated
 from scheduler.shares.apis.kueue_flavors import (
     NoFlavor,
     choose,
@@ -38,6 +38,7 @@ from scheduler.shares.apis.kueue_quotas import (
     is_stopped,
     quotas_of,
 )
+from scheduler.shares.reclaim.units import NOTHING_EVICTED, Preemption
 from scheduler.shares.sentences import refused
 from scheduler.shares.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore
@@ -144,17 +145,16 @@ class KueueQueues:
             return ShareRefusal(ShareKey(self.source, name), f'share "{name}" cannot be used: it does not exist')
         if problem := self._problem(asked.need.pod, queue):
             return ShareRefusal(ShareKey(self.source, name), problem)
-        important = [each for each in asked.nominated if each.is_as_important]
-        for each in important:
-            tree.add(each.share, each.amounts)
-        try:
-            amounts = self._wanted(tree, name, asked)
+        with counting_nominated(tree, name, asked):
+            try:
+                amounts = self._wanted(tree, name, asked)
+            except NoFlavor as error:
+                return ShareRefusal(ShareKey(self.source, name), shortened(str(error), 5 * MAX_SHOWN))
             return None if tree.fits(name, amounts) else refused(self.source, tree, name, amounts)
-        except NoFlavor as error:
-            return ShareRefusal(ShareKey(self.source, name), shortened(str(error), 5 * MAX_SHOWN))
-        finally:
-            for each in important:
-                tree.remove(each.share, each.amounts)
+
+    def preemption(self, name: str) -> Preemption:
+        queue = self.quotas.queues.get(name.removeprefix(CLUSTER_QUEUE_PREFIX))
+        return NOTHING_EVICTED if queue is None else queue.preemption
 
     def object_of(self, name: str) -> tuple[str, ObjectMeta] | None:
         kind, _, of_object = name.partition("/")

@@ -143,11 +143,8 @@ def _mode(queue: Queue, key: str, amount: int, tree: ShareTree) -> tuple[int, in
     distance, may_reclaim = _distance(name, key, amount, tree)
     if amount <= tree.available(name, key):
         return _FITS, distance
-    borrowing = queue.preemption.borrow_within_cohort
     may_be_freed = (
-        may_reclaim
-        or amount <= tree.shares[name].minimum.get(key, 0)
-        or (borrowing is not None and borrowing.policy != api.NEVER)
+        may_reclaim or amount <= tree.shares[name].minimum.get(key, 0) or queue.preemption.borrow_within_cohort
     )
     if may_be_freed and amount <= tree.potential(name, key):
         return _FREED_FIRST, distance

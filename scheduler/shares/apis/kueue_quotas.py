@@ -17,6 +17,7 @@ from scheduler.api.read_only import NOTHING
 from scheduler.api.requests import CPU
 from scheduler.api.text import shortened
 from scheduler.api.tolerations import KEEPS_PODS_AWAY
+from scheduler.shares.reclaim.units import NOTHING_EVICTED, Policy, Preemption
 from scheduler.shares.tree import MAX, Share, find_problems
 
 CLUSTER_QUEUE_PREFIX: Final = "ClusterQueue/"
@@ -58,7 +59,9 @@ class Queue(msgspec.Struct, frozen=True):
     groups: tuple[Group, ...] = ()
     namespaces: Selector = Selector(is_nothing=True)
     fungibility: api.FlavorFungibility = api.FlavorFungibility()
-    preemption: api.Preemption = api.Preemption()
+    preemption: Preemption = NOTHING_EVICTED
+    """Whom its pods may evict."""
+
     is_strict: bool = False
     """Whether its oldest pod holds up the others."""
 
@@ -213,10 +216,25 @@ def _queue(queue: api.ClusterQueue, problem: str, flavors: Mapping[str, Flavor])
         groups,
         namespaces,
         spec.flavor_fungibility or api.FlavorFungibility(),
-        spec.preemption or api.Preemption(),
+        _preemption(spec.preemption or api.Preemption()),
         spec.queueing_strategy == api.STRICT_FIFO,
         problem or _why_inactive(queue, flavors),
     )
+
+
+def _preemption(policies: api.Preemption) -> Preemption:
+    """Read `spec.preemption`; a policy of a version that we do not know evicts nobody."""
+    borrow = policies.borrow_within_cohort
+    return Preemption(
+        within_share=_policy(policies.within_cluster_queue),
+        reclaim_within_cohort=_policy(policies.reclaim_within_cohort),
+        borrow_within_cohort=borrow is not None and _policy(borrow.policy) is Policy.LOWER_PRIORITY,
+        max_priority_threshold=None if borrow is None else borrow.max_priority_threshold,
+    )
+
+
+def _policy(name: str) -> Policy:
+    return Policy(name) if name in set(Policy) else Policy.NEVER
 
 
 def _why_inactive(queue: api.ClusterQueue, flavors: Mapping[str, Flavor]) -> str:

@@ -1,1 +1,1 @@
-"""Who gives quota back: the choice of victims by the rules of Kueue and of scheduler-plugins; no pods, no nodes."""
+"""The choice of those that give quota back, by the rules of Kueue and of scheduler-plugins; no pods, no nodes."""

@@ -51,7 +51,11 @@ class Classical:
         self._claim = claim
         self._preemption = preemption
         self._own = _Source(claim.share, (), has_advantage=False)
-        self._others = [source for source in self._sources() if self._has_candidates(source)]
+        sources = list(self._sources())
+        own = () if preemption.within_share is Policy.NEVER else (self._own,)
+        self.giving = {source.name: self._policy(source) for source in (*sources, *own)}
+        """The shares whose units may be candidates, and which of them."""
+        self._others = [source for source in sources if self._has_candidates(source)]
 
     def plans(self) -> tuple[bool, ...]:
         """Return whether the claim's share may borrow, in the order in which that is to be tried."""

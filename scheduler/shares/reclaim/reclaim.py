@@ -18,18 +18,14 @@ Kueue's classical preemption (`classical.py`) chooses the candidates, or its fai
 """
 
 from collections.abc import Generator, Mapping
-from typing import Final
 
 import msgspec
 
 from scheduler.shares.reclaim.classical import Classical
 from scheduler.shares.reclaim.fair import Fair, FairSharing
 from scheduler.shares.reclaim.minimal import Fits, minimal_victims, quota_is_all
-from scheduler.shares.reclaim.units import NO_LIMITS, Claim, Preemption, Running, Victim
+from scheduler.shares.reclaim.units import NO_LIMITS, NOTHING_EVICTED, Claim, Preemption, Running, Victim
 from scheduler.shares.tree import ShareTree
-
-NOTHING_EVICTED: Final = Preemption()
-"""For shares that say nothing: Kueue's default."""
 
 
 class Reclaim:
@@ -54,8 +50,7 @@ class Reclaim:
         The tree is changed meanwhile, and is as it was in the end, whatever `fits` raises. A claim's share that is
         not in the tree is a KeyError.
         """
-        if not claim.contested:
-            claim = msgspec.structs.replace(claim, contested=self._contested(claim))
+        claim = contesting(self._tree, claim)
         preemption = self._preemptions.get(claim.share, NOTHING_EVICTED)
         if self._fair is not None:
             candidates = Fair(self._tree, self._running, claim, preemption, self._fair).candidates(allowed)
@@ -83,7 +78,11 @@ class Reclaim:
 
         return minimal_victims(tree, candidates, quota_fits, fits)
 
-    def _contested(self, claim: Claim) -> frozenset[str]:
-        asked = {resource: amount for resource, amount in claim.request.items() if amount > 0}
-        short = [each for each, amount in asked.items() if amount > self._tree.available(claim.share, each)]
-        return frozenset(short or asked)
+
+def contesting(tree: ShareTree, claim: Claim) -> Claim:
+    """Return a claim that names what it contests."""
+    if claim.contested:
+        return claim
+    asked = {resource: amount for resource, amount in claim.request.items() if amount > 0}
+    short = [each for each, amount in asked.items() if amount > tree.available(claim.share, each)]
+    return msgspec.structs.replace(claim, contested=frozenset(short or asked))

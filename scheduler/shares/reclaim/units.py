@@ -51,6 +51,15 @@ class Preemption(msgspec.Struct, frozen=True, kw_only=True):
     max_priority_threshold: int | None = None
     """The highest priority of such units; None: any that is lower than the claim's."""
 
+    @property
+    def evicts(self) -> bool:
+        """Whether any unit may be evicted."""
+        return self.within_share is not Policy.NEVER or self.reclaim_within_cohort is not Policy.NEVER
+
+
+NOTHING_EVICTED: Final = Preemption()
+"""For shares that say nothing: Kueue's default."""
+
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A pod or group that waits for quota, for a node, or for both."""

@@ -48,7 +48,7 @@ def test_the_objects_declare_what_they_declare_in_kueue(case: dict[str, Any]) ->
     assert amounts_in(tree, case.get("usage", {}), "usage") == case.get("usage", {})
     for name, (reclaim, within) in case.get("preemption", {}).items():
         preemption = quotas.queues[name].preemption
-        assert (preemption.reclaim_within_cohort, preemption.within_cluster_queue) == (reclaim, within)
+        assert (preemption.reclaim_within_cohort, preemption.within_share) == (reclaim, within)
     for name, groups in case.get("groups", {}).items():
         found = quotas.queues[name].groups
         assert [[sorted(each.covered), [flavor.name for flavor in each.flavors]] for each in found] == groups

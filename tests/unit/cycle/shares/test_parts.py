@@ -45,7 +45,7 @@ def test_a_profile_without_shares_loads_nothing_of_them() -> None:
         check=True,
     )
 
-    of_shares = ("adapter", "adapters", "needs")
+    of_shares = ("adapter", "adapters", "needs", "places")
     assert run.stdout.split() == ["scheduler.cycle.shares.parts", *(f"scheduler.shares.{name}" for name in of_shares)]
 
 

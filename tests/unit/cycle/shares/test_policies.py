@@ -1,0 +1,288 @@
+"""Shares whose policies let their pods evict others: declared ones, and Kueue's ClusterQueues."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
+from scheduler import framework as fw
+from scheduler.api.objects import PodCondition, PodStatus
+from scheduler.framework.shares import DeclaredShare
+from scheduler.testing import a_node, a_pod, an_object
+from tests.fakes import Eviction
+from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, newer
+from tests.unit.cycle.shares.shares import Sharing
+from tests.unit.cycle.shares.test_kueue_queues import Queues
+from tests.unit.shares.kueue_objects import a_cohort, a_local_queue, a_queue
+
+BUDGET = "policy/PodDisruptionBudget"
+START = datetime(2026, 1, 1, tzinfo=UTC)
+LEAVING = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+COMPANY = DeclaredShare("company")
+
+
+def a_team(name: str, cpu: str = "2", **fields: Any) -> DeclaredShare:
+    """A share of the company for the namespace of its name."""
+    return DeclaredShare(name, "company", minimum={"cpu": cpu}, namespaces=(name,), **fields)
+
+
+def teams(*nodes: str, **policies: Any) -> Sharing:
+    """Two teams of two cores each; `b` uses all four, spread over the nodes. `policies`: those of `a`."""
+    stage = Sharing(COMPANY, a_team("a", **policies), a_team("b"))
+    for name in nodes:
+        stage.under_test.see(a_node(name, cpu="64", memory="64Gi"))
+    running(stage, "b", 4, nodes or ("n",))
+    return stage
+
+
+def running(stage: Sharing, team: str, count: int, nodes: Sequence[str] = ("n",), **fields: Any) -> None:
+    """Let the watch show running pods of a team, the last of which started last."""
+    for number in range(count):
+        started = PodStatus(start_time=START + timedelta(seconds=number))
+        node = nodes[number % len(nodes)]
+        stage.pod(f"{team}-{number}", namespace=team, node_name=node, status=started, **fields)
+
+
+def created(stage: Sharing, name: str, minute: int, **fields: Any) -> None:
+    """Let the watch show a pod that was created in this minute."""
+    pod = a_pod(name, requests={"cpu": "1"}, namespace="a", scheduler_name=PROFILE, **fields)
+    metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=f"2026-01-01T00:{minute:02}:00Z")
+    stage.under_test.see(msgspec.structs.replace(pod, metadata=metadata))
+
+
+def evicted(under_test: EngineUnderTest) -> list[str]:
+    return sorted(each.victim for each in under_test.world.written(Eviction))
+
+
+def leave(stage: Sharing, name: str) -> fw.Pod:
+    """Let the watch show that a pod is being deleted because it was preempted; return it."""
+    pod = next(each for each in stage.engine.cache.counted_pods() if each.name == name)
+    stage.under_test.see(newer(pod, deletion_timestamp="2026-01-01T00:00:00Z", conditions=(LEAVING,)))
+    return pod
+
+
+async def test_without_a_policy_nobody_is_evicted() -> None:
+    stage = teams()
+    stage.pod("mine")
+
+    await stage.schedule()
+
+    assert evicted(stage.under_test) == []
+
+
+async def test_what_is_borrowed_is_given_back_by_the_newest_and_the_pod_starts_when_that_is_gone() -> None:
+    stage = teams(reclaim="Any")
+    pod = stage.pod("mine")
+    await stage.schedule()
+    assert evicted(stage.under_test) == ["b/b-3"]
+    assert [each.uid for each in stage.engine.nominator.nominated_pods("n")] == [pod.uid]
+    victim = leave(stage, "b-3")
+    await stage.schedule(400)
+
+    stage.delete(victim)
+    await stage.schedule()
+
+    assert stage.placed == ["b-0", "b-1", "b-2", "mine"]
+    assert evicted(stage.under_test) == ["b/b-3"]
+    stage.check()
+
+
+async def test_several_pods_take_no_more_than_is_borrowed() -> None:
+    stage = teams(reclaim="Any")
+    for name in ("first", "second", "third"):
+        stage.pod(name)
+
+    await stage.schedule()
+
+    assert sorted(set(evicted(stage.under_test))) == ["b/b-2", "b/b-3"]
+    stage.check()
+
+
+async def test_the_evicted_pod_does_not_come_back_by_evicting_others() -> None:
+    stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b", reclaim="Any"))
+    running(stage, "b", 4)
+    stage.pod("mine")
+    await stage.schedule()
+    stage.delete(leave(stage, "b-3"))
+    stage.pod("b-3-again", namespace="b", priority=1000)
+
+    await stage.schedule()
+    await stage.schedule()
+
+    assert "mine" in stage.placed
+    assert evicted(stage.under_test) == ["b/b-3"]
+
+
+async def test_lower_priority_takes_back_from_lower_pods_only() -> None:
+    stage = Sharing(COMPANY, a_team("a", reclaim="LowerPriority"), a_team("b"))
+    running(stage, "b", 4, priority=5)
+    stage.pod("equal", priority=5)
+    await stage.schedule()
+    assert evicted(stage.under_test) == []
+
+    stage.pod("higher", priority=6)
+    await stage.schedule()
+
+    assert evicted(stage.under_test) == ["b/b-3"]
+
+
+async def test_only_who_borrows_gives_back() -> None:
+    stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b"), a_team("c", "0"))
+    running(stage, "b", 2)
+    running(stage, "c", 2, priority=100)
+    stage.pod("mine")
+
+    await stage.schedule()
+
+    assert evicted(stage.under_test) == ["c/c-1"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "victims"),
+    [("Never", []), ("LowerPriority", ["a/a-1"]), ("LowerOrNewerEqualPriority", ["a/a-1"])],
+)
+async def test_within_a_share_a_pod_takes_the_place_of_a_lower_one(policy: Any, victims: list[str]) -> None:
+    full = Sharing(DeclaredShare("company", maximum={"cpu": "2"}), a_team("a", within_share=policy))
+    running(full, "a", 2)
+
+    full.pod("higher", priority=1)
+    await full.schedule()
+
+    assert evicted(full.under_test) == victims
+
+
+async def test_of_equal_priority_only_those_that_came_later_are_evicted_within_a_share() -> None:
+    full = Sharing(
+        DeclaredShare("company", maximum={"cpu": "2"}), a_team("a", within_share="LowerOrNewerEqualPriority")
+    )
+    for name, minute in (("old", 1), ("new", 3)):
+        created(full, name, minute, node_name="n")
+
+    created(full, "newest", 4)
+    await full.schedule()
+    assert evicted(full.under_test) == []
+    created(full, "between", 2)
+    await full.schedule()
+
+    assert evicted(full.under_test) == ["a/new"]
+
+
+async def test_what_is_needed_may_be_spread_over_several_nodes() -> None:
+    stage = teams("n1", "n2", "n3", "n4", reclaim="Any")
+    stage.pod("wide", requests={"cpu": "2"})
+
+    await stage.schedule()
+
+    assert evicted(stage.under_test) == ["b/b-2", "b/b-3"]
+    stage.check()
+
+
+async def test_the_victim_is_on_a_node_where_the_pod_fits_then() -> None:
+    """The least important one is on a node that the pod may not use."""
+    stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b"), node=a_node("n", cpu="2", memory="64Gi"))
+    stage.under_test.see(a_node("m", cpu="2", memory="64Gi", labels={"disk": "ssd"}))
+    running(stage, "b", 4, ("m", "n"))
+    stage.pod("mine", node_selector={"disk": "ssd"})
+
+    await stage.schedule()
+
+    assert evicted(stage.under_test) == ["b/b-2"]
+    stage.check()
+
+
+async def test_nobody_is_evicted_for_a_pod_that_fits_on_no_node_then() -> None:
+    stage = teams(reclaim="Any")
+    stage.pod("elsewhere", node_selector={"no": "such"})
+    stage.pod("huge", requests={"cpu": "5"}, priority=100)
+
+    await stage.schedule()
+
+    assert evicted(stage.under_test) == []
+
+
+async def test_pods_under_a_budget_are_taken_last() -> None:
+    stage = teams(reclaim="Any")
+    budget = an_object(
+        "budget",
+        namespace="b",
+        spec={"selector": {"matchLabels": {"app": "x"}}},
+        status={"disruptionsAllowed": 0, "disruptedPods": {}},
+    )
+    stage.engine.object_handlers.object_changed(BUDGET, budget)
+    protected = next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3")
+    stage.under_test.see(newer(protected, labels={"app": "x"}))
+    stage.pod("mine")
+
+    await stage.schedule()
+
+    assert evicted(stage.under_test) == ["b/b-2"]
+
+
+def two_queues(**preemption: Any) -> Queues:
+    """Two ClusterQueues of two cores each in a cohort; `b` uses all four. `preemption`: that of `a`."""
+    queues = Queues(
+        a_queue("b", "all", [{"spot": {"cpu": ["2"]}}]),
+        a_cohort("all"),
+        a_local_queue("ns", "of-b", "b"),
+        groups=({"spot": {"cpu": ["2"]}},),
+        cohort="all",
+        preemption=preemption,
+    )
+    for number in range(4):
+        status = PodStatus(start_time=START + timedelta(seconds=number))
+        queues.pod(f"b-{number}", "of-b", node_name=f"spot-{1 + number % 2}", status=status, priority=number)
+    return queues
+
+
+@pytest.mark.parametrize(
+    ("preemption", "priority", "victims"),
+    [
+        ({}, 10, []),
+        ({"reclaimWithinCohort": "Any"}, 0, ["ns/b-0"]),
+        ({"reclaimWithinCohort": "LowerPriority"}, 0, []),
+        ({"reclaimWithinCohort": "LowerPriority"}, 1, ["ns/b-0"]),
+        ({"reclaimWithinCohort": "OfSomeLaterVersion"}, 10, []),
+    ],
+)
+async def test_a_cluster_queue_takes_back_as_its_policy_says(
+    preemption: dict[str, str], priority: int, victims: list[str]
+) -> None:
+    queues = two_queues(**preemption)
+    queues.pod("mine", priority=priority)
+
+    await queues.schedule()
+
+    assert evicted(queues.under_test) == victims
+    queues.check()
+
+
+@pytest.mark.parametrize(("threshold", "victims"), [(None, ["ns/b-2"]), (2, ["ns/b-2"]), (1, [])])
+async def test_a_cluster_queue_evicts_while_it_borrows_up_to_its_threshold(
+    threshold: int | None, victims: list[str]
+) -> None:
+    """`a` uses one core more than it is guaranteed then; `c` guarantees that core, and uses none of it."""
+    borrow = {"policy": "LowerPriority", "maxPriorityThreshold": threshold}
+    queues = two_queues(reclaimWithinCohort="LowerPriority", borrowWithinCohort=borrow)
+    queues.put(a_queue("c", "all", [{"spot": {"cpu": ["1"]}}]))
+    queues.delete(*(queues.engine.pods[f"ns/b-{number}"] for number in (0, 1)))
+    queues.pod("b-4", "of-b", node_name="spot-1", priority=4)
+    for number in range(2):
+        queues.pod(f"own-{number}", node_name="spot-1", priority=20)
+    queues.pod("mine", priority=10)
+
+    await queues.schedule()
+
+    assert evicted(queues.under_test) == victims
+    queues.check()
+
+
+def test_what_evicts_nobody_neither_writes_nor_watches_budgets() -> None:
+    quiet = CapacityScheduling(elastic_quotas=False, shares=(a_team("a"),))
+    evicting = CapacityScheduling(elastic_quotas=False, shares=(a_team("a"), a_team("b", reclaim="Any")))
+
+    assert (BUDGET in quiet.reads, list(quiet.writes)) == (False, [])
+    assert BUDGET in evicting.reads
+    assert {(each.resource, each.verbs) for each in evicting.writes} == {(fw.POD, ("delete",)), (fw.POD, ("patch",))}
