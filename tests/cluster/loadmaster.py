@@ -3,8 +3,10 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+from tests.chart.permissions import declared_by
 from tests.cluster.https import http_get as http_get
 from tests.controlplane import Cluster, Component
 from tests.controlplane.client import Object
@@ -16,23 +18,7 @@ IMPATIENT = Path(__file__).with_name("impatient_scheduler.py")
 
 NAMESPACE = "kube-system"
 ACCOUNT = "loadmaster"
-
-GROUPS_ROLE: Object = {
-    "apiVersion": "rbac.authorization.k8s.io/v1",
-    "kind": "ClusterRole",
-    "metadata": {"name": "loadmaster-pod-groups"},
-    "rules": [
-        {"apiGroups": ["scheduling.k8s.io"], "resources": ["podgroups"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": ["scheduling.k8s.io"], "resources": ["podgroups/status"], "verbs": ["patch"]},
-    ],
-}
-GROUPS_BINDING: Object = {
-    "apiVersion": "rbac.authorization.k8s.io/v1",
-    "kind": "ClusterRoleBinding",
-    "metadata": {"name": "loadmaster-pod-groups"},
-    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "loadmaster-pod-groups"},
-    "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
-}
+RBAC = "rbac.authorization.k8s.io/v1"
 
 
 def install_rbac(cluster: Cluster) -> None:
@@ -48,8 +34,49 @@ def install_rbac(cluster: Cluster) -> None:
 def allow_groups(cluster: Cluster) -> None:
     """The same with the rules that the chart adds with the feature gates of groups of pods."""
     install_rbac(cluster)
-    for each in (GROUPS_ROLE, GROUPS_BINDING):
+    grant(cluster, "loadmaster-pod-groups", "GangScheduling", "scheduling.k8s.io")
+
+
+@contextmanager
+def granted(cluster: Cluster, plugin: str, *groups: str) -> Iterator[None]:
+    """Give the shipped account the rules for some API groups that the chart adds while a profile enables a plugin."""
+    role = f"loadmaster-{plugin.lower()}"
+    install_rbac(cluster)
+    grant(cluster, role, plugin, *groups)
+    yield
+    cluster.kubectl("delete", "clusterrole,clusterrolebinding", role)
+
+
+def grant(cluster: Cluster, role: str, plugin: str, *groups: str) -> None:
+    """Grant the shipped account what a plugin needs of some API groups."""
+    rules = [
+        {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
+        for (group, resource), verbs in declared_by(plugin).items()
+        if group in groups
+    ]
+    made: Object = {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": role}, "rules": rules}
+    binding: Object = {
+        "apiVersion": RBAC,
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": role},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
+    }
+    for each in (made, binding):
         cluster.kubectl("apply", "-f", "-", stdin=json.dumps(each))
+
+
+def with_plugin(directory: Path, plugin: str, arguments: Mapping[str, object] | None = None, **settings: object) -> str:
+    """Write a configuration whose profile enables a plugin, with `settings` of our own; return the option for it."""
+    profile = {
+        "schedulerName": "loadmaster",
+        "plugins": {"multiPoint": {"enabled": [{"name": plugin}]}},
+        "pluginConfig": [{"name": plugin, "args": arguments}] if arguments else [],
+    }
+    config = directory / "config.json"
+    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    config.write_text(json.dumps({**kind, "profiles": [profile], "loadmaster": settings}))
+    return f"--config={config}"
 
 
 def start(

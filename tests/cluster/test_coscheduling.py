@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.coscheduling import allowed, started
-from tests.cluster.loadmaster import metric, node_of
+from tests.cluster.coscheduling import GROUP, started
+from tests.cluster.loadmaster import granted, metric, node_of
 from tests.cluster.pod_group_definition import DEFINITION, NAME
 from tests.controlplane import Client, Cluster, Component, a_node, a_pod, wait_until
 from tests.controlplane.client import Object
@@ -27,7 +27,7 @@ def define(cluster: Cluster) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def permissions(cluster: Cluster) -> Iterator[None]:
-    with allowed(cluster):
+    with granted(cluster, "Coscheduling", GROUP):
         yield
         cluster.kubectl("delete", "crd", NAME, "--ignore-not-found")
 

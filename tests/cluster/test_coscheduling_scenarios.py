@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.coscheduling import allowed, started
-from tests.cluster.loadmaster import node_of
+from tests.cluster.coscheduling import GROUP, started
+from tests.cluster.loadmaster import granted, node_of
 from tests.cluster.pod_group_definition import DEFINITION, NAME
 from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
 from tests.controlplane.client import Object
@@ -38,7 +38,10 @@ def loadmaster(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> It
     for name, value in PRIORITIES.items():
         a_class = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value}
         cluster.kubectl("apply", "-f", "-", stdin=json.dumps({**a_class, "metadata": {"name": name}}))
-    with allowed(cluster), started(cluster, tmp_path_factory.mktemp("coscheduling")) as component:
+    with (
+        granted(cluster, "Coscheduling", GROUP),
+        started(cluster, tmp_path_factory.mktemp("coscheduling")) as component,
+    ):
         yield component
     cluster.kubectl("delete", "priorityclass", *PRIORITIES)
     cluster.kubectl("delete", "crd", NAME)

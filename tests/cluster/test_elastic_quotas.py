@@ -7,54 +7,29 @@ from pathlib import Path
 
 import pytest
 
-from tests.chart.permissions import declared_by
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.elastic_quota_definition import DEFINITION, NAME
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, metric, node_of, start
+from tests.cluster.loadmaster import granted, metric, node_of, start, with_plugin
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 from tests.controlplane.client import Object
 
 API = "scheduling.x-k8s.io/v1alpha1"
 KIND = f"{API}/ElasticQuota"
-ROLE = "loadmaster-capacity-scheduling"
-RBAC = "rbac.authorization.k8s.io/v1"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def permissions(cluster: Cluster) -> Iterator[None]:
     """Give the shipped account the rules that the chart adds while a profile enables the plugin."""
-    install_rbac(cluster)
-    rules = [
-        {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
-        for (group, resource), verbs in declared_by("CapacityScheduling").items()
-        if resource.startswith("elasticquotas")
-    ]
-    role: Object = {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": ROLE}, "rules": rules}
-    binding: Object = {
-        "apiVersion": RBAC,
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": ROLE},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": ROLE},
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
-    }
-    for each in (role, binding, DEFINITION):
-        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(each))
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=20s")
-    yield
-    cluster.kubectl("delete", "clusterrole,clusterrolebinding", ROLE)
-    cluster.kubectl("delete", "crd", NAME, "--ignore-not-found")
+    with granted(cluster, "CapacityScheduling", "scheduling.x-k8s.io", "scheduling.sigs.k8s.io"):
+        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
+        cluster.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=20s")
+        yield
+        cluster.kubectl("delete", "crd", NAME, "--ignore-not-found")
 
 
 @pytest.fixture
 def loadmaster(cluster: Cluster, tmp_path: Path) -> Iterator[Component]:
-    profile = {
-        "schedulerName": "loadmaster",
-        "plugins": {"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}},
-    }
-    config = tmp_path / "config.json"
-    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    config.write_text(json.dumps({**kind, "profiles": [profile]}))
-    with start(cluster, f"--config={config}") as component:
+    with start(cluster, with_plugin(tmp_path, "CapacityScheduling")) as component:
         yield component
 
 

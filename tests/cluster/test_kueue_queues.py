@@ -7,16 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.chart.permissions import declared_by
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.kueue_definitions import DEFINITIONS, NAMES
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, node_of, start
+from tests.cluster.loadmaster import granted, node_of, start, with_plugin
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 from tests.controlplane.client import Object
 
 API = "kueue.x-k8s.io/v1beta2"
-ROLE = "loadmaster-kueue"
-RBAC = "rbac.authorization.k8s.io/v1"
+ARGUMENTS = {"kueueQueues": True, "elasticQuotas": False}
 
 
 def put(cluster: Cluster, kind: str, name: str, spec: Any, namespace: str = "") -> None:
@@ -28,41 +26,22 @@ def put(cluster: Cluster, kind: str, name: str, spec: Any, namespace: str = "") 
 @pytest.fixture(scope="module", autouse=True)
 def permissions(cluster: Cluster) -> Iterator[None]:
     """Give the shipped account the rules that the chart adds while a profile enables the plugin."""
-    install_rbac(cluster)
-    rules = [
-        {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
-        for (group, resource), verbs in declared_by("CapacityScheduling").items()
-        if group == "kueue.x-k8s.io"
-    ]
-    role: Object = {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": ROLE}, "rules": rules}
-    binding: Object = {
-        "apiVersion": RBAC,
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": ROLE},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": ROLE},
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
-    }
-    for each in (role, binding, DEFINITIONS):
-        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(each))
-    for name in NAMES:
-        cluster.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=20s")
-    yield
-    cluster.kubectl("delete", "clusterrole,clusterrolebinding", ROLE)
-    cluster.kubectl("delete", "crd", *NAMES, "--ignore-not-found")
+    with granted(cluster, "CapacityScheduling", "kueue.x-k8s.io"):
+        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITIONS))
+        for name in NAMES:
+            cluster.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=20s")
+        yield
+        cluster.kubectl("delete", "crd", *NAMES, "--ignore-not-found")
 
 
 @pytest.fixture
 def loadmaster(cluster: Cluster, tmp_path: Path) -> Iterator[Component]:
-    profile = {
-        "schedulerName": "loadmaster",
-        "plugins": {"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}},
-        "pluginConfig": [{"name": "CapacityScheduling", "args": {"kueueQueues": True, "elasticQuotas": False}}],
-    }
-    config = tmp_path / "config.json"
-    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    config.write_text(json.dumps({**kind, "profiles": [profile]}))
-    with start(cluster, f"--config={config}") as component:
+    with started(cluster, tmp_path) as component:
         yield component
+
+
+def started(cluster: Cluster, directory: Path, name: str = "loadmaster") -> Component:
+    return start(cluster, with_plugin(directory, "CapacityScheduling", ARGUMENTS), name=name)
 
 
 def a_queue(cpu: str, **spec: Any) -> Any:
@@ -71,8 +50,9 @@ def a_queue(cpu: str, **spec: Any) -> Any:
     return {"namespaceSelector": {}, "resourceGroups": [group], **spec}
 
 
-def pods(names: range, **labels: str) -> list[Object]:
-    made = [a_pod(f"p{number}", cpu="1") for number in names]
+def pods(names: range, labels: dict[str, str], prefix: str = "p", grace: int = 0) -> list[Object]:
+    """Return pods of one core each; `grace`: the seconds that they take to end."""
+    made = [a_pod(f"{prefix}{number}", cpu="1", terminationGracePeriodSeconds=grace) for number in names]
     for each in made:
         each["metadata"].setdefault("labels", {}).update(labels)
         for container in each["spec"]["containers"]:
@@ -99,7 +79,7 @@ def test_pods_start_within_the_quota_of_their_queue_borrow_and_follow_the_object
     put(cluster, "ClusterQueue", "b", a_queue("2", cohortName="all"))
     put(cluster, "LocalQueue", "q", {"clusterQueue": "a"}, namespace)
 
-    api.create_many(pods(range(6), **{"kueue.x-k8s.io/queue-name": "q"}), namespace)
+    api.create_many(pods(range(6), {"kueue.x-k8s.io/queue-name": "q"}), namespace)
     wait_until(lambda: bound(api, namespace) == 3, 30, "it has its own quota and that of the other")
     expected = 'share "ClusterQueue/a" has no space: 1000m of any/cpu more than "Cohort/all" has'
     wait_until(lambda: expected in messages(api, namespace), 30, "the others say why they wait")
@@ -107,7 +87,7 @@ def test_pods_start_within_the_quota_of_their_queue_borrow_and_follow_the_object
     put(cluster, "ClusterQueue", "b", a_queue("3", cohortName="all"))
     wait_until(lambda: bound(api, namespace) == 4, 30, "a quota that rises lets one more start")
     put(cluster, "ClusterQueue", "a", a_queue("9", cohortName="all", stopPolicy="Hold"))
-    api.create_many(pods(range(6, 7), **{"kueue.x-k8s.io/queue-name": "q"}), namespace)
+    api.create_many(pods(range(6, 7), {"kueue.x-k8s.io/queue-name": "q"}), namespace)
     wait_until(lambda: "it is stopped" in messages(api, namespace), 30, "a pod that comes now says that it is stopped")
     assert bound(api, namespace) == 4
     put(cluster, "ClusterQueue", "a", a_queue("9", cohortName="all"))
@@ -121,7 +101,7 @@ def test_pods_whose_queue_comes_later_start_then_and_those_of_kueue_never(
     make_nodes(1, cpu="32")
     put(cluster, "ResourceFlavor", "any", {})
     put(cluster, "ClusterQueue", "c", a_queue("9"))
-    api.create_many(pods(range(2), **{"kueue.x-k8s.io/queue-name": "late"}), namespace)
+    api.create_many(pods(range(2), {"kueue.x-k8s.io/queue-name": "late"}), namespace)
     expected = f'share "LocalQueue/{namespace}/late" cannot be used: it does not exist'
     wait_until(lambda: expected in messages(api, namespace), 30, "they say which queue is missing")
 
@@ -129,8 +109,73 @@ def test_pods_whose_queue_comes_later_start_then_and_those_of_kueue_never(
 
     wait_until(lambda: bound(api, namespace) == 2, 30, "they run")
     api.create_many(
-        pods(range(2, 3), **{"kueue.x-k8s.io/queue-name": "late", "kueue.x-k8s.io/managed": "true"}), namespace
+        pods(range(2, 3), {"kueue.x-k8s.io/queue-name": "late", "kueue.x-k8s.io/managed": "true"}), namespace
     )
     wait_until(
         lambda: "Kueue manages this pod" in messages(api, namespace), 30, "one of Kueue says why it does not start"
     )
+
+
+def two_queues(cluster: Cluster, namespace: str) -> None:
+    """Two ClusterQueues of two cores each in a cohort; what the second borrows, the first takes back."""
+    put(cluster, "ResourceFlavor", "any", {})
+    put(cluster, "ClusterQueue", "a", a_queue("2", cohortName="all", preemption={"reclaimWithinCohort": "Any"}))
+    put(cluster, "ClusterQueue", "b", a_queue("2", cohortName="all"))
+    for name in ("a", "b"):
+        put(cluster, "LocalQueue", name, {"clusterQueue": name}, namespace)
+
+
+def of_queue(queue: str, count: int, grace: int = 0) -> list[Object]:
+    return pods(range(count), {"kueue.x-k8s.io/queue-name": queue}, f"{queue}-", grace)
+
+
+def running(api: Client, namespace: str, queue: str) -> list[str]:
+    """The pods of a queue that have a node and are not being deleted."""
+    return sorted(
+        pod["metadata"]["name"]
+        for pod in api.list("Pod", namespace)
+        if pod["metadata"]["name"].startswith(f"{queue}-") and node_of(pod) and not is_leaving(pod)
+    )
+
+
+def is_leaving(pod: Object) -> bool:
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def test_what_is_borrowed_is_taken_back_from_several_nodes(
+    loadmaster: Component, cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(4, cpu="1")
+    two_queues(cluster, namespace)
+    api.create_many(of_queue("b", 4), namespace)
+    wait_until(lambda: len(running(api, namespace, "b")) == 4, 30, "one queue uses what both are guaranteed")
+
+    api.create_many(of_queue("a", 3), namespace)
+
+    wait_until(lambda: len(running(api, namespace, "a")) == 2, 60, "the other takes its own back, on two nodes")
+    assert len(running(api, namespace, "b")) == 2, "and no more than that"
+    lacking = 'of any/cpu more than "Cohort/all" has'
+    wait_until(lambda: lacking in messages(api, namespace), 30, "the third one says what is lacking")
+
+
+def test_a_scheduler_killed_while_its_victims_end_evicts_no_more_afterwards(
+    cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes, tmp_path: Path
+) -> None:
+    # Nobody confirms the end of a pod on such a node: it lasts until it is deleted by force.
+    make_nodes(4, cpu="1", annotations={})
+    two_queues(cluster, namespace)
+    with started(cluster, tmp_path) as first:
+        api.create_many(of_queue("b", 4, grace=600), namespace)
+        wait_until(lambda: len(running(api, namespace, "b")) == 4, 30, "one queue uses what both are guaranteed")
+        api.create_many(of_queue("a", 2), namespace)
+        wait_until(lambda: len(running(api, namespace, "b")) < 4, 30, "victims are chosen")
+        first.kill()
+
+    with started(cluster, tmp_path, name="loadmaster-again"):
+        wait_until(lambda: len(running(api, namespace, "b")) == 2, 30, "as many as are needed are")
+        victims = [each["metadata"]["name"] for each in api.list("Pod", namespace) if is_leaving(each)]
+        cluster.kubectl("delete", "pods", *victims, "-n", namespace, "--force", "--grace-period=0")
+        wait_until(lambda: len(running(api, namespace, "a")) == 2, 60, "the queue has its own")
+
+    assert len(running(api, namespace, "b")) == 2
+    assert len(victims) == 2

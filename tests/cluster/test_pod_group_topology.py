@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cluster.coscheduling import allowed
-from tests.cluster.loadmaster import node_of, start
+from tests.cluster.coscheduling import GROUP
+from tests.cluster.loadmaster import granted, node_of, start
 from tests.controlplane import Client, Cluster, Component, a_node, a_pod, wait_until
 from tests.controlplane.client import Object
 from tests.docs.pages import ROOT, blocks
@@ -50,7 +50,7 @@ def loadmaster(
     cluster: Cluster, racks: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Component]:
     """With the configuration of the documentation."""
-    with allowed(cluster):
+    with granted(cluster, "Coscheduling", GROUP):
         path: Path = tmp_path_factory.mktemp("config") / "config.yaml"
         path.write_text(yaml.safe_dump(EXAMPLES["KubeSchedulerConfiguration"]))
         with start(cluster, f"--config={path}") as component:

@@ -10,7 +10,7 @@ from tests.image.contents import problems
 from tests.realnode.images import LOADMASTER
 from tests.realnode.node import RealNode
 
-LARGEST_MB = 330
+LARGEST_MB = 340
 
 
 @pytest.fixture(scope="module")
