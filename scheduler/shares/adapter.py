@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from scheduler.api.importance import created
 from scheduler.api.objects import ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.framework.shares import NodeKind, ShareRefusal
@@ -18,10 +19,10 @@ class Nominated(NamedTuple):
     """A pod for which others make space on a node."""
 
     share: str
-    is_as_important: bool
-    """As the pod that is asked about."""
-
+    pod: Pod
     amounts: Mapping[str, int]
+    borrows: bool
+    """Whether its share used more with it than it is guaranteed, when that was asked first."""
 
 
 class Asked(NamedTuple):
@@ -32,32 +33,43 @@ class Asked(NamedTuple):
     nominated: Sequence[Nominated] = ()
     """All others that have shares in the same tree."""
 
+    borrows: bool | None = None
+    """As of `Nominated`, for a request that is nominated itself."""
+
 
 @contextmanager
-def counting_nominated(tree: "ShareTree", share: str, asked: Asked) -> Iterator[None]:
-    """Count those as used within a `with` block for which others make space, unless the request goes before them.
+def counting_nominated(tree: "ShareTree", share: str, asked: Asked, amounts: Mapping[str, int]) -> Iterator[None]:
+    """Count those as used within a `with` block for which others make space, and that go before the request.
 
-    It does if it is more important; but not before one of another share that only takes what that is guaranteed: else
-    a share that borrows would get back what it has just had to give.
+    First go those that only take what their share is guaranteed: else one that borrows would get back at once what it
+    has had to give. Then the more important go, and the older. Of two that are nominated, one goes first for as long as
+    they are: they never wait for each other. `amounts`: what the request would take.
     """
-    counted = [
-        each
-        for each in asked.nominated
-        if each.is_as_important or (each.share != share and _is_guaranteed(tree, each.share, each.amounts))
-    ]
-    for each in counted:
+    if not asked.nominated:
+        yield
+        return
+    pod = asked.need.pod
+    borrows = asked.borrows if asked.borrows is not None else is_borrowing_with(tree, share, amounts)
+    own = _place(pod, borrows=borrows)
+    ahead = [each for each in asked.nominated if _place(each.pod, borrows=each.borrows) < own]
+    for each in ahead:
         tree.add(each.share, each.amounts)
     try:
         yield
     finally:
-        for each in counted:
+        for each in ahead:
             tree.remove(each.share, each.amounts)
 
 
-def _is_guaranteed(tree: "ShareTree", share: str, amounts: Mapping[str, int]) -> bool:
-    return share in tree.shares and all(
-        tree.usage(share, resource) + amount <= tree.quota(share, resource) for resource, amount in amounts.items()
+def is_borrowing_with(tree: "ShareTree", share: str, amounts: Mapping[str, int]) -> bool:
+    """Say whether a share uses more than it is guaranteed with something that it does not use yet."""
+    return share not in tree.shares or any(
+        tree.usage(share, resource) + amount > tree.quota(share, resource) for resource, amount in amounts.items()
     )
+
+
+def _place(pod: Pod, *, borrows: bool) -> tuple[bool, int, int, str]:
+    return borrows, -pod.priority, created(pod), pod.uid
 
 
 class Adapter(Protocol):

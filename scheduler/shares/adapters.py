@@ -17,7 +17,7 @@ from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
 from scheduler.framework.shares import NodeKind, ShareKey, ShareReclaim, ShareRefusal, ShareState
-from scheduler.shares.adapter import Asked, Nominated
+from scheduler.shares.adapter import Asked, Nominated, is_borrowing_with
 from scheduler.shares.needs import Need, need_of_group, need_of_pod
 from scheduler.shares.places import Place, Promise
 from scheduler.state.share_usage import ShareUsage, Tenant, Usage
@@ -37,6 +37,8 @@ class AdaptedShares:
         self._nominator = nominator
         self._ledgers: tuple[Ledger, ...] = ()
         self._places: dict[Tenant, Place | None] = {}
+        self._kept: dict[str, Nominated] = {}
+        """By UID."""
         self._counted: Callable[[], Iterable[Pod]] = tuple
         self._reads: Sequence[Hashable] = ()
         self._is_stale = False
@@ -171,7 +173,21 @@ class AdaptedShares:
 
     def asked(self, place: Place, need: Need) -> Asked:
         """Return the question whether there is space for a need."""
-        return Asked(need, place.evidence, self._nominated(place, need) if self._nominator.nodes else ())
+        if not self._nominator.nodes:
+            return Asked(need, place.evidence)
+        others, borrows = list[Nominated](), None
+        counted, root = self.usage.uids(), place.root
+        for _, pods in self._nominator.by_node():
+            for pod in pods:
+                if pod.uid in counted:
+                    continue
+                if pod.uid == need.pod.uid:
+                    borrows = self._as_nominated(place, pod).borrows
+                elif pod.uid not in need.uids:
+                    other = self.place(self.tenant_of(pod))
+                    if other is not None and other.ledger is place.ledger and other.root == root:
+                        others.append(self._as_nominated(other, pod))
+        return Asked(need, place.evidence, others, borrows)
 
     def tree_with(self, ledger: "Ledger", changed: "Mapping[str, Share] | None" = None) -> "ShareTree":
         """Return a tree of its own, with what is used now, and with other versions of some shares."""
@@ -222,17 +238,17 @@ class AdaptedShares:
     def _refusal(self, place: Place, need: Need) -> ShareRefusal | None:
         return place.ledger.refusal(place.name, self.asked(place, need))
 
-    def _nominated(self, place: Place, need: Need) -> Sequence[Nominated]:
-        found = []
-        for _, pods in self._nominator.by_node():
-            for pod in pods:
-                if pod.uid in need.uids:
-                    continue
-                other = self.place(self.tenant_of(pod))
-                if other is not None and other.ledger is place.ledger:
-                    amounts = other.ledger.wanted(other.name, Asked(need_of_pod(pod), other.evidence))
-                    found.append(Nominated(other.name, pod.priority >= need.pod.priority, amounts))
-        return found
+    def _as_nominated(self, place: Place, pod: Pod) -> Nominated:
+        """Return a pod that is nominated with what it would take: the same as long as it is."""
+        kept = self._kept.get(pod.uid)
+        if kept is None or kept.pod is not pod:
+            if len(self._kept) >= MAX_PLACES:
+                self._kept.clear()
+            ledger, name = place.ledger, place.name
+            amounts = ledger.wanted(name, Asked(need_of_pod(pod), place.evidence))
+            borrows = is_borrowing_with(ledger.tree, name, amounts)
+            kept = self._kept[pod.uid] = Nominated(name, pod, amounts, borrows)
+        return kept
 
     def _usage_changed(self, uid: str, tenant: Tenant, amounts: Mapping[str, int], sign: int, is_what_if: bool) -> None:
         self.changes += 1
@@ -253,6 +269,7 @@ class AdaptedShares:
         self._is_stale = True
         self.changes += 1
         self._places.clear()
+        self._kept.clear()
         if self.redeclared is not None:
             self.redeclared()
 

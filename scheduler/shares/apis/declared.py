@@ -81,7 +81,7 @@ class DeclaredShares:
 
     def refusal(self, tree: ShareTree, name: str, asked: Asked) -> ShareRefusal | None:
         amounts = self.wanted(tree, name, asked)
-        with counting_nominated(tree, name, asked):
+        with counting_nominated(tree, name, asked, amounts):
             return None if tree.fits(name, amounts) else refused(self.source, tree, name, amounts)
 
     def preemption(self, name: str) -> Preemption:

@@ -95,7 +95,7 @@ class ElasticQuotas:
         if not asked.nominated and _fits(tree, name, in_quota):
             return None
         for each in asked.nominated:
-            if each.share == name and each.is_as_important:
+            if each.share == name and each.pod.priority >= asked.need.pod.priority:
                 in_quota, in_all = _sum(in_quota, each.amounts), _sum(in_all, each.amounts)
             elif each.share != name and not is_over_minimum(tree, each.share):
                 in_all = _sum(in_all, each.amounts)

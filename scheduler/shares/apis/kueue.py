@@ -145,7 +145,7 @@ class KueueQueues:
             return ShareRefusal(ShareKey(self.source, name), f'share "{name}" cannot be used: it does not exist')
         if problem := self._problem(asked.need.pod, queue):
             return ShareRefusal(ShareKey(self.source, name), problem)
-        with counting_nominated(tree, name, asked):
+        with counting_nominated(tree, name, asked, self.wanted(tree, name, asked) if asked.nominated else NOTHING):
             try:
                 amounts = self._wanted(tree, name, asked)
             except NoFlavor as error:

@@ -22,7 +22,8 @@ class ElasticReclaim(PodReclaim):
         """`share`: that of the pod, empty if it has none."""
         super().__init__(ledger, share, asked, place_of)
         tree = self._tree
-        own = [each for each in asked.nominated if each.share == share and each.is_as_important]
+        priority = asked.need.pod.priority
+        own = [each for each in asked.nominated if each.share == share and each.pod.priority >= priority]
         elsewhere = [
             each
             for each in asked.nominated
@@ -31,7 +32,7 @@ class ElasticReclaim(PodReclaim):
         self._claim = ElasticClaim(
             share=share,
             request=asked.need.requests,
-            priority=asked.need.pod.priority,
+            priority=priority,
             nominated=_total(each.amounts for each in own),
             nominated_elsewhere=_total(each.amounts for each in elsewhere),
         )

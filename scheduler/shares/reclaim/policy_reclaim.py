@@ -36,13 +36,9 @@ class PolicyReclaim(PodReclaim):
         super().__init__(ledger, share, asked, place_of)
         pod = asked.need.pod
         self._preemption = preemption
-        with counting_nominated(self._tree, share, asked):
-            self._claim = Claim(
-                share=share,
-                request=ledger.wanted(share, asked),
-                priority=pod.priority,
-                queued_at=created(pod) / SECOND,
-            )
+        request = ledger.wanted(share, asked)
+        self._claim = Claim(share=share, request=request, priority=pod.priority, queued_at=created(pod) / SECOND)
+        with counting_nominated(self._tree, share, asked, request):
             claim = contesting(self._tree, self._claim)
             self._giving = Classical(self._tree, Running(), claim, preemption).giving
 
@@ -85,5 +81,5 @@ class PolicyReclaim(PodReclaim):
             return [by_uid[unit.uid] for unit in units]
 
         reclaim = Reclaim(self._tree, running, {self._share: self._preemption})
-        with counting_nominated(self._tree, self._share, self._asked):
+        with counting_nominated(self._tree, self._share, self._asked, self._claim.request):
             return pods_of(victim.unit for victim in reclaim.victims(self._claim, lambda gone: fits(pods_of(gone))))

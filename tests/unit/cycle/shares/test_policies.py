@@ -116,6 +116,25 @@ async def test_the_evicted_pod_does_not_come_back_by_evicting_others() -> None:
     assert evicted(stage.under_test) == ["b/b-3"]
 
 
+async def test_two_that_wait_for_space_do_not_wait_for_each_other() -> None:
+    """What two of equal priority have made others give is taken by a third; one of them starts with the rest."""
+    stage = Sharing(DeclaredShare("company", maximum={"cpu": "2"}), a_team("a", within_share="LowerPriority"))
+    running(stage, "a", 2)
+    for name in ("first", "second"):
+        stage.pod(name, priority=1)
+    await stage.schedule()
+    assert sorted(set(evicted(stage.under_test))) == ["a/a-0", "a/a-1"]
+    stage.pod("third", priority=2, node_name="n")
+
+    for name in ("a-0", "a-1"):
+        stage.delete(leave(stage, name))
+    await stage.schedule()
+
+    assert len(stage.placed) == 2
+    assert "third" in stage.placed
+    stage.check()
+
+
 async def test_lower_priority_takes_back_from_lower_pods_only() -> None:
     stage = Sharing(COMPANY, a_team("a", reclaim="LowerPriority"), a_team("b"))
     running(stage, "b", 4, priority=5)
