@@ -159,6 +159,18 @@ class AdaptedShares:
         place = self.place(tenant)
         return None if place is None else self._refusal(place, need)
 
+    def may_reclaim(self, tenant: Tenant, need: Need, place: Place, running: Pod) -> bool:
+        """Say whether a need is guaranteed to its share, which may take it back from another where a pod runs."""
+        own = self.place(tenant)
+        if own is None or own.name == place.name:
+            return False
+        preemption, tree = own.ledger.adapter.preemption(own.name), own.ledger.tree
+        if preemption is not None and not preemption.reclaims(is_lower=running.priority < need.pod.priority):
+            return False
+        return is_borrowing_with(tree, place.name, dict.fromkeys(tree.resources, 0)) and not is_borrowing_with(
+            tree, own.name, own.ledger.wanted(own.name, Asked(need, own.evidence))
+        )
+
     @property
     def has_nominations(self) -> bool:
         """Whether others make space on nodes for any pod, which may count."""

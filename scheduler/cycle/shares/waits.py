@@ -1,19 +1,23 @@
 """The pods that wait for space in their shares, and what wakes them: no more of them than there is space for.
 
     refused for its share ──► WAITING ──there is space──► PROMISED ──placed, gone, or other reason──► (none)
-                                 ▲                           │
-                                 └── refused for its share ──┘
+                              ▲  │  ▲                        │                                          ▲
+                              │  │  └── refused for its share ┘                                         │
+                              │  └──another borrows what it is guaranteed──► (tried) ──placed, gone─────┘
+                              └──────────────── refused for its share ───────┘
 
-Waiting pods of the same tenant and amounts make a line, in the order of the queue: if there is no space for the first,
-there is none for the others. When something of a tree of shares is freed, the first pods of its lines are woken in
-their order, as far as it goes round. What a woken pod needs is promised to it until it was tried; if it fits no node,
-others are woken. A group waits as one of its pods, for the amounts of all that it still needs.
+Waiting pods of the same tenant and amounts make a line, in the order of the queue: if there is no space for the
+first, there is none for the others. When something of a tree of shares is freed, the first pods of its lines are
+woken in their order, as far as it goes round. The first of a line is tried, too, when a pod starts that borrows what
+its share is guaranteed. What a woken pod needs is promised to it until it was tried; if it fits no node, others are
+woken. A group waits as one of its pods, for the amounts of all that it still needs.
 """
 
 import heapq
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from scheduler.api.pod import Pod
@@ -33,10 +37,14 @@ from scheduler.state.share_usage import Tenant
 
 FREED: Final = "ShareFreed"
 CHANGED: Final = "ShareChange"
+BORROWED: Final = "ShareBorrowed"
 """Events that wake pods, as metrics name them."""
 
 MAX_LINES: Final = 500
 """That are looked at when something is freed; of more, the others are the first at the next time."""
+
+MAX_CLAIMING: Final = 8
+"""Lines whose first pod may be tried when a pod starts."""
 
 MAX_STUCK: Final = 16
 """Pods of a line that other plugins keep back: after so many the rest of it is left alone for now."""
@@ -72,6 +80,8 @@ class ShareWaits:
         """UID → a pod that waits."""
         self._lines: dict[_Key, PodHeap] = {}
         """The same pods; those that were looked at longest ago first."""
+        self._claiming: dict[Root, dict[_Key, None]] = {}
+        """Root of a tree → the lines whose pods may take quota back."""
         self._promised: dict[str, _Promised] = {}
         """UID → a pod that was woken, and not tried since."""
         self._promises: dict[tuple[Ledger, str], Counter[str]] = {}
@@ -110,6 +120,8 @@ class ShareWaits:
         """A pod has a node now."""
         if self._waiters or self._promised:
             self._forget(uid)
+        if self._claiming and (pod := self._queue.in_flight_version(uid)) is not None:
+            self._let_claim(pod)
 
     def changed(self, pod: Pod) -> None:
         """A pod has a new version, which may have another tenant, or need another amount."""
@@ -168,7 +180,7 @@ class ShareWaits:
     def restart(self) -> None:
         """Tenants are read again, or the queue has another order."""
         waiting = [queued for heap in self._lines.values() for queued in heap]
-        for each in (self._waiters, self._lines, self._promised, self._promises, self._answers):
+        for each in (self._waiters, self._lines, self._claiming, self._promised, self._promises, self._answers):
             each.clear()
         for queued in waiting:
             self._file(queued, self._as_waiter(queued.pod))
@@ -189,6 +201,9 @@ class ShareWaits:
         line = self._lines.get(key)
         if line is None:
             line = self._lines[key] = PodHeap(self._queue.sort_key)
+            place = self._shares.place(waiter.tenant)
+            if place is not None and self._shares.takes_back(place.key):
+                self._claiming.setdefault(place.root, {})[key] = None
         line.add(queued)
         self._waiters[queued.pod.uid] = waiter
 
@@ -199,12 +214,33 @@ class ShareWaits:
             line = self._lines[waiter.key]
             line.remove(uid)
             if not line:
-                del self._lines[waiter.key]
+                self._end_line(waiter.key)
         promised = self._promised.pop(uid, None)
         if promised is None:
             return None
         self._promise(promised.promise, -1)
         return promised.promise
+
+    def _end_line(self, key: _Key) -> None:
+        del self._lines[key]
+        for root, lines in list(self._claiming.items()):
+            lines.pop(key, None)
+            if not lines:
+                del self._claiming[root]
+
+    def _let_claim(self, pod: Pod) -> None:
+        """Let the first pods of lines be tried that may take back what a pod borrows which has just got a node."""
+        place = self._shares.place(self._shares.tenant_of(pod))
+        if place is None:
+            return
+        for key in list(islice(self._claiming.get(place.root, ()), MAX_CLAIMING)):
+            if (first := self._lines[key].peek()) is None:
+                continue
+            uid, waiter = first.pod.uid, self._waiters[first.pod.uid]
+            if self._shares.may_reclaim(*waiter, place, pod):
+                self._forget(uid)
+                if not self._queue.wake(uid, BORROWED) and self._queue.is_refused(uid):
+                    self._file(first, waiter)
 
     def _promise(self, promise: Promise, sign: int) -> None:
         total = self._promises.setdefault((promise.ledger, promise.name), Counter())

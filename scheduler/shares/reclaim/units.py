@@ -56,6 +56,11 @@ class Preemption(msgspec.Struct, frozen=True, kw_only=True):
         """Whether any unit may be evicted."""
         return self.within_share is not Policy.NEVER or self.reclaim_within_cohort is not Policy.NEVER
 
+    def reclaims(self, *, is_lower: bool) -> bool:
+        """Say whether units of other shares may be evicted: of lower priority, or whatever theirs is."""
+        policy = self.reclaim_within_cohort
+        return policy is Policy.ANY or (is_lower and policy is not Policy.NEVER)
+
 
 NOTHING_EVICTED: Final = Preemption()
 """For shares that say nothing: Kueue's default."""

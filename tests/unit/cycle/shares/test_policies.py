@@ -135,6 +135,24 @@ async def test_two_that_wait_for_space_do_not_wait_for_each_other() -> None:
     stage.check()
 
 
+async def test_a_pod_that_waits_is_tried_again_when_others_borrow_what_its_share_is_guaranteed() -> None:
+    """Small ones take one by one what its own share leaves: it must not wait until there is space for it of itself."""
+    stage = Sharing(COMPANY, a_team("a", "3", reclaim="Any"), a_team("b", "1"))
+    running(stage, "a", 3)
+    running(stage, "b", 1, priority=20)
+    stage.pod("wide", requests={"cpu": "3"})
+    await stage.schedule()
+    assert evicted(stage.under_test) == []
+
+    for number in range(3):
+        stage.delete(stage.engine.pods[f"a/a-{number}"])
+        stage.pod(f"small-{number}", namespace="b", priority=10)
+        await stage.schedule()
+
+    assert evicted(stage.under_test) == ["b/small-0", "b/small-1", "b/small-2"]
+    stage.check()
+
+
 async def test_lower_priority_takes_back_from_lower_pods_only() -> None:
     stage = Sharing(COMPANY, a_team("a", reclaim="LowerPriority"), a_team("b"))
     running(stage, "b", 4, priority=5)
