@@ -19,7 +19,7 @@ from scheduler.framework.pod_groups import GroupMembers, PodGroup
 from scheduler.framework.shares import NodeKind, ShareKey, ShareReclaim, ShareRefusal, ShareState
 from scheduler.shares.adapter import Asked, Nominated, is_borrowing_with
 from scheduler.shares.needs import Need, need_of_group, need_of_pod
-from scheduler.shares.places import Place, Promise
+from scheduler.shares.places import Place, Promise, Root
 from scheduler.state.share_usage import ShareUsage, Tenant, Usage
 
 if TYPE_CHECKING:  # loaded once there are shares
@@ -55,6 +55,8 @@ class AdaptedShares:
         """Called when less or more of a share is used."""
         self.redeclared: Callable[[], None] | None = None
         """Called when shares have changed, or which pods they are for."""
+        self.promised: Callable[[Root, Need], Iterable[Nominated]] | None = None
+        """Yields what is kept in a tree for pods that go first."""
         self.waiting: Callable[[Pod], ShareRefusal | None] | None = None
         """Says why a pod waits, if it waits for its share."""
 
@@ -185,8 +187,9 @@ class AdaptedShares:
 
     def asked(self, place: Place, need: Need) -> Asked:
         """Return the question whether there is space for a need."""
+        promised = () if self.promised is None else self.promised(place.root, need)
         if not self._nominator.nodes:
-            return Asked(need, place.evidence)
+            return Asked(need, place.evidence, tuple(promised))
         others, borrows = list[Nominated](), None
         counted, root = self.usage.uids(), place.root
         for _, pods in self._nominator.by_node():
@@ -199,7 +202,7 @@ class AdaptedShares:
                     other = self.place(self.tenant_of(pod))
                     if other is not None and other.ledger is place.ledger and other.root == root:
                         others.append(self._as_nominated(other, pod))
-        return Asked(need, place.evidence, others, borrows)
+        return Asked(need, place.evidence, (*others, *promised), borrows)
 
     def tree_with(self, ledger: "Ledger", changed: "Mapping[str, Share] | None" = None) -> "ShareTree":
         """Return a tree of its own, with what is used now, and with other versions of some shares."""

@@ -91,7 +91,7 @@ class ShareParts:
         statuses = self._statuses = QuotaStatuses(shares, self._objects, writers.api, self._tasks, due)
         self._reports = ShareReports(shares, self._cache.table, writers.object_events)
         shares.waiting, shares.placed, shares.freed = waits.refusal, waits.placed, waits.freed
-        shares.used, shares.redeclared = statuses.mark, self._redeclared
+        shares.used, shares.redeclared, shares.promised = statuses.mark, self._redeclared, waits.promised
         self._failure.failed, self._handlers.waits = waits.failed, waits
 
     def _redeclared(self) -> None:
@@ -102,7 +102,7 @@ class ShareParts:
     def _end(self) -> None:
         """Without shares nothing waits for them: the queue asks all pods again when the configuration changes."""
         shares = self.shares
-        shares.waiting = shares.placed = shares.freed = shares.used = shares.redeclared = None
+        shares.waiting = shares.placed = shares.freed = shares.used = shares.redeclared = shares.promised = None
         self._cache.shares = self._failure.failed = self._handlers.waits = None
         self.waits = self._statuses = self._reports = None
         shares.use((), tuple)

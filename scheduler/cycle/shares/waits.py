@@ -29,6 +29,7 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.framework.shares import ShareRefusal
 from scheduler.queue.pod_heap import PodHeap
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.shares.adapter import Nominated, is_borrowing_with
 from scheduler.shares.adapters import AdaptedShares
 from scheduler.shares.ledger import Ledger
 from scheduler.shares.needs import Need, need_of_group, need_of_pod
@@ -67,6 +68,16 @@ class _Promised(NamedTuple):
     """That of the line where it waited."""
 
     promise: Promise
+    need: Need
+
+
+class _Promises(NamedTuple):
+    """All that is promised to pods of one share and priority."""
+
+    total: Counter[str]
+    first: Pod
+    borrows: bool
+    """Whether the share used more with its first pod than it is guaranteed."""
 
 
 class ShareWaits:
@@ -84,8 +95,10 @@ class ShareWaits:
         """Root of a tree → the lines whose pods may take quota back."""
         self._promised: dict[str, _Promised] = {}
         """UID → a pod that was woken, and not tried since."""
-        self._promises: dict[tuple[Ledger, str], Counter[str]] = {}
-        """The sums of these, by share."""
+        self._meant: Counter[str] = Counter()
+        """The UIDs of those for which these are: a pod is woken for all of its group."""
+        self._promises: dict[tuple[Ledger, str, int], _Promises] = {}
+        """The sums of these, by share and priority."""
         self._answers: dict[_Key, tuple[int, ShareRefusal | None]] = {}
         """Line → the last answer to whether there is space for its pods, and the number of the change before it."""
         self._is_waking = False
@@ -165,6 +178,13 @@ class ShareWaits:
             found = self._answers[waiter.key] = self._shares.changes, refusal
         return None if found[1] is None else found[1].about(pod)
 
+    def promised(self, root: Root, need: Need) -> Iterator[Nominated]:
+        """Yield what is promised in a tree, as far as it counts for a need: pods that come now do not go before."""
+        if not self._is_waking and not any(uid in self._meant for uid in need.uids):
+            for (ledger, name, _), sums in self._promises.items():
+                if ledger is root[0] and ledger.root_of(name) == root[1]:
+                    yield Nominated(name, sums.first, dict(sums.total), sums.borrows)
+
     # What happens to shares.
 
     def freed(self, place: Place) -> None:
@@ -180,7 +200,15 @@ class ShareWaits:
     def restart(self) -> None:
         """Tenants are read again, or the queue has another order."""
         waiting = [queued for heap in self._lines.values() for queued in heap]
-        for each in (self._waiters, self._lines, self._claiming, self._promised, self._promises, self._answers):
+        for each in (
+            self._waiters,
+            self._lines,
+            self._claiming,
+            self._promised,
+            self._meant,
+            self._promises,
+            self._answers,
+        ):
             each.clear()
         for queued in waiting:
             self._file(queued, self._as_waiter(queued.pod))
@@ -218,7 +246,7 @@ class ShareWaits:
         promised = self._promised.pop(uid, None)
         if promised is None:
             return None
-        self._promise(promised.promise, -1)
+        self._take_back(promised)
         return promised.promise
 
     def _end_line(self, key: _Key) -> None:
@@ -242,14 +270,30 @@ class ShareWaits:
                 if not self._queue.wake(uid, BORROWED) and self._queue.is_refused(uid):
                     self._file(first, waiter)
 
-    def _promise(self, promise: Promise, sign: int) -> None:
-        total = self._promises.setdefault((promise.ledger, promise.name), Counter())
-        for resource, amount in promise.amounts.items():
-            total[resource] += sign * amount
-            if not total[resource]:
-                del total[resource]
-        if not total:
-            del self._promises[promise.ledger, promise.name]
+    def _promise(self, uid: str, promised: _Promised) -> None:
+        """Promise amounts to a pod that is woken."""
+        (ledger, name, amounts), pod = promised.promise, promised.need.pod
+        sums = self._promises.get((ledger, name, pod.priority))
+        if sums is None:
+            borrows = is_borrowing_with(ledger.tree, name, amounts)
+            sums = self._promises[ledger, name, pod.priority] = _Promises(Counter(), pod, borrows)
+        sums.total.update(amounts)
+        self._promised[uid] = promised
+        self._meant.update(promised.need.uids)
+        self._shares.changes += 1
+
+    def _take_back(self, promised: _Promised) -> None:
+        ledger, name, amounts = promised.promise
+        share = ledger, name, promised.need.pod.priority
+        if (sums := self._promises.get(share)) is not None:
+            sums.total.subtract(amounts)
+            if not any(sums.total.values()):
+                del self._promises[share]
+        for uid in promised.need.uids:
+            self._meant[uid] -= 1
+            if not self._meant[uid]:
+                del self._meant[uid]
+        self._shares.changes += 1
 
     def _wake(self, label: str, root: "Root | None") -> None:
         """Wake those for whom there is space now in one tree of shares; None: in all."""
@@ -258,19 +302,19 @@ class ShareWaits:
             line = self._lines[key] = self._lines.pop(key)
             if (first := line.peek()) is not None:
                 heapq.heappush(heads, (self._queue.sort_key(first), len(heads), key))
-        promises = [Promise(*share, dict(total)) for share, total in self._promises.items()]
+        promises = [Promise(ledger, name, dict(sums.total)) for (ledger, name, _), sums in self._promises.items()]
         with self._shares.reserving(promises) as reserve, self._waking():
             while heads:
                 _, number, key = heapq.heappop(heads)
                 woken = self._wake_first(key, label)
                 if woken is None:
                     continue
-                if (promise := self._shares.promise(*self._waiters[woken])) is not None:
-                    reserve(promise)
+                waiter = self._waiters[woken]
+                promise = self._shares.promise(*waiter)
                 self._forget(woken)
                 if promise is not None:
-                    self._promised[woken] = _Promised(key, promise)
-                    self._promise(promise, 1)
+                    self._promise(woken, _Promised(key, promise, waiter.need))
+                    reserve(promise)
                 if key in self._lines and (following := self._lines[key].peek()) is not None:
                     heapq.heappush(heads, (self._queue.sort_key(following), number, key))
 

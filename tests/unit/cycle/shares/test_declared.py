@@ -163,6 +163,23 @@ async def test_a_share_that_makes_no_sense_costs_its_own_pods_alone(share: Decla
     assert problem in stage.note(bad)
 
 
+@pytest.mark.parametrize(("priority", "placed"), [(0, ["old"]), (1, ["new"])])
+async def test_a_pod_that_comes_now_does_not_overtake_one_that_is_woken_for_the_same_space(
+    priority: int, placed: list[str]
+) -> None:
+    stage = Sharing(DeclaredShare("one", maximum={"cpu": "1"}, namespaces=("a", "b")))
+    running = stage.pod("running", node_name="n")
+    stage.pod("old")
+    await stage.schedule(0)  # it is refused, and has to pause
+
+    stage.delete(running)
+    stage.pod("new", namespace="b", priority=priority)
+    await stage.schedule(0)
+
+    assert stage.placed == placed
+    stage.check()
+
+
 async def test_a_nominated_pod_that_is_as_important_counts() -> None:
     stage = Sharing(DeclaredShare("one", minimum={"cpu": "1"}, namespaces=("a", "b")))
     stage.engine.nominator.add(a_pod("nominated", namespace="b", priority=1, requests={"cpu": "1"}), "n")
