@@ -317,7 +317,7 @@ def build_engine(
     wakes = GroupWakes(groups, queue, objects, statuses, refusals)
     group_parts = GroupParts(groups, statuses, refusals, wakes, group_cycle, loop, cache, queue, handlers, pods)
     group_parts.use(profiles.frameworks, config.loadmaster)
-    share_parts = ShareParts(shares, groups, objects, cache, queue, handlers, failure, writers, tasks)
+    share_parts = ShareParts(shares, groups, objects, cache, queue, handlers, failure, writers, tasks, now)
     share_parts.use(profiles.frameworks)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     engine = Engine(

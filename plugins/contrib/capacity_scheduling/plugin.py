@@ -9,10 +9,11 @@ A profile that has this plugin has shares. What they are, what is used of them a
 kept by the engine: `handle.shares`. Usage is that of all pods with a node, no matter who placed them.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
@@ -68,6 +69,16 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterP
     kueue_queues: bool = False
     """Whether pods of Kueue's LocalQueues count against their ClusterQueues. Pods that Kueue manages are refused."""
 
+    order: Literal["Priority", "DominantShare", "DecayedUsage"] = "Priority"
+    """Which of the waiting pods goes first: by the pods' priority and age, or that of the share which borrows the
+    smallest part of what it could, or has used least lately; by the weights of shares."""
+
+    usage_half_life_seconds: float = 86_400.0
+    """After this time past usage counts half."""
+
+    resource_weights: Mapping[str, float] = field(default_factory=dict)
+    """How much an amount of a resource counts as past usage; 1 where it is left out."""
+
     def __post_init__(self) -> None:
         self._kinds = NodeKinds()
         # What is not asked for is not watched.
@@ -84,6 +95,11 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterP
         )
 
     def problems(self) -> Iterator[tuple[str, str]]:
+        if not 0 < self.usage_half_life_seconds < math.inf:
+            yield "usageHalfLifeSeconds", invalid(self.usage_half_life_seconds, "must be positive")
+        for resource, weight in self.resource_weights.items():
+            if not 0 <= weight < math.inf:
+                yield f"resourceWeights[{resource}]", invalid(weight, "must not be negative")
         names = set[str]()
         for number, share in enumerate(self.shares):
             at = f"shares[{number}]"
@@ -92,17 +108,8 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterP
             elif share.name in names:
                 yield f"{at}.name", duplicate(share.name)
             names.add(share.name)
-            if not share.weight >= 0:
-                yield f"{at}.weight", invalid(share.weight, "must not be negative")
-            for field, key in _QUANTITIES:
-                try:
-                    allocatable_of(getattr(share, field))
-                except ValueError as error:
-                    yield f"{at}.{key}", str(error)
-            try:
-                parse_label_selector(share.namespace_selector)
-            except ValueError as error:
-                yield f"{at}.namespaceSelector", str(error)
+            for name, problem in _problems(share):
+                yield f"{at}.{name}", problem
 
     def start(self, handle: fw.Handle) -> None:
         self._handle = handle
@@ -239,3 +246,17 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterP
 
 def _evicts(share: fw.DeclaredShare) -> bool:
     return share.within_share != "Never" or share.reclaim != "Never"
+
+
+def _problems(share: fw.DeclaredShare) -> Iterator[tuple[str, str]]:
+    if not share.weight >= 0:
+        yield "weight", invalid(share.weight, "must not be negative")
+    for name, key in _QUANTITIES:
+        try:
+            allocatable_of(getattr(share, name))
+        except ValueError as error:
+            yield key, str(error)
+    try:
+        parse_label_selector(share.namespace_selector)
+    except ValueError as error:
+        yield "namespaceSelector", str(error)

@@ -19,6 +19,7 @@ from scheduler.process.tasks import Tasks
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.framework import Framework
 from scheduler.shares.adapters import AdaptedShares
+from scheduler.shares.places import Place
 from scheduler.state.cache import Cache
 from scheduler.state.objects import ObjectStore
 
@@ -46,6 +47,7 @@ class ShareParts:
         failure: FailureHandler,
         writers: Writers,
         tasks: Tasks,
+        clock: Callable[[], float],
     ) -> None:
         self.shares = shares
         self.waits: ShareWaits | None = None
@@ -58,6 +60,7 @@ class ShareParts:
         self._failure = failure
         self._writers = writers
         self._tasks = tasks
+        self._clock = clock
         self._statuses: QuotaStatuses | None = None
         self._reports: ShareReports | None = None
         self._due = asyncio.Event()
@@ -78,6 +81,7 @@ class ShareParts:
             return
         if self.waits is None:
             self._begin()
+        self._put_in_order(plugin)
         self._cache.shares = self.shares.usage
         self.shares.use(self._ledgers(plugin), self._cache.counted_pods)
 
@@ -88,11 +92,33 @@ class ShareParts:
 
         shares, writers, due = self.shares, self._writers, self._due.set
         waits = self.waits = ShareWaits(shares, self._groups, self._queue)
-        statuses = self._statuses = QuotaStatuses(shares, self._objects, writers.api, self._tasks, due)
+        self._statuses = QuotaStatuses(shares, self._objects, writers.api, self._tasks, due)
         self._reports = ShareReports(shares, self._cache.table, writers.object_events)
         shares.waiting, shares.placed, shares.freed = waits.refusal, waits.placed, waits.freed
-        shares.used, shares.redeclared, shares.promised = statuses.mark, self._redeclared, waits.promised
+        shares.redeclared, shares.promised = self._redeclared, waits.promised
         self._failure.failed, self._handlers.waits = waits.failed, waits
+
+    def _put_in_order(self, plugin: Any) -> None:
+        """Let waiting pods have the order that the plugin asks for."""
+        from scheduler.shares.turns import ByDecayedUsage, ByDominantShare, ByPriority, ShareOrder
+
+        order: ShareOrder
+        match plugin.order:
+            case "DecayedUsage":
+                order = ByDecayedUsage(plugin.usage_half_life_seconds, plugin.resource_weights, self._clock)
+            case "DominantShare":
+                order = ByDominantShare()
+            case _:
+                order = ByPriority()
+        assert self.waits is not None
+        assert self._statuses is not None
+        self.waits.order, mark = order, self._statuses.mark
+
+        def used(place: Place) -> None:
+            mark(place)
+            order.used(place)
+
+        self.shares.used = used
 
     def _redeclared(self) -> None:
         if self.waits is not None and self._statuses is not None:

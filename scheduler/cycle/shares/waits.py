@@ -13,12 +13,11 @@ its share is guaranteed. What a woken pod needs is promised to it until it was t
 woken. A group waits as one of its pods, for the amounts of all that it still needs.
 """
 
-import heapq
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING
@@ -33,7 +32,9 @@ from scheduler.shares.adapter import Nominated, is_borrowing_with
 from scheduler.shares.adapters import AdaptedShares
 from scheduler.shares.ledger import Ledger
 from scheduler.shares.needs import Need, need_of_group, need_of_pod
+from scheduler.shares.order import Head
 from scheduler.shares.places import Place, Promise, Root
+from scheduler.shares.turns import ByPriority, ShareOrder, Turn, Turns
 from scheduler.state.share_usage import Tenant
 
 FREED: Final = "ShareFreed"
@@ -84,6 +85,8 @@ class ShareWaits:
     """Knows them."""
 
     def __init__(self, shares: AdaptedShares, groups: PodGroups, queue: SchedulingQueue) -> None:
+        self.order: ShareOrder = ByPriority()
+        """The order in which pods of several shares are woken."""
         self._shares = shares
         self._groups = groups
         self._queue = queue
@@ -297,15 +300,14 @@ class ShareWaits:
 
     def _wake(self, label: str, root: "Root | None") -> None:
         """Wake those for whom there is space now in one tree of shares; None: in all."""
-        heads: list[tuple[Any, int, _Key]] = []
+        turns = self.order.turns()
         for key in self._concerned(root):
-            line = self._lines[key] = self._lines.pop(key)
-            if (first := line.peek()) is not None:
-                heapq.heappush(heads, (self._queue.sort_key(first), len(heads), key))
+            self._lines[key] = self._lines.pop(key)
+            self._offer(turns, key)
         promises = [Promise(ledger, name, dict(sums.total)) for (ledger, name, _), sums in self._promises.items()]
         with self._shares.reserving(promises) as reserve, self._waking():
-            while heads:
-                _, number, key = heapq.heappop(heads)
+            while (turn := turns.take()) is not None:
+                key = turn.line
                 woken = self._wake_first(key, label)
                 if woken is None:
                     continue
@@ -315,8 +317,19 @@ class ShareWaits:
                 if promise is not None:
                     self._promise(woken, _Promised(key, promise, waiter.need))
                     reserve(promise)
-                if key in self._lines and (following := self._lines[key].peek()) is not None:
-                    heapq.heappush(heads, (self._queue.sort_key(following), number, key))
+                    self.order.promised(*promise)
+                self._offer(turns, key)
+
+    def _offer(self, turns: Turns, key: _Key) -> None:
+        """Let the first pod of a line take part, if there is one."""
+        queued = self._lines[key].peek() if key in self._lines else None
+        if queued is None:
+            return
+        uid, (tenant, need) = queued.pod.uid, self._waiters[queued.pod.uid]
+        promise = self._shares.promise(tenant, need)
+        ledger, share, amounts = (None, "", {}) if promise is None else promise
+        head = Head(share=share, uid=uid, request=amounts, priority=queued.pod.priority, queued_at=queued.timestamp)
+        turns.offer(Turn(key, ledger, head, self._queue.sort_key(queued)))
 
     @contextmanager
     def _waking(self) -> Iterator[None]:

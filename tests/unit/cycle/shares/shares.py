@@ -1,11 +1,13 @@
 """An engine whose profile has the plugin CapacityScheduling, with elastic quotas or shares that are declared."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from scheduler import framework as fw
 from scheduler.api.elastic_quotas import ElasticQuota, ElasticQuotaSpec, ElasticQuotaStatus
 from scheduler.api.objects import ObjectMeta
+from scheduler.api.read_only import NOTHING
 from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod
@@ -13,12 +15,12 @@ from tests.fakes import settle
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine, newer
 
 
-def declaring(*shares: DeclaredShare, elastic_quotas: bool = True) -> type[fw.Plugin]:
+def declaring(*shares: DeclaredShare, elastic_quotas: bool = True, **arguments: Any) -> type[fw.Plugin]:
     """The plugin with these arguments, whatever the configuration says."""
 
     class Declaring(CapacityScheduling):
         def __init__(self) -> None:
-            super().__init__(elastic_quotas, shares)
+            super().__init__(elastic_quotas, shares, **arguments)
 
     return Declaring
 
@@ -31,9 +33,11 @@ class Sharing:
         *shares: DeclaredShare,
         also: tuple[type[fw.Plugin], ...] = (),
         node: fw.Node | None = None,
+        arguments: Mapping[str, Any] = NOTHING,
         **options: Any,
     ) -> None:
-        self.under_test: EngineUnderTest = an_engine(declaring(*shares), *also, **options)
+        """`arguments`: further ones of the plugin."""
+        self.under_test: EngineUnderTest = an_engine(declaring(*shares, **arguments), *also, **options)
         self.engine = self.under_test.engine
         self.shares = self.engine.shares
         self.clock = self.under_test.clock

@@ -1,0 +1,196 @@
+"""The order in which waiting pods of several shares get what is free: the argument `order` of CapacityScheduling.
+
+    turns = order.turns()
+    turns.offer(Turn(…))        the first pod of a line
+    turns.take()                the one that goes first of those that are offered; it is offered no longer
+
+In every order shares of higher priority go first, then pods that take no more than their share is guaranteed.
+"""
+
+import heapq
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import count
+from typing import Any, NamedTuple, Protocol
+
+from scheduler.framework.events import CLUSTER_QUEUE
+from scheduler.shares.apis.kueue_quotas import resource_of
+from scheduler.shares.decay import DecayedUsage
+from scheduler.shares.dominant import dominant_share
+from scheduler.shares.ledger import Ledger
+from scheduler.shares.order import FairOrder, Head, is_guaranteed
+from scheduler.shares.places import Place
+
+
+class Turn(NamedTuple):
+    """The first pod of a line."""
+
+    line: Any
+    """Whatever the caller knows it by."""
+
+    ledger: Ledger | None
+    """None for a pod without a share."""
+
+    head: Head
+    age: Any
+    """Its place in the queue: the least goes first."""
+
+    @property
+    def share_priority(self) -> float:
+        if self.ledger is None:
+            return math.inf
+        share = self.ledger.tree.shares.get(self.head.share)
+        return 0 if share is None else share.priority
+
+    @property
+    def is_guaranteed(self) -> bool:
+        return self.ledger is None or (
+            self.head.share in self.ledger.tree.shares and is_guaranteed(self.ledger.tree, self.head)
+        )
+
+
+class Turns(Protocol):
+    """Pods that are offered."""
+
+    def offer(self, turn: Turn) -> None:
+        """Let one take part."""
+
+    def take(self) -> Turn | None:
+        """Return the one that goes first; None if there is none."""
+
+
+class ShareOrder(Protocol):
+    """An order of shares."""
+
+    def turns(self) -> Turns:
+        """Begin to choose among pods."""
+
+    def used(self, place: Place) -> None:
+        """Take note that less or more of a share is used."""
+
+    def promised(self, ledger: Ledger, share: str, amounts: Mapping[str, int]) -> None:
+        """Take note that a pod is woken, and will use this."""
+
+
+class Ranked:
+    """Pods by a rank that no other share has a part in."""
+
+    def __init__(self, rank: Callable[[Turn], Any]) -> None:
+        self._rank = rank
+        self._heap: list[tuple[Any, int, Turn]] = []
+        self._numbers = count()
+
+    def offer(self, turn: Turn) -> None:
+        heapq.heappush(self._heap, (self._rank(turn), next(self._numbers), turn))
+
+    def take(self) -> Turn | None:
+        return heapq.heappop(self._heap)[2] if self._heap else None
+
+
+class ByPriority:
+    """Among pods that are alike otherwise, the order of the queue counts: priority and age. Implements ShareOrder."""
+
+    def turns(self) -> Turns:
+        return Ranked(lambda turn: (-turn.share_priority, not turn.is_guaranteed, turn.age))
+
+    def used(self, place: Place) -> None:
+        """Nothing depends on it."""
+
+    def promised(self, ledger: Ledger, share: str, amounts: Mapping[str, int]) -> None:
+        """Nothing depends on it."""
+
+
+class ByDecayedUsage:
+    """The share goes first that has used least lately, by its weight. Implements ShareOrder."""
+
+    def __init__(self, half_life: float, weights: Mapping[str, float], now: Callable[[], float]) -> None:
+        """`half_life` in seconds; `weights` of resources, 1 for others. Raises ValueError for a half-life of 0."""
+        self._make = partial(DecayedUsage, half_life, half_life / 100, weights)
+        self._make()
+        self._now = now
+        self._usages: dict[Ledger, DecayedUsage] = {}
+
+    def turns(self) -> Turns:
+        return Ranked(
+            lambda turn: (-turn.share_priority, not turn.is_guaranteed, self._key(turn, self._now()), turn.age)
+        )
+
+    def used(self, place: Place) -> None:
+        if place.name in place.ledger.tree.shares:
+            self._of(place.ledger).run(place.name, place.ledger.used(place.name), self._now())
+
+    def promised(self, ledger: Ledger, share: str, amounts: Mapping[str, int]) -> None:
+        self._of(ledger).admit(share, amounts, self._now())
+
+    def _key(self, turn: Turn, now: float) -> float:
+        if turn.ledger is None:
+            return 0.0
+        share = turn.ledger.tree.shares.get(turn.head.share)
+        return 0.0 if share is None else self._of(turn.ledger).key(share.name, share.weight, now)
+
+    def _of(self, ledger: Ledger) -> DecayedUsage:
+        if ledger not in self._usages:
+            self._usages[ledger] = self._make()
+        return self._usages[ledger]
+
+
+class ByDominantShare(ByPriority):
+    """The share goes first that borrows the smallest part of what it could, by its weight. Implements ShareOrder."""
+
+    def turns(self) -> Turns:
+        return _Tournaments()
+
+
+class _Tournaments:
+    """One tournament for each tree and priority of shares; pods that belong to no leaf of a tree go after these."""
+
+    def __init__(self) -> None:
+        self._tournaments: dict[tuple[float, Ledger], _Tournament] = {}
+        self._others = Ranked(lambda turn: (-turn.share_priority, turn.age))
+
+    def offer(self, turn: Turn) -> None:
+        ledger = turn.ledger
+        if ledger is None or ledger.tree.children.get(turn.head.share, True):
+            self._others.offer(turn)
+            return
+        place = -turn.share_priority, ledger
+        if place not in self._tournaments:
+            self._tournaments[place] = _Tournament(ledger)
+        self._tournaments[place].offer(turn)
+
+    def take(self) -> Turn | None:
+        for _, tournament in sorted(self._tournaments.items(), key=lambda entry: entry[0][0]):
+            if (turn := tournament.take()) is not None:
+                return turn
+        return self._others.take()
+
+
+class _Tournament:
+    def __init__(self, ledger: Ledger) -> None:
+        flavored = ledger.source == CLUSTER_QUEUE
+        self._order = FairOrder(ledger.tree, partial(dominant_share, resource_of=resource_of if flavored else str))
+        self._offered: dict[str, list[tuple[Any, int, Turn]]] = {}
+        """Share → heap."""
+        self._numbers = count()
+        self._last = ""
+
+    def offer(self, turn: Turn) -> None:
+        offered = self._offered.setdefault(turn.head.share, [])
+        heapq.heappush(offered, (turn.age, next(self._numbers), turn))
+        self._order.offer(offered[0][2].head)
+
+    def take(self) -> Turn | None:
+        if self._last:
+            self._order.changed(self._last)  # what was taken last may be counted by now
+        head = self._order.first()
+        if head is None:
+            return None
+        self._last = head.share
+        offered = self._offered[head.share]
+        turn = heapq.heappop(offered)[2]
+        if offered:
+            self._order.offer(offered[0][2].head)
+        else:
+            self._order.withdraw(head.share)
+        return turn
