@@ -10,7 +10,7 @@ follows the pods.
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scheduler.api.pod import Pod
 from scheduler.framework.events import ELASTIC_QUOTA
@@ -30,6 +30,16 @@ MAX_PLACES: Final = 10_000
 """Tenants of which it is kept which share they mean: anyone who creates pods makes as many as they like."""
 
 
+class _Kept(NamedTuple):
+    """What a pod would take that is nominated, or was."""
+
+    pod: Pod
+    nominated: Nominated | None = None
+    """None without a share."""
+
+    root: "Root | None" = None
+
+
 class AdaptedShares:
     """Implements framework.shares.Shares over adapters. Without any, no pod has a share."""
 
@@ -37,7 +47,7 @@ class AdaptedShares:
         self._nominator = nominator
         self._ledgers: tuple[Ledger, ...] = ()
         self._places: dict[Tenant, Place | None] = {}
-        self._kept: dict[str, Nominated] = {}
+        self._kept: dict[str, _Kept] = {}
         """By UID."""
         self._counted: Callable[[], Iterable[Pod]] = tuple
         self._reads: Sequence[Hashable] = ()
@@ -194,14 +204,17 @@ class AdaptedShares:
         counted, root = self.usage.uids(), place.root
         for _, pods in self._nominator.by_node():
             for pod in pods:
-                if pod.uid in counted:
+                uid = pod.uid
+                kept = self._kept.get(uid)
+                if kept is None or kept.pod is not pod:
+                    kept = self._as_nominated(pod)
+                _, nominated, other = kept
+                if nominated is None or other != root or uid in counted:
                     continue
-                if pod.uid == need.pod.uid:
-                    borrows = self._as_nominated(place, pod).borrows
-                elif pod.uid not in need.uids:
-                    other = self.place(self.tenant_of(pod))
-                    if other is not None and other.ledger is place.ledger and other.root == root:
-                        others.append(self._as_nominated(other, pod))
+                if uid == need.pod.uid:
+                    borrows = nominated.borrows
+                elif uid not in need.uids:
+                    others.append(nominated)
         return Asked(need, place.evidence, (*others, *promised), borrows)
 
     def tree_with(self, ledger: "Ledger", changed: "Mapping[str, Share] | None" = None) -> "ShareTree":
@@ -253,16 +266,19 @@ class AdaptedShares:
     def _refusal(self, place: Place, need: Need) -> ShareRefusal | None:
         return place.ledger.refusal(place.name, self.asked(place, need))
 
-    def _as_nominated(self, place: Place, pod: Pod) -> Nominated:
-        """Return a pod that is nominated with what it would take: the same as long as it is."""
-        kept = self._kept.get(pod.uid)
-        if kept is None or kept.pod is not pod:
-            if len(self._kept) >= MAX_PLACES:
-                self._kept.clear()
+    def _as_nominated(self, pod: Pod) -> "_Kept":
+        """Return what a nominated pod would take: the same as long as it is nominated."""
+        if len(self._kept) >= MAX_PLACES:
+            self._kept.clear()
+        place = self.place(self.tenant_of(pod))
+        if place is None:
+            kept = _Kept(pod)
+        else:
             ledger, name = place.ledger, place.name
             amounts = ledger.wanted(name, Asked(need_of_pod(pod), place.evidence))
-            borrows = is_borrowing_with(ledger.tree, name, amounts)
-            kept = self._kept[pod.uid] = Nominated(name, pod, amounts, borrows)
+            nominated = Nominated(name, pod, amounts, is_borrowing_with(ledger.tree, name, amounts))
+            kept = _Kept(pod, nominated, place.root)
+        self._kept[pod.uid] = kept
         return kept
 
     def _usage_changed(self, uid: str, tenant: Tenant, amounts: Mapping[str, int], sign: int, is_what_if: bool) -> None:
