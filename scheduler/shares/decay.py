@@ -1,8 +1,8 @@
 """Usage that fades: shares that used little lately go first, whatever they use now.
 
     usage = DecayedUsage(half_life=…, interval=…, weights=…)
-    usage.run(share, running, now)      what the share's pods use from now on; also to bring its usage up to date
-    usage.admit(share, request)         a pod is placed: its first interval is charged at once
+    usage.run(share, running, now)      what the share's pods use from now on; what is more than before is charged at
+                                        once for its first interval
     usage.first(tree, heads, now)       the head that goes first
 
 The formula is Kueue's for AdmissionFairSharing (pkg/util/admissionfairsharing): after t seconds in which R was
@@ -19,7 +19,7 @@ from typing import Final
 from scheduler.shares.order import Head, is_guaranteed
 from scheduler.shares.tree import ShareTree
 
-_NOTHING: Final[Mapping[str, int]] = {}
+_NOTHING: Final[Mapping[str, float]] = {}
 
 
 class _Record:
@@ -29,7 +29,7 @@ class _Record:
 
     def __init__(self, at: float) -> None:
         self.at = at
-        self.running: Mapping[str, int] = _NOTHING
+        self.running: Mapping[str, float] = _NOTHING
         self.usage: dict[str, float] = {}
 
 
@@ -45,15 +45,11 @@ class DecayedUsage:
         self._weights = dict(weights)
         self._records: dict[str, _Record] = {}
 
-    def run(self, share: str, running: Mapping[str, int], now: float) -> None:
+    def run(self, share: str, running: Mapping[str, float], now: float) -> None:
         """Bring a share's usage up to date; from now on it runs what is given."""
-        self._at(share, now).running = dict(running)
-
-    def admit(self, share: str, request: Mapping[str, int], now: float) -> None:
-        """Charge a share for the first interval of what it got."""
-        usage = self._at(share, now).usage
-        for resource, amount in request.items():
-            usage[resource] = usage.get(resource, 0.0) + amount * self._penalty
+        record = self._at(share, now)
+        record.usage = self._charged(record, running)
+        record.running = dict(running)
 
     def forget(self, share: str) -> None:
         """Drop what is known of a share that is gone."""
@@ -62,11 +58,11 @@ class DecayedUsage:
     def usage(self, share: str, now: float) -> Mapping[str, float]:
         return dict(self._at(share, now).usage)
 
-    def key(self, share: str, weight: float, now: float) -> float:
-        """Return what orders shares: the least goes first; infinite without a weight."""
+    def key(self, share: str, weight: float, now: float, running: Mapping[str, float] = _NOTHING) -> float:
+        """Return what orders shares, if a share ran so much: the least goes first; infinite without a weight."""
         if weight <= 0:
             return math.inf
-        usage = self._at(share, now).usage
+        usage = self._charged(self._at(share, now), running)
         return sum(self._weights.get(resource, 1.0) * amount for resource, amount in usage.items()) / weight
 
     def first(self, tree: ShareTree, heads: Iterable[Head], now: float) -> Head | None:
@@ -80,6 +76,15 @@ class DecayedUsage:
             ),
             default=None,
         )
+
+    def _charged(self, record: _Record, running: Mapping[str, float]) -> dict[str, float]:
+        """Return a share's usage with the first interval of what is more than it runs."""
+        usage = dict(record.usage)
+        for resource, amount in running.items():
+            more = amount - record.running.get(resource, 0)
+            if more > 0:
+                usage[resource] = usage.get(resource, 0.0) + more * self._penalty
+        return usage
 
     def _at(self, share: str, now: float) -> _Record:
         """Return a share's record as of now; a clock that goes back changes nothing."""

@@ -21,7 +21,7 @@ import msgspec
 from scheduler.shares.dominant import DominantShare, dominant_share
 from scheduler.shares.tree import ShareTree
 
-Rank = tuple[bool, tuple[float, float], int, float, str]
+Rank = tuple[bool, float, tuple[float, float], int, float, str]
 """Orders the children of a share by the heads that they send up; the least is first."""
 
 
@@ -31,6 +31,9 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     share: str
     uid: str
     request: Mapping[str, int]
+    share_priority: float = 0
+    """A higher one goes before weights and the pods' own priorities, but not before a guarantee."""
+
     priority: int = 0
     queued_at: float = 0.0
     """Seconds."""
@@ -98,10 +101,11 @@ class FairOrder:
         """Return how a share compares with its siblings if a head of its subtree were admitted."""
         tree = self._tree
         if not tree.shares[share].parent:
-            return False, (0.0, 0.0), *head.by_age
+            return False, 0, (0.0, 0.0), *head.by_age
         tree.add(head.share, head.request)
         try:
-            return is_borrowing(tree, share, head.request), self._reckon(tree, share).key, *head.by_age
+            borrows, key = is_borrowing(tree, share, head.request), self._reckon(tree, share).key
+            return borrows, -head.share_priority, key, *head.by_age
         finally:
             tree.remove(head.share, head.request)
 

@@ -4,16 +4,16 @@
     turns.offer(Turn(…))        the first pod of a line
     turns.take()                the one that goes first of those that are offered; it is offered no longer
 
-In every order shares of higher priority go first, then pods that take no more than their share is guaranteed.
+In every order pods go first that take no more than their share is guaranteed, then shares of higher priority.
 """
 
 import heapq
-import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
+from scheduler.api.requests import CPU
 from scheduler.framework.events import CLUSTER_QUEUE
 from scheduler.shares.apis.kueue_quotas import resource_of
 from scheduler.shares.decay import DecayedUsage
@@ -37,11 +37,9 @@ class Turn(NamedTuple):
     """Its place in the queue: the least goes first."""
 
     @property
-    def share_priority(self) -> float:
-        if self.ledger is None:
-            return math.inf
-        share = self.ledger.tree.shares.get(self.head.share)
-        return 0 if share is None else share.priority
+    def by_share(self) -> tuple[bool, float]:
+        """Comes first in every order; the least goes first. It grows as others of the share are taken."""
+        return not self.is_guaranteed, -self.head.share_priority
 
     @property
     def is_guaranteed(self) -> bool:
@@ -69,12 +67,9 @@ class ShareOrder(Protocol):
     def used(self, place: Place) -> None:
         """Take note that less or more of a share is used."""
 
-    def promised(self, ledger: Ledger, share: str, amounts: Mapping[str, int]) -> None:
-        """Take note that a pod is woken, and will use this."""
-
 
 class Ranked:
-    """Pods by a rank that no other share has a part in."""
+    """Pods by a rank that no other share has a part in, and that only grows as pods of its own share are taken."""
 
     def __init__(self, rank: Callable[[Turn], Any]) -> None:
         self._rank = rank
@@ -85,54 +80,71 @@ class Ranked:
         heapq.heappush(self._heap, (self._rank(turn), next(self._numbers), turn))
 
     def take(self) -> Turn | None:
-        return heapq.heappop(self._heap)[2] if self._heap else None
+        while self._heap:
+            rank, number, turn = self._heap[0]
+            if (newest := self._rank(turn)) <= rank:
+                return heapq.heappop(self._heap)[2]
+            heapq.heapreplace(self._heap, (newest, number, turn))
+        return None
 
 
 class ByPriority:
     """Among pods that are alike otherwise, the order of the queue counts: priority and age. Implements ShareOrder."""
 
     def turns(self) -> Turns:
-        return Ranked(lambda turn: (-turn.share_priority, not turn.is_guaranteed, turn.age))
+        return Ranked(lambda turn: (turn.by_share, turn.age))
 
     def used(self, place: Place) -> None:
         """Nothing depends on it."""
 
-    def promised(self, ledger: Ledger, share: str, amounts: Mapping[str, int]) -> None:
-        """Nothing depends on it."""
-
 
 class ByDecayedUsage:
-    """The share goes first that has used least lately, by its weight. Implements ShareOrder."""
+    """The share goes first that has used least lately, by its weight. Implements ShareOrder.
+
+    A share of which nothing is known, as after a restart, is charged for the first interval of all that it runs.
+    """
 
     def __init__(self, half_life: float, weights: Mapping[str, float], now: Callable[[], float]) -> None:
         """`half_life` in seconds; `weights` of resources, 1 for others. Raises ValueError for a half-life of 0."""
         self._make = partial(DecayedUsage, half_life, half_life / 100, weights)
         self._make()
         self._now = now
-        self._usages: dict[Ledger, DecayedUsage] = {}
+        self._usages: dict[str, DecayedUsage] = {}
+        """By source: other arguments make other ledgers, and change nothing of what was used."""
 
     def turns(self) -> Turns:
-        return Ranked(
-            lambda turn: (-turn.share_priority, not turn.is_guaranteed, self._key(turn, self._now()), turn.age)
-        )
+        now = self._now()
+        return Ranked(lambda turn: (turn.by_share, self._key(turn, now), turn.age))
 
     def used(self, place: Place) -> None:
         if place.name in place.ledger.tree.shares:
-            self._of(place.ledger).run(place.name, place.ledger.used(place.name), self._now())
-
-    def promised(self, ledger: Ledger, share: str, amounts: Mapping[str, int]) -> None:
-        self._of(ledger).admit(share, amounts, self._now())
+            self._of(place.ledger).run(place.name, _running(place.ledger, place.name), self._now())
 
     def _key(self, turn: Turn, now: float) -> float:
-        if turn.ledger is None:
+        ledger, name = turn.ledger, turn.head.share
+        share = None if ledger is None else ledger.tree.shares.get(name)
+        if ledger is None or share is None:
             return 0.0
-        share = turn.ledger.tree.shares.get(turn.head.share)
-        return 0.0 if share is None else self._of(turn.ledger).key(share.name, share.weight, now)
+        return self._of(ledger).key(name, share.weight, now, _running(ledger, name))  # with what is promised
 
     def _of(self, ledger: Ledger) -> DecayedUsage:
-        if ledger not in self._usages:
-            self._usages[ledger] = self._make()
-        return self._usages[ledger]
+        if ledger.source not in self._usages:
+            self._usages[ledger.source] = self._make()
+        return self._usages[ledger.source]
+
+
+def _running(ledger: Ledger, share: str) -> Mapping[str, float]:
+    """Return what a share uses, by the names and in the units that weights go by: cores of cpu, as in Kueue."""
+    running: dict[str, float] = {}
+    for key, amount in ledger.used(share).items():
+        resource = _names(ledger)(key)
+        running[resource] = running.get(resource, 0) + (amount / 1000 if resource == CPU else amount)
+    return running
+
+
+def _names(ledger: Ledger) -> Callable[[str], str]:
+    """Return what gives the resource of a name in a tree."""
+    return resource_of if ledger.source == CLUSTER_QUEUE else str
 
 
 class ByDominantShare(ByPriority):
@@ -143,24 +155,23 @@ class ByDominantShare(ByPriority):
 
 
 class _Tournaments:
-    """One tournament for each tree and priority of shares; pods that belong to no leaf of a tree go after these."""
+    """One tournament for each tree; pods that belong to no leaf of a tree go after these."""
 
     def __init__(self) -> None:
-        self._tournaments: dict[tuple[float, Ledger], _Tournament] = {}
-        self._others = Ranked(lambda turn: (-turn.share_priority, turn.age))
+        self._tournaments: dict[Ledger, _Tournament] = {}
+        self._others = Ranked(lambda turn: (turn.by_share, turn.age))
 
     def offer(self, turn: Turn) -> None:
         ledger = turn.ledger
         if ledger is None or ledger.tree.children.get(turn.head.share, True):
             self._others.offer(turn)
             return
-        place = -turn.share_priority, ledger
-        if place not in self._tournaments:
-            self._tournaments[place] = _Tournament(ledger)
-        self._tournaments[place].offer(turn)
+        if ledger not in self._tournaments:
+            self._tournaments[ledger] = _Tournament(ledger)
+        self._tournaments[ledger].offer(turn)
 
     def take(self) -> Turn | None:
-        for _, tournament in sorted(self._tournaments.items(), key=lambda entry: entry[0][0]):
+        for tournament in self._tournaments.values():
             if (turn := tournament.take()) is not None:
                 return turn
         return self._others.take()
@@ -168,8 +179,7 @@ class _Tournaments:
 
 class _Tournament:
     def __init__(self, ledger: Ledger) -> None:
-        flavored = ledger.source == CLUSTER_QUEUE
-        self._order = FairOrder(ledger.tree, partial(dominant_share, resource_of=resource_of if flavored else str))
+        self._order = FairOrder(ledger.tree, partial(dominant_share, resource_of=_names(ledger)))
         self._offered: dict[str, list[tuple[Any, int, Turn]]] = {}
         """Share → heap."""
         self._numbers = count()

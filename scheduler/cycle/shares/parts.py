@@ -65,6 +65,7 @@ class ShareParts:
         self._reports: ShareReports | None = None
         self._due = asyncio.Event()
         self._arguments: Mapping[str, Any] | None = None
+        self._order_settings: tuple[Any, ...] = ()
 
     def use(self, frameworks: Mapping[str, Framework]) -> None:
         """Have shares as these profiles ask for them: all that do have the same arguments."""
@@ -102,6 +103,10 @@ class ShareParts:
         """Let waiting pods have the order that the plugin asks for."""
         from scheduler.shares.turns import ByDecayedUsage, ByDominantShare, ByPriority, ShareOrder
 
+        settings = plugin.order, plugin.usage_half_life_seconds, plugin.resource_weights
+        if settings == self._order_settings:
+            return  # what was used before counts on
+        self._order_settings = settings
         order: ShareOrder
         match plugin.order:
             case "DecayedUsage":
@@ -131,6 +136,7 @@ class ShareParts:
         shares.waiting = shares.placed = shares.freed = shares.used = shares.redeclared = shares.promised = None
         self._cache.shares = self._failure.failed = self._handlers.waits = None
         self.waits = self._statuses = self._reports = None
+        self._order_settings = ()
         shares.use((), tuple)
 
     async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:

@@ -317,7 +317,6 @@ class ShareWaits:
                 if promise is not None:
                     self._promise(woken, _Promised(key, promise, waiter.need))
                     reserve(promise)
-                    self.order.promised(*promise)
                 self._offer(turns, key)
 
     def _offer(self, turns: Turns, key: _Key) -> None:
@@ -328,7 +327,15 @@ class ShareWaits:
         uid, (tenant, need) = queued.pod.uid, self._waiters[queued.pod.uid]
         promise = self._shares.promise(tenant, need)
         ledger, share, amounts = (None, "", {}) if promise is None else promise
-        head = Head(share=share, uid=uid, request=amounts, priority=queued.pod.priority, queued_at=queued.timestamp)
+        declared = None if ledger is None else ledger.tree.shares.get(share)
+        head = Head(
+            share=share,
+            uid=uid,
+            request=amounts,
+            share_priority=0 if declared is None else declared.priority,
+            priority=queued.pod.priority,
+            queued_at=queued.timestamp,
+        )
         turns.offer(Turn(key, ledger, head, self._queue.sort_key(queued)))
 
     @contextmanager

@@ -200,7 +200,6 @@ def test_no_share_starves_by_decayed_usage_however_much_others_ask_for(seed: int
             first = usage.first(shares, heads, cluster.now)
             assert first is not None
             cluster.place(first.share)
-            usage.admit(first.share, ONE, cluster.now)
             usage.run(first.share, {"gpu": shares.usage(first.share, "gpu")}, cluster.now)
             waited[first.share] = 0
         for name in weights:
@@ -228,7 +227,10 @@ def test_usage_halves_in_a_half_life() -> None:
 def test_a_placed_pod_is_charged_for_its_first_interval_at_once() -> None:
     usage = DecayedUsage(half_life=100, interval=100, weights={"gpu": 3.0})
 
-    usage.admit("a", {"gpu": 2, "cpu": 4}, now=0)
+    assert usage.key("a", weight=1, now=0, running={"gpu": 2, "cpu": 4}) == 3 * 1 + 2
+    assert usage.key("a", weight=1, now=0) == 0
+    usage.run("a", {"gpu": 2, "cpu": 4}, now=0)
+    usage.run("a", {"gpu": 1}, now=0)
 
     assert usage.key("a", weight=1, now=0) == 3 * 1 + 2
     assert usage.key("a", weight=2, now=0) == 2.5

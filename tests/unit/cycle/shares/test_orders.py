@@ -151,3 +151,40 @@ def test_an_order_that_makes_no_sense_is_refused_with_all_its_problems() -> None
     plugin = CapacityScheduling(usage_half_life_seconds=0.0, resource_weights={"cpu": -1.0})
 
     assert [path for path, _ in plugin.problems()] == ["usageHalfLifeSeconds", "resourceWeights[cpu]"]
+
+
+@pytest.mark.parametrize("order", ["Priority", "DominantShare", "DecayedUsage"])
+async def test_a_share_of_higher_priority_does_not_go_before_what_another_is_guaranteed(order: str) -> None:
+    stage = company(a_share("a", "2"), a_share("b", priority=1), order=order)
+    running = stage.pods(CORES, "b", node_name="n")
+    stage.pod("eager", namespace="b")
+    await stage.schedule()
+    stage.pod("guaranteed", namespace="a")
+    await stage.schedule()
+
+    stage.delete(running[0])
+    await stage.schedule()
+
+    assert "guaranteed" in stage.placed
+    assert "eager" not in stage.placed
+
+
+async def test_a_share_is_not_charged_for_pods_that_were_woken_and_found_no_node() -> None:
+    stage = company(a_share("a"), a_share("b"), order="DecayedUsage")
+    running = stage.pods(CORES, "b", node_name="n")
+    stage.pods(8, "a", node_selector={"no": "node"})
+    await stage.schedule()
+    for _ in range(4):
+        stage.delete(running.pop())
+        await stage.schedule()  # they are woken
+        running.append(stage.pod(f"more-{len(running)}-{stage.clock()}", namespace="b", node_name="n"))
+    stage.pod("second", namespace="b")
+    await stage.schedule()
+    stage.pod("first", namespace="a")
+    await stage.schedule()
+
+    stage.delete(running.pop())
+    await stage.schedule()
+
+    assert "first" in stage.placed
+    assert "second" not in stage.placed
