@@ -24,6 +24,9 @@ class Nominated(NamedTuple):
     borrows: bool
     """Whether its share used more with it than it is guaranteed, when that was asked first."""
 
+    by_share: bool = False
+    """Whether it goes before all pods of other shares, but for those that are guaranteed what it would borrow."""
+
 
 class Asked(NamedTuple):
     """A request for space in a share: of one pod, or of several pods of a group together."""
@@ -51,7 +54,12 @@ def counting_nominated(tree: "ShareTree", share: str, asked: Asked, amounts: Map
     pod = asked.need.pod
     borrows = asked.borrows if asked.borrows is not None else is_borrowing_with(tree, share, amounts)
     own = _place(pod, borrows=borrows)
-    ahead = [each for each in asked.nominated if _place(each.pod, borrows=each.borrows) < own]
+    ahead = [
+        each
+        for each in asked.nominated
+        if _place(each.pod, borrows=each.borrows) < own
+        or (each.by_share and each.share != share and each.borrows <= borrows)
+    ]
     for each in ahead:
         tree.add(each.share, each.amounts)
     try:

@@ -61,6 +61,9 @@ class Turns(Protocol):
 class ShareOrder(Protocol):
     """An order of shares."""
 
+    by_share: bool
+    """Whether the share decides before the pod's priority, also against pods that come now."""
+
     def turns(self) -> Turns:
         """Begin to choose among pods."""
 
@@ -91,6 +94,8 @@ class Ranked:
 class ByPriority:
     """Among pods that are alike otherwise, the order of the queue counts: priority and age. Implements ShareOrder."""
 
+    by_share = False
+
     def turns(self) -> Turns:
         return Ranked(lambda turn: (turn.by_share, turn.age))
 
@@ -103,6 +108,8 @@ class ByDecayedUsage:
 
     A share of which nothing is known, as after a restart, is charged for the first interval of all that it runs.
     """
+
+    by_share = True
 
     def __init__(self, half_life: float, weights: Mapping[str, float], now: Callable[[], float]) -> None:
         """`half_life` in seconds; `weights` of resources, 1 for others. Raises ValueError for a half-life of 0."""
@@ -149,6 +156,8 @@ def _names(ledger: Ledger) -> Callable[[str], str]:
 
 class ByDominantShare(ByPriority):
     """The share goes first that borrows the smallest part of what it could, by its weight. Implements ShareOrder."""
+
+    by_share = True
 
     def turns(self) -> Turns:
         return _Tournaments()

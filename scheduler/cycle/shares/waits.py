@@ -186,7 +186,7 @@ class ShareWaits:
         if not self._is_waking and not any(uid in self._meant for uid in need.uids):
             for (ledger, name, _), sums in self._promises.items():
                 if ledger is root[0] and ledger.root_of(name) == root[1]:
-                    yield Nominated(name, sums.first, dict(sums.total), sums.borrows)
+                    yield Nominated(name, sums.first, dict(sums.total), sums.borrows, self.order.by_share)
 
     # What happens to shares.
 

@@ -97,7 +97,7 @@ class ElasticQuotas:
         for each in asked.nominated:
             if each.share == name and each.pod.priority >= asked.need.pod.priority:
                 in_quota, in_all = _sum(in_quota, each.amounts), _sum(in_all, each.amounts)
-            elif each.share != name and not is_over_minimum(tree, each.share):
+            elif each.share != name and (each.by_share or not is_over_minimum(tree, each.share)):
                 in_all = _sum(in_all, each.amounts)
         lacks = _excess(name, tree.shares[name].maximum.get, partial(tree.usage, name), in_quota, is_limit=True)
         if lacks:

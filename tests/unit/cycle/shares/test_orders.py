@@ -188,3 +188,20 @@ async def test_a_share_is_not_charged_for_pods_that_were_woken_and_found_no_node
 
     assert "first" in stage.placed
     assert "second" not in stage.placed
+
+
+@pytest.mark.parametrize("order", ["DominantShare", "DecayedUsage"])
+async def test_a_share_does_not_starve_while_more_important_pods_of_another_keep_coming(order: str) -> None:
+    stage = company(a_share("a"), a_share("b"), order=order)
+    running = stage.pods(CORES, "b", node_name="n")
+    stage.pod("poor", namespace="a")
+    await stage.schedule(0)
+
+    stage.delete(running[0])  # the pod is woken, but has to pause
+    stage.pod("greedy", namespace="b", priority=9)
+    await stage.schedule(0)
+    await stage.schedule()
+
+    assert "poor" in stage.placed
+    assert "greedy" not in stage.placed
+    stage.check()
