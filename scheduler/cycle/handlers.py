@@ -83,6 +83,8 @@ class ClusterEventHandlers:
         self._stream = stream
         self.announces_pods = False
         """Whether a pod that has come may help pods that wait for it: the feature gate GangScheduling."""
+        self.member_came: Callable[[Pod], None] | None = None
+        """Called when a pod comes with a node that may be one of a group; None if there are no such groups."""
         self.member_gone: Callable[[Pod], None] | None = None
         """Called when a pod is gone that may have been one of a group; None if there are no such groups."""
         self.waits: WaitsForShares | None = None
@@ -216,6 +218,8 @@ class ClusterEventHandlers:
             self._queue.delete(pod.uid)
             self._writers.status.forget(pod)
             self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
+            if old is None and self.member_came is not None:
+                self.member_came(pod)
             if old is not None and old.nominated_node_name not in ("", pod.spec.node_name):
                 self._nomination_ended(old)
         if counted is not None and counted.spec.node_name != pod.spec.node_name:

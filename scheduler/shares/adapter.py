@@ -25,7 +25,7 @@ class Nominated(NamedTuple):
     """Whether its share used more with it than it is guaranteed, when that was asked first."""
 
     by_share: bool = False
-    """Whether it goes before all pods of other shares, but for those that are guaranteed what it would borrow."""
+    """Whether it goes before all pods of other shares, except those that are guaranteed what it would borrow."""
 
 
 class Asked(NamedTuple):

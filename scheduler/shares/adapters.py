@@ -31,7 +31,7 @@ MAX_PLACES: Final = 10_000
 
 
 class _Kept(NamedTuple):
-    """What a pod would take that is nominated, or was."""
+    """The amounts of a pod that is nominated, or was."""
 
     pod: Pod
     nominated: Nominated | None = None

@@ -107,6 +107,7 @@ class GroupParts:
         self._loop.groups = self._made[1] if on and self._made is not None else None
         self._cache.members = members if on else None
         self._queue.is_grouped = self.groups.key_of if on else None
+        self._handlers.member_came = self._wakes.member_came if self.groups.has_ours else None
         self._handlers.member_gone = self._wakes.member_gone if self.groups.has_ours else None
         self._wakes.listen(wanted=self.groups.has_ours)
         members.restart(self._counted(frameworks) if on else (), self._cache.assumed_pods())

@@ -1,9 +1,11 @@
 """Brings a group of our own rules back when what it waits for is the group itself, not the cluster.
 
     PodGroup object comes, or has another spec ──┐
+    pod of it comes with a node ─────────────────┤
     pod of it is gone ───────────────────────────┴─► is it complete? ─► one member back to the queue, which brings all
 
-A pod that comes brings the others itself. No plugin registers for these events: every hint would be asked for each of
+A pod that comes without a node brings the others itself; one that has a node was bound by others, or before a restart,
+and may be the one that was missing. No plugin registers for these events: every hint would be asked for each of
 the groups that wait, and only one is concerned.
 """
 
@@ -21,6 +23,7 @@ from scheduler.groups.adapters import AdaptedGroups
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.objects import ObjectStore
 
+MEMBER_CAME: Final = "PodGroupMemberAdd"
 MEMBER_GONE: Final = "PodGroupMemberDelete"
 CHANGED: Final = ClusterEvent(COSCHEDULING_POD_GROUP, Action.UPDATE_OTHER).label
 
@@ -59,6 +62,12 @@ class GroupWakes:
     def _members_changed(self, key: GroupKey) -> None:
         self._statuses.mark(key)
         self._refusals.mark(key)
+
+    def member_came(self, pod: Pod) -> None:
+        """A pod has come that has a node already."""
+        key = self._groups.key_of(pod)
+        if key is not None and key.source != POD_GROUP:
+            self._wake(key, MEMBER_CAME)
 
     def member_gone(self, pod: Pod) -> None:
         """A pod is gone, which may have contradicted the others, or have waited for all of them."""

@@ -160,6 +160,18 @@ async def test_a_member_that_dies_is_replaced() -> None:
     stage.check()
 
 
+async def test_after_a_restart_in_the_middle_of_its_bindings_the_rest_of_a_group_is_placed() -> None:
+    """The API server lists by name: those that are bound may come last."""
+    stage = Coscheduled()
+    stage.create(minimum=3)
+
+    stage.pods(1)
+    stage.pods(2, first=1, node_name="n0")
+    await stage.schedule()
+
+    assert stage.under_test.world.bound == {"default/g-0": "n1"}
+
+
 async def test_the_member_that_waits_for_events_may_be_deleted() -> None:
     stage = Stage()
     stage.create(minimum=5)
