@@ -5,7 +5,7 @@ Rules: defaultpreemption/default_preemption.go (SelectVictimsOnNode) and framewo
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Final, NamedTuple
@@ -29,6 +29,15 @@ longest among those of the highest priority started: the later, the better.
 """
 
 
+Exempt = Callable[[fw.Pod], bool]
+"""Says of a pod of lower priority that it may not be evicted all the same. Raises PluginError."""
+
+
+def nobody(_: fw.Pod) -> bool:
+    """Exempt no pod."""
+    return False
+
+
 class Candidate(NamedTuple):
     """A node on which preemption would make room."""
 
@@ -49,11 +58,14 @@ class SearchResult:
 class CandidateSearch:
     """Searches candidates for one pod, part by part of the nodes, until there are enough."""
 
-    def __init__(self, run: fw.DryRun, pod: fw.Pod, nodes: fw.NodeColumns, budgets: Budgets) -> None:
+    def __init__(
+        self, run: fw.DryRun, pod: fw.Pod, nodes: fw.NodeColumns, budgets: Budgets, is_exempt: Exempt = nobody
+    ) -> None:
         self._run = run
         self._pod = pod
         self._nodes = nodes
         self._budgets = budgets
+        self._is_exempt = is_exempt
 
     def among(self, rows: fw.Rows, wanted: int) -> SearchResult:
         """Search `rows` in their order for `wanted` candidates, one of them without a violation.
@@ -106,6 +118,8 @@ class CandidateSearch:
             return [None] * len(rows)
         singly = self._run.only_singly(rows) | self._budgets.may_protect(self._nodes, rows)
         singly |= ~found.refused & (found.victims == 0)
+        if self._is_exempt is not nobody:
+            singly |= np.fromiter(map(self._has_exempt, rows.tolist()), np.bool_, len(rows))
         columns = (found.highest_priorities, found.priority_sums, found.victims, -found.starts)
         answers: list[Costs | fw.Status | None] = list(
             zip(repeat(0, len(rows)), *(column.tolist() for column in columns), strict=True)
@@ -128,13 +142,24 @@ class CandidateSearch:
             return f'expected at least one victim pod on node "{self._nodes.names()[row]}"'
         return costs(victims, violations)
 
+    def may_evict(self, pod: fw.Pod) -> bool:
+        """Return whether a pod may be a victim. Raises PluginError."""
+        return (pod.spec.priority or 0) < self._pod.priority and not self._is_exempt(pod)
+
+    def _has_exempt(self, row: int) -> bool:
+        """Return whether a node has a pod of lower priority that is exempt, or may be."""
+        priority = self._pod.priority
+        try:
+            return any(pod.priority < priority and self._is_exempt(pod) for pod in self._nodes.info(row).pods)
+        except fw.PluginError:
+            return True
+
     def victims_on(self, row: int) -> tuple[Sequence[fw.Pod], int] | fw.Status:
         """Return the victims on a node, the most important first, and how many of them violate a budget.
 
         A status says why no victims would help. Raises PluginError.
         """
-        priority = self._pod.priority
-        potential = [pod for pod in self._nodes.info(row).pods if (pod.spec.priority or 0) < priority]
+        potential = [pod for pod in self._nodes.info(row).pods if self.may_evict(pod)]
         if not potential:
             return NO_VICTIMS
         with self._run.simulate(row) as node:

@@ -8,7 +8,15 @@ from typing import ClassVar, Final, NamedTuple
 import numpy as np
 
 from plugins.default_preemption.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET, Budgets
-from plugins.default_preemption.candidates import Candidate, CandidateSearch, SearchResult, cheapest, costs_in_any_order
+from plugins.default_preemption.candidates import (
+    Candidate,
+    CandidateSearch,
+    Exempt,
+    SearchResult,
+    cheapest,
+    costs_in_any_order,
+    nobody,
+)
 from plugins.default_preemption.executor import CLUSTER, Executor, Preemptor
 from plugins.default_preemption.pod_groups import select_victims
 from plugins.default_preemption.smallest_victims import smallest_victims
@@ -144,6 +152,10 @@ class DefaultPreemption(
         finally:
             self.handle.metrics.preemption_attempts.inc()
 
+    def exempt_from(self, preemptor: fw.Pod) -> Exempt:
+        """Return what says which pods it may not evict although they are of lower priority: here, of none."""
+        return nobody
+
     def pod_group_victims(
         self, group: fw.PodGroup, pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf
     ) -> Generator[None, None, Sequence[fw.Pod] | fw.Status]:
@@ -163,7 +175,7 @@ class DefaultPreemption(
         ineligibility = self._ineligibility(pod, node_to_status)
         obstacle = f"preemption is {ineligibility.rstrip('.')}" if ineligibility else ""
         run, budgets = self.handle.dry_runs.begin(state, pod), Budgets(self.handle.objects.list(POD_DISRUPTION_BUDGET))
-        search = CandidateSearch(run, pod, nodes, budgets)
+        search = CandidateSearch(run, pod, nodes, budgets, self.exempt_from(pod))
         for victims in smallest_victims(run, search, budgets, pod, nodes, rows):
             if victims is None:
                 yield None
@@ -249,9 +261,8 @@ class DefaultPreemption(
 
     def _search(self, state: fw.CycleState, pod: fw.Pod, rows: fw.Rows) -> tuple[CandidateSearch, SearchResult]:
         handle = self.handle
-        search = CandidateSearch(
-            handle.dry_runs.begin(state, pod), pod, handle.nodes, Budgets(handle.objects.list(POD_DISRUPTION_BUDGET))
-        )
+        run, budgets = handle.dry_runs.begin(state, pod), Budgets(handle.objects.list(POD_DISRUPTION_BUDGET))
+        search = CandidateSearch(run, pod, handle.nodes, budgets, self.exempt_from(pod))
         if not len(rows):
             return search, SearchResult()
         start = _offset(pod, state.attempt, len(rows))

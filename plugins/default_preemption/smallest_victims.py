@@ -46,7 +46,7 @@ def smallest_victims(
     likely += nsmallest(MAX_OTHERS, others, key=lambda row: names[row])
     found: list[tuple[tuple[int, tuple[int, ...], str], Victims]] = []
     for row in likely:
-        victims = _fewest_on(run, budgets, pod, nodes.info(row).pods, row)
+        victims = _fewest_on(run, budgets, [each for each in nodes.info(row).pods if search.may_evict(each)], row)
         if victims:
             violations = len(budgets.split(victims)[0])
             key = len(victims), costs(victims, violations)[:3], names[row]
@@ -56,9 +56,9 @@ def smallest_victims(
     yield from (victims for _, victims in found)
 
 
-def _fewest_on(run: fw.DryRun, budgets: Budgets, pod: fw.Pod, others: Iterable[fw.Pod], row: int) -> Sequence[fw.Pod]:
+def _fewest_on(run: fw.DryRun, budgets: Budgets, candidates: Iterable[fw.Pod], row: int) -> Sequence[fw.Pod]:
     """Return as few pods of a node as make room; empty if none do. Static ones would come back."""
-    lower = [other for other in others if other.priority < pod.priority and not is_static(other)]
+    lower = [other for other in candidates if not is_static(other)]
     lower.sort(key=lambda other: (importance(other), str(other)))
     victims: list[fw.Pod] = []
     with run.simulate(row) as node:

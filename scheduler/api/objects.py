@@ -311,6 +311,7 @@ class PodSpec(Wire, frozen=True):
     node_name: str = ""
     scheduler_name: str = ""
     priority: int | None = None
+    priority_class_name: str | None = None
     preemption_policy: str | None = None
     active_deadline_seconds: int | None = None
     node_selector: Mapping[str, str] | None = None

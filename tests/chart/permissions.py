@@ -55,6 +55,7 @@ REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
     (("apps", "statefulsets"), WATCH): "default spreading: which pods belong together",
     (("metrics.k8s.io", "nodes"), ("list",)): "the measured usage of nodes; a Prometheus as its source needs no rule",
     (("policy", "poddisruptionbudgets"), WATCH): "preemption respects them",
+    (("scheduling.k8s.io", "priorityclasses"), WATCH): "which pods tolerate preemption, and for how long",
     ((DEVICES, "deviceclasses"), WATCH): "which devices there are, and which extended resources they stand for",
     ((DEVICES, "resourceslices"), WATCH): "the existing devices",
     ((DEVICES, "resourceclaims"), WATCH): "the requested and allocated devices",

@@ -38,7 +38,6 @@ class ServerVolume(Volume, frozen=True):
 
 class ServerSpec(PodSpec, frozen=True):
     active_deadline_seconds: int | None = None
-    priority_class_name: str | None = None
     runtime_class_name: str | None = None
     volumes: tuple[ServerVolume, ...] | None = None
 

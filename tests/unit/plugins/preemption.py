@@ -71,15 +71,20 @@ def a_scene(
     budgets: Iterable[Unstructured] = (),
     filters: Iterable[fw.Plugin] = (),
     arguments: Mapping[str, Any] | None = None,
+    kind: type[DefaultPreemption] = DefaultPreemption,
+    others: Mapping[str, Iterable[Unstructured]] | None = None,
 ) -> Scene:
-    """Put it together: `pods` by the name of their node; `filters` come after NodeResourcesFit."""
+    """Put it together: `pods` by the name of their node; `filters` come after NodeResourcesFit.
+
+    `kind` is the plugin that preempts, `others` are more objects, by resource.
+    """
     placed = {name: [each.bound_to(name) for each in on_node] for name, on_node in (pods or {}).items()}
     table, nominator, world, metrics = a_cluster(*nodes, pods=placed), Nominator(), FakeWorld(), Metrics()
     known = {each.uid: each for on_node in placed.values() for each in on_node}
-    objects = Objects({POD_DISRUPTION_BUDGET: budgets})
+    objects = Objects({POD_DISRUPTION_BUDGET: budgets, **(others or {})})
     handle = a_handle(table, nominator)
     handle = replace(handle, objects=objects, pods=known, evictor=world, events=world, metrics=metrics)
-    plugin = started(DefaultPreemption(**(arguments or {})), handle)
+    plugin = started(kind(**(arguments or {})), handle)
     made = (NodeUnschedulable(), NodeResourcesFit(), *filters, plugin)
     at = {point: tuple(each for each in made if isinstance(each, kinds)) for point, kinds in POINTS.items()}
     framework = Framework(ProfilePlugins(at, {each.name: 1 for each in made}), handle, table, nominator, metrics)

@@ -1,0 +1,1 @@
+"""The plugin PreemptionToleration: preemption from which a PriorityClass can exempt its pods."""

@@ -1,0 +1,61 @@
+"""The preemptions that the pods of a PriorityClass tolerate, by its annotations.
+
+Rule: pkg/preemptiontoleration of scheduler-plugins (preemption_toleration_policy.go, ExemptedFromPreemption).
+"""
+
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from scheduler import framework as fw
+from scheduler.api.selectors import parse_int64
+
+PREFIX: Final = "preemption-toleration.scheduling.x-k8s.io/"
+MINIMUM_PREEMPTABLE_PRIORITY: Final = f"{PREFIX}minimum-preemptable-priority"
+TOLERATION_SECONDS: Final = f"{PREFIX}toleration-seconds"
+
+
+class Policy(NamedTuple):
+    """Which preemptions the pods of a class tolerate: that is, who cannot evict them although it is more important."""
+
+    minimum_preemptable_priority: int
+    """Preemptors of this priority or a higher one can."""
+
+    toleration_seconds: int
+    """For so long after they were placed, others cannot; if negative, never."""
+
+    def exempts(self, pod: fw.Pod, priority: int, now: float) -> bool:
+        """Return whether a pod of the class cannot be evicted by one of `priority`; `now`: seconds since 1970."""
+        if priority >= self.minimum_preemptable_priority:
+            return False
+        if self.toleration_seconds < 0:
+            return True
+        found = next((each for each in pod.status.conditions or () if each.type == "PodScheduled"), None)
+        if found is None or found.status != "True":
+            return True  # placed just now
+        return _seconds(found.last_transition_time) + self.toleration_seconds > now
+
+
+def policy_of(priority_class: Any) -> Policy:
+    """Return the policy of a PriorityClass. Raises ValueError with the words of Go for what is no number."""
+    content = priority_class.content
+    annotations = content["metadata"].get("annotations") or {}
+    least, seconds = annotations.get(MINIMUM_PREEMPTABLE_PRIORITY), annotations.get(TOLERATION_SECONDS)
+    return Policy(
+        content.get("value", 0) + 1 if least is None else _number(least, 2**31),
+        0 if seconds is None else _number(seconds, 2**63),
+    )
+
+
+def _number(text: object, limit: int) -> int:
+    number = parse_int64(text) if isinstance(text, str) else None
+    if number is None or not -limit <= number < limit:
+        raise ValueError(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    return number
+
+
+def _seconds(time: str | None) -> float:
+    """Read when a condition changed, in seconds since 1970; long ago if it does not say."""
+    try:
+        return datetime.fromisoformat(time).timestamp() if time else 0.0
+    except ValueError:  # of a file that nobody has checked
+        return 0.0
