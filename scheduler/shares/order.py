@@ -122,8 +122,20 @@ def is_borrowing(tree: ShareTree, share: str, resources: Iterable[str]) -> bool:
 
 
 def first_by_age(tree: ShareTree, heads: Iterable[Head]) -> Head | None:
-    """Return the first head by priority and age; those that their shares are guaranteed go before all others."""
-    return min(heads, key=lambda head: (not is_guaranteed(tree, head), head.by_age), default=None)
+    """Return the first head by priority and age; those go before all others that borrow less far.
+
+    First those that their shares are guaranteed, then those for which a small subtree has enough. Rule:
+    makeClassicalIterator of Kueue.
+    """
+    return min(heads, key=lambda head: (_height_of(tree, head), head.by_age), default=None)
+
+
+def _height_of(tree: ShareTree, head: Head) -> int:
+    """Return how high the smallest subtree is that is guaranteed what a head asks for."""
+    return max(
+        (tree.height(tree.holder(head.share, each, amount)) for each, amount in head.request.items() if amount > 0),
+        default=0,
+    )
 
 
 def is_guaranteed(tree: ShareTree, head: Head) -> bool:

@@ -78,12 +78,16 @@ class ShareTree:
             for resource in amounts
         }
         self._accounts: dict[str, dict[str, _Account]] = {}
+        self._heights = dict.fromkeys(self.shares, 0)
         below = self._from_roots()
         for name in below:
             above = self._accounts.get(self.shares[name].parent, {})
             self._accounts[name] = {resource: _Account(above.get(resource)) for resource in self.resources}
         for name in reversed(below):
-            self._set_quotas(self.shares[name])
+            share = self.shares[name]
+            self._set_quotas(share)
+            if share.parent:
+                self._heights[share.parent] = max(self._heights[share.parent], self._heights[name] + 1)
 
     def _from_roots(self) -> list[str]:
         """Return the names of all shares, each after its parent."""
@@ -140,6 +144,20 @@ class ShareTree:
     def local(self, name: str, resource: str) -> int:
         """Return what a share does not lend of its quota: its parent sees nothing of it."""
         return self._account(name, resource).local
+
+    def height(self, name: str) -> int:
+        """Return how many levels there are below a share."""
+        return self._heights[name]
+
+    def holder(self, name: str, resource: str, amount: int) -> str:
+        """Return the share, or the first of its ancestors, that is guaranteed so much more than it uses; else the root.
+
+        Rule: FindHeightOfLowestSubtreeThatFits of Kueue.
+        """
+        while (parent := self.shares[name].parent) and self.usage(name, resource) + amount > self.quota(name, resource):
+            amount -= max(0, self.local(name, resource) - self.usage(name, resource))
+            name = parent
+        return name
 
     def available(self, name: str, resource: str) -> int:
         """Return how much more a share may use; negative if too much is used."""

@@ -17,6 +17,7 @@ from scheduler.api.selectors import pod_selector_terms
 from scheduler.api.tolerations import first_untolerated
 from scheduler.framework.shares import NodeKind
 from scheduler.shares.apis.kueue_quotas import Flavor, Group, Queue, key_of
+from scheduler.shares.reclaim.units import may_free
 from scheduler.shares.tree import ShareTree
 
 MAX_REASONS: Final = 8
@@ -126,8 +127,8 @@ def _best(queue: Queue, suitable: Sequence[Flavor], wanted: Mapping[str, int], t
     best, least = suitable[0], (_NEVER_FITS + 1, 0)
     for flavor in suitable:
         mode = max(_mode(queue, key, amount, tree) for key, amount in keyed(flavor.name, wanted).items())
-        availability, distance = mode
-        stops = stops_to_borrow or not distance
+        availability, height = mode
+        stops = stops_to_borrow or not height
         if availability == _FITS and stops:
             return flavor
         if availability == _FREED_FIRST and stops and stops_to_free:
@@ -138,29 +139,11 @@ def _best(queue: Queue, suitable: Sequence[Flavor], wanted: Mapping[str, int], t
 
 
 def _mode(queue: Queue, key: str, amount: int, tree: ShareTree) -> tuple[int, int]:
-    """Return whether there is enough of something, and from how far above the share it comes; less is better."""
+    """Return whether there is enough of something, and how high the subtree is that holds it; less is better."""
     name = queue.share
-    distance, may_reclaim = _distance(name, key, amount, tree)
+    height = tree.height(tree.holder(name, key, amount))
     if amount <= tree.available(name, key):
-        return _FITS, distance
-    may_be_freed = (
-        may_reclaim or amount <= tree.shares[name].minimum.get(key, 0) or queue.preemption.borrow_within_cohort
-    )
-    if may_be_freed and amount <= tree.potential(name, key):
-        return _FREED_FIRST, distance
-    return _NEVER_FITS, distance
-
-
-def _distance(name: str, key: str, amount: int, tree: ShareTree) -> tuple[int, bool]:
-    """Return how many levels above a share the quota comes from: 0 for its own; and whether there are more above.
-
-    Kueue counts the height of the subtree that holds enough, which orders the levels of one path in the same way.
-    """
-    distance, share = 0, tree.shares[name]
-    while share.parent and tree.usage(name, key) + amount > tree.quota(name, key):
-        lending = share.lending_limit.get(key)
-        local = 0 if lending is None else max(0, tree.quota(name, key) - lending)
-        amount -= max(0, local - tree.usage(name, key))
-        name, distance = share.parent, distance + 1
-        share = tree.shares[name]
-    return distance, bool(share.parent)
+        return _FITS, height
+    if amount <= tree.potential(name, key) and may_free(tree, queue.preemption, name, {key: amount}):
+        return _FREED_FIRST, height
+    return _NEVER_FITS, height

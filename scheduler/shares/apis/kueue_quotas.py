@@ -230,6 +230,7 @@ def _preemption(policies: api.Preemption) -> Preemption:
         reclaim_within_cohort=_policy(policies.reclaim_within_cohort),
         borrow_within_cohort=borrow is not None and _policy(borrow.policy) is Policy.LOWER_PRIORITY,
         max_priority_threshold=None if borrow is None else borrow.max_priority_threshold,
+        needs_quota=True,
     )
 
 

@@ -27,6 +27,7 @@ from scheduler.shares.reclaim.units import (
     Unit,
     Victim,
     cuts_guarantee,
+    may_free,
 )
 from scheduler.shares.tree import ShareTree
 
@@ -59,6 +60,10 @@ class Classical:
 
     def plans(self) -> tuple[bool, ...]:
         """Return whether the claim's share may borrow, in the order in which that is to be tried."""
+        claim = self._claim
+        lacking = {each: claim.request.get(each, 0) for each in claim.contested}
+        if self._preemption.needs_quota and not may_free(self._tree, self._preemption, claim.share, lacking):
+            return ()
         has_preferred = any(source.has_advantage for source in self._others)
         may_borrow = self._preemption.borrow_within_cohort
         if not self._others or not (may_borrow or self._is_below_quota()):

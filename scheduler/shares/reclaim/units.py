@@ -51,6 +51,9 @@ class Preemption(msgspec.Struct, frozen=True, kw_only=True):
     max_priority_threshold: int | None = None
     """The highest priority of such units; None: any that is lower than the claim's."""
 
+    needs_quota: bool = False
+    """Whether nobody is evicted for a claim that fits only while its share borrows: see `may_free`."""
+
     @property
     def evicts(self) -> bool:
         """Whether any unit may be evicted."""
@@ -182,6 +185,19 @@ def may_evict(policy: Policy, claim: Claim, unit: Unit) -> bool:
     if unit.priority != claim.priority:
         return unit.priority < claim.priority
     return policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY and claim.queued_at < unit.queued_at
+
+
+def may_free(tree: ShareTree, preemption: Preemption, share: str, lacking: Mapping[str, int]) -> bool:
+    """Say whether anybody is asked to make space: if what is lacking is no more than the share is guaranteed by itself.
+
+    Or if a subtree with that share, but not the whole tree, has enough; or if claims that borrow may evict. Rule:
+    fitsResourceQuota in pkg/scheduler/flavorassigner of Kueue.
+    """
+    minimum = tree.shares[share].minimum
+    return preemption.borrow_within_cohort or all(
+        amount <= minimum.get(resource, 0) or tree.shares[tree.holder(share, resource, amount)].parent
+        for resource, amount in lacking.items()
+    )
 
 
 def cuts_guarantee(tree: ShareTree, path: Iterable[str], unit: Unit, resources: Iterable[str]) -> bool:
