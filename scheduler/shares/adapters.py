@@ -67,6 +67,8 @@ class AdaptedShares:
         """Called when shares have changed, or which pods they are for."""
         self.promised: Callable[[Root, Need], Iterable[Nominated]] | None = None
         """Yields what is kept in a tree for pods that go first."""
+        self.meant: Collection[str] = ()
+        """The UIDs of the pods to which that is promised: their nominations do not count in addition."""
         self.waiting: Callable[[Pod], ShareRefusal | None] | None = None
         """Says why a pod waits, if it waits for its share."""
 
@@ -213,7 +215,7 @@ class AdaptedShares:
                     continue
                 if uid == need.pod.uid:
                     borrows = nominated.borrows
-                elif uid not in need.uids:
+                elif uid not in need.uids and uid not in self.meant:
                     others.append(nominated)
         return Asked(need, place.evidence, (*others, *promised), borrows)
 

@@ -68,14 +68,22 @@ def grant(cluster: Cluster, role: str, plugin: str, *groups: str) -> None:
 
 def with_plugin(directory: Path, plugin: str, arguments: Mapping[str, object] | None = None, **settings: object) -> str:
     """Write a configuration whose profile enables a plugin, with `settings` of our own; return the option for it."""
-    profile = {
-        "schedulerName": "loadmaster",
-        "plugins": {"multiPoint": {"enabled": [{"name": plugin}]}},
-        "pluginConfig": [{"name": plugin, "args": arguments}] if arguments else [],
-    }
+    enabled = {"multiPoint": {"enabled": [{"name": plugin}]}}
+    of_plugin = [{"name": plugin, "args": arguments}] if arguments else []
+    return _configured(directory, {"plugins": enabled, "pluginConfig": of_plugin}, settings)
+
+
+def with_plugin_instead(directory: Path, plugin: str, other: str) -> str:
+    """Write a configuration whose profile has one plugin in the place of another; return the option for it."""
+    plugins = {"multiPoint": {"enabled": [{"name": plugin}], "disabled": [{"name": other}]}}
+    return _configured(directory, {"plugins": plugins}, {})
+
+
+def _configured(directory: Path, profile: Mapping[str, object], settings: Mapping[str, object]) -> str:
     config = directory / "config.json"
     kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    config.write_text(json.dumps({**kind, "profiles": [profile], "loadmaster": settings}))
+    profiles = [{"schedulerName": "loadmaster", **profile}]
+    config.write_text(json.dumps({**kind, "profiles": profiles, "loadmaster": settings}))
     return f"--config={config}"
 
 

@@ -1,6 +1,6 @@
 """Evict as DefaultPreemption does, but no pods whose PriorityClass says that they tolerate it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -22,7 +22,6 @@ class PreemptionToleration(DefaultPreemption):
 
     name: ClassVar[str] = "PreemptionToleration"
     reads: ClassVar[Sequence[str]] = (POD_DISRUPTION_BUDGET, PRIORITY_CLASS)
-    parts: ClassVar[Mapping[str, Sequence[str]]] = {**DefaultPreemption.parts, PRIORITY_CLASS: ("value",)}
 
     def exempt_from(self, preemptor: fw.Pod) -> Exempt:
         policies: dict[str, Policy | None] = {}

@@ -96,7 +96,7 @@ class ShareParts:
         self._statuses = QuotaStatuses(shares, self._objects, writers.api, self._tasks, due)
         self._reports = ShareReports(shares, self._cache.table, writers.object_events)
         shares.waiting, shares.placed, shares.freed = waits.refusal, waits.placed, waits.freed
-        shares.redeclared, shares.promised = self._redeclared, waits.promised
+        shares.redeclared, shares.promised, shares.meant = self._redeclared, waits.promised, waits.meant
         self._failure.failed, self._handlers.waits = waits.failed, waits
 
     def _put_in_order(self, plugin: Any) -> None:
@@ -134,6 +134,7 @@ class ShareParts:
         """Without shares nothing waits for them: the queue asks all pods again when the configuration changes."""
         shares = self.shares
         shares.waiting = shares.placed = shares.freed = shares.used = shares.redeclared = shares.promised = None
+        shares.meant = ()
         self._cache.shares = self._failure.failed = self._handlers.waits = None
         self.waits = self._statuses = self._reports = None
         self._order_settings = ()

@@ -98,7 +98,7 @@ class ShareWaits:
         """Root of a tree → the lines whose pods may take quota back."""
         self._promised: dict[str, _Promised] = {}
         """UID → a pod that was woken, and not tried since."""
-        self._meant: Counter[str] = Counter()
+        self.meant: Counter[str] = Counter()
         """The UIDs of those for which these are: a pod is woken for all of its group."""
         self._promises: dict[tuple[Ledger, str, int], _Promises] = {}
         """The sums of these, by share and priority."""
@@ -183,7 +183,7 @@ class ShareWaits:
 
     def promised(self, root: Root, need: Need) -> Iterator[Nominated]:
         """Yield what is promised in a tree, as far as it counts for a need: pods that come now do not go before."""
-        if not self._is_waking and not any(uid in self._meant for uid in need.uids):
+        if not self._is_waking and not any(uid in self.meant for uid in need.uids):
             for (ledger, name, _), sums in self._promises.items():
                 if ledger is root[0] and ledger.root_of(name) == root[1]:
                     yield Nominated(name, sums.first, dict(sums.total), sums.borrows, self.order.by_share)
@@ -208,7 +208,7 @@ class ShareWaits:
             self._lines,
             self._claiming,
             self._promised,
-            self._meant,
+            self.meant,
             self._promises,
             self._answers,
         ):
@@ -282,7 +282,7 @@ class ShareWaits:
             sums = self._promises[ledger, name, pod.priority] = _Promises(Counter(), pod, borrows)
         sums.total.update(amounts)
         self._promised[uid] = promised
-        self._meant.update(promised.need.uids)
+        self.meant.update(promised.need.uids)
         self._shares.changes += 1
 
     def _take_back(self, promised: _Promised) -> None:
@@ -293,9 +293,9 @@ class ShareWaits:
             if not any(sums.total.values()):
                 del self._promises[share]
         for uid in promised.need.uids:
-            self._meant[uid] -= 1
-            if not self._meant[uid]:
-                del self._meant[uid]
+            self.meant[uid] -= 1
+            if not self.meant[uid]:
+                del self.meant[uid]
         self._shares.changes += 1
 
     def _wake(self, label: str, root: "Root | None") -> None:

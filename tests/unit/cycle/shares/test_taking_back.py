@@ -48,6 +48,19 @@ async def test_what_is_borrowed_is_given_back_by_the_newest_and_no_more_of_it() 
     stage.check()
 
 
+async def test_two_that_wait_for_their_victims_are_both_woken_when_these_are_gone() -> None:
+    stage = borrowing()
+    pods = stage.pods(2)
+    await stage.schedule()
+    for name in set(evicted(stage)):
+        stage.delete(next(each for each in stage.engine.cache.counted_pods() if str(each) == name))
+
+    await stage.schedule()
+
+    assert {pod.name for pod in pods} <= set(stage.placed)
+    stage.check()
+
+
 async def test_the_pod_starts_when_its_victim_is_gone_and_evicts_nobody_else_meanwhile() -> None:
     stage = borrowing()
     stage.pod("mine")
