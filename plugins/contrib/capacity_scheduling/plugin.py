@@ -25,6 +25,7 @@ from plugins.default_preemption.plugin import ASKED, NOT_HELPFUL
 from plugins.node_resources.lower_requests import lowered_to
 from scheduler import framework as fw
 from scheduler.api.label_selectors import parse_label_selector
+from scheduler.api.read_only import NOTHING
 from scheduler.api.requests import allocatable_of
 from scheduler.api.spelling import spelled
 from scheduler.framework.field_errors import duplicate, invalid, required
@@ -76,7 +77,7 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterP
     usage_half_life_seconds: float = 86_400.0
     """After this time past usage counts half."""
 
-    resource_weights: Mapping[str, float] = field(default_factory=dict)
+    resource_weights: Mapping[str, float] = field(default_factory=lambda: NOTHING)
     """How much an amount of a resource counts as past usage; 1 where it is left out."""
 
     def __post_init__(self) -> None:
