@@ -136,6 +136,8 @@ class AdaptedShares:
         return PolicyReclaim(ledger, place.name, asked, self.place_of, preemption)
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
+        if not self._ledgers:  # before the amounts of each member are read
+            return None
         need = need_of_group(group, members, self.tenant_of)
         return None if need is None else self.refusal_of(*need)
 

@@ -151,11 +151,12 @@ class PodGroupAlgorithm:
         layout = self._cache.layouts
         schedule = partial(self._algorithm.schedule, framework, runs_post_filter=runs_post_filter)
         groups, pod = framework.handle.pod_groups, members[0].pod
-        group = groups.of(pod)
-        if group is not None and (gap := resource_gap(self._algorithm.table, group, groups.members(pod))):
-            return GroupDecision(status=unschedulable(gap))
-        if group is not None and (refusal := framework.handle.shares.refusal_of_group(group, groups.members(pod))):
-            return GroupDecision(status=unresolvable(refusal.message), refused_by=CAPACITY_SCHEDULING)
+        if (group := groups.of(pod)) is not None:
+            known = groups.members(pod)
+            if gap := resource_gap(self._algorithm.table, group, known):
+                return GroupDecision(status=unschedulable(gap))
+            if refusal := framework.handle.shares.refusal_of_group(group, known):
+                return GroupDecision(status=unresolvable(refusal.message), refused_by=CAPACITY_SCHEDULING)
         if group is not None and (group.required_level or group.preferred_level):
             filled = partial(self._decide_filling, framework, schedule, layout)
             return (yield from self._levels.decide(framework, group, members, filled))

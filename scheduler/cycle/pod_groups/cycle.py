@@ -221,7 +221,8 @@ class PodGroupCycle:
             stream.publish(GroupDecided(framework.name, name, members, decision))
         # Not by position: ranks may have given them another order, and after an error some are missing.
         decided = {outcome.queued.pod.uid: outcome for outcome in decision.members}
-        waits = self.waits(framework, members, decision)
+        is_ours = record is not None and record.group.is_ours  # one Event for all of them then
+        waits = self.waits(framework, members, decision) if is_ours else None
         for queued in members:
             newest = self._queue.in_flight_version(queued.pod.uid)
             if newest is None or self._loop.should_skip(newest):  # deleted or bound by others meanwhile
@@ -244,7 +245,6 @@ class PodGroupCycle:
                 if isinstance(verdict, Placed):
                     self._loop.place(framework, state, queued, verdict, started, decision.changes)
                 else:
-                    is_ours = record is not None and record.group.is_ours  # one Event for all of them then
                     self._failure.handle(framework.name, queued, verdict, started, has_event=not is_ours)
             except BaseException:
                 open_attempts[queued.pod.uid] = queued
@@ -284,10 +284,9 @@ class PodGroupCycle:
             _logger.debug("Tried to schedule a pod group", extra=fields)
         if record is not None and result != "scheduled":
             self._events.group_event(record.group, member, "Warning", "FailedScheduling", "Scheduling", record.text)
-        group = self._groups.of(member)
-        if group is not None and not group.is_ours:
+        if record is not None and not record.group.is_ours:
             is_scheduled = decision.code is Code.SUCCESS
-            self._conditions.set(group, is_scheduled=is_scheduled, reason=reason, message=decision.message)
+            self._conditions.set(record.group, is_scheduled=is_scheduled, reason=reason, message=decision.message)
 
 
 def verdict_of(decision: GroupDecision, outcome: MemberOutcome | None) -> Placed | Unplaced | SchedulerError:

@@ -2,8 +2,10 @@
 
 from scheduler.api.pod import Pod
 from scheduler.framework.pod_groups import PodGroup
+from scheduler.shares.adapters import AdaptedShares
 from scheduler.shares.needs import need_of_group
 from scheduler.state.group_members import Members
+from scheduler.state.nominator import Nominator
 from scheduler.state.share_usage import Tenant
 from scheduler.testing import a_pod
 
@@ -42,3 +44,9 @@ def test_nothing_is_said_of_a_group_that_is_complete_or_has_too_few_pods() -> No
 
 def test_nothing_is_said_of_pods_of_several_tenants() -> None:
     assert needed(2, pod("one", cpu="1"), pod("two", namespace="b", cpu="1")) is None
+
+
+def test_no_member_is_looked_at_where_there_are_no_shares() -> None:
+    unreadable = members(pod("one", cpu="many"))
+
+    assert AdaptedShares(Nominator()).refusal_of_group(PodGroup("a", "g", "uid", "", 1), unreadable) is None
