@@ -50,16 +50,22 @@ def need_of_group(
         tenants.add(tenant_of(pod))
     if len(tenants) > 1:
         return None
-    needs = [(amounts_of(pod), kinds[kind]) for kind, pod in firsts.items()]
-    requests = {name: _least(name, needs, wanted) for amounts, _ in needs for name in amounts}
+    asked: dict[str, list[tuple[int, int]]] = {}
+    for kind, pod in firsts.items():
+        for name, amount in amounts_of(pod).items():
+            asked.setdefault(name, []).append((amount, kinds[kind]))
+    requests = {name: _least(each, len(unscheduled), wanted) for name, each in asked.items()}
     uids = frozenset([pod.uid for pod in unscheduled])
     return tenants.pop(), Need(next(iter(unscheduled)), uids, requests, wanted)
 
 
-def _least(name: str, needs: list[tuple[Mapping[str, int], int]], wanted: int) -> int:
-    """Return the sum of the smallest amounts of so many pods; `needs`: those of each kind, and how many there are."""
+def _least(asked: list[tuple[int, int]], members: int, wanted: int) -> int:
+    """Return the sum of the smallest amounts of so many of the members. `asked`: amounts, and how many ask for each.
+
+    All others ask for none. They are counted, not listed: each member may name a resource of its own.
+    """
     total = 0
-    for amount, count in sorted([(amounts.get(name, 0), count) for amounts, count in needs]):
+    for amount, count in sorted([(0, members - sum(count for _, count in asked)), *asked]):
         taken = min(count, wanted)
         total += amount * taken
         wanted -= taken
