@@ -4,7 +4,7 @@ Rule: filterPodsWithPDBViolation in defaultpreemption/default_preemption.go at v
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -88,6 +88,10 @@ class Budgets:
         for unit in units:
             yield any(self._violates(pod, left, to_the_first=True) for pod in unit)
 
+    def tally(self) -> "Tally":
+        """Begin to count pods that are to go, one unit after the other."""
+        return Tally(self._violates if self._by_namespace else None)
+
     def violated_by(self, pods: Sequence[fw.Pod]) -> Sequence[str]:
         """Return the names of the budgets that are violated if all these pods go, with their namespaces."""
         left: _Left = {}
@@ -110,6 +114,25 @@ class Budgets:
                 if violates and to_the_first:
                     return True
         return violates
+
+
+class Tally:
+    """Implements framework.shares.DisruptionBudgets."""
+
+    def __init__(self, violates: "Callable[[fw.Pod, _Left], bool] | None") -> None:
+        """`violates` takes a pod off its budgets; None if there are no budgets."""
+        self._violates = violates
+        self._left: _Left = {}
+
+    def allow(self, pods: Sequence[fw.Pod]) -> bool:
+        return self._violates is None or not self._take_off(pods, dict(self._left), self._violates)
+
+    def use(self, pods: Sequence[fw.Pod]) -> None:
+        if self._violates is not None:
+            self._take_off(pods, self._left, self._violates)
+
+    def _take_off(self, pods: Sequence[fw.Pod], left: "_Left", violates: "Callable[[fw.Pod, _Left], bool]") -> bool:
+        return True in [violates(pod, left) for pod in pods]  # each is taken off
 
 
 _Left = dict[tuple[str, int], int]

@@ -7,7 +7,8 @@ from scheduler.api.pod import Pod
 from scheduler.extenders.chain import FilterVerdict, Nodes, PodSource, Question
 from scheduler.extenders.extender import Extender
 from scheduler.extenders.preemption import PodsOnNodes, PreemptionQuestion
-from scheduler.framework.extenders import PreemptionExtenders, Victims
+from scheduler.framework.dry_run import Victims
+from scheduler.framework.extenders import PreemptionExtenders
 from scheduler.runtime.event_stream import EngineEvent, EventStream
 
 FILTER, PRIORITIZE, PREEMPT = "filter", "prioritize", "preempt"

@@ -15,8 +15,9 @@ from scheduler.extenders import wire
 from scheduler.extenders.chain import Question
 from scheduler.extenders.extender import Extender
 from scheduler.framework.awaited import together
+from scheduler.framework.dry_run import Victims
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.extenders import ExtenderError, Overtaken, Victims
+from scheduler.framework.extenders import ExtenderError, Overtaken
 
 MAX_BYTES: Final = 64 << 20
 """Of whole victims in one question; candidates beyond are left out, the last first."""

@@ -10,7 +10,7 @@ This file is the first, `dry_run_filter.py` the second.
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 from scheduler.api.pod import Pod
 from scheduler.framework.columns import BoolColumn, Int64Column, Rows
@@ -19,6 +19,16 @@ from scheduler.framework.status import Status
 
 PRIORITY_OFFSET: Final = 2**31
 """Added to each priority in a sum, so that one victim more is never better than one less."""
+
+
+class Victims(NamedTuple):
+    """The pods that would have to go."""
+
+    pods: Sequence[Pod]
+    """The most important first."""
+
+    violations: int
+    """How many of them a disruption budget protects."""
 
 
 class NodeSimulation(Protocol):
@@ -72,6 +82,17 @@ class DryRun(Protocol):
     @property
     def lowest_priorities(self) -> Int64Column:
         """The lowest priority of the pods on each row; above all priorities where there are none."""
+
+    @property
+    def terminating(self) -> BoolColumn:
+        """Whether each row has a pod that is being deleted."""
+
+    @property
+    def hopeless(self) -> BoolColumn:
+        """Whether each row refuses the pod, whatever pods leave it, as far as is known without asking."""
+
+    def first_fitting(self, rows: Rows) -> int | None:
+        """Return the first of `rows` that the pod fits now, with those who are nominated there. Raises PluginError."""
 
     def simulate(self, row: int) -> NodeSimulation:
         """Begin with one node, as it is now. Raises PluginError."""

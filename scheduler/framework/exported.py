@@ -18,6 +18,7 @@ from scheduler.framework.dry_run import DryRun as DryRun
 from scheduler.framework.dry_run import DryRuns as DryRuns
 from scheduler.framework.dry_run import NodeSimulation as NodeSimulation
 from scheduler.framework.dry_run import Reprieves as Reprieves
+from scheduler.framework.dry_run import Victims as Victims
 from scheduler.framework.dry_run_filter import BulkSimulator as BulkSimulator
 from scheduler.framework.dry_run_filter import DryRunFilter as DryRunFilter
 from scheduler.framework.dry_run_filter import IgnoresPods as IgnoresPods
@@ -66,7 +67,6 @@ from scheduler.framework.extenders import ExtendedPostFilterPlugin as ExtendedPo
 from scheduler.framework.extenders import ExtenderError as ExtenderError
 from scheduler.framework.extenders import Overtaken as Overtaken
 from scheduler.framework.extenders import PreemptionExtenders as PreemptionExtenders
-from scheduler.framework.extenders import Victims as Victims
 from scheduler.framework.group_preemption import GroupWhatIf as GroupWhatIf
 from scheduler.framework.group_preemption import PodGroupPostFilterPlugin as PodGroupPostFilterPlugin
 from scheduler.framework.handle import Access as Access

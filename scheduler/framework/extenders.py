@@ -4,11 +4,12 @@ Rule: callExtenders in pkg/scheduler/framework/preemption/preemption.go at v1.36
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Protocol
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.dry_run import Victims
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.plugin import Plugin, PostFilterResult
 from scheduler.framework.status import Status
@@ -20,16 +21,6 @@ class ExtenderError(SchedulerError):
 
 class Overtaken(SchedulerError):
     """The cluster changed while extenders were asked, and their answer is of no use any more: they are asked again."""
-
-
-class Victims(NamedTuple):
-    """The pods on one node that would have to go."""
-
-    pods: Sequence[Pod]
-    """The most important first."""
-
-    violations: int
-    """How many of them a disruption budget protects."""
 
 
 class PreemptionExtenders(Protocol):

@@ -39,7 +39,7 @@ class Aspect(IntFlag):
     VOLUMES = 1 << 9
     """Which pods with claims or disks are on the node."""
     STARTS = 1 << 10
-    """Which pods are on the node, with what they ask for, their priorities and when they started."""
+    """Which pods are on the node, with what they ask for, their priorities, when they started, and who is leaving."""
     EXTERNAL = 1 << 11
     """Facts about the node from other sources, such as metrics. They say when it changes: `handle.columns.mark`."""
 

@@ -3,7 +3,7 @@
 A pod counts against one share, or against none. It is free then: nothing limits it here.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, Protocol
@@ -13,6 +13,7 @@ import msgspec
 from scheduler.api.objects import LabelSelector
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import NOTHING
+from scheduler.framework.dry_run import Victims
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
 
 DECLARED: Final = "shares"
@@ -143,12 +144,22 @@ class NodeKind(msgspec.Struct, frozen=True):
         return has >= dict(self.wanted).items() and not any(has >= dict(each).items() for each in self.excluded)
 
 
+class DisruptionBudgets(Protocol):
+    """The PodDisruptionBudgets, with those pods counted as gone that are chosen so far."""
+
+    def allow(self, pods: Sequence[Pod]) -> bool:
+        """Say whether these may go, too, without one being violated."""
+
+    def use(self, pods: Sequence[Pod]) -> None:
+        """Count them as gone."""
+
+
 class ShareReclaim(Protocol):
-    """The quota that others may have to give back to one pod. Valid as long as nothing else changes."""
+    """The quota that others may have to give back to one pod, or group. Valid as long as nothing else changes."""
 
     @property
     def goes_by_nodes(self) -> bool:
-        """Whether each node is looked at by itself first, as scheduler-plugins does."""
+        """Whether each node is looked at by itself first in any case, as scheduler-plugins does."""
 
     @property
     def helps(self) -> bool:
@@ -161,34 +172,25 @@ class ShareReclaim(Protocol):
     def may_give(self, pod: Pod) -> bool:
         """Say whether a pod is of a share whose pods might be evicted."""
 
-    def candidates(self, pods: Iterable[Pod]) -> list[Pod]:
-        """Return those that may be evicted.
-
-        If the rule `goes_by_nodes`: the least important first, and so many that no share has less than its minimum.
-        Only the last one of a share may take it below, if that uses more than the share has borrowed.
-        """
-
     def is_leaving_for(self, pod: Pod) -> bool:
         """Say whether a pod that is terminating leaves what the pod needs."""
 
     def without(self, pods: Iterable[Pod]) -> AbstractContextManager[None]:
-        """Count pods as gone within a `with` block."""
-
-    def take(self, pod: Pod) -> None:
-        """Count a pod as gone, within such a block."""
-
-    def put_back(self, pod: Pod) -> None:
-        """Count a pod that was gone again."""
+        """Count pods as gone within a `with` block: they are no victims then."""
 
     def fits(self) -> bool:
-        """Say whether there is space for the pod now, as far as shares say."""
+        """Say whether there is space now, as far as shares say."""
 
     def fewest(
-        self, candidates: Sequence[Pod], violating: Collection[str], fits: Callable[[Sequence[Pod]], bool]
-    ) -> list[Pod]:
-        """Return the fewest candidates without which the pod fits, here and as `fits` says; nobody if nothing helps.
+        self,
+        pods: Iterable[Pod] | None,
+        budgets: Callable[[], DisruptionBudgets],
+        fits: Callable[[Sequence[Pod]], bool],
+    ) -> Victims:
+        """Return the fewest of these pods, or of all if there are none given, without which there is space.
 
-        Those with a UID in `violating` come last.
+        That is, here and as `fits` says; nobody if nothing helps. Pods of a group that is disrupted as a whole go all
+        or not at all. Those that violate `budgets` come last; they are begun anew for each choice.
         """
 
 

@@ -14,7 +14,8 @@ from scheduler.cycle.engine import Engine
 from scheduler.cycle.with_extenders.algorithm import AttemptWithExtenders, DecisionWithExtenders, ExtendedAlgorithm
 from scheduler.extenders.chain import FilterVerdict
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.extenders import ExtenderError, Overtaken, Victims
+from scheduler.framework.dry_run import Victims
+from scheduler.framework.extenders import ExtenderError, Overtaken
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Jobs
 from scheduler.replay.trace.extender_answers import (

@@ -118,6 +118,10 @@ class Adapter(Protocol):
     def refusal(self, tree: "ShareTree", name: str, asked: Asked) -> ShareRefusal | None:
         """Say why there is no space in a share that is in the tree; None if there is."""
 
+    @property
+    def evicts(self) -> bool:
+        """Whether a policy of any share lets its pods evict others."""
+
     def preemption(self, name: str) -> "Preemption | None":
         """Return whom pods of a share may evict to take quota back; None: by the rule of elastic quotas."""
 

@@ -10,20 +10,24 @@ follows the pods.
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scheduler.api.pod import Pod
 from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.handle import PodNominator
-from scheduler.framework.pod_groups import GroupMembers, PodGroup
+from scheduler.framework.pod_groups import NO_POD_GROUPS, GroupMembers, PodGroup, PodGroups
 from scheduler.framework.shares import NodeKind, ShareKey, ShareReclaim, ShareRefusal, ShareState
 from scheduler.shares.adapter import Asked, Nominated, is_borrowing_with
 from scheduler.shares.needs import Need, need_of_group, need_of_pod
 from scheduler.shares.places import Place, Promise, Root
+from scheduler.state.eviction_order import EvictionOrder
 from scheduler.state.share_usage import ShareUsage, Tenant, Usage
 
 if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.shares.ledger import Ledger
+    from scheduler.shares.reclaim.running_pods import RunningPods
+    from scheduler.shares.reclaim.units import Unit
     from scheduler.shares.tree import Share, ShareTree
 
 MAX_PLACES: Final = 10_000
@@ -43,8 +47,9 @@ class _Kept(NamedTuple):
 class AdaptedShares:
     """Implements framework.shares.Shares over adapters. Without any, no pod has a share."""
 
-    def __init__(self, nominator: PodNominator) -> None:
+    def __init__(self, nominator: PodNominator, groups: PodGroups = NO_POD_GROUPS) -> None:
         self._nominator = nominator
+        self._groups = groups
         self._ledgers: tuple[Ledger, ...] = ()
         self._places: dict[Tenant, Place | None] = {}
         self._kept: dict[str, _Kept] = {}
@@ -117,23 +122,8 @@ class AdaptedShares:
         return False
 
     def reclaim(self, pod: Pod) -> ShareReclaim | None:
-        from scheduler.shares.reclaim.elastic_reclaim import ElasticReclaim
-        from scheduler.shares.reclaim.policy_reclaim import PolicyReclaim
-
         self._refresh()
-        place = self.place(self.tenant_of(pod))
-        elastic = next((each for each in self._ledgers if each.source == ELASTIC_QUOTA), None)
-        ledger = elastic if place is None else place.ledger
-        if ledger is None or (place is not None and place.name not in ledger.tree.shares):
-            return None
-        need = need_of_pod(pod)
-        if place is None:
-            return ElasticReclaim(ledger, "", Asked(need, None), self.place_of)
-        asked = self.asked(place, need)
-        preemption = ledger.adapter.preemption(place.name)
-        if preemption is None:
-            return ElasticReclaim(ledger, place.name, asked._replace(evidence=None), self.place_of)
-        return PolicyReclaim(ledger, place.name, asked, self.place_of, preemption)
+        return self._reclaim(self.place(self.tenant_of(pod)), need_of_pod(pod))
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
         if not self._ledgers:  # before the amounts of each member are read
@@ -260,6 +250,34 @@ class AdaptedShares:
 
     # Internals.
 
+    def _reclaim(self, place: Place | None, need: Need) -> ShareReclaim | None:
+        from scheduler.shares.reclaim.elastic_reclaim import ElasticReclaim
+        from scheduler.shares.reclaim.policy_reclaim import PolicyReclaim
+
+        elastic = next((each for each in self._ledgers if each.source == ELASTIC_QUOTA), None)
+        ledger = elastic if place is None else place.ledger
+        if ledger is None or (place is not None and place.name not in ledger.tree.shares):
+            return None
+        asked = Asked(need, None) if place is None else self.asked(place, need)
+        name = "" if place is None else place.name
+        preemption = ledger.adapter.preemption(name)
+        if preemption is None:
+            asked = asked._replace(evidence=None)
+            return ElasticReclaim(ledger, name, asked, self.place_of, self._groups, self._counted)
+        if self.usage.order is None:
+            return None
+        running = partial(self._running, ledger, self.usage.order)
+        return PolicyReclaim(ledger, name, asked, self.place_of, self._groups, preemption, running)
+
+    def _running(self, ledger: "Ledger", order: EvictionOrder, whole: "Callable[[Pod], Unit | None]") -> "RunningPods":
+        """Return the pods that run in the shares of a ledger."""
+        from scheduler.shares.reclaim.running_pods import RunningPods
+
+        tenants: dict[str, list[Tenant]] = {}
+        for name, _, usage in self._usages(ledger, self.usage.usages()):
+            tenants.setdefault(name, []).append(usage.tenant)
+        return RunningPods(order, tenants, whole)
+
     def _find(self, tenant: Tenant) -> Place | None:
         for ledger, evidence in zip(self._ledgers, tenant.evidence, strict=True):
             name = ledger.adapter.find(tenant.namespace, evidence)
@@ -321,6 +339,10 @@ class AdaptedShares:
             self._is_stale = False
             for ledger in self._ledgers:
                 ledger.renew(self._usages(ledger, self.usage.usages()))
+            if not any(each.adapter.evicts for each in self._ledgers):
+                self.usage.order = None
+            elif self.usage.order is None:
+                self.usage.keep_order(self._counted())
 
     def _usages(self, ledger: "Ledger", usages: Iterable[Usage]) -> Collection[tuple[str, Hashable, Usage]]:
         """Return those of the shares of one adapter: share, evidence, usage."""

@@ -265,7 +265,11 @@ class NodeTable:
             self._pods[row][new.metadata.uid] = new
             if self.pods.replace(row, old, new) or new.raw_json != old.raw_json:
                 self._logs.mark(row, Aspect.PODS)
-            if old.status.start_time != new.status.start_time or old.priority != new.priority:
+            if (old.status.start_time, old.priority, old.is_deleting) != (
+                new.status.start_time,
+                new.priority,
+                new.is_deleting,
+            ):
                 self._logs.mark(row, Aspect.STARTS)
         else:
             self.remove_pod(name, old)

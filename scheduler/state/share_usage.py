@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from scheduler.api.pod import Pod
 from scheduler.api.requests import requests_of
+from scheduler.state.eviction_order import EvictionOrder
 
 MAX: Final = 2**63 - 1
 """The amount that counts for a request which does not fit into an int64."""
@@ -70,10 +71,16 @@ class ShareUsage:
         self._usages: dict[Tenant, Usage] = {}
         self._pods: dict[str, tuple[Usage, Mapping[str, int]]] = {}
         """UID → the usage that it is part of, and its amounts there."""
+        self.order: EvictionOrder | None = None
+        """The same pods, without those that are only assumed for a decision, in the order in which they would be
+        evicted; None if no policy evicts any."""
 
     def add(self, pod: Pod, *, is_what_if: bool = False) -> None:
         """Count a pod that has a node, or is assumed to."""
-        self._add(pod.uid, self._tenant_of(pod), amounts_of(pod), is_what_if=is_what_if)
+        tenant = self._tenant_of(pod)
+        self._add(pod.uid, tenant, amounts_of(pod), is_what_if=is_what_if)
+        if self.order is not None and not is_what_if:
+            self.order.put(pod, tenant)
 
     def replace(self, pod: Pod) -> None:
         """Take over a new version of a pod, of which only the amounts count."""
@@ -87,6 +94,8 @@ class ShareUsage:
             # In this order: what it has is not free in between.
             self._add(pod.uid, usage.tenant, amounts, is_what_if=False)
             self._take_off(pod.uid, usage, before, is_what_if=False)
+        if self.order is not None:
+            self.order.put(pod, usage.tenant)
 
     def remove(self, uid: str, *, is_what_if: bool = False) -> None:
         """Count a pod no longer."""
@@ -94,9 +103,17 @@ class ShareUsage:
         if counted is None:
             return
         self._take_off(uid, *counted, is_what_if=is_what_if)
+        if self.order is not None:
+            self.order.remove(uid)
+
+    def keep_order(self, pods: Iterable[Pod]) -> None:
+        """Keep the `order` from now on; `pods`: those that are counted."""
+        counted = ((pod, self.tenant_of(pod.uid)) for pod in pods)
+        self.order = EvictionOrder((pod, tenant) for pod, tenant in counted if tenant is not None)
 
     def restart(self, pods: Iterable[Pod]) -> None:
-        """begin again with these pods, of which the tenants are read again. Nothing is called."""
+        """Begin again with these pods, of which the tenants are read again. Nothing is called, no order is kept."""
+        self.order = None
         self._usages.clear()
         self._pods.clear()
         for pod in pods:
@@ -150,3 +167,5 @@ class ShareUsage:
         for tenant, usage in self._usages.items():
             assert again[tenant].pods == usage.pods, tenant
             assert again[tenant].amounts == usage.amounts, tenant
+        if self.order is not None:
+            self.order.check_invariants()

@@ -110,6 +110,50 @@ class DryRun:
 
         return self._profile.filtering.stored((("lowest priority",), None), (Aspect.STARTS,), np.int64, lowest)
 
+    @property
+    def terminating(self) -> BoolColumn:
+        """Whether each row has a pod that is being deleted."""
+        nodes = self._profile.nodes
+
+        def found(rows: Rows) -> BoolColumn:
+            in_use = nodes.in_use
+            answers = [
+                in_use[row] and any(pod.metadata.deletion_timestamp is not None for pod in nodes.info(row).pods)
+                for row in rows.tolist()
+            ]
+            return np.array(answers, np.bool_)
+
+        return self._profile.filtering.stored((("terminating pods",), None), (Aspect.STARTS,), np.bool_, found)
+
+    @property
+    def hopeless(self) -> BoolColumn:
+        """Whether each row refuses the pod, whatever pods leave it, as far as is known without asking."""
+        return self._first_stored < len(self._steps) if self.is_quick else np.zeros(self._profile.nodes.size, np.bool_)
+
+    def first_fitting(self, rows: Rows) -> int | None:
+        """Return the first of `rows` that the pod fits now, with those who are nominated there. Raises PluginError."""
+        refused = self._refused_in_bulk(rows)
+        left: list[int] = (rows if refused is None else rows[~refused]).tolist()
+        for row in left:
+            with self.simulate(row) as node:
+                if node.refusal() is None:
+                    return row
+        return None
+
+    def _refused_in_bulk(self, rows: Rows) -> BoolColumn | None:
+        """Say which rows refuse the pod now, except those that are simulated on the table; None: unknown."""
+        if not self.is_quick or len(self._simulators) != 1:
+            return None
+        [(_, _, simulator)] = self._simulators
+        if not isinstance(simulator, BulkSimulator):
+            return None
+        try:
+            codes = simulator.codes_with(self._nominated_pods(), rows)
+        except BaseException:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
+            return None
+        refused: BoolColumn = (codes != 0) | (self._first_stored[rows] < len(self._steps))
+        return refused if self._table_only is None else refused & ~self._table_only[rows]
+
     def simulate(self, row: int) -> "QuickSimulation | TableSimulation":
         """Begin with one node, as it is now, for the length of a `with` block."""
         nominated = self._nominated(row)

@@ -84,6 +84,10 @@ class DeclaredShares:
         with counting_nominated(tree, name, asked, amounts):
             return None if tree.fits(name, amounts) else refused(self.source, tree, name, amounts)
 
+    @property
+    def evicts(self) -> bool:
+        return any(each.evicts for each in self._preemptions.values())
+
     def preemption(self, name: str) -> Preemption:
         return self._preemptions.get(name, NOTHING_EVICTED)
 

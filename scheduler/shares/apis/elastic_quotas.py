@@ -41,6 +41,8 @@ class ElasticQuotas:
     """Implements Adapter."""
 
     source: Final = ELASTIC_QUOTA
+    evicts: Final = False
+    """There are no policies."""
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects

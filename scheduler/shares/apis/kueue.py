@@ -152,6 +152,10 @@ class KueueQueues:
                 return ShareRefusal(ShareKey(self.source, name), shortened(str(error), 5 * MAX_SHOWN))
             return None if tree.fits(name, amounts) else refused(self.source, tree, name, amounts)
 
+    @property
+    def evicts(self) -> bool:
+        return any(each.preemption.evicts for each in self.quotas.queues.values())
+
     def preemption(self, name: str) -> Preemption:
         queue = self.quotas.queues.get(name.removeprefix(CLUSTER_QUEUE_PREFIX))
         return NOTHING_EVICTED if queue is None else queue.preemption

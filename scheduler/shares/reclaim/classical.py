@@ -11,7 +11,7 @@ those whose eviction breaks a PodDisruptionBudget come last.
 """
 
 import heapq
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from itertools import chain
 
 import msgspec
@@ -23,7 +23,7 @@ from scheduler.shares.reclaim.units import (
     Policy,
     Preemption,
     Reason,
-    Running,
+    Runs,
     Unit,
     Victim,
     cuts_guarantee,
@@ -32,7 +32,7 @@ from scheduler.shares.reclaim.units import (
 from scheduler.shares.tree import ShareTree
 
 
-class _Source(msgspec.Struct, frozen=True):
+class Source(msgspec.Struct, frozen=True):
     """A share whose units are candidates."""
 
     name: str
@@ -42,21 +42,25 @@ class _Source(msgspec.Struct, frozen=True):
     has_advantage: bool
     """Whether the claim has an advantage over its units."""
 
+    policy: Policy
+    """Which of its units may be evicted."""
+
 
 class Classical:
     """The candidates of one claim; the tree changes while they are taken off."""
 
-    def __init__(self, tree: ShareTree, running: Running, claim: Claim, preemption: Preemption) -> None:
+    def __init__(
+        self, tree: ShareTree, running: Runs, claim: Claim, preemption: Preemption, sources: Mapping[str, Source]
+    ) -> None:
+        """`sources`: what `sources_of` returns."""
         self._tree = tree
         self._running = running
         self._claim = claim
         self._preemption = preemption
-        self._own = _Source(claim.share, (), has_advantage=False)
-        sources = list(self._sources())
-        own = () if preemption.within_share is Policy.NEVER else (self._own,)
-        self.giving = {source.name: self._policy(source) for source in (*sources, *own)}
-        """The shares whose units may be candidates, and which of them."""
-        self._others = [source for source in sources if self._has_candidates(source)]
+        found = (sources.get(name) for name in running.names())
+        some = [source for source in found if source is not None and self._has_candidates(source)]
+        self._others = [source for source in some if source.name != claim.share]
+        self._own = [source for source in some if source.name == claim.share]
 
     def plans(self) -> tuple[bool, ...]:
         """Return whether the claim's share may borrow, in the order in which that is to be tried."""
@@ -70,31 +74,32 @@ class Classical:
             return (True,)
         return (True, False) if may_borrow or has_preferred else (False, True)
 
-    def candidates(self, allowed: Mapping[str, int], *, borrows: bool) -> Generator[Victim, None, None]:
+    def candidates(self, begun: Callable[[], Budgets], *, borrows: bool) -> Generator[Victim, None, None]:
         """Yield candidates in order; each is off the tree before the next one is asked for."""
-        budgets, done = Budgets(allowed), set[str]()
-        breaking: list[tuple[Victim, _Source]] = []
-        cutting: list[tuple[Victim, _Source]] = []
-        for unit, source in self._ordered(done):
+        budgets, done = begun(), set[str]()
+        breaking: list[tuple[Victim, Source]] = []
+        cutting: list[tuple[Victim, Source]] = []
+        for unit, source in self._ordered(done, borrows=borrows):
             reason = self._reason(unit, source, borrows=borrows)
             if reason is None:
                 continue
-            if source is self._own and not unit.is_evicted:
+            if not source.path and not unit.is_evicted:
                 yield from self._due(cutting, borrows=borrows)
                 cutting.clear()
             if not self._is_above_quota(source):
                 done.add(source.name)
-            elif not budgets.allow(unit):
+            elif not unit.is_evicted and not budgets.allow(unit):
                 breaking.append((Victim(unit, reason), source))
             elif self._cuts(unit, source):
                 cutting.append((Victim(unit, reason), source))
             else:
-                budgets.use(unit)
+                if not unit.is_evicted:
+                    budgets.use(unit)
                 yield Victim(unit, reason)
         breaking.sort(key=lambda entry: self._cuts(entry[0].unit, entry[1]))
         yield from self._due(cutting + breaking, borrows=borrows)
 
-    def _due(self, deferred: Sequence[tuple[Victim, _Source]], *, borrows: bool) -> Iterator[Victim]:
+    def _due(self, deferred: Sequence[tuple[Victim, Source]], *, borrows: bool) -> Iterator[Victim]:
         """Yield what was put off and is a candidate still; what cuts a guarantee only if quota does not suffice."""
         for victim, source in deferred:
             is_covered = not (borrows and victim.reason is Reason.RECLAIM_WHILE_BORROWING)
@@ -104,42 +109,13 @@ class Classical:
             ):
                 yield victim
 
-    def _sources(self) -> Iterator[_Source]:
-        """Yield the shares outside the claim's own that use more of what is contested than they are guaranteed."""
-        if self._preemption.reclaim_within_cohort is Policy.NEVER:
-            return
-        tree, below = self._tree, self._claim.share
-        rest = dict(self._claim.request)
-        has_advantage = self._fits_in_quota(below, rest)
-        while ancestor := tree.shares[below].parent:
-            found: list[tuple[str, tuple[str, ...]]] = [(ancestor, ())]
-            for name, path in found:
-                for child in tree.children[name]:
-                    if child == below or not self._uses_more(child):
-                        continue
-                    if tree.children[child]:
-                        found.append((child, (*path, child)))
-                    else:
-                        yield _Source(child, (*path, child), has_advantage)
-            has_advantage = self._fits_in_quota(ancestor, rest) or has_advantage
-            below = ancestor
-
-    def _fits_in_quota(self, name: str, rest: dict[str, int]) -> bool:
-        """Say whether the rest of the request fits into a subtree's quota; take off it what only this share can use."""
-        fits, lending = True, self._tree.shares[name].lending_limit
-        for resource, amount in rest.items():
-            usage, quota = self._tree.usage(name, resource), self._tree.quota(name, resource)
-            fits = fits and usage + amount <= quota
-            local = max(0, quota - lending[resource]) if resource in lending else 0
-            rest[resource] = max(0, amount - max(0, local - usage))
-        return fits
-
-    def _ordered(self, done: set[str]) -> Iterator[tuple[Unit, _Source]]:
+    def _ordered(self, done: set[str], *, borrows: bool) -> Iterator[tuple[Unit, Source]]:
         """Yield evicted units first; of both kinds those over which the claim has an advantage first."""
+        may_borrow = not borrows or self._preemption.borrow_within_cohort
         kinds = (
             [source for source in self._others if source.has_advantage],
-            [source for source in self._others if not source.has_advantage],
-            [self._own],
+            [source for source in self._others if not source.has_advantage and may_borrow],
+            self._own,
         )
         for evicted in (True, False):
             for sources in kinds:
@@ -147,22 +123,18 @@ class Classical:
                 streams = [self._stream(source, done, evicted=evicted) for source in some]
                 yield from heapq.merge(*streams, key=_unit_order) if len(streams) > 1 else chain(*streams)
 
-    def _stream(self, source: _Source, done: set[str], *, evicted: bool) -> Iterator[tuple[Unit, _Source]]:
-        for unit in self._running.candidates(source.name, self._policy(source), self._claim, evicted=evicted):
+    def _stream(self, source: Source, done: set[str], *, evicted: bool) -> Iterator[tuple[Unit, Source]]:
+        for unit in self._running.candidates(source.name, source.policy, self._claim, evicted=evicted):
             if source.name in done:
                 return
             yield unit, source
 
-    def _policy(self, source: _Source) -> Policy:
-        preemption = self._preemption
-        return preemption.within_share if source is self._own else preemption.reclaim_within_cohort
-
-    def _has_candidates(self, source: _Source) -> bool:
+    def _has_candidates(self, source: Source) -> bool:
         return any(next(self._stream(source, set(), evicted=evicted), None) is not None for evicted in (False, True))
 
-    def _reason(self, unit: Unit, source: _Source, *, borrows: bool) -> Reason | None:
+    def _reason(self, unit: Unit, source: Source, *, borrows: bool) -> Reason | None:
         """Return why a unit would be evicted; None if it may not be while the claim's share borrows."""
-        if source is self._own:
+        if not source.path:
             return Reason.IN_SHARE
         if source.has_advantage:
             return Reason.RECLAMATION
@@ -175,16 +147,12 @@ class Classical:
             return None if borrows else Reason.RECLAMATION
         return Reason.RECLAIM_WHILE_BORROWING
 
-    def _is_above_quota(self, source: _Source) -> bool:
+    def _is_above_quota(self, source: Source) -> bool:
         """Say whether a source and all shares up to the common ancestor still use more than they are guaranteed."""
-        return all(self._uses_more(name) for name in source.path)
+        return all(_uses_more(self._tree, name, self._claim) for name in source.path)
 
-    def _cuts(self, unit: Unit, source: _Source) -> bool:
+    def _cuts(self, unit: Unit, source: Source) -> bool:
         return not unit.is_evicted and cuts_guarantee(self._tree, source.path, unit, self._claim.contested)
-
-    def _uses_more(self, name: str) -> bool:
-        tree = self._tree
-        return any(tree.usage(name, each) > tree.quota(name, each) for each in self._claim.contested)
 
     def _is_below_quota(self) -> bool:
         """Say whether the claim's share uses less than it is guaranteed of everything that is contested."""
@@ -192,5 +160,49 @@ class Classical:
         return all(tree.usage(name, each) < tree.quota(name, each) for each in self._claim.contested)
 
 
-def _unit_order(entry: tuple[Unit, _Source]) -> Order:
+def sources_of(tree: ShareTree, claim: Claim, preemption: Preemption) -> dict[str, Source]:
+    """Return the shares whose units may be candidates, by name: those that use more than they are guaranteed of what
+    is contested, and the claim's own, as far as the policies let any be evicted.
+    """
+    found: dict[str, Source] = {}
+    if preemption.reclaim_within_cohort is not Policy.NEVER:
+        found = {source.name: source for source in _others(tree, claim, preemption.reclaim_within_cohort)}
+    if preemption.within_share is not Policy.NEVER:
+        found[claim.share] = Source(claim.share, (), has_advantage=False, policy=preemption.within_share)
+    return found
+
+
+def _others(tree: ShareTree, claim: Claim, policy: Policy) -> Iterator[Source]:
+    below, rest = claim.share, dict(claim.request)
+    has_advantage = _fits_in_quota(tree, below, rest)
+    while ancestor := tree.shares[below].parent:
+        found: list[tuple[str, tuple[str, ...]]] = [(ancestor, ())]
+        for name, path in found:
+            for child in tree.children[name]:
+                if child == below or not _uses_more(tree, child, claim):
+                    continue
+                if tree.children[child]:
+                    found.append((child, (*path, child)))
+                else:
+                    yield Source(child, (*path, child), has_advantage, policy)
+        has_advantage = _fits_in_quota(tree, ancestor, rest) or has_advantage
+        below = ancestor
+
+
+def _fits_in_quota(tree: ShareTree, name: str, rest: dict[str, int]) -> bool:
+    """Say whether a request fits into a subtree's quota; take off its `rest` what only this share can use."""
+    fits, lending = True, tree.shares[name].lending_limit
+    for resource, amount in rest.items():
+        usage, quota = tree.usage(name, resource), tree.quota(name, resource)
+        fits = fits and usage + amount <= quota
+        local = max(0, quota - lending[resource]) if resource in lending else 0
+        rest[resource] = max(0, amount - max(0, local - usage))
+    return fits
+
+
+def _uses_more(tree: ShareTree, name: str, claim: Claim) -> bool:
+    return any(tree.usage(name, each) > tree.quota(name, each) for each in claim.contested)
+
+
+def _unit_order(entry: tuple[Unit, Source]) -> Order:
     return entry[0].order

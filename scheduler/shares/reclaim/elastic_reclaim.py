@@ -1,9 +1,13 @@
 """The pods that give quota back to one pod with an ElasticQuota, or make space for one without."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from scheduler.api.pod import Pod
+from scheduler.framework.dry_run import Victims
+from scheduler.framework.pod_groups import PodGroups
+from scheduler.framework.shares import DisruptionBudgets
 from scheduler.shares.adapter import Asked
 from scheduler.shares.apis.elastic_quotas import is_over_minimum
 from scheduler.shares.ledger import Ledger
@@ -14,13 +18,25 @@ from scheduler.shares.reclaim.units import Unit
 if TYPE_CHECKING:
     from scheduler.shares.places import Place
 
+MAX_PODS: Final = 10_000
+"""Possible victims that are looked at in one attempt, if any node may have them: meanwhile nothing else happens."""
+
 
 class ElasticReclaim(PodReclaim):
     """Implements framework.shares.ShareReclaim."""
 
-    def __init__(self, ledger: Ledger, share: str, asked: Asked, place_of: "Callable[[Pod], Place | None]") -> None:
-        """`share`: that of the pod, empty if it has none."""
-        super().__init__(ledger, share, asked, place_of)
+    def __init__(
+        self,
+        ledger: Ledger,
+        share: str,
+        asked: Asked,
+        place_of: "Callable[[Pod], Place | None]",
+        groups: PodGroups,
+        counted: Callable[[], Iterable[Pod]],
+    ) -> None:
+        """`counted` returns all pods with a node."""
+        super().__init__(ledger, share, asked, place_of, groups)
+        self._counted = counted
         tree = self._tree
         priority = asked.need.pod.priority
         own = [each for each in asked.nominated if each.share == share and each.pod.priority >= priority]
@@ -53,11 +69,6 @@ class ElasticReclaim(PodReclaim):
     def may_give(self, pod: Pod) -> bool:
         return self._share_of(pod) in self._giving
 
-    def candidates(self, pods: Iterable[Pod]) -> list[Pod]:
-        by_uid = {pod.uid: pod for pod in pods if self.may_give(pod)}
-        units = [unit for pod in by_uid.values() if (unit := self._unit(pod)) is not None]
-        return [by_uid[unit.uid] for unit in elastic_candidates(self._tree, self._claim, units)]
-
     def is_leaving_for(self, pod: Pod) -> bool:
         unit = self._unit(pod)
         if unit is None:
@@ -65,16 +76,28 @@ class ElasticReclaim(PodReclaim):
         return unit.priority < self._claim.priority if unit.share == self._share else unit.share in self._giving
 
     def fewest(
-        self, candidates: Sequence[Pod], violating: Collection[str], fits: Callable[[Sequence[Pod]], bool]
-    ) -> list[Pod]:
-        by_uid = {pod.uid: pod for pod in candidates}
-        units = [unit for pod in candidates if (unit := self._unit(pod)) is not None]
+        self,
+        pods: Iterable[Pod] | None,
+        budgets: Callable[[], DisruptionBudgets],
+        fits: Callable[[Sequence[Pod]], bool],
+    ) -> Victims:
+        pods = islice(filter(self.may_give, self._counted()), MAX_PODS) if pods is None else filter(self.may_give, pods)
+        candidates = elastic_candidates(self._tree, self._claim, list(self._wholes(pods)))
+        tally, violating = budgets(), set[str]()
+        for unit in sorted(candidates, key=_importance):
+            if not tally.allow(self._pods[unit.uid]):
+                violating.add(unit.uid)
+            tally.use(self._pods[unit.uid])
 
         def fits_all(gone: Sequence[Unit]) -> bool:
-            return self.fits() and fits([by_uid[unit.uid] for unit in gone])
+            return self.fits() and fits(self._pods_of(gone))
 
-        found = elastic_victims(self._tree, self._claim, units, violating, fits_all)
-        return [by_uid[victim.unit.uid] for victim in found]
+        found = elastic_victims(self._tree, self._claim, candidates, violating, fits_all)
+        return self._victims([victim.unit for victim in found], violating)
+
+
+def _importance(unit: Unit) -> tuple[int, float]:
+    return -unit.priority, unit.reserved_at
 
 
 def _total(amounts: Iterable[Mapping[str, int]]) -> dict[str, int]:

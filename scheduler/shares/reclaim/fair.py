@@ -11,7 +11,7 @@ things differ from Kueue: a unit is safe from a claim that borrows if its share 
 without it, as that share could take back at once; and those whose eviction breaks a PodDisruptionBudget come last.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from enum import StrEnum
 from itertools import chain
 
@@ -25,7 +25,7 @@ from scheduler.shares.reclaim.units import (
     Policy,
     Preemption,
     Reason,
-    Running,
+    Runs,
     Unit,
     Victim,
     cuts_guarantee,
@@ -61,9 +61,7 @@ class FairSharing(msgspec.Struct, frozen=True, kw_only=True):
 class Fair:
     """The candidates of one claim; the tree changes while they are taken off."""
 
-    def __init__(
-        self, tree: ShareTree, running: Running, claim: Claim, preemption: Preemption, fair: FairSharing
-    ) -> None:
+    def __init__(self, tree: ShareTree, running: Runs, claim: Claim, preemption: Preemption, fair: FairSharing) -> None:
         self._tree = tree
         self._running = running
         self._claim = claim
@@ -72,15 +70,16 @@ class Fair:
         self._fair = fair
         self._reckon = fair.reckon
 
-    def candidates(self, allowed: Mapping[str, int]) -> Generator[Victim, None, None]:
+    def candidates(self, begun: Callable[[], Budgets]) -> Generator[Victim, None, None]:
         """Yield candidates in order; each is off the tree before the next one is asked for."""
-        claim, tree, budgets = self._claim, self._tree, Budgets(allowed)
-        piles = Piles(self._units, lambda unit: not budgets.allow(unit) or self._cuts(unit))
+        claim, tree, budgets = self._claim, self._tree, begun()
+        piles = Piles(self._units, lambda unit: (not unit.is_evicted and not budgets.allow(unit)) or self._cuts(unit))
         those_aside = Piles(lambda share: sorted(piles.aside.get(share, ()), key=self._cuts))
         tree.add(claim.share, claim.request)
         try:
             for victim in chain(self._by_strategies(piles), self._by_strategies(those_aside)):
-                budgets.use(victim.unit)
+                if not victim.unit.is_evicted:
+                    budgets.use(victim.unit)
                 tree.remove(claim.share, claim.request)
                 try:
                     # Space on nodes is no reason to cut a guarantee, only quota is.

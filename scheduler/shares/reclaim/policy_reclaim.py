@@ -1,24 +1,23 @@
-"""The pods that give quota back to one pod by the policies of its share: Kueue's, also for declared shares."""
+"""The pods that give quota back to a pod, or a group, by Kueue's policies, which declared shares have, too."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
-
-import msgspec
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 from scheduler.api.importance import created
 from scheduler.api.pod import Pod
+from scheduler.framework.dry_run import Victims
+from scheduler.framework.pod_groups import PodGroups
+from scheduler.framework.shares import DisruptionBudgets
 from scheduler.shares.adapter import Asked, counting_nominated
 from scheduler.shares.ledger import Ledger
-from scheduler.shares.reclaim.classical import Classical
+from scheduler.shares.reclaim.classical import Classical, Source, sources_of
 from scheduler.shares.reclaim.pods import SECOND, PodReclaim
-from scheduler.shares.reclaim.reclaim import Reclaim, contesting
-from scheduler.shares.reclaim.units import Claim, Policy, Preemption, Running, Unit, may_evict
+from scheduler.shares.reclaim.reclaim import by_priority, contesting
+from scheduler.shares.reclaim.units import Claim, Policy, Preemption, Running, Runs, Unit, may_evict
 
 if TYPE_CHECKING:
     from scheduler.shares.places import Place
-
-_PROTECTED: Final = {"protected": 1}
-"""The budgets of a unit whose eviction breaks one: it allows none."""
 
 
 class PolicyReclaim(PodReclaim):
@@ -30,17 +29,23 @@ class PolicyReclaim(PodReclaim):
         share: str,
         asked: Asked,
         place_of: "Callable[[Pod], Place | None]",
+        groups: PodGroups,
         preemption: Preemption,
+        running: "Callable[[Callable[[Pod], Unit | None]], Runs]",
     ) -> None:
-        """`preemption`: whom pods of the share may evict."""
-        super().__init__(ledger, share, asked, place_of)
+        """`preemption`: whom pods of the share may evict. `running` makes what has all pods of the ledger's shares,
+        of a function that returns the unit that goes with a pod.
+        """
+        super().__init__(ledger, share, asked, place_of, groups)
         pod = asked.need.pod
         self._preemption = preemption
+        self._running = running
+        self._known: tuple[Claim, Mapping[str, Source]] | None = None
         request = ledger.wanted(share, asked)
         self._claim = Claim(share=share, request=request, priority=pod.priority, queued_at=created(pod) / SECOND)
         with counting_nominated(self._tree, share, asked, request):
-            claim = contesting(self._tree, self._claim)
-            self._giving = Classical(self._tree, Running(), claim, preemption).giving
+            _, sources = self._contesting()
+        self._giving = {name: source.policy for name, source in sources.items()}
 
     @property
     def goes_by_nodes(self) -> bool:
@@ -61,25 +66,61 @@ class PolicyReclaim(PodReclaim):
         unit = self._unit(pod)
         return unit is not None and may_evict(policy, self._claim, unit)
 
-    def candidates(self, pods: Iterable[Pod]) -> list[Pod]:
-        return list(filter(self.may_give, pods))
-
     def is_leaving_for(self, pod: Pod) -> bool:
         return self.may_give(pod)
 
+    @contextmanager
+    def without(self, pods: Iterable[Pod]) -> Iterator[None]:
+        with super().without(pods):
+            self._known = None
+            try:
+                yield
+            finally:
+                self._known = None
+
     def fewest(
-        self, candidates: Sequence[Pod], violating: Collection[str], fits: Callable[[Sequence[Pod]], bool]
-    ) -> list[Pod]:
-        by_uid = {pod.uid: pod for pod in candidates}
-        running = Running()
-        for pod in candidates:
-            unit = self._unit(pod)
-            if unit is not None:
-                running.add(msgspec.structs.replace(unit, budgets=_PROTECTED) if pod.uid in violating else unit)
+        self,
+        pods: Iterable[Pod] | None,
+        budgets: Callable[[], DisruptionBudgets],
+        fits: Callable[[Sequence[Pod]], bool],
+    ) -> Victims:
+        if pods is None:
+            running = self._running(self._whole)
+        else:
+            running = Running()
+            for unit in self._wholes(pods):
+                running.add(unit)
 
-        def pods_of(units: Iterable[Unit]) -> list[Pod]:
-            return [by_uid[unit.uid] for unit in units]
+        def begun() -> _Budgets:
+            return _Budgets(budgets(), self._pods)
 
-        reclaim = Reclaim(self._tree, running, {self._share: self._preemption})
         with counting_nominated(self._tree, self._share, self._asked, self._claim.request):
-            return pods_of(victim.unit for victim in reclaim.victims(self._claim, lambda gone: fits(pods_of(gone))))
+            claim, sources = self._known = self._known or self._contesting()
+            classical = Classical(self._tree, running, claim, self._preemption, sources)
+            found = by_priority(self._tree, claim, classical, lambda gone: fits(self._pods_of(gone)), begun)
+        units, again, violating = [victim.unit for victim in found], begun(), set[str]()
+        for unit in units:
+            if again.allow(unit):
+                again.use(unit)
+            else:
+                violating.add(unit.uid)
+        return self._victims(units, violating)
+
+    def _contesting(self) -> tuple[Claim, Mapping[str, Source]]:
+        """Return the claim and the shares that may give, as the tree is now."""
+        claim = contesting(self._tree, self._claim)
+        return claim, sources_of(self._tree, claim, self._preemption)
+
+
+class _Budgets(NamedTuple):
+    """Implements units.Budgets."""
+
+    of_pods: DisruptionBudgets
+    pods: Mapping[str, Sequence[Pod]]
+    """By the UID of their unit."""
+
+    def allow(self, unit: Unit) -> bool:
+        return self.of_pods.allow(self.pods[unit.uid])
+
+    def use(self, unit: Unit) -> None:
+        self.of_pods.use(self.pods[unit.uid])

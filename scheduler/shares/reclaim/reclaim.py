@@ -1,10 +1,10 @@
 """The units that give quota back: those that are evicted so that a claim fits.
 
     reclaim = Reclaim(tree, running, preemptions, fair=None)     once; the three are looked at as they are at each call
-    victims = reclaim.victims(Claim(share=…, request=…, priority=…, queued_at=…), fits, allowed)
+    victims = reclaim.victims(Claim(share=…, request=…, priority=…, queued_at=…), fits, budgets)
 
-`fits(units)` says whether the pod, or the whole group, finds its nodes if these units are gone; `allowed` has the
-disruptions that each PodDisruptionBudget still allows. No victims means that nothing helps, or is needed: nobody
+`fits(units)` says whether the pod, or the whole group, finds its nodes if these units are gone; `budgets`
+begins to count what PodDisruptionBudgets allow. No victims means that nothing helps, or is needed: nobody
 is to be evicted. What is promised:
 
 - units are taken from shares that use more than they are guaranteed, or from the claim's own share; a share has less
@@ -17,14 +17,14 @@ is to be evicted. What is promised:
 Kueue's classical preemption (`classical.py`) chooses the candidates, or its fair sharing (`fair.py`).
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 
 import msgspec
 
-from scheduler.shares.reclaim.classical import Classical
+from scheduler.shares.reclaim.classical import Classical, sources_of
 from scheduler.shares.reclaim.fair import Fair, FairSharing
 from scheduler.shares.reclaim.minimal import Fits, minimal_victims, quota_is_all
-from scheduler.shares.reclaim.units import NO_LIMITS, NOTHING_EVICTED, Claim, Preemption, Running, Victim
+from scheduler.shares.reclaim.units import NOTHING_EVICTED, Budgets, Claim, NoBudgets, Preemption, Runs, Victim
 from scheduler.shares.tree import ShareTree
 
 
@@ -34,7 +34,7 @@ class Reclaim:
     def __init__(
         self,
         tree: ShareTree,
-        running: Running,
+        running: Runs,
         preemptions: Mapping[str, Preemption],
         fair: FairSharing | None = None,
     ) -> None:
@@ -44,39 +44,47 @@ class Reclaim:
         self._preemptions = preemptions
         self._fair = fair
 
-    def victims(self, claim: Claim, fits: Fits = quota_is_all, allowed: Mapping[str, int] = NO_LIMITS) -> list[Victim]:
+    def victims(
+        self, claim: Claim, fits: Fits = quota_is_all, budgets: Callable[[], Budgets] = NoBudgets
+    ) -> list[Victim]:
         """Return those that have to go, least important first; nobody if the claim does not fit in any case.
 
         The tree is changed meanwhile, and is as it was in the end, whatever `fits` raises. A claim's share that is
         not in the tree is a KeyError.
         """
-        claim = contesting(self._tree, claim)
+        tree, running = self._tree, self._running
+        claim = contesting(tree, claim)
         preemption = self._preemptions.get(claim.share, NOTHING_EVICTED)
         if self._fair is not None:
-            candidates = Fair(self._tree, self._running, claim, preemption, self._fair).candidates(allowed)
-            return self._fewest(claim, candidates, fits, borrows=True)
-        classical = Classical(self._tree, self._running, claim, preemption)
-        for borrows in classical.plans():
-            candidates = classical.candidates(allowed, borrows=borrows)
-            if victims := self._fewest(claim, candidates, fits, borrows=borrows):
-                return victims
-        return []
+            candidates = Fair(tree, running, claim, preemption, self._fair).candidates(budgets)
+            return _fewest(tree, claim, candidates, fits, borrows=True)
+        classical = Classical(tree, running, claim, preemption, sources_of(tree, claim, preemption))
+        return by_priority(tree, claim, classical, fits, budgets)
 
-    def _fewest(
-        self, claim: Claim, candidates: Generator[Victim, None, None], fits: Fits, *, borrows: bool
-    ) -> list[Victim]:
-        tree = self._tree
 
-        def quota_fits() -> bool:
-            return tree.fits(claim.share, claim.request) and (
-                borrows
-                or all(
-                    tree.usage(claim.share, resource) + amount <= tree.quota(claim.share, resource)
-                    for resource, amount in claim.request.items()
-                )
+def by_priority(
+    tree: ShareTree, claim: Claim, classical: Classical, fits: Fits, budgets: Callable[[], Budgets]
+) -> list[Victim]:
+    """Return what `victims` does, by classical preemption."""
+    for borrows in classical.plans():
+        if victims := _fewest(tree, claim, classical.candidates(budgets, borrows=borrows), fits, borrows=borrows):
+            return victims
+    return []
+
+
+def _fewest(
+    tree: ShareTree, claim: Claim, candidates: Generator[Victim, None, None], fits: Fits, *, borrows: bool
+) -> list[Victim]:
+    def quota_fits() -> bool:
+        return tree.fits(claim.share, claim.request) and (
+            borrows
+            or all(
+                tree.usage(claim.share, resource) + amount <= tree.quota(claim.share, resource)
+                for resource, amount in claim.request.items()
             )
+        )
 
-        return minimal_victims(tree, candidates, quota_fits, fits)
+    return minimal_victims(tree, candidates, quota_fits, fits)
 
 
 def contesting(tree: ShareTree, claim: Claim) -> Claim:

@@ -10,7 +10,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -101,9 +101,6 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     is_evicted: bool = False
     """Whether its eviction was decided before: it costs nothing to count it as gone."""
 
-    budgets: Mapping[str, int] = NO_LIMITS
-    """The PodDisruptionBudgets of its pods, with the number of its pods that each covers."""
-
     @property
     def order(self) -> Order:
         """The place among the candidates of one share: least important first."""
@@ -118,7 +115,7 @@ class Victim(msgspec.Struct, frozen=True):
 
 
 class Running:
-    """All units by share, each share's in the order in which they would be evicted."""
+    """Implements Runs. All units by share, each share's in the order in which they would be evicted."""
 
     def __init__(self) -> None:
         self._shares: dict[str, tuple[list[Order], list[Unit]]] = {}
@@ -139,13 +136,14 @@ class Running:
         if not orders:
             del self._shares[unit.share]
 
+    def names(self) -> Iterable[str]:
+        return self._shares
+
     def has(self, share: str, *, evicted: bool) -> bool:
-        """Say whether a share has units that are evicted already, or others."""
         orders, _ = self._shares.get(share, ((), ()))
         return bool(orders) and orders[0 if evicted else -1][0] is not evicted
 
     def candidates(self, share: str, policy: Policy, claim: Claim, *, evicted: bool) -> Iterator[Unit]:
-        """Yield those units that the policy lets a claim evict and that use what it contests, least important first."""
         if policy is Policy.NEVER or not self.has(share, evicted=evicted):
             return
         orders, units = self._shares[share]
@@ -160,20 +158,37 @@ class Running:
                 yield unit
 
 
-class Budgets:
-    """How many disruptions PodDisruptionBudgets still allow; one that is not known allows none."""
-
-    def __init__(self, allowed: Mapping[str, int]) -> None:
-        self._left = dict(allowed)
+class Budgets(Protocol):
+    """PodDisruptionBudgets, with those units counted as gone that are chosen so far."""
 
     def allow(self, unit: Unit) -> bool:
-        """Say whether a unit may go; what was evicted before is counted already."""
-        return unit.is_evicted or all(self._left.get(name, 0) >= pods for name, pods in unit.budgets.items())
+        """Say whether a unit may go, too, without one being violated."""
 
     def use(self, unit: Unit) -> None:
-        if not unit.is_evicted:
-            for name, pods in unit.budgets.items():
-                self._left[name] = self._left.get(name, 0) - pods
+        """Count a unit as gone."""
+
+
+class NoBudgets:
+    """Implements Budgets where there are none."""
+
+    def allow(self, unit: Unit) -> bool:
+        return True
+
+    def use(self, unit: Unit) -> None:
+        """Nothing is counted."""
+
+
+class Runs(Protocol):
+    """The units that run, as a decision asks for them."""
+
+    def names(self) -> Iterable[str]:
+        """Return the shares that may have any."""
+
+    def has(self, share: str, *, evicted: bool) -> bool:
+        """Say whether a share has units that are evicted already, or others."""
+
+    def candidates(self, share: str, policy: Policy, claim: Claim, *, evicted: bool) -> Iterator[Unit]:
+        """Yield those units that the policy lets a claim evict and that use what it contests, least important first."""
 
 
 def may_evict(policy: Policy, claim: Claim, unit: Unit) -> bool:

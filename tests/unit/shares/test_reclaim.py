@@ -1,7 +1,8 @@
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scheduler.shares.reclaim.fair import FairSharing
@@ -28,11 +29,26 @@ def tree(*units: Unit) -> ShareTree:
     return shares
 
 
-def units(share: str, count: int, gpus: int = 1, budgets: dict[str, int] | None = None) -> list[Unit]:
+def units(share: str, count: int, gpus: int = 1) -> list[Unit]:
     return [
-        Unit(uid=f"{share}{number:04}", share=share, usage={"gpu": gpus}, priority=number, budgets=budgets or {})
-        for number in range(count)
+        Unit(uid=f"{share}{number:04}", share=share, usage={"gpu": gpus}, priority=number) for number in range(count)
     ]
+
+
+class Allowing:
+    """A budget that covers the units of `b` whose names have a number, and allows so many to go."""
+
+    def __init__(self, allowed: int) -> None:
+        self.left = allowed
+
+    def allow(self, unit: Unit) -> bool:
+        return self.left > 0 or not self._covers(unit)
+
+    def use(self, unit: Unit) -> None:
+        self.left -= self._covers(unit)
+
+    def _covers(self, unit: Unit) -> bool:
+        return unit.uid.startswith("b0")
 
 
 class Nodes:
@@ -151,24 +167,24 @@ def test_a_group_goes_as_a_whole() -> None:
 
 
 def test_a_unit_that_breaks_a_budget_goes_last() -> None:
-    runs = units("b", 10, budgets={"pdb": 1}) + units("c", 20)
+    runs = units("b", 10) + units("c", 20)
     runs += [Unit(uid=f"b-late-{number}", share="b", usage={"gpu": 1}, priority=100) for number in range(5)]
     shares = tree(*runs)
     shares.remove("c", {"gpu": 10})
     claim = Claim(share="a", request={"gpu": 8})
     reclaim = Reclaim(shares, running([unit for unit in runs if unit.share == "b"]), {"a": ANY})
 
-    assert uids(reclaim.victims(claim, allowed={"pdb": 9})) == ["b0000", "b0001", "b0002"]
-    assert uids(reclaim.victims(claim, allowed={"pdb": 2})) == ["b0000", "b0001", "b-late-0"]
-    assert uids(reclaim.victims(claim)) == ["b-late-0", "b-late-1", "b-late-2"]
+    assert uids(reclaim.victims(claim, budgets=partial(Allowing, 9))) == ["b0000", "b0001", "b0002"]
+    assert uids(reclaim.victims(claim, budgets=partial(Allowing, 2))) == ["b0000", "b0001", "b-late-0"]
+    assert uids(reclaim.victims(claim, budgets=partial(Allowing, 0))) == ["b-late-0", "b-late-1", "b-late-2"]
 
 
 def test_a_budget_is_broken_if_nothing_else_helps() -> None:
-    runs = units("b", 30, budgets={"pdb": 1})
+    runs = units("b", 30)
     claim = Claim(share="a", request={"gpu": 3})
 
     for fair in (None, FairSharing()):
-        victims = Reclaim(tree(*runs), running(runs), {"a": ANY}, fair).victims(claim, allowed={"pdb": 1})
+        victims = Reclaim(tree(*runs), running(runs), {"a": ANY}, fair).victims(claim, budgets=partial(Allowing, 1))
 
         assert len(victims) == 3
 
@@ -241,7 +257,24 @@ WORLDS = st.lists(
 
 
 @settings(max_examples=300, deadline=None)
-@given(WORLDS, POLICIES, POLICIES, st.booleans(), st.booleans(), st.integers(1, 8), st.sets(st.integers(0, 24)))
+@example(  # the claim is more than its share is guaranteed, and within what the team is
+    world=[("a", 2, 0, False), ("c", 3, 0, False), ("c", 3, 0, False)],
+    within=Policy.NEVER,
+    reclaims=Policy.LOWER_PRIORITY,
+    is_fair=True,
+    may_borrow=False,
+    asked=5,
+    in_the_way=set(),
+)
+@given(
+    world=WORLDS,
+    within=POLICIES,
+    reclaims=POLICIES,
+    is_fair=st.booleans(),
+    may_borrow=st.booleans(),
+    asked=st.integers(1, 8),
+    in_the_way=st.sets(st.integers(0, 24)),
+)
 def test_whatever_runs_the_victims_keep_what_is_promised(
     world: list[tuple[str, int, int, bool]],
     within: Policy,
@@ -294,7 +327,9 @@ def test_whatever_runs_the_victims_keep_what_is_promised(
     borrowing = {Reason.FAIR_SHARING, Reason.RECLAIM_WHILE_BORROWING}
     for share in {unit.share for unit in gone}:
         of_it = [victim for victim in victims if victim.unit.share == share]
-        if shares.usage("a", "gpu") + asked > quota["a"] and all(each.reason in borrowing for each in of_it):
+        ours = ("a",) if share == "b" else ("a", "team")
+        borrows = all(shares.usage(name, "gpu") + asked > quota[name] for name in ours)
+        if borrows and all(each.reason in borrowing for each in of_it):
             assert used[share] >= quota[share] or any(each.unit.is_evicted for each in of_it)
     for unit in gone:
         shares.add(unit.share, unit.usage)
