@@ -70,6 +70,8 @@ class _Preemption:
     """Its UID; empty as long as there are more."""
     is_known_gone: bool = False
     """Whether the last victim was gone when its turn came."""
+    is_held_back: bool = False
+    """Whether the preemptor was refused meanwhile by a plugin that registers for no deletion."""
 
 
 class Executor:
@@ -93,6 +95,13 @@ class Executor:
             return False
         victim = self._handle.pods.get(preemption.last_victim)
         return not preemption.last_victim or (victim is not None and not victim.is_deleting)
+
+    def hold_back(self, uid: str) -> bool:
+        """Return the same; if a pod has to wait, it is tried when its victims are on their way, without any event."""
+        if not self.is_running(uid):
+            return False
+        self._newest[uid].is_held_back = True
+        return True
 
     def victims(self) -> set[str]:
         """Return the UIDs of those that are being evicted, whether or not the watch has shown it."""
@@ -122,7 +131,7 @@ class Executor:
         if self._newest.get(uid) is preemption:
             del self._newest[uid]
             self.group_count -= preemption.preemptor.is_group
-            if not done or preemption.is_known_gone:
+            if not done or preemption.is_known_gone or preemption.is_held_back:
                 # No deletion may come that would bring it back.
                 uids = [pod.uid for pod in preemption.preemptor.pods]
                 self.retried = frozenset(uids)

@@ -101,6 +101,9 @@ class FakeWorld:
     eviction_refusal: Exception | None = None
     """What evictions fail with."""
 
+    evictions_may_end: asyncio.Event | None = None
+    """None: at once."""
+
     asked: list[tuple[str, str]] = field(default_factory=list)
     """UID and node of every binding asked for."""
 
@@ -178,6 +181,8 @@ class FakeWorld:
     async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
         """Delete the victim, as far as the API server goes; a test lets the watch report it."""
         self.writes.append(Eviction(str(victim), str(preemptor), message))
+        if self.evictions_may_end is not None:
+            await self.evictions_may_end.wait()
         if self.eviction_refusal is not None:
             raise self.eviction_refusal
         was_there = self.exists(victim.uid)

@@ -135,7 +135,7 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterP
 
         So is one whose preemption is under way, and if that fails, the pod is tried again.
         """
-        if self._executor.is_running(pod.uid):
+        if self._executor.hold_back(pod.uid):
             return WAITING
         if pod.uid in self._executor.retried:
             return None

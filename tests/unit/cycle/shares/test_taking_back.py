@@ -1,5 +1,6 @@
 """Quotas below their minimum take back what others have borrowed: whom that costs, and when nobody is evicted."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 from scheduler import framework as fw
@@ -8,6 +9,7 @@ from scheduler.testing import a_node, an_object
 from tests.fakes import Eviction, settle
 from tests.unit.cycle.fakes import newer
 from tests.unit.cycle.shares.shares import Sharing
+from tests.unit.cycle.shares.test_capacity_scheduling_cases import WITHOUT_DEFAULT_PREEMPTION
 
 BUDGET = "policy/PodDisruptionBudget"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -58,6 +60,27 @@ async def test_two_that_wait_for_their_victims_are_both_woken_when_these_are_gon
     await stage.schedule()
 
     assert {pod.name for pod in pods} <= set(stage.placed)
+    stage.check()
+
+
+async def test_a_pod_that_its_own_preemption_has_held_back_is_tried_when_that_is_over() -> None:
+    stage = Sharing(node=a_node("n1", cpu="1"), only=WITHOUT_DEFAULT_PREEMPTION)
+    stage.under_test.see(a_node("n2", cpu="1"))
+    low = [stage.pod(f"low-{number}", namespace="free", priority=0, node_name=f"n{number}") for number in (1, 2)]
+    may_end = stage.under_test.world.evictions_may_end = asyncio.Event()
+    high = [stage.pod(f"high-{number}", namespace="free", priority=9) for number in (1, 2)]
+    await stage.schedule()
+    nominated = dict(stage.engine.nominator.by_node())
+    assert nominated.keys() == {"n1", "n2"}
+
+    stage.delete(low[0])  # the preemptor of the other is held back at this event
+    await stage.schedule()
+    stage.delete(low[1])
+    may_end.set()
+    await settle()
+    await stage.schedule()
+
+    assert stage.placed == [pod.name for pod in high]
     stage.check()
 
 
