@@ -203,6 +203,9 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterP
             return fw.PostFilterResult(""), NOBODY
         handle = self._handle
         rows = fw.rows_with(fw.Code.UNSCHEDULABLE, node_to_status, handle.nodes)
+        if self.kueue_queues and (kind := self._shares.nodes_for(newest)) is not None:
+            of_kind, names = self._kinds.names(kind, handle.nodes), handle.nodes.names()
+            rows = rows[np.array([names[row] in of_kind for row in rows.tolist()], np.bool_)]
         # The same nodes first for all pods, so that they are not spread; others at each attempt.
         rows = np.roll(rows, -state.attempt * MAX_CANDIDATES)
         run = handle.dry_runs.begin(state, newest)

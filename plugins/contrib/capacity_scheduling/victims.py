@@ -60,6 +60,7 @@ class VictimSearch:
         self._nodes = nodes = handle.nodes
         self._budgets = Budgets(handle.objects.list(POD_DISRUPTION_BUDGET))
         self._rows = rows[~run.hopeless[rows]]
+        self._may_help = frozenset(self._rows.tolist())
         self.refusals: Counter[fw.Status] = Counter()
         """Why nodes are no candidates → how many are not."""
         with_victims = self._rows
@@ -143,7 +144,6 @@ class VictimSearch:
         if row is not None:
             free = row
         tried: dict[int, list[fw.Pod]] = {}
-        rows = frozenset(self._rows.tolist())
 
         def fits(gone: Sequence[fw.Pod]) -> bool:
             nonlocal row
@@ -152,7 +152,7 @@ class VictimSearch:
             by_row: dict[int, list[fw.Pod]] = {}
             for pod in gone:
                 at = self._nodes.row_of(pod.node_name)
-                if at in rows and at is not None:
+                if at is not None and at in self._may_help:
                     by_row.setdefault(at, []).append(pod)
             if row is not None:
                 return self._refusal(row, by_row.get(row, ())) is None
@@ -181,7 +181,7 @@ class VictimSearch:
     def _first_fitting(self) -> int | None:
         """Return a node that the pod fits as soon as those are gone that leave already."""
         for row in self._leaving_from:
-            if not self._run.hopeless[row] and self._refusal(row, ()) is None:
+            if row in self._may_help and self._refusal(row, ()) is None:
                 return row
         return self._run.first_fitting(self._rows)
 

@@ -9,7 +9,10 @@ import pytest
 
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from scheduler import framework as fw
-from scheduler.api.objects import PodCondition, PodStatus
+from scheduler.api import pod_groups
+from scheduler.api.objects import ObjectMeta, PodCondition, PodStatus
+from scheduler.config.feature_gates import FeatureGates
+from scheduler.framework.events import POD_GROUP
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod, an_object
 from tests.fakes import Eviction
@@ -21,6 +24,7 @@ from tests.unit.shares.kueue_objects import a_cohort, a_local_queue, a_queue
 BUDGET = "policy/PodDisruptionBudget"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LEAVING = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+GATES = FeatureGates(generic_workload=True, gang_scheduling=True, workload_aware_preemption=True)
 COMPANY = DeclaredShare("company")
 
 
@@ -323,3 +327,94 @@ def test_what_evicts_nobody_neither_writes_nor_watches_budgets() -> None:
     assert (BUDGET in quiet.reads, list(quiet.writes)) == (False, [])
     assert BUDGET in evicting.reads
     assert {(each.resource, each.verbs) for each in evicting.writes} == {(fw.POD, ("delete",)), (fw.POD, ("patch",))}
+
+
+async def test_a_pod_that_fits_no_node_takes_the_cheapest_place() -> None:
+    """Both nodes are full: the least important pod is on the first one, but alone it makes no room there."""
+    stage = Sharing(COMPANY, a_team("a", "4", reclaim="Any"), a_team("b", "0"), node=a_node("n", cpu="2"))
+    stage.under_test.see(a_node("m", cpu="2"))
+    for name, node, priority, cpu in (("low", "n", 0, "1"), ("high", "n", 9, "1"), ("middle", "m", 5, "2")):
+        stage.pod(f"{name}", namespace="b", node_name=node, priority=priority, requests={"cpu": cpu})
+
+    stage.pod("wide", requests={"cpu": "2"})
+    await stage.schedule()
+
+    assert evicted(stage.under_test) == ["b/middle"]
+    stage.check()
+
+
+async def test_of_many_pods_the_least_important_anywhere_goes() -> None:
+    nodes = [f"n{number}" for number in range(30)]
+    stage = Sharing(COMPANY, a_team("a", "10", reclaim="Any"), a_team("b", "50"))
+    for name in nodes:
+        stage.under_test.see(a_node(name, cpu="64", memory="64Gi"))
+    running(stage, "b", 60, nodes, priority=1)
+    stage.pod("least", namespace="b", node_name="n29")
+    stage.delete(stage.engine.pods["b/b-59"])
+
+    stage.pod("mine")
+    await stage.schedule()
+
+    assert evicted(stage.under_test) == ["b/least"]
+
+
+async def test_a_victim_is_of_a_flavor_whose_nodes_the_pod_goes_to() -> None:
+    """There is room on the nodes of the other flavor, which the queue does not have."""
+    queues = two_queues(reclaimWithinCohort="Any")
+    mine = queues.pod("mine")
+
+    await queues.schedule()
+
+    assert evicted(queues.under_test) == ["ns/b-0"]
+    node = queues.engine.nominator.node_of(mine.uid)
+    assert node is not None
+    assert node.startswith("spot-")
+
+
+def disrupted_together(stage: Sharing, count: int) -> None:
+    """Let a group of pods of `b` run that is evicted as a whole."""
+    spec = pod_groups.PodGroupSpec(disruption_mode=pod_groups.TOGETHER)
+    metadata = ObjectMeta(name="g", namespace="b", uid="g", resource_version="1")
+    stage.engine.object_handlers.object_changed(POD_GROUP, pod_groups.PodGroup(metadata=metadata, spec=spec))
+    for number in range(count):
+        stage.pod(f"g-{number}", namespace="b", node_name="n", group="g")
+
+
+async def test_a_group_that_is_disrupted_as_a_whole_goes_as_one() -> None:
+    stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b"), gates=GATES)
+    disrupted_together(stage, 2)
+    running(stage, "b", 2, priority=1)
+
+    stage.pod("mine")
+    await stage.schedule()
+
+    assert evicted(stage.under_test) == ["b/g-0", "b/g-1"]
+    stage.check()
+
+
+async def test_a_group_stays_whole_if_one_pod_suffices_elsewhere() -> None:
+    """It would take its share below its guarantee."""
+    stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b"), gates=GATES)
+    disrupted_together(stage, 3)
+    running(stage, "b", 1, priority=1)
+
+    stage.pod("mine")
+    await stage.schedule()
+
+    assert evicted(stage.under_test) == ["b/b-0"]
+
+
+async def test_the_order_of_eviction_is_kept_only_while_a_policy_evicts() -> None:
+    queues = two_queues()
+    await queues.schedule()
+    assert queues.shares.usage.order is None
+
+    queues.put(a_queue("a", "all", [{"spot": {"cpu": ["2"]}}], preemption={"reclaimWithinCohort": "Any"}))
+    await queues.schedule()
+    assert queues.shares.refusal(queues.pod("mine")) is not None
+    assert queues.shares.usage.order is not None
+    queues.check()
+
+    queues.put(a_queue("a", "all", [{"spot": {"cpu": ["2"]}}]))
+    queues.shares.check_invariants()
+    assert queues.shares.usage.order is None
