@@ -144,18 +144,20 @@ class VictimSearch:
         if row is not None:
             free = row
         tried: dict[int, list[fw.Pod]] = {}
+        names = self._nodes.names()
 
         def fits(gone: Sequence[fw.Pod]) -> bool:
             nonlocal row
             if free is not None:
                 return True
+            if row is not None:
+                name = names[row]
+                return self._refusal(row, [pod for pod in gone if pod.spec.node_name == name]) is None
             by_row: dict[int, list[fw.Pod]] = {}
             for pod in gone:
                 at = self._nodes.row_of(pod.node_name)
                 if at is not None and at in self._may_help:
                     by_row.setdefault(at, []).append(pod)
-            if row is not None:
-                return self._refusal(row, by_row.get(row, ())) is None
             for at, pods in by_row.items():
                 if tried.get(at) != pods:
                     tried[at] = pods
