@@ -13,6 +13,7 @@ from scheduler.shares.apis.elastic_quotas import ALL
 from scheduler.shares.balances import Balance, balances, depth_first
 from scheduler.shares.ledger import Ledger
 from scheduler.shares.needs import need_of_pod
+from scheduler.shares.tree import MAX
 from scheduler.state.share_usage import Tenant
 
 MAX_SHARES = 5_000
@@ -108,4 +109,6 @@ def _amounts(
         of_it, wanted = of_all[name], waiting.get(resource, 0)
         if any(of_it) or wanted:
             guaranteed, maximum, used, borrowed, lent = of_it
-            yield ShareAmounts(resource, guaranteed, maximum, used, borrowed, lent, wanted)
+            # Sums of what anyone asks for: JSON has no larger ones.
+            counts = (min(each, MAX) for each in (used, borrowed, lent, wanted))
+            yield ShareAmounts(resource, min(guaranteed, MAX), maximum, *counts)

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from scheduler.api.text import to_json
 from scheduler.explain.documents import ShareAmounts, ShareReport, SharesReport
 from scheduler.explain.explainer import Explainer
 from scheduler.framework.shares import DeclaredShare
@@ -75,3 +76,14 @@ async def test_without_the_plugin_there_is_nothing_to_show() -> None:
     report = await Explainer(engine.engine, engine.clock).about_shares()
 
     assert (report.found, report.state, report.shares) == (False, "off", ())
+
+
+async def test_what_many_pods_ask_for_fits_into_an_answer() -> None:
+    stage = Sharing(COMPANY, A, B)
+    for number in range(3):
+        stage.pod(f"huge-{number}", requests={"cpu": str(2**53)})
+    await stage.schedule()
+
+    report = await Explainer(stage.engine, stage.clock).about_shares()
+
+    assert b'"waiting":9223372036854775807' in to_json(msgspec.to_builtins(report))
