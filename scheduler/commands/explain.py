@@ -10,14 +10,7 @@ from typing import Any, Final
 
 from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.text import printable
-from scheduler.commands.options import (
-    add_cluster_arguments,
-    add_gates_argument,
-    add_output_argument,
-    add_plugin_arguments,
-    add_service_arguments,
-    describe,
-)
+from scheduler.commands.options import add_output_argument, add_source_arguments, describe
 from scheduler.commands.screens import screen
 from scheduler.explain.documents import GroupReport, PodReport
 from scheduler.explain.screen import lines_of, lines_of_group
@@ -55,27 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", "--namespace", default="", help="its namespace; default: that of the kubeconfig's context"
     )
-    add_cluster_arguments(parser)
-    source = parser.add_mutually_exclusive_group()
-    source.add_argument(
-        "--from-cluster",
-        action="store_true",
-        help="do not ask the running scheduler: read the cluster and decide here, also with another --config",
-    )
-    source.add_argument(
-        "--from",
-        dest="files",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="read files as `simulate` does, and decide here",
-    )
-    add_service_arguments(parser)
-    parser.add_argument(
-        "--config", metavar="FILE", help="KubeSchedulerConfiguration to decide by here; default: all default plugins"
-    )
-    add_plugin_arguments(parser)
-    add_gates_argument(parser)
+    add_source_arguments(parser, " and decide")
     parser.add_argument("-w", "--watch", action="store_true", help="ask again every 2 s, until the pod has a node")
     add_output_argument(parser)
 

@@ -66,6 +66,31 @@ def add_gates_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_source_arguments(parser: argparse.ArgumentParser, here: str = "") -> None:
+    """Describe who answers: the running scheduler, or this command. `here`: what else it does then, ` and decide`."""
+    add_cluster_arguments(parser)
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--from-cluster",
+        action="store_true",
+        help=f"do not ask the running scheduler: read the cluster{here} here, also with another --config",
+    )
+    source.add_argument(
+        "--from",
+        dest="files",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help=f"read files as `simulate` does{f',{here} here' if here else ''}",
+    )
+    add_service_arguments(parser)
+    parser.add_argument(
+        "--config", metavar="FILE", help="KubeSchedulerConfiguration to read here; default: all default plugins"
+    )
+    add_plugin_arguments(parser)
+    add_gates_argument(parser)
+
+
 def add_output_argument(parser: argparse.ArgumentParser, text: str = "text") -> None:
     """Describe `--output`."""
     parser.add_argument("-o", "--output", choices=(text, "json"), default=text, help="default: %(default)s")

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scheduler.api.spelling import spelled
 from scheduler.api.text import printable
-from scheduler.commands.options import (
-    add_cluster_arguments,
-    add_gates_argument,
-    add_output_argument,
-    add_plugin_arguments,
-    add_service_arguments,
-    describe,
-)
+from scheduler.commands.options import add_output_argument, add_source_arguments, describe
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.process.results import results
 
@@ -60,27 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "share", nargs="?", default="", metavar="SHARE", help="only this one, with all below it; default: all"
     )
-    add_cluster_arguments(parser)
-    source = parser.add_mutually_exclusive_group()
-    source.add_argument(
-        "--from-cluster",
-        action="store_true",
-        help="do not ask the running scheduler: read the cluster here, also with another --config",
-    )
-    source.add_argument(
-        "--from",
-        dest="files",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="read files as `simulate` does",
-    )
-    add_service_arguments(parser)
-    parser.add_argument(
-        "--config", metavar="FILE", help="KubeSchedulerConfiguration to read here; default: all default plugins"
-    )
-    add_plugin_arguments(parser)
-    add_gates_argument(parser)
+    add_source_arguments(parser)
     add_output_argument(parser)
     parser.set_defaults(watch=False)
 
