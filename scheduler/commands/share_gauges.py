@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from scheduler.cycle.engine import Engine
-from scheduler.explain.documents import ShareReport
+from scheduler.explain.documents import ShareReport, SharesSeen
 from scheduler.process.metrics import Metrics, Samples
 
 PAUSE: Final = 30.0
@@ -83,14 +83,15 @@ class ShareGauges:
             await sleep(max(PAUSE, (time.process_time() - began) / PART))
 
     async def look(self) -> None:
-        """See how the shares are now."""
-        if not self._engine.shares.are_on:
-            self._shares = ()
-            return
-        from scheduler.explain.shares import report_on_shares
+        """See how the shares are now, and tell it to who listens."""
+        shares: Sequence[ShareReport] = ()
+        if self._engine.shares.are_on:
+            from scheduler.explain.shares import report_on_shares
 
-        await self._engine.loop.ready()  # what is tried out for a group of pods is not there
-        shares = (await report_on_shares(self._engine)).shares
+            await self._engine.loop.ready()  # what is tried out for a group of pods is not there
+            shares = (await report_on_shares(self._engine)).shares
+        if SharesSeen in self._engine.stream.listeners and (shares or self._shares):
+            self._engine.stream.publish(SharesSeen(shares))
         self._shares, self._below = shares[:MAX_SHARES], _waiting_below(shares)
 
     def _amounts(self, amount: str) -> Samples:

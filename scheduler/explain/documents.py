@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from scheduler.runtime.event_stream import EngineEvent
+
 
 class ShortageRange(msgspec.Struct, frozen=True, rename="camel"):
     """How much of a resource is missing, in the units of `Pod.requests`."""
@@ -240,6 +242,12 @@ class SharesReport(msgspec.Struct, kw_only=True):
     shares: Sequence[ShareReport] = ()
     more: int = 0
     """How many are left out."""
+
+
+class SharesSeen(EngineEvent, frozen=True):
+    """The shares were looked at, for the gauges. None are there any more if it is empty."""
+
+    shares: Sequence[ShareReport]
 
 
 class PodReport(msgspec.Struct, kw_only=True):

@@ -13,6 +13,7 @@ import msgspec
 
 from plugins import IN_TREE
 from scheduler import framework as fw
+from scheduler.commands.share_gauges import ShareGauges
 from scheduler.config.effective import as_shown
 from scheduler.config.load import load_config
 from scheduler.config.serving import ServingOptions
@@ -77,6 +78,7 @@ class Stage:
     """On top of the default ones."""
     engine: Engine = field(init=False)
     page: ClusterPage = field(init=False)
+    _share_gauges: ShareGauges = field(init=False)
     _loop: asyncio.AbstractEventLoop = field(init=False)
     _stop: asyncio.Event = field(init=False)
 
@@ -104,6 +106,10 @@ class Stage:
 
         self.do(hear)
 
+    def look_at_shares(self) -> None:
+        """Have the gauges of shares take a look, of which the page hears."""
+        asyncio.run_coroutine_threadsafe(self._share_gauges.look(), self._loop).result(SECONDS)
+
     def end_streams(self) -> None:
         """End those of the page; to be done in the scheduler's thread."""
         for reader in tuple(self.page.live.readers):
@@ -117,6 +123,7 @@ class Stage:
         tasks = Tasks(metrics, self._stop)
         self.engine = engine = build_engine(config, known, world.writers, metrics, time.monotonic, tasks)
         world.engine = engine
+        self._share_gauges = ShareGauges(engine, metrics)
         about = About("0.2.0", lambda: self.who.leads, lambda: self.who.leader)
         epoch = time.time() - time.monotonic()
         self.page = ClusterPage(engine, metrics, about, lambda: as_shown(config, known), epoch)

@@ -20,6 +20,7 @@ from scheduler.serve.page.figures import Figures
 from scheduler.serve.page.messages import BEAT, event
 from scheduler.serve.page.nodes import NodeReader
 from scheduler.serve.page.queues import QueuePicture
+from scheduler.serve.page.shares import ShareHistory
 from scheduler.serve.port.answers import Answer
 from scheduler.serve.port.feed import Feed
 
@@ -54,6 +55,7 @@ class Live:
         self._queues = QueuePicture(engine, epoch)
         self._decisions = DecisionPicture(engine.records, engine.stream, engine.pods)
         self._figures = Figures(metrics, engine.queue.pending_counts)
+        self.shares = ShareHistory(engine.stream)
         self.readers: set[Feed] = set()
         self._sent_about = about.document()
         self._looks = 0
@@ -80,12 +82,15 @@ class Live:
     async def _look(self) -> None:
         looked = self._decisions.look()
         figures = self._figures.sample(looked.deciding, looked.binding)
+        shares = await self.shares.look()
         self._looks += 1
         if not self.readers:
             return
         self._send(figures)
         if looked.message:
             self._send(looked.message)
+        if shares:
+            self._send(shares)
         about = self._about.document()
         if about != self._sent_about:
             self._sent_about = about
@@ -140,4 +145,6 @@ class Live:
         yield self._figures.history()
         yield self._decisions.latest()
         yield from self._queues.messages.values()
+        if self.shares.shares:
+            yield self.shares.message
         yield event("ready", {})

@@ -27,4 +27,5 @@ class ClusterPage:
             f"{PATH}live": self.live,
             f"{PATH}node": NodeDetails(engine, about),
             f"{PATH}configuration": ConfigurationDetails(engine, metrics, about, config),
+            **self.live.shares.pages(PATH, about),
         }

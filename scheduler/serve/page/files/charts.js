@@ -1,4 +1,4 @@
-// Throughput and latency of the last ten minutes, as lines on canvases; what they say is also their label.
+// Figures over time, such as throughput and latency of the last ten minutes, as lines on canvases; what they say is also their label.
 
 import { age, put, seconds, short } from "./text.js";
 
@@ -13,11 +13,12 @@ const CHARTS = [
 ];
 
 export class Figures {
-  constructor() {
+  constructor(charts = CHARTS) {
+    this.charts = charts;
     this.columns = { at: [] };
     this.drawing = 0;
     this.legends();
-    for (const { id } of CHARTS) new ResizeObserver(() => this.changed()).observe(document.getElementById(id));
+    for (const { id } of charts) new ResizeObserver(() => this.changed()).observe(document.getElementById(id));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       this.legends();
       this.changed();
@@ -26,6 +27,12 @@ export class Figures {
 
   clear() {
     this.columns = { at: [] };
+  }
+
+  // In place of all that was there.
+  replace(columns) {
+    this.columns = columns;
+    this.changed();
   }
 
   add(columns) {
@@ -52,7 +59,7 @@ export class Figures {
 
   legends() {
     const style = getComputedStyle(document.documentElement);
-    for (const chart of CHARTS) {
+    for (const chart of this.charts) {
       const key = document.getElementById(`${chart.id}-key`);
       key.replaceChildren(
         ...chart.series.map(([, text, colour]) => {
@@ -69,7 +76,7 @@ export class Figures {
   changed() {
     if (!this.drawing) this.drawing = requestAnimationFrame(() => {
       this.drawing = 0;
-      for (const chart of CHARTS) this.draw(chart);
+      for (const chart of this.charts) this.draw(chart);
     });
   }
 
@@ -92,7 +99,7 @@ export class Figures {
   }
 
   // {span: seconds across, x(at), y(value), ticks}
-  axes({ series, isLog }, { width, height }) {
+  axes({ series, isLog, joined = JOINED }, { width, height }) {
     const { at } = this.columns;
     const end = at.at(-1) ?? 0;
     const span = Math.max(SHORTEST, end - (at[0] ?? end));
@@ -104,6 +111,7 @@ export class Figures {
     const share = (value) => ((isLog ? Math.log10(Math.max(value, 1e-6)) : value) - low) / (high - low);
     return {
       span,
+      joined,
       x: (when) => width - ((end - when) / span) * width,
       y: (value) => height - 16 - Math.max(0, Math.min(1, share(value))) * (height - 30),
       ticks: isLog ? every(range(low, high)).map((power) => 10 ** power) : [0, high / 2, high],
@@ -130,7 +138,7 @@ export class Figures {
   }
 
   // Values far apart are not joined: nothing is known of the time between.
-  line(context, values, { x, y }, paint) {
+  line(context, values, { x, y, joined }, paint) {
     const { at } = this.columns;
     context.strokeStyle = paint;
     context.lineWidth = 1.75;
@@ -139,8 +147,8 @@ export class Figures {
     let before = -Infinity;
     values.forEach((value, i) => {
       if (value === null) return;
-      if (at[i] - before >= JOINED) context.moveTo(x(at[i]), y(value));
-      context.lineTo(x(at[i]) + (at[i] - before >= JOINED ? 1 : 0), y(value));
+      if (at[i] - before >= joined) context.moveTo(x(at[i]), y(value));
+      context.lineTo(x(at[i]) + (at[i] - before >= joined ? 1 : 0), y(value));
       before = at[i];
     });
     context.stroke();

@@ -28,12 +28,15 @@ const plugins = new Plugins();
 const stream = new Stream("live", (name, data) => heard[name]?.(data), told);
 let instance = "";
 let loaded = ""; // the version that these scripts are of
+let shares = null; // what shows them: loaded once there are any
+let hasShares = false; // of the replica that answers
 
 const heard = {
   hello(about) {
     if (instance && instance !== about.instance) plugins.clear();
     instance = about.instance;
     loaded ||= about.version;
+    hasShares = false;
     decisions.clear();
     figures.clear();
     heard.about(about);
@@ -68,7 +71,13 @@ const heard = {
     figures.add(message);
     figures.tiles();
   },
+  shares(message) {
+    hasShares = true;
+    shares ??= import("./shares.js").then(({ Shares }) => new Shares());
+    shares.then((each) => each.heard(message));
+  },
   ready() {
+    if (!hasShares) document.getElementById("shares").hidden = true;
     document.documentElement.dataset.ready = String(Math.round(performance.now()));
     table.draw();
   },
