@@ -190,7 +190,7 @@ class ShareReclaim(Protocol):
         """Return the fewest of these pods, or of all if there are none given, without which there is space.
 
         That is, here and as `fits` says; nobody if nothing helps. Pods of a group that is disrupted as a whole go all
-        or not at all. Those that violate `budgets` come last; they are begun anew for each choice.
+        or not at all. Those that violate `budgets` come last; each choice begins with all that they allow.
         """
 
 

@@ -198,7 +198,7 @@ def test_a_new_version_of_a_pod_changes_the_aspects_in_which_it_differs(newer: P
     assert there == back == on_one_row(aspects, 1)
 
 
-def test_a_pod_that_is_being_deleted_is_a_change_of_the_aspect_pods() -> None:
+def test_a_pod_that_is_being_deleted_is_a_change_of_pods_and_of_who_is_evicted_first() -> None:
     table = a_table(a_node("a"))
     old = a_pod()
     new = msgspec.structs.replace(
@@ -209,7 +209,7 @@ def test_a_pod_that_is_being_deleted_is_a_change_of_the_aspect_pods() -> None:
 
     table.replace_pod("a", old, new)
 
-    assert changes(table, before) == on_one_row(Aspect.PODS, 0)
+    assert changes(table, before) == {**on_one_row(Aspect.PODS, 0), **on_one_row(Aspect.STARTS, 0)}
 
 
 def test_a_log_holds_at_least_one_change_of_every_row() -> None:
