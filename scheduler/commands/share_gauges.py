@@ -83,7 +83,7 @@ class ShareGauges:
             await sleep(max(PAUSE, (time.process_time() - began) / PART))
 
     async def look(self) -> None:
-        """See how the shares are now, and tell it to who listens."""
+        """Look at the shares as they are now, for all who listen."""
         shares: Sequence[ShareReport] = ()
         if self._engine.shares.are_on:
             from scheduler.explain.shares import report_on_shares

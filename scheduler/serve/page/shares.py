@@ -70,15 +70,15 @@ class ShareHistory:
         here = {(share.source, share.name) for share in shares}
         for gone in self._rings.keys() - here:
             del self._rings[gone]
-        room = MAX_SERIES - sum(map(len, self._rings.values()))
+        left = MAX_SERIES - sum(map(len, self._rings.values()))
         for share in shares:
             rings = self._rings.get((share.source, share.name), {})
             for ring in rings.values():  # those of which a share has nothing are not reported
                 ring[slot * len(AMOUNTS) : (slot + 1) * len(AMOUNTS)] = _NOTHING
             for each in share.resources[:MAX_RESOURCES]:
-                if each.resource not in rings and room > 0 and len(rings) < MAX_RESOURCES:
+                if each.resource not in rings and left > 0 and len(rings) < MAX_RESOURCES:
                     rings[each.resource] = array("f", (math.nan,)) * (SLOTS * len(AMOUNTS))
-                    room -= 1
+                    left -= 1
                 if (found := rings.get(each.resource)) is not None:
                     sample = array("f", (each.guaranteed, each.used, each.waiting))
                     found[slot * len(AMOUNTS) : (slot + 1) * len(AMOUNTS)] = sample

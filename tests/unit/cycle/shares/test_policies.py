@@ -404,17 +404,21 @@ async def test_a_group_stays_whole_if_one_pod_suffices_elsewhere() -> None:
     assert evicted(stage.under_test) == ["b/b-0"]
 
 
+def keeps_order(queues: Queues) -> bool:
+    return queues.shares.usage.order is not None
+
+
 async def test_the_order_of_eviction_is_kept_only_while_a_policy_evicts() -> None:
     queues = two_queues()
     await queues.schedule()
-    assert queues.shares.usage.order is None
+    assert keeps_order(queues) is False
 
     queues.put(a_queue("a", "all", [{"spot": {"cpu": ["2"]}}], preemption={"reclaimWithinCohort": "Any"}))
     await queues.schedule()
     assert queues.shares.refusal(queues.pod("mine")) is not None
-    assert queues.shares.usage.order is not None
+    assert keeps_order(queues) is True
     queues.check()
 
     queues.put(a_queue("a", "all", [{"spot": {"cpu": ["2"]}}]))
     queues.shares.check_invariants()
-    assert queues.shares.usage.order is None
+    assert keeps_order(queues) is False
