@@ -43,7 +43,7 @@ AMOUNTS: Final = ("guaranteed", "used", "waiting")
 
 
 class ShareHistory:
-    """What the looks found: the last one, and samples of those before."""
+    """The findings of all looks: the last one, and samples of those before."""
 
     def __init__(self, stream: EventStream, now: Callable[[], float] = time.time) -> None:
         """`now`: seconds since 1970."""
