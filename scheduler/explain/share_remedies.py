@@ -16,6 +16,7 @@ from scheduler.api.text import counted, shortened
 from scheduler.explain.documents import Suggestion
 from scheduler.explain.groups import MAX_NAMES
 from scheduler.explain.share_space import Running, Space
+from scheduler.framework.events import ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS
 from scheduler.framework.resources import parse_resource
 from scheduler.framework.shares import ShareLack, ShareRefusal
 from scheduler.shares.apis.elastic_quotas import ALL
@@ -112,12 +113,12 @@ def _text_of(space: Space, changed: Mapping[str, Share]) -> str:
 
 
 def _command_for(space: Space, changed: Mapping[str, Share]) -> str:
-    """Return the command that changes the objects of shares; empty for those that have none."""
+    """Return the command that changes the elastic quotas; empty for shares that are no such objects."""
     commands = []
     fields = {"minimum": "min", "maximum": "max"}
     for name in changed:
         found = space.place.ledger.adapter.object_of(name)
-        if found is None:
+        if found is None or found[0] not in (ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS):
             return ""
         source, metadata = found
         resource = parse_resource(source)

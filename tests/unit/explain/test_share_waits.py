@@ -15,6 +15,7 @@ from scheduler.framework.shares import DeclaredShare
 from tests.unit.cycle.fakes import newer
 from tests.unit.cycle.shares.shares import Sharing
 from tests.unit.cycle.shares.test_groups import Stage
+from tests.unit.cycle.shares.test_kueue_queues import Queues
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
 
@@ -129,6 +130,19 @@ async def test_quotas_are_raised_until_nothing_stands_in_the_way_by_a_command() 
         """--patch='{"spec":{"min":{"cpu":"2"},"max":{"cpu":"2"}}}'""",
     )
     assert texts(share.suggestions)[1:] == ["delete 1 pod of a/quota (a/a-0)"]
+
+
+async def test_no_command_is_offered_for_the_quotas_of_kueue() -> None:
+    queues = Queues()
+    pods = [queues.pod(f"p{number}") for number in range(4)]
+    await queues.schedule()
+
+    report = await Explainer(queues.engine, queues.under_test.clock, wall_clock=lambda: NOW).about("ns", pods[3].name)
+
+    assert isinstance(report.share, ShareWait)
+    raised = [each for each in report.share.suggestions if each.text.startswith("raise")]
+    assert raised
+    assert [each.command for each in raised] == [""] * len(raised)
 
 
 async def test_a_pod_may_ask_for_what_there_is_room_for() -> None:
