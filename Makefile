@@ -50,7 +50,7 @@ fmt: install ## Format the code and fix what ruff can fix
 	$(BIN)/ruff format .
 
 .PHONY: check
-check: install ## Lint, format, layers, types, unit tests: two and a half minutes on two cores, no cluster
+check: install ## Lint, format, layers, types, unit tests: four minutes on two cores, no cluster
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
