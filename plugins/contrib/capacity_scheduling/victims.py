@@ -12,8 +12,6 @@ from collections.abc import Collection, Iterator, Sequence, Set
 from itertools import islice
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from plugins.default_preemption.budgets import POD_DISRUPTION_BUDGET, Budgets
 from plugins.default_preemption.candidates import Candidate, costs
 from plugins.default_preemption.plugin import is_leaving_for_another
@@ -189,14 +187,3 @@ class VictimSearch:
 
     def _no_victims(self, where: str = "") -> fw.Status:
         return fw.unresolvable(f"No victims found{where} for preemptor pod {self._pod.name}")
-
-
-def _are_of(uids: Set[str], handle: fw.Handle) -> fw.BoolColumn:
-    """Say of each row whether one of these pods is there."""
-    found: fw.BoolColumn = np.zeros(handle.nodes.size, np.bool_)
-    for uid in uids:
-        pod = handle.pods.get(uid)
-        row = None if pod is None else handle.nodes.row_of(pod.node_name)
-        if row is not None:
-            found[row] = True
-    return found
