@@ -1,6 +1,6 @@
 """The pods that give quota back to one pod with an ElasticQuota, or make space for one without."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +13,7 @@ from scheduler.shares.apis.elastic_quotas import is_over_minimum
 from scheduler.shares.ledger import Ledger
 from scheduler.shares.reclaim.elastic import ElasticClaim, elastic_candidates, elastic_victims, giving_shares
 from scheduler.shares.reclaim.pods import PodReclaim
-from scheduler.shares.reclaim.units import Unit
+from scheduler.shares.reclaim.units import Unit, total
 
 if TYPE_CHECKING:
     from scheduler.shares.places import Place
@@ -49,8 +49,8 @@ class ElasticReclaim(PodReclaim):
             share=share,
             request=asked.need.requests,
             priority=priority,
-            nominated=_total(each.amounts for each in own),
-            nominated_elsewhere=_total(each.amounts for each in elsewhere),
+            nominated=total(each.amounts for each in own),
+            nominated_elsewhere=total(each.amounts for each in elsewhere),
         )
         self._giving = giving_shares(tree, self._claim) or ({""} if not share else set())
 
@@ -98,11 +98,3 @@ class ElasticReclaim(PodReclaim):
 
 def _importance(unit: Unit) -> tuple[int, float]:
     return -unit.priority, unit.reserved_at
-
-
-def _total(amounts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for each in amounts:
-        for resource, amount in each.items():
-            total[resource] = total.get(resource, 0) + amount
-    return total

@@ -10,7 +10,7 @@ from scheduler.framework.dry_run import Victims
 from scheduler.framework.pod_groups import PodGroup, PodGroups
 from scheduler.shares.adapter import Asked
 from scheduler.shares.ledger import Ledger
-from scheduler.shares.reclaim.units import NO_LIMITS, Unit
+from scheduler.shares.reclaim.units import NO_LIMITS, Unit, total
 from scheduler.state.share_usage import amounts_of
 
 if TYPE_CHECKING:
@@ -113,15 +113,11 @@ class PodReclaim:
         found = [unit for each in pods if (unit := self._unit(each)) is not None]
         if not found or len(found) < len(pods) or len({unit.share for unit in found}) > 1:
             return None
-        usage: dict[str, int] = {}
-        for unit in found:
-            for resource, amount in unit.usage.items():
-                usage[resource] = usage.get(resource, 0) + amount
         self._pods[group.uid] = pods
         return Unit(
             uid=group.uid,
             share=found[0].share,
-            usage=usage,
+            usage=total(unit.usage for unit in found),
             priority=group.priority,
             queued_at=min(unit.queued_at for unit in found),
             reserved_at=min(unit.reserved_at for unit in found),

@@ -191,6 +191,15 @@ class Runs(Protocol):
         """Yield those units that the policy lets a claim evict and that use what it contests, least important first."""
 
 
+def total(amounts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Add up amounts, by resource."""
+    found: dict[str, int] = {}
+    for each in amounts:
+        for resource, amount in each.items():
+            found[resource] = found.get(resource, 0) + amount
+    return found
+
+
 def may_evict(policy: Policy, claim: Claim, unit: Unit) -> bool:
     """Say whether a policy lets a claim evict a unit: Kueue's SatisfiesPreemptionPolicy, without its alpha gates."""
     if policy is Policy.ANY:
