@@ -71,9 +71,7 @@ def counting_nominated(tree: "ShareTree", share: str, asked: Asked, amounts: Map
 
 def is_borrowing_with(tree: "ShareTree", share: str, amounts: Mapping[str, int]) -> bool:
     """Say whether a share uses more than it is guaranteed with something that it does not use yet."""
-    return share not in tree.shares or any(
-        tree.usage(share, resource) + amount > tree.quota(share, resource) for resource, amount in amounts.items()
-    )
+    return share not in tree.shares or not tree.guarantees(share, amounts)
 
 
 def _place(pod: Pod, *, borrows: bool) -> tuple[bool, int, int, str]:

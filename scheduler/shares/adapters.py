@@ -173,9 +173,9 @@ class AdaptedShares:
         preemption, tree = own.ledger.adapter.preemption(own.name), own.ledger.tree
         if preemption is not None and not preemption.reclaims(is_lower=running.priority < need.pod.priority):
             return False
-        return is_borrowing_with(tree, place.name, dict.fromkeys(tree.resources, 0)) and not is_borrowing_with(
-            tree, own.name, own.ledger.wanted(own.name, Asked(need, own.evidence))
-        )
+        wanted = own.ledger.wanted(own.name, Asked(need, own.evidence))
+        borrows = place.name not in tree.shares or tree.uses_more(place.name, tree.resources)
+        return borrows and not is_borrowing_with(tree, own.name, wanted)
 
     @property
     def has_nominations(self) -> bool:

@@ -104,7 +104,7 @@ class FairOrder:
             return False, 0, (0.0, 0.0), *head.by_age
         tree.add(head.share, head.request)
         try:
-            borrows, key = is_borrowing(tree, share, head.request), self._reckon(tree, share).key
+            borrows, key = tree.uses_more(share, head.request), self._reckon(tree, share).key
             return borrows, -head.share_priority, key, *head.by_age
         finally:
             tree.remove(head.share, head.request)
@@ -114,11 +114,6 @@ class FairOrder:
         while parent := self._tree.shares[path[-1]].parent:
             path.append(parent)
         return path
-
-
-def is_borrowing(tree: ShareTree, share: str, resources: Iterable[str]) -> bool:
-    """Say whether a share and its descendants use more of some resources than they are guaranteed."""
-    return any(tree.usage(share, each) > tree.quota(share, each) for each in resources)
 
 
 def first_by_age(tree: ShareTree, heads: Iterable[Head]) -> Head | None:
@@ -140,8 +135,4 @@ def _height_of(tree: ShareTree, head: Head) -> int:
 
 def is_guaranteed(tree: ShareTree, head: Head) -> bool:
     """Say whether a share is guaranteed what it uses and a head asks for together."""
-    return all(
-        tree.usage(head.share, resource) + amount <= tree.quota(head.share, resource)
-        for resource, amount in head.request.items()
-        if amount > 0
-    )
+    return tree.guarantees(head.share, {each: amount for each, amount in head.request.items() if amount > 0})

@@ -3,7 +3,7 @@
 A share offers its parent what it is guaranteed, less what it does not lend; its parent holds what it uses beyond that.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -140,6 +140,14 @@ class ShareTree:
     def quota(self, name: str, resource: str) -> int:
         """Return what is guaranteed to a share and its descendants together, as far as these lend it."""
         return self._account(name, resource).quota
+
+    def uses_more(self, name: str, resources: Iterable[str]) -> bool:
+        """Say whether a share, with its descendants, uses more of some resources than it is guaranteed."""
+        return any(self.usage(name, each) > self.quota(name, each) for each in resources)
+
+    def guarantees(self, name: str, amounts: Mapping[str, int]) -> bool:
+        """Say whether a share is guaranteed these amounts in addition to what it uses."""
+        return all(self.usage(name, each) + amount <= self.quota(name, each) for each, amount in amounts.items())
 
     def local(self, name: str, resource: str) -> int:
         """Return what a share does not lend of its quota: its parent sees nothing of it."""

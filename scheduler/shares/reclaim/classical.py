@@ -149,7 +149,7 @@ class Classical:
 
     def _is_above_quota(self, source: Source) -> bool:
         """Say whether a source and all shares up to the common ancestor still use more than they are guaranteed."""
-        return all(_uses_more(self._tree, name, self._claim) for name in source.path)
+        return all(self._tree.uses_more(name, self._claim.contested) for name in source.path)
 
     def _cuts(self, unit: Unit, source: Source) -> bool:
         return not unit.is_evicted and cuts_guarantee(self._tree, source.path, unit, self._claim.contested)
@@ -179,7 +179,7 @@ def _others(tree: ShareTree, claim: Claim, policy: Policy) -> Iterator[Source]:
         found: list[tuple[str, tuple[str, ...]]] = [(ancestor, ())]
         for name, path in found:
             for child in tree.children[name]:
-                if child == below or not _uses_more(tree, child, claim):
+                if child == below or not tree.uses_more(child, claim.contested):
                     continue
                 if tree.children[child]:
                     found.append((child, (*path, child)))
@@ -198,10 +198,6 @@ def _fits_in_quota(tree: ShareTree, name: str, rest: dict[str, int]) -> bool:
         local = max(0, quota - lending[resource]) if resource in lending else 0
         rest[resource] = max(0, amount - max(0, local - usage))
     return fits
-
-
-def _uses_more(tree: ShareTree, name: str, claim: Claim) -> bool:
-    return any(tree.usage(name, each) > tree.quota(name, each) for each in claim.contested)
 
 
 def _unit_order(entry: tuple[Unit, Source]) -> Order:

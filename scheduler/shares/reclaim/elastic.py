@@ -92,11 +92,7 @@ def elastic_victims(
     def quota_fits() -> bool:
         return root not in tree.shares or (
             tree.fits(claim.share, own)
-            and all(
-                tree.usage(root, each) + amount <= tree.quota(root, each)
-                for each, amount in total.items()
-                if amount > 0
-            )
+            and tree.guarantees(root, {each: amount for each, amount in total.items() if amount > 0})
         )
 
     return minimal_victims(tree, _in_order(tree, claim, candidates, violating), quota_fits, fits)

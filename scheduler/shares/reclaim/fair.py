@@ -95,7 +95,7 @@ class Fair:
         policy, tree, claim = self._preemption.within_share, self._tree, self._claim
         if share != claim.share:
             policy = self._preemption.reclaim_within_cohort
-            if all(tree.usage(share, each) <= tree.quota(share, each) for each in claim.contested):
+            if not tree.uses_more(share, claim.contested):
                 policy = Policy.NEVER
         return chain.from_iterable(
             self._running.candidates(share, policy, claim, evicted=evicted) for evicted in (True, False)
@@ -118,9 +118,7 @@ class Fair:
     def _by_first(self, strategy: Strategy, piles: Piles, refused: dict[str, list[Iterable[Unit]]]) -> Iterator[Victim]:
         claim = self._claim
         targets = Targets(self._tree, self._ancestry, piles, self._reckon)
-        is_guaranteed = all(
-            self._tree.usage(claim.share, r) <= self._tree.quota(claim.share, r) for r in claim.contested
-        )
+        is_guaranteed = not self._tree.uses_more(claim.share, claim.contested)
         for share in targets:
             if share == claim.share or is_guaranteed:
                 unit = piles.pop(share)

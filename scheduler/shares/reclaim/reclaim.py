@@ -76,13 +76,7 @@ def _fewest(
     tree: ShareTree, claim: Claim, candidates: Generator[Victim, None, None], fits: Fits, *, borrows: bool
 ) -> list[Victim]:
     def quota_fits() -> bool:
-        return tree.fits(claim.share, claim.request) and (
-            borrows
-            or all(
-                tree.usage(claim.share, resource) + amount <= tree.quota(claim.share, resource)
-                for resource, amount in claim.request.items()
-            )
-        )
+        return tree.fits(claim.share, claim.request) and (borrows or tree.guarantees(claim.share, claim.request))
 
     return minimal_victims(tree, candidates, quota_fits, fits)
 
