@@ -191,7 +191,7 @@ class AdaptedShares:
 
     def asked(self, place: Place, need: Need) -> Asked:
         """Return the question whether there is space for a need."""
-        promised = () if self.promised is None else self.promised(place.root, need)
+        promised = self.promised(place.root, need) if self.promised is not None and self.meant else ()
         if not self._nominator.nodes:
             return Asked(need, place.evidence, tuple(promised))
         others, borrows = list[Nominated](), None
