@@ -19,8 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scheduler.api import kueue as api
-from scheduler.api.decoding import convert
+from scheduler.api.kueue import QUEUE_LABEL
 from scheduler.api.pod import Pod
 from scheduler.api.unstructured import Unstructured
 from scheduler.config.load import config_from_dict
@@ -31,12 +30,12 @@ from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.process.metrics import Metrics
 from scheduler.testing import a_node, a_pod
 from tests.fakes import FakeClock, FakeWorld, settle
+from tests.unit.shares.kueue_objects import a_flavor, a_local_queue, a_queue
 
 PROFILE: Final = "loadmaster"
 TEAM: Final = "team"
 """The namespace of all jobs."""
 
-QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
 TICK: Final = 0.05
 """Seconds between two looks at the queue."""
 
@@ -152,22 +151,14 @@ class Baseline:
 
     def _make_quotas(self) -> None:
         self._see(NAMESPACE, Unstructured.from_dict({"metadata": {"name": TEAM, "uid": TEAM}}))
-        self._see(RESOURCE_FLAVOR, convert({"metadata": {"name": "default"}, "spec": {}}, api.ResourceFlavor))
-        quota = {"name": "cpu", "nominalQuota": "20", "borrowingLimit": "100"}
+        self._see(RESOURCE_FLAVOR, a_flavor("default"))
+        preemption = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
         for cohort in range(COHORTS):
             for number in range(QUEUES):
                 name = f"q-{cohort}-{number}"
-                spec = {
-                    "cohortName": f"cohort-{cohort}",
-                    "namespaceSelector": {},
-                    "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
-                    "resourceGroups": [
-                        {"coveredResources": ["cpu"], "flavors": [{"name": "default", "resources": [quota]}]}
-                    ],
-                }
-                self._see(CLUSTER_QUEUE, convert({"metadata": {"name": name}, "spec": spec}, api.ClusterQueue))
-                local = {"metadata": {"name": name, "namespace": TEAM}, "spec": {"clusterQueue": name}}
-                self._see(LOCAL_QUEUE, convert(local, api.LocalQueue))
+                quota = {"default": {"cpu": ["20", "100"]}}
+                self._see(CLUSTER_QUEUE, a_queue(name, f"cohort-{cohort}", [quota], preemption=preemption))
+                self._see(LOCAL_QUEUE, a_local_queue(TEAM, name, name))
 
     def _see(self, resource: str, found: Any) -> None:
         if not isinstance(found, Unstructured):
@@ -187,7 +178,7 @@ class Baseline:
                 namespace=TEAM,
                 requests={"cpu": of.cores},
                 priority=of.priority,
-                labels={QUEUE_NAME: job.queue},
+                labels={QUEUE_LABEL: job.queue},
                 scheduler_name=PROFILE,
             )
             self._came.setdefault(job, at)
