@@ -47,6 +47,15 @@ def granted(cluster: Cluster, plugin: str, *groups: str) -> Iterator[None]:
     cluster.kubectl("delete", "clusterrole,clusterrolebinding", role)
 
 
+def define(cluster: Cluster, definition: Object, priorities: Mapping[str, int]) -> None:
+    """Create a definition of objects, and PriorityClasses: name → value."""
+    cluster.kubectl("apply", "-f", "-", stdin=json.dumps(definition))
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{definition['metadata']['name']}", "--timeout=20s")
+    for name, value in priorities.items():
+        a_class = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value}
+        cluster.kubectl("apply", "-f", "-", stdin=json.dumps({**a_class, "metadata": {"name": name}}))
+
+
 def grant(cluster: Cluster, role: str, plugin: str, *groups: str) -> None:
     """Grant the shipped account what a plugin needs of some API groups."""
     rules = [

@@ -10,7 +10,7 @@ import yaml
 
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.coscheduling import GROUP, started
-from tests.cluster.loadmaster import granted, node_of
+from tests.cluster.loadmaster import define, granted, node_of
 from tests.cluster.pod_group_definition import DEFINITION, NAME
 from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
 from tests.controlplane.client import Object
@@ -33,11 +33,7 @@ def test_the_tables_have_all_cases_of_their_sources() -> None:
 @pytest.fixture(scope="module", autouse=True)
 def loadmaster(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Component]:
     """The scheduler with the plugin, where PodGroups and the two priorities are defined."""
-    cluster.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=20s")
-    for name, value in PRIORITIES.items():
-        a_class = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value}
-        cluster.kubectl("apply", "-f", "-", stdin=json.dumps({**a_class, "metadata": {"name": name}}))
+    define(cluster, DEFINITION, PRIORITIES)
     with (
         granted(cluster, "Coscheduling", GROUP),
         started(cluster, tmp_path_factory.mktemp("coscheduling")) as component,

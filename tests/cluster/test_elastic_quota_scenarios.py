@@ -11,7 +11,7 @@ import yaml
 
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.elastic_quota_definition import DEFINITION, NAME
-from tests.cluster.loadmaster import granted, node_of, start, with_plugin_instead
+from tests.cluster.loadmaster import define, granted, node_of, start, with_plugin_instead
 from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
@@ -32,11 +32,7 @@ def test_the_table_has_all_cases_of_its_source() -> None:
 @pytest.fixture(scope="module", autouse=True)
 def loadmaster(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Component]:
     """The scheduler with the plugin alone at PostFilter, as there."""
-    cluster.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=20s")
-    for name, value in PRIORITIES.items():
-        a_class = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value}
-        cluster.kubectl("apply", "-f", "-", stdin=json.dumps({**a_class, "metadata": {"name": name}}))
+    define(cluster, DEFINITION, PRIORITIES)
     config = with_plugin_instead(tmp_path_factory.mktemp("quotas"), "CapacityScheduling", "DefaultPreemption")
     with (
         granted(cluster, "CapacityScheduling", "scheduling.x-k8s.io", "scheduling.sigs.k8s.io"),
