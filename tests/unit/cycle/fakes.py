@@ -20,7 +20,7 @@ from scheduler.process.metrics import Metrics
 from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
 from tests import fakes
-from tests.fakes import FakeClock, FakeWorld, a_plugin, sample, settle
+from tests.fakes import Eviction, FakeClock, FakeWorld, a_plugin, sample, settle
 
 PROFILE = "default-scheduler"
 
@@ -67,6 +67,11 @@ class EngineUnderTest:
         self.clock.advance(seconds)
         self.queue.flush_backoff_completed()
         self.queue.flush_unschedulable_leftover()
+
+    @property
+    def evicted(self) -> list[str]:
+        """The pods that were evicted, sorted."""
+        return sorted(each.victim for each in self.world.written(Eviction))
 
     def where(self, uid: str) -> str:
         return fakes.where(self.queue, uid)

@@ -10,7 +10,7 @@ from scheduler.api.objects import ObjectMeta
 from scheduler.api.read_only import NOTHING
 from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.shares import DeclaredShare
-from scheduler.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod, an_object
 from tests.fakes import settle
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine, newer
 
@@ -122,6 +122,18 @@ class Sharing:
     def note(self, pod: fw.Pod) -> str:
         """The text of a pod's last Event."""
         return [event.note for event in self.under_test.world.events if event.pod == str(pod)][-1]
+
+    def protect(self, pod: str, namespace: str) -> None:
+        """Let a PodDisruptionBudget that allows nothing cover a running pod."""
+        budget = an_object(
+            "budget",
+            namespace=namespace,
+            spec={"selector": {"matchLabels": {"app": "x"}}},
+            status={"disruptionsAllowed": 0, "disruptedPods": {}},
+        )
+        self.engine.object_handlers.object_changed("policy/PodDisruptionBudget", budget)
+        protected = next(each for each in self.engine.cache.counted_pods() if each.name == pod)
+        self.under_test.see(newer(protected, labels={"app": "x"}))
 
     def used(self, name: str = "a/quota", resource: str = "cpu") -> int:
         """What is used of a share."""

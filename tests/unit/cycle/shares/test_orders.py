@@ -32,6 +32,20 @@ def a_share(name: str, cpu: str = "0", **fields: Any) -> DeclaredShare:
     return DeclaredShare(name, "company", minimum={"cpu": cpu}, namespaces=(name,), **fields)
 
 
+async def started(stage: Sharing, using: str, **waiting: tuple[str, int]) -> list[str]:
+    """Let pods come one after the other while a share uses all cores, then one of these be free; return who starts.
+
+    `waiting`: name of a pod → its namespace and priority.
+    """
+    running = stage.pods(CORES, using, node_name="n")
+    for name, (namespace, priority) in waiting.items():
+        stage.pod(name, namespace=namespace, priority=priority)
+        await stage.schedule()
+    stage.delete(running[0])
+    await stage.schedule()
+    return [name for name in waiting if name in stage.placed]
+
+
 class Contest:
     """Shares that always have pods that wait; each pod has one core, and runs for up to a minute."""
 
@@ -96,34 +110,16 @@ async def test_without_an_order_of_shares_the_oldest_pod_is_first_whatever_the_w
 @pytest.mark.parametrize("order", ["Priority", "DominantShare", "DecayedUsage"])
 async def test_a_share_below_its_guarantee_goes_first_in_every_order(order: str) -> None:
     stage = company(a_share("a", "2"), a_share("b", weight=100), order=order)
-    running = stage.pods(CORES, "b", node_name="n")
-    stage.pod("high", namespace="b", priority=1000)
-    await stage.schedule()
-    stage.pod("guaranteed", namespace="a")
-    await stage.schedule()
 
-    stage.delete(running[0])
-    await stage.schedule()
-
-    assert "guaranteed" in stage.placed
-    assert "high" not in stage.placed
+    assert await started(stage, "b", high=("b", 1000), guaranteed=("a", 0)) == ["guaranteed"]
     stage.check()
 
 
 @pytest.mark.parametrize("order", ["Priority", "DominantShare", "DecayedUsage"])
 async def test_a_share_of_higher_priority_goes_before_the_others(order: str) -> None:
     stage = company(a_share("a"), a_share("b", priority=1), a_share("c", "12"), order=order)
-    running = stage.pods(CORES, "c", node_name="n")
-    stage.pod("first", namespace="a", priority=1000)
-    await stage.schedule()
-    stage.pod("second", namespace="b")
-    await stage.schedule()
 
-    stage.delete(running[0])
-    await stage.schedule()
-
-    assert "second" in stage.placed
-    assert "first" not in stage.placed
+    assert await started(stage, "c", first=("a", 1000), second=("b", 0)) == ["second"]
 
 
 async def test_past_usage_counts_less_and_less() -> None:
@@ -156,17 +152,8 @@ def test_an_order_that_makes_no_sense_is_refused_with_all_its_problems() -> None
 @pytest.mark.parametrize("order", ["Priority", "DominantShare", "DecayedUsage"])
 async def test_a_share_of_higher_priority_does_not_go_before_what_another_is_guaranteed(order: str) -> None:
     stage = company(a_share("a", "2"), a_share("b", priority=1), order=order)
-    running = stage.pods(CORES, "b", node_name="n")
-    stage.pod("eager", namespace="b")
-    await stage.schedule()
-    stage.pod("guaranteed", namespace="a")
-    await stage.schedule()
 
-    stage.delete(running[0])
-    await stage.schedule()
-
-    assert "guaranteed" in stage.placed
-    assert "eager" not in stage.placed
+    assert await started(stage, "b", eager=("b", 0), guaranteed=("a", 0)) == ["guaranteed"]
 
 
 async def test_a_share_is_not_charged_for_pods_that_were_woken_and_found_no_node() -> None:

@@ -14,9 +14,8 @@ from scheduler.api.objects import ObjectMeta, PodCondition, PodStatus
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.shares import DeclaredShare
-from scheduler.testing import a_node, a_pod, an_object
-from tests.fakes import Eviction
-from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, newer
+from scheduler.testing import a_node, a_pod
+from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.cycle.shares.shares import Sharing
 from tests.unit.cycle.shares.test_kueue_queues import Queues
 from tests.unit.shares.kueue_objects import a_cohort, a_local_queue, a_queue
@@ -57,10 +56,6 @@ def created(stage: Sharing, name: str, minute: int, **fields: Any) -> None:
     stage.under_test.see(msgspec.structs.replace(pod, metadata=metadata))
 
 
-def evicted(under_test: EngineUnderTest) -> list[str]:
-    return sorted(each.victim for each in under_test.world.written(Eviction))
-
-
 def leave(stage: Sharing, name: str) -> fw.Pod:
     """Let the watch show that a pod is being deleted because it was preempted; return it."""
     pod = next(each for each in stage.engine.cache.counted_pods() if each.name == name)
@@ -74,14 +69,14 @@ async def test_without_a_policy_nobody_is_evicted() -> None:
 
     await stage.schedule()
 
-    assert evicted(stage.under_test) == []
+    assert stage.under_test.evicted == []
 
 
 async def test_what_is_borrowed_is_given_back_by_the_newest_and_the_pod_starts_when_that_is_gone() -> None:
     stage = teams(reclaim="Any")
     pod = stage.pod("mine")
     await stage.schedule()
-    assert evicted(stage.under_test) == ["b/b-3"]
+    assert stage.under_test.evicted == ["b/b-3"]
     assert [each.uid for each in stage.engine.nominator.nominated_pods("n")] == [pod.uid]
     victim = leave(stage, "b-3")
     await stage.schedule(400)
@@ -90,7 +85,7 @@ async def test_what_is_borrowed_is_given_back_by_the_newest_and_the_pod_starts_w
     await stage.schedule()
 
     assert stage.placed == ["b-0", "b-1", "b-2", "mine"]
-    assert evicted(stage.under_test) == ["b/b-3"]
+    assert stage.under_test.evicted == ["b/b-3"]
     stage.check()
 
 
@@ -101,7 +96,7 @@ async def test_several_pods_take_no_more_than_is_borrowed() -> None:
 
     await stage.schedule()
 
-    assert sorted(set(evicted(stage.under_test))) == ["b/b-2", "b/b-3"]
+    assert sorted(set(stage.under_test.evicted)) == ["b/b-2", "b/b-3"]
     stage.check()
 
 
@@ -117,7 +112,7 @@ async def test_the_evicted_pod_does_not_come_back_by_evicting_others() -> None:
     await stage.schedule()
 
     assert "mine" in stage.placed
-    assert evicted(stage.under_test) == ["b/b-3"]
+    assert stage.under_test.evicted == ["b/b-3"]
 
 
 async def test_two_that_wait_for_space_do_not_wait_for_each_other() -> None:
@@ -127,7 +122,7 @@ async def test_two_that_wait_for_space_do_not_wait_for_each_other() -> None:
     for name in ("first", "second"):
         stage.pod(name, priority=1)
     await stage.schedule()
-    assert sorted(set(evicted(stage.under_test))) == ["a/a-0", "a/a-1"]
+    assert sorted(set(stage.under_test.evicted)) == ["a/a-0", "a/a-1"]
     stage.pod("third", priority=2, node_name="n")
 
     for name in ("a-0", "a-1"):
@@ -146,14 +141,14 @@ async def test_a_pod_that_waits_is_tried_again_when_others_borrow_what_its_share
     running(stage, "b", 1, priority=20)
     stage.pod("wide", requests={"cpu": "3"})
     await stage.schedule()
-    assert evicted(stage.under_test) == []
+    assert stage.under_test.evicted == []
 
     for number in range(3):
         stage.delete(stage.engine.pods[f"a/a-{number}"])
         stage.pod(f"small-{number}", namespace="b", priority=10)
         await stage.schedule()
 
-    assert evicted(stage.under_test) == ["b/small-0", "b/small-1", "b/small-2"]
+    assert stage.under_test.evicted == ["b/small-0", "b/small-1", "b/small-2"]
     stage.check()
 
 
@@ -162,12 +157,12 @@ async def test_lower_priority_takes_back_from_lower_pods_only() -> None:
     running(stage, "b", 4, priority=5)
     stage.pod("equal", priority=5)
     await stage.schedule()
-    assert evicted(stage.under_test) == []
+    assert stage.under_test.evicted == []
 
     stage.pod("higher", priority=6)
     await stage.schedule()
 
-    assert evicted(stage.under_test) == ["b/b-3"]
+    assert stage.under_test.evicted == ["b/b-3"]
 
 
 async def test_only_who_borrows_gives_back() -> None:
@@ -178,7 +173,7 @@ async def test_only_who_borrows_gives_back() -> None:
 
     await stage.schedule()
 
-    assert evicted(stage.under_test) == ["c/c-1"]
+    assert stage.under_test.evicted == ["c/c-1"]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +187,7 @@ async def test_within_a_share_a_pod_takes_the_place_of_a_lower_one(policy: Any, 
     full.pod("higher", priority=1)
     await full.schedule()
 
-    assert evicted(full.under_test) == victims
+    assert full.under_test.evicted == victims
 
 
 async def test_of_equal_priority_only_those_that_came_later_are_evicted_within_a_share() -> None:
@@ -204,11 +199,11 @@ async def test_of_equal_priority_only_those_that_came_later_are_evicted_within_a
 
     created(full, "newest", 4)
     await full.schedule()
-    assert evicted(full.under_test) == []
+    assert full.under_test.evicted == []
     created(full, "between", 2)
     await full.schedule()
 
-    assert evicted(full.under_test) == ["a/new"]
+    assert full.under_test.evicted == ["a/new"]
 
 
 async def test_what_is_needed_may_be_spread_over_several_nodes() -> None:
@@ -217,7 +212,7 @@ async def test_what_is_needed_may_be_spread_over_several_nodes() -> None:
 
     await stage.schedule()
 
-    assert evicted(stage.under_test) == ["b/b-2", "b/b-3"]
+    assert stage.under_test.evicted == ["b/b-2", "b/b-3"]
     stage.check()
 
 
@@ -230,7 +225,7 @@ async def test_the_victim_is_on_a_node_where_the_pod_fits_then() -> None:
 
     await stage.schedule()
 
-    assert evicted(stage.under_test) == ["b/b-2"]
+    assert stage.under_test.evicted == ["b/b-2"]
     stage.check()
 
 
@@ -241,25 +236,17 @@ async def test_nobody_is_evicted_for_a_pod_that_fits_on_no_node_then() -> None:
 
     await stage.schedule()
 
-    assert evicted(stage.under_test) == []
+    assert stage.under_test.evicted == []
 
 
 async def test_pods_under_a_budget_are_taken_last() -> None:
     stage = teams(reclaim="Any")
-    budget = an_object(
-        "budget",
-        namespace="b",
-        spec={"selector": {"matchLabels": {"app": "x"}}},
-        status={"disruptionsAllowed": 0, "disruptedPods": {}},
-    )
-    stage.engine.object_handlers.object_changed(BUDGET, budget)
-    protected = next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3")
-    stage.under_test.see(newer(protected, labels={"app": "x"}))
+    stage.protect("b-3", "b")
     stage.pod("mine")
 
     await stage.schedule()
 
-    assert evicted(stage.under_test) == ["b/b-2"]
+    assert stage.under_test.evicted == ["b/b-2"]
 
 
 def two_queues(**preemption: Any) -> Queues:
@@ -296,7 +283,7 @@ async def test_a_cluster_queue_takes_back_as_its_policy_says(
 
     await queues.schedule()
 
-    assert evicted(queues.under_test) == victims
+    assert queues.under_test.evicted == victims
     queues.check()
 
 
@@ -316,7 +303,7 @@ async def test_a_cluster_queue_evicts_while_it_borrows_up_to_its_threshold(
 
     await queues.schedule()
 
-    assert evicted(queues.under_test) == victims
+    assert queues.under_test.evicted == victims
     queues.check()
 
 
@@ -339,7 +326,7 @@ async def test_a_pod_that_fits_no_node_takes_the_cheapest_place() -> None:
     stage.pod("wide", requests={"cpu": "2"})
     await stage.schedule()
 
-    assert evicted(stage.under_test) == ["b/middle"]
+    assert stage.under_test.evicted == ["b/middle"]
     stage.check()
 
 
@@ -355,7 +342,7 @@ async def test_of_many_pods_the_least_important_anywhere_goes() -> None:
     stage.pod("mine")
     await stage.schedule()
 
-    assert evicted(stage.under_test) == ["b/least"]
+    assert stage.under_test.evicted == ["b/least"]
 
 
 async def test_a_victim_is_of_a_flavor_whose_nodes_the_pod_goes_to() -> None:
@@ -365,7 +352,7 @@ async def test_a_victim_is_of_a_flavor_whose_nodes_the_pod_goes_to() -> None:
 
     await queues.schedule()
 
-    assert evicted(queues.under_test) == ["ns/b-0"]
+    assert queues.under_test.evicted == ["ns/b-0"]
     node = queues.engine.nominator.node_of(mine.uid)
     assert node is not None
     assert node.startswith("spot-")
@@ -388,7 +375,7 @@ async def test_a_group_that_is_disrupted_as_a_whole_goes_as_one() -> None:
     stage.pod("mine")
     await stage.schedule()
 
-    assert evicted(stage.under_test) == ["b/g-0", "b/g-1"]
+    assert stage.under_test.evicted == ["b/g-0", "b/g-1"]
     stage.check()
 
 
@@ -401,7 +388,7 @@ async def test_a_group_stays_whole_if_one_pod_suffices_elsewhere() -> None:
     stage.pod("mine")
     await stage.schedule()
 
-    assert evicted(stage.under_test) == ["b/b-0"]
+    assert stage.under_test.evicted == ["b/b-0"]
 
 
 def keeps_order(queues: Queues) -> bool:

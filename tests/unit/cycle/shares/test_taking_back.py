@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 from scheduler import framework as fw
 from scheduler.api.objects import PodCondition, PodStatus
-from scheduler.testing import a_node, an_object
-from tests.fakes import Eviction, settle
+from scheduler.testing import a_node
+from tests.fakes import settle
 from tests.unit.cycle.fakes import newer
 from tests.unit.cycle.shares.shares import Sharing
 from tests.unit.cycle.shares.test_capacity_scheduling_cases import WITHOUT_DEFAULT_PREEMPTION
@@ -14,10 +14,6 @@ from tests.unit.cycle.shares.test_capacity_scheduling_cases import WITHOUT_DEFAU
 BUDGET = "policy/PodDisruptionBudget"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LEAVING = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
-
-
-def evicted(stage: Sharing) -> list[str]:
-    return sorted(each.victim for each in stage.under_test.world.written(Eviction))
 
 
 def borrowing(count: int = 4, *nodes: str) -> Sharing:
@@ -45,7 +41,7 @@ async def test_what_is_borrowed_is_given_back_by_the_newest_and_no_more_of_it() 
 
     await stage.schedule()
 
-    assert evicted(stage) == ["b/b-3"]
+    assert stage.under_test.evicted == ["b/b-3"]
     assert [each.uid for each in stage.engine.nominator.nominated_pods("n")] == [pod.uid]
     stage.check()
 
@@ -54,7 +50,7 @@ async def test_two_that_wait_for_their_victims_are_both_woken_when_these_are_gon
     stage = borrowing()
     pods = stage.pods(2)
     await stage.schedule()
-    for name in set(evicted(stage)):
+    for name in set(stage.under_test.evicted):
         stage.delete(next(each for each in stage.engine.cache.counted_pods() if str(each) == name))
 
     await stage.schedule()
@@ -91,13 +87,13 @@ async def test_the_pod_starts_when_its_victim_is_gone_and_evicts_nobody_else_mea
     victim = next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3")
     leaving(stage, victim)
     await stage.schedule(400)
-    assert evicted(stage) == ["b/b-3"]
+    assert stage.under_test.evicted == ["b/b-3"]
 
     stage.delete(victim)
     await stage.schedule()
 
     assert stage.placed == ["b-0", "b-1", "b-2", "mine"]
-    assert evicted(stage) == ["b/b-3"]
+    assert stage.under_test.evicted == ["b/b-3"]
     stage.check()
 
 
@@ -109,7 +105,7 @@ async def test_nobody_goes_below_its_minimum() -> None:
 
     await stage.schedule()
 
-    assert sorted(set(evicted(stage))) == ["b/b-2", "b/b-3"]
+    assert sorted(set(stage.under_test.evicted)) == ["b/b-2", "b/b-3"]
 
 
 async def test_what_is_needed_may_be_spread_over_several_nodes() -> None:
@@ -118,7 +114,7 @@ async def test_what_is_needed_may_be_spread_over_several_nodes() -> None:
 
     await stage.schedule()
 
-    assert evicted(stage) == ["b/b-2", "b/b-3"]
+    assert stage.under_test.evicted == ["b/b-2", "b/b-3"]
     stage.check()
 
 
@@ -128,7 +124,7 @@ async def test_nobody_is_evicted_for_a_pod_that_fits_on_no_node_then() -> None:
 
     await stage.schedule()
 
-    assert evicted(stage) == []
+    assert stage.under_test.evicted == []
 
 
 async def test_nobody_is_evicted_for_a_pod_above_its_own_maximum() -> None:
@@ -137,37 +133,29 @@ async def test_nobody_is_evicted_for_a_pod_above_its_own_maximum() -> None:
 
     await stage.schedule()
 
-    assert evicted(stage) == []
+    assert stage.under_test.evicted == []
 
 
 async def test_above_its_minimum_a_pod_takes_the_place_of_a_lower_one_of_its_own_quota() -> None:
     stage = borrowing()
     stage.pod("equal", namespace="b")
     await stage.schedule()
-    assert evicted(stage) == []
+    assert stage.under_test.evicted == []
 
     stage.pod("high", namespace="b", priority=10)
     await stage.schedule()
 
-    assert evicted(stage) == ["b/b-3"]
+    assert stage.under_test.evicted == ["b/b-3"]
 
 
 async def test_pods_under_a_budget_are_taken_last() -> None:
     stage = borrowing()
-    budget = an_object(
-        "budget",
-        namespace="b",
-        spec={"selector": {"matchLabels": {"app": "x"}}},
-        status={"disruptionsAllowed": 0, "disruptedPods": {}},
-    )
-    stage.engine.object_handlers.object_changed(BUDGET, budget)
-    protected = next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3")
-    stage.under_test.see(newer(protected, labels={"app": "x"}))
+    stage.protect("b-3", "b")
     stage.pod("mine")
 
     await stage.schedule()
 
-    assert evicted(stage) == ["b/b-2"]
+    assert stage.under_test.evicted == ["b/b-2"]
 
 
 async def test_a_policy_of_never_is_heeded() -> None:
@@ -177,7 +165,7 @@ async def test_a_policy_of_never_is_heeded() -> None:
 
     await stage.schedule()
 
-    assert evicted(stage) == []
+    assert stage.under_test.evicted == []
 
 
 async def test_a_quota_that_has_borrowed_something_else_gives_nothing() -> None:
@@ -192,7 +180,7 @@ async def test_a_quota_that_has_borrowed_something_else_gives_nothing() -> None:
 
     await stage.schedule()
 
-    assert evicted(stage) == ["c/of-c"]
+    assert stage.under_test.evicted == ["c/of-c"]
 
 
 async def test_an_eviction_that_fails_is_tried_again() -> None:
@@ -207,8 +195,8 @@ async def test_an_eviction_that_fails_is_tried_again() -> None:
 
     await stage.schedule()
 
-    assert evicted(stage)[-1] == "b/b-3"
-    assert len(evicted(stage)) > 1
+    assert stage.under_test.evicted[-1] == "b/b-3"
+    assert len(stage.under_test.evicted) > 1
     victim = next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3")
     stage.delete(victim)
     await stage.schedule()
@@ -225,7 +213,7 @@ async def test_default_preemption_evicts_nobody_for_a_pod_above_its_quota() -> N
     stage.pod("more", priority=5)
     await stage.schedule()
 
-    assert evicted(stage) == []
+    assert stage.under_test.evicted == []
 
 
 async def test_where_both_are_enabled_nodes_are_the_matter_of_default_preemption() -> None:
@@ -237,7 +225,7 @@ async def test_where_both_are_enabled_nodes_are_the_matter_of_default_preemption
     stage.pod("mine", priority=5)
     await stage.schedule()
 
-    assert len(evicted(stage)) == 1
+    assert len(stage.under_test.evicted) == 1
 
 
 async def test_victims_that_leave_for_one_pod_count_for_the_next_and_no_more_go_than_are_missing() -> None:
@@ -249,4 +237,4 @@ async def test_victims_that_leave_for_one_pod_count_for_the_next_and_no_more_go_
     stage.pod("second")
     await stage.schedule()
 
-    assert evicted(stage) == ["b/b-2", "b/b-3"]
+    assert stage.under_test.evicted == ["b/b-2", "b/b-3"]
