@@ -8,7 +8,7 @@ from scheduler.api.importance import created, importance, started
 from scheduler.api.pod import Pod
 from scheduler.framework.dry_run import Victims
 from scheduler.framework.pod_groups import PodGroup, PodGroups
-from scheduler.shares.adapter import Asked
+from scheduler.shares.adapter import Asked, is_borrowing_with
 from scheduler.shares.ledger import Ledger
 from scheduler.shares.reclaim.units import NO_LIMITS, Unit, total
 from scheduler.state.share_usage import amounts_of
@@ -35,6 +35,8 @@ class PodReclaim:
         self._ledger = ledger
         self._tree = ledger.tree
         self._share = share
+        if share and asked.borrows is None:  # before anybody counts as gone: as of others that are nominated
+            asked = asked._replace(borrows=is_borrowing_with(ledger.tree, share, ledger.wanted(share, asked)))
         self._asked = asked
         self._place_of = place_of
         self._groups = groups
