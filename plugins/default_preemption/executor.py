@@ -86,6 +86,8 @@ class Executor:
         """How many of them are for groups."""
         self.retried = NOBODY
         """The UIDs of pods that are being brought back, because their preemption has ended early."""
+        self._evicted: set[str] = set()
+        """The UIDs of those whose eviction the watch may not have shown yet."""
         self._jobs = handle.tasks.jobs("preemption", MAX_SECONDS)
 
     def is_running(self, uid: str) -> bool:
@@ -104,14 +106,16 @@ class Executor:
         return True
 
     def victims(self) -> set[str]:
-        """Return the UIDs of those that are being evicted, whether or not the watch has shown it."""
-        return {victim.uid for preemption in self._newest.values() for victim in preemption.victims}
+        """Return the UIDs of those that are being evicted, and that the watch does not show as leaving yet."""
+        self._forget_shown()
+        return self._evicted.union(*([each.uid for each in running.victims] for running in self._newest.values()))
 
     def start(self, preemptor: Preemptor, node_name: str, victims: Sequence[fw.Pod]) -> None:
         """Evict the victims, in the background, except those that are already being deleted."""
         staying = [victim for victim in victims if not victim.is_deleting]
         if not staying:
             return
+        self._forget_shown()
         self._handle.metrics.preemption_victims.observe(len(victims))
         if preemptor.uid not in self._newest:
             self.group_count += preemptor.is_group
@@ -175,9 +179,15 @@ class Executor:
             if not existed:
                 _logger.info("Victim pod is already deleted", extra=fields)
                 return True
+            self._evicted.add(victim.uid)
         _logger.info("Preemptor pod preempted victim pod", extra=fields)
         self._handle.events.event(victim, "Normal", "Preempted", "Preempting", note)
         return True
+
+    def _forget_shown(self) -> None:
+        """Forget those that the watch shows as leaving, or gone."""
+        pods = self._handle.pods
+        self._evicted = {uid for uid in self._evicted if (pod := pods.get(uid)) is not None and not pod.is_deleting}
 
     def _cancel_binding(self, victim: fw.Pod) -> bool:
         """End a binding that is on hold or being prepared: the pod goes back to the queue, nothing is deleted."""
