@@ -1,6 +1,6 @@
 """Make room for an unschedulable pod by evicting pods of lower priority."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import ClassVar, Final, NamedTuple
@@ -155,6 +155,10 @@ class DefaultPreemption(
     def exempt_from(self, preemptor: fw.Pod) -> Exempt:
         """Return what says which pods it may not evict although they are of lower priority: here, of none."""
         return nobody
+
+    def may_leave(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> Callable[[fw.Pod], bool]:
+        """One of lower priority, or of any group, which has a priority of its own."""
+        return lambda pod: pod.priority < group.priority or bool(self._groups.name_of(pod))
 
     def pod_group_victims(
         self, group: fw.PodGroup, pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf

@@ -151,6 +151,7 @@ from scheduler.framework.resources import REPLICATION_CONTROLLER as REPLICATION_
 from scheduler.framework.resources import SERVICE as SERVICE
 from scheduler.framework.resources import STATEFUL_SET as STATEFUL_SET
 from scheduler.framework.shared import Shared as Shared
+from scheduler.framework.shares import IS_CHARGED as IS_CHARGED
 from scheduler.framework.shares import DeclaredShare as DeclaredShare
 from scheduler.framework.shares import NodeKind as NodeKind
 from scheduler.framework.shares import ShareKey as ShareKey

@@ -1,7 +1,7 @@
 """Preemption for a group of pods as a whole: the framework's side of it."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from typing import Protocol
 
 from scheduler.api.pod import Pod
@@ -32,6 +32,10 @@ class GroupWhatIf(Protocol):
 
 class PodGroupPostFilterPlugin(Plugin):
     """Makes space for a group of pods."""
+
+    def may_leave(self, group: PodGroup, pods: Sequence[Pod]) -> Callable[[Pod], bool]:
+        """Return what says of a pod whether it might have to leave: `what_if` may lack nodes without such pods."""
+        return lambda pod: True
 
     @abstractmethod
     def pod_group_victims(

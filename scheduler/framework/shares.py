@@ -16,6 +16,9 @@ from scheduler.api.read_only import NOTHING
 from scheduler.framework.dry_run import Victims
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
 
+IS_CHARGED: Final = "charged with its group"
+"""In the state of a cycle: whether there is space in the pod's share was asked for its group as a whole."""
+
 DECLARED: Final = "shares"
 """The source of the shares that a plugin's arguments declare."""
 
@@ -218,6 +221,9 @@ class Shares(Protocol):
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
         """Say why those members that a group still needs may not start together; None if they may be tried."""
 
+    def reclaim_for_group(self, group: PodGroup, members: GroupMembers) -> ShareReclaim | None:
+        """Begin to look for those that have to give back what these need; None if their share takes nothing back."""
+
     def nodes_for(self, pod: Pod) -> NodeKind | None:
         """Return the nodes on which the pod would use the quota that is free; None for all nodes."""
 
@@ -246,6 +252,9 @@ class NoShares:
         return None
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
+        return None
+
+    def reclaim_for_group(self, group: PodGroup, members: GroupMembers) -> None:
         return None
 
     def nodes_for(self, pod: Pod) -> NodeKind | None:

@@ -131,6 +131,14 @@ class AdaptedShares:
         need = need_of_group(group, members, self.tenant_of)
         return None if need is None else self.refusal_of(*need)
 
+    def reclaim_for_group(self, group: PodGroup, members: GroupMembers) -> ShareReclaim | None:
+        self._refresh()
+        tenant_and_need = need_of_group(group, members, self.tenant_of)
+        if tenant_and_need is None:
+            return None
+        tenant, need = tenant_and_need
+        return self._reclaim(self.place(tenant), need)
+
     def nodes_for(self, pod: Pod) -> NodeKind | None:
         self._refresh()
         place = self.place(self.tenant_of(pod))

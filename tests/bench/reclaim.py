@@ -2,8 +2,8 @@
 
 1,000 shares in four levels (a root, 10 organisations, 100 departments, 889 teams), and `--pods` that run on `--nodes`
 of 20 or more of them each, all of the teams, which use twice what they are guaranteed. A pod of another share claims
-its guarantee: on nodes that have space for it (`free`), or that are full. Times are of the whole attempt to schedule
-it, by the clock of the process; the first attempt, which reads all nodes, is left out.
+its guarantee, or a group of pods of a core each does: on nodes that have space (`free`), or that are full. Times are of
+the whole attempt to schedule it, by the clock of the process; the first attempt, which reads all nodes, is left out.
 """
 
 import argparse
@@ -16,8 +16,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+import msgspec
+
+from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler.api.objects import PodStatus
 from scheduler.framework.shares import DeclaredShare
+from scheduler.groups.annotations import MIN_AVAILABLE_ANNOTATION, POD_GROUP_ANNOTATION
 from scheduler.testing import a_node
 from tests.fakes import Eviction
 from tests.unit.cycle.shares.shares import Sharing
@@ -45,7 +49,7 @@ def shares(pods: int) -> Iterator[DeclaredShare]:
 def world(nodes: int, pods: int, spare: int) -> Sharing:
     each, chance = pods // nodes, random.Random(1)
     made = [a_node(f"n{number}", cpu=str(each + spare), pods="300") for number in range(nodes)]
-    stage = Sharing(*shares(pods), node=made[0])
+    stage = Sharing(*shares(pods), node=made[0], also=(Coscheduling,))
     stage.under_test.see(*made[1:])
     for number in range(pods):
         status = PodStatus(start_time=START + timedelta(seconds=number))
@@ -54,25 +58,34 @@ def world(nodes: int, pods: int, spare: int) -> Sharing:
     return stage
 
 
-async def decisions(stage: Sharing, cpus: int, runs: int) -> tuple[list[float], int]:
-    """Return how many milliseconds each took but the first, and the victims of the last one."""
+async def decisions(stage: Sharing, cpus: int, members: int, runs: int) -> tuple[list[float], int]:
+    """Return how many milliseconds each took but the first, and the victims of the last one.
+
+    `members`: of a group; 1 for a pod without.
+    """
     times, victims = [], list[Eviction]()
     for number in range(runs + 1):
         before = len(stage.under_test.world.written(Eviction))
-        pod = stage.pod(f"mine-{cpus}-{number}", namespace="claiming", requests={"cpu": str(cpus)}, priority=2)
+        group = f"mine-{cpus}-{members}-{number}"
+        annotations = {POD_GROUP_ANNOTATION: group, MIN_AVAILABLE_ANNOTATION: str(members)} if members > 1 else {}
+        fields = {"namespace": "claiming", "requests": {"cpu": str(cpus)}, "priority": 2, "annotations": annotations}
+        pods = [stage.pod(f"{group}-{member}", **fields) for member in range(members)]
         queued = stage.engine.queue.pop_nowait()
         assert queued is not None
         started = time.process_time()
         stage.engine.loop.schedule_one(queued)
         times.append((time.process_time() - started) * 1000)
-        for _ in range(200):
+        for _ in range(200 + 10 * members):
             await asyncio.sleep(0)
         victims = stage.under_test.world.written(Eviction)[before:]
-        stage.delete(pod)
-        for each in victims:  # as they were before
-            there = next(found for found in stage.engine.cache.counted_pods() if str(found) == each.victim)
+        stage.delete(*pods)
+        running = {str(each): each for each in stage.engine.cache.counted_pods()} if victims else {}
+        for each in victims:  # others take their places
+            there = running[each.victim]
             stage.delete(there)
-            stage.under_test.see(there)
+            uid = f"{there.uid} after {group}"
+            metadata = msgspec.structs.replace(there.metadata, uid=uid)
+            stage.under_test.see(msgspec.structs.replace(there, metadata=metadata))
     return times[1:], len(victims)
 
 
@@ -83,16 +96,16 @@ async def main() -> None:
     options.add_argument("--pods", type=int, default=100_000)
     given = options.parse_args()
     print(f"{given.nodes:,} nodes, {given.pods:,} pods, {TEAMS + 112:,} shares, {given.runs} runs")
-    print(f"{'nodes':6} {'asked':>6} {'victims':>8} {'median ms':>10} {'largest ms':>11}")
+    print(f"{'nodes':6} {'asked':>8} {'victims':>8} {'median ms':>10} {'largest ms':>11}")
     for kind, spare in (("free", 16), ("full", 0)):
         stage = world(given.nodes, given.pods, spare)
         gc.collect()
         gc.freeze()
-        for cpus in (1, 4, 16):
-            times, victims = await decisions(stage, cpus, given.runs)
+        for cpus, members in ((1, 1), (4, 1), (16, 1), (1, 16), (1, 100), (1, 1000)):
+            times, victims = await decisions(stage, cpus, members, given.runs)
             median = statistics.median(times)
             note = "" if median <= LIMIT else f"  over {LIMIT:.0f} ms"
-            print(f"{kind:6} {cpus:6} {victims:8} {median:10.1f} {max(times):11.1f}{note}")
+            print(f"{kind:6} {f'{members} x {cpus}':>8} {victims:8} {median:10.1f} {max(times):11.1f}{note}")
 
 
 if __name__ == "__main__":

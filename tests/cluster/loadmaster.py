@@ -75,9 +75,19 @@ def grant(cluster: Cluster, role: str, plugin: str, *groups: str) -> None:
         cluster.kubectl("apply", "-f", "-", stdin=json.dumps(each))
 
 
-def with_plugin(directory: Path, plugin: str, arguments: Mapping[str, object] | None = None, **settings: object) -> str:
-    """Write a configuration whose profile enables a plugin, with `settings` of our own; return the option for it."""
-    enabled = {"multiPoint": {"enabled": [{"name": plugin}]}}
+def with_plugin(
+    directory: Path,
+    plugin: str,
+    arguments: Mapping[str, object] | None = None,
+    also: Sequence[str] = (),
+    /,
+    **settings: object,
+) -> str:
+    """Write a configuration whose profile enables a plugin, with `settings` of our own; return the option for it.
+
+    `also`: further plugins, without arguments.
+    """
+    enabled = {"multiPoint": {"enabled": [{"name": each} for each in (plugin, *also)]}}
     of_plugin = [{"name": plugin, "args": arguments}] if arguments else []
     return _configured(directory, {"plugins": enabled, "pluginConfig": of_plugin}, settings)
 

@@ -40,8 +40,9 @@ def loadmaster(cluster: Cluster, tmp_path: Path) -> Iterator[Component]:
         yield component
 
 
-def started(cluster: Cluster, directory: Path, name: str = "loadmaster") -> Component:
-    return start(cluster, with_plugin(directory, "CapacityScheduling", ARGUMENTS), name=name)
+def started(cluster: Cluster, directory: Path, *also: str, name: str = "loadmaster") -> Component:
+    """`also`: further plugins of the profile."""
+    return start(cluster, with_plugin(directory, "CapacityScheduling", ARGUMENTS, also), name=name)
 
 
 def a_queue(cpu: str, **spec: Any) -> Any:
@@ -156,6 +157,34 @@ def test_what_is_borrowed_is_taken_back_from_several_nodes(
     assert len(running(api, namespace, "b")) == 2, "and no more than that"
     lacking = 'of any/cpu more than "Cohort/all" has'
     wait_until(lambda: lacking in messages(api, namespace), 30, "the third one says what is lacking")
+
+
+def test_a_group_takes_its_own_back_for_all_of_its_pods_or_for_none(
+    cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes, tmp_path: Path
+) -> None:
+    make_nodes(4, cpu="1")
+    two_queues(cluster, namespace)
+    with granted(cluster, "Coscheduling", "scheduling.x-k8s.io"), started(cluster, tmp_path, "Coscheduling"):
+        api.create_many(of_queue("b", 4), namespace)
+        wait_until(lambda: len(running(api, namespace, "b")) == 4, 30, "one queue uses what both are guaranteed")
+
+        api.create_many(grouped(of_queue("a", 3)), namespace)
+        lacking = 'of any/cpu more than "Cohort/all" has'
+        wait_until(lambda: lacking in messages(api, namespace), 30, "three are more than the queue is guaranteed")
+        assert len(running(api, namespace, "b")) == 4, "so nobody goes"
+
+        cluster.kubectl("delete", "pods", "a-0", "a-1", "a-2", "-n", namespace, "--wait=true")
+        api.create_many(grouped(of_queue("a", 2)), namespace)
+        wait_until(lambda: len(running(api, namespace, "a")) == 2, 60, "two get what they are guaranteed, on two nodes")
+        assert len(running(api, namespace, "b")) == 2, "and no more than that"
+
+
+def grouped(pods: list[Object]) -> list[Object]:
+    """Let pods be a group that needs all of them."""
+    for pod in pods:
+        needed = {"loadmaster.dev/pod-group": "g", "loadmaster.dev/pod-group-min-available": str(len(pods))}
+        pod["metadata"].setdefault("annotations", {}).update(needed)
+    return pods
 
 
 def test_a_scheduler_killed_while_its_victims_end_evicts_no_more_afterwards(

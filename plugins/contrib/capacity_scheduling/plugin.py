@@ -11,17 +11,19 @@ kept by the engine: `handle.shares`. Usage is that of all pods with a node, no m
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, Final, Literal
 
 import numpy as np
 
 from plugins.contrib.capacity_scheduling.node_kinds import NodeKinds
+from plugins.contrib.capacity_scheduling.pod_groups import group_victims
 from plugins.contrib.capacity_scheduling.victims import MAX_CANDIDATES, Found, VictimSearch
-from plugins.default_preemption.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET
-from plugins.default_preemption.executor import Executor, Preemptor
-from plugins.default_preemption.plugin import ASKED, NOT_HELPFUL
+from plugins.default_preemption.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET, Budgets
+from plugins.default_preemption.executor import CLUSTER, Executor, Preemptor
+from plugins.default_preemption.plugin import ASKED, GROUP_WAITING, NOT_HELPFUL, is_leaving_for_another
 from plugins.node_resources.lower_requests import lowered_to
 from scheduler import framework as fw
 from scheduler.api.label_selectors import parse_label_selector
@@ -53,7 +55,9 @@ _STATUSES: Final = tuple(
 
 
 @dataclass
-class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterPlugin, fw.ExplainPlugin):
+class CapacityScheduling(
+    fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterPlugin, fw.PodGroupPostFilterPlugin, fw.ExplainPlugin
+):
     """Rule for elastic quotas, and texts: pkg/capacityscheduling of scheduler-plugins."""
 
     name: ClassVar[str] = "CapacityScheduling"
@@ -137,6 +141,8 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterP
         """
         if self._executor.hold_back(pod.uid):
             return WAITING
+        if self._executor.group_count and (group := self._groups.of(pod)) and self._executor.hold_back(group.uid):
+            return GROUP_WAITING
         if pod.uid in self._executor.retried:
             return None
         refusal = self._shares.refusal_while_waiting(pod)
@@ -146,7 +152,7 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterP
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Refuse a pod for which there is no space in its share. Evictions may help if that takes anything back."""
-        refusal = self._shares.refusal(pod)
+        refusal = None if state.get(fw.IS_CHARGED, bool) else self._shares.refusal(pod)
         if refusal is not None:
             may_help = refusal.lacks and self._shares.takes_back(refusal.key) and not self._groups.name_of(pod)
             return fw.unschedulable(refusal.message) if may_help else fw.unresolvable(refusal.message)
@@ -221,6 +227,29 @@ class CapacityScheduling(fw.PreEnqueuePlugin, fw.PreFilterPlugin, fw.PostFilterP
         name = self._handle.nodes.names()[found.row]
         self._executor.start(Preemptor.of_pod(pod), name, found.victims)
         return fw.PostFilterResult(name, found.victims), None
+
+    def may_leave(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> Callable[[fw.Pod], bool]:
+        """One that leaves anyway, or of a share that may have to give back what the group needs."""
+        reclaim, is_leaving = self._reclaim(group, pods), self._is_leaving()
+        return is_leaving if reclaim is None else lambda pod: is_leaving(pod) or reclaim.may_give(pod)
+
+    def pod_group_victims(
+        self, group: fw.PodGroup, pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf
+    ) -> Generator[None, None, Sequence[fw.Pod] | fw.Status]:
+        """Choose those that give back what a group needs, or say why there are none."""
+        budgets = Budgets(self._handle.objects.list(POD_DISRUPTION_BUDGET))
+        return group_victims(partial(self._reclaim, group, pods), pods, self._is_leaving(), budgets, what_if)
+
+    def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: Sequence[fw.Pod]) -> None:
+        """Begin to evict them."""
+        self._executor.start(Preemptor.of_group(group, pods), CLUSTER, victims)
+
+    def _reclaim(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> fw.ShareReclaim | None:
+        return self._shares.reclaim_for_group(group, self._groups.members(pods[0]))
+
+    def _is_leaving(self) -> Callable[[fw.Pod], bool]:
+        evicting = self._executor.victims()
+        return lambda pod: pod.uid in evicting or is_leaving_for_another(pod)
 
     def ineligibility(
         self, reclaim: fw.ShareReclaim, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]

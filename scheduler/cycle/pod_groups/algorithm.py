@@ -37,8 +37,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
+from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING
-from scheduler.cycle.algorithm import Algorithm, Placed
+from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.pod_groups.assumed import AssumedMembers, all_fit_still
 from scheduler.cycle.pod_groups.decision import WAITING_FOR_PREEMPTION, GroupDecision, MemberOutcome
@@ -49,10 +50,11 @@ from scheduler.cycle.pod_groups.steps import MAX_OVERTAKEN, Overtaken, Steps, in
 from scheduler.cycle.pod_groups.topology.filling import Filling, Schedule
 from scheduler.cycle.pod_groups.topology.levels import TopologyLevels
 from scheduler.framework.columns import BoolColumn
-from scheduler.framework.cycle_state import GroupCycleState
+from scheduler.framework.cycle_state import CycleState, GroupCycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
 from scheduler.framework.queued import QueuedPod
+from scheduler.framework.shares import IS_CHARGED
 from scheduler.framework.status import Code, Status, unresolvable, unschedulable
 from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.runtime.framework import Framework
@@ -98,8 +100,10 @@ class PodGroupAlgorithm:
             decision = yield from self._decide(framework, members)
             decision.seconds = time.perf_counter() - began
             groups, pod = framework.handle.pod_groups, members[0].pod
-            if decision.code is Code.UNSCHEDULABLE and groups.preempts_as_a_whole(pod):
-                again = partial(self.simulate, framework, members, runs_post_filter=False)
+            if decision.code is Code.UNSCHEDULABLE and (decision.refused_by or groups.preempts_as_a_whole(pod)):
+                again = partial(
+                    self.simulate, framework, members, runs_post_filter=False, is_charged=bool(decision.refused_by)
+                )
                 pods, reserved = [queued.pod for queued in members], self._algorithm.reservation
                 yield from preempt(framework, decision, pods, self._cache, reserved, again)
             return decision
@@ -124,9 +128,19 @@ class PodGroupAlgorithm:
                 if not self._nominator.node_of(pod.uid):
                     self._nominator.add(pod, node_name)
 
-    def simulate(self, framework: Framework, members: Sequence[QueuedPod], *, runs_post_filter: bool) -> GroupDecision:
-        """The same in one go; `runs_post_filter`: whether PostFilter runs for members that fit nowhere."""
-        return in_one_go(self._simulate(framework, members, runs_post_filter))
+    def simulate(
+        self,
+        framework: Framework,
+        members: Sequence[QueuedPod],
+        *,
+        runs_post_filter: bool,
+        is_charged: bool = False,
+    ) -> GroupDecision:
+        """The same in one go; `runs_post_filter`: whether PostFilter runs for members that fit nowhere.
+
+        `is_charged`: whether there is space in the group's share is not asked.
+        """
+        return in_one_go(self._simulate(framework, members, runs_post_filter, is_charged=is_charged))
 
     def _decide(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
         for _ in range(MAX_OVERTAKEN):
@@ -145,18 +159,23 @@ class PodGroupAlgorithm:
         return decision
 
     def _simulate(
-        self, framework: Framework, members: Sequence[QueuedPod], runs_post_filter: bool
+        self, framework: Framework, members: Sequence[QueuedPod], runs_post_filter: bool, *, is_charged: bool = False
     ) -> Steps[GroupDecision]:
         self._cache.mend()  # before anything is counted in the table
         layout = self._cache.layouts
-        schedule = partial(self._algorithm.schedule, framework, runs_post_filter=runs_post_filter)
+        schedule: Schedule = partial(self._algorithm.schedule, framework, runs_post_filter=runs_post_filter)
+        if is_charged:
+            schedule = partial(_schedule_charged, schedule)
         groups, pod = framework.handle.pod_groups, members[0].pod
         if (group := groups.of(pod)) is not None:
             known = groups.members(pod)
             if gap := resource_gap(self._algorithm.table, group, known):
                 return GroupDecision(status=unschedulable(gap))
-            if refusal := framework.handle.shares.refusal_of_group(group, known):
-                return GroupDecision(status=unresolvable(refusal.message), refused_by=CAPACITY_SCHEDULING)
+            shares = framework.handle.shares
+            if not is_charged and (refusal := shares.refusal_of_group(group, known)):
+                may_help = refusal.lacks and shares.takes_back(refusal.key)
+                status = unschedulable(refusal.message) if may_help else unresolvable(refusal.message)
+                return GroupDecision(status=status, refused_by=CAPACITY_SCHEDULING)
         if group is not None and (group.required_level or group.preferred_level):
             filled = partial(self._decide_filling, framework, schedule, layout)
             return (yield from self._levels.decide(framework, group, members, filled))
@@ -255,3 +274,11 @@ class PodGroupAlgorithm:
             self._duration.observe(time.perf_counter() - outcome.started)
         outcome.decision = decision
         outcome.node_name = decision.node_name if isinstance(decision, Placed) else decision.nominated_node_name or ""
+
+
+def _schedule_charged(
+    schedule: Schedule, state: CycleState, pod: Pod, attempt: int, *, placement: BoolColumn | None = None
+) -> Placed | Unplaced:
+    """Decide about a pod without the question whether there is space in its share."""
+    state.write(IS_CHARGED, True)
+    return schedule(state, pod, attempt, placement=placement)

@@ -16,13 +16,14 @@ others have done meanwhile matters.
 `counted` says whether all of this holds. If not, each answer is a decision, as in kube-scheduler.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from functools import partial
 from typing import Final
 
 import numpy as np
 
 from scheduler.api.pod import Pod
+from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.pod_groups.decision import UNSCHEDULABLE_GROUP
 from scheduler.cycle.pod_groups.placements import none_fits
 from scheduler.cycle.pod_groups.reservations.reservation import Reservation
@@ -32,6 +33,7 @@ from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.dry_run import NodeSimulation
 from scheduler.framework.pod_groups import PodGroup
+from scheduler.framework.shares import IS_CHARGED
 from scheduler.framework.status import Code, Status
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.guards.plugin_faults import is_of_tree
@@ -48,11 +50,19 @@ NODES_AT_ONCE: Final = 128
 
 
 def counted(
-    framework: Framework, cache: Cache, reserved: Reservation | None, group: PodGroup, pods: Sequence[Pod]
+    framework: Framework,
+    cache: Cache,
+    reserved: Reservation | None,
+    group: PodGroup,
+    pods: Sequence[Pod],
+    may_leave: Callable[[Pod], bool],
+    *,
+    is_charged: bool,
 ) -> Steps["CountedWhatIf | None"]:
     """Return what counts the pods of a group that fit; None if they have to be decided about.
 
-    `reserved`: the nodes that are kept for a group, even if pods leave them.
+    `reserved`: the nodes that are kept for a group, even if pods leave them. `is_charged`: whether space in the group's
+    share is somebody else's question.
 
     Raises PluginError, and, between steps only, Overtaken.
     """
@@ -63,23 +73,22 @@ def counted(
     permits = {plugin.name for plugin in at["permit"]}
     if not permits <= GANGS or ("Coscheduling" if group.is_ours else "GangScheduling") not in permits:
         return None
-    if not {plugin.name for plugin in at["pre_filter"]} <= {plugin.name for plugin in at["filter"]}:
+    before = {plugin.name for plugin in at["pre_filter"]} - {plugin.name for plugin in at["filter"]}
+    if before - ({CAPACITY_SCHEDULING} if is_charged else set()):
         return None  # it may refuse pods by what is in the whole cluster
-    state = yield from _state_of_all(framework, pods)
-    if state is None:
+    found = yield from _state_of_all(framework, pods, is_charged=is_charged)
+    if found is None:
         return None
+    state, names = found
     missing = group.minimum - framework.handle.pod_groups.members(pods[0]).scheduled_count
     refused = none_fits(1) if framework.handle.pod_groups.are_tried_in_placements else UNSCHEDULABLE_GROUP
     runs = partial(framework.handle.dry_runs.begin, state, pods[0])
     what_if = CountedWhatIf(runs, pods[0], max(1, missing), len(pods), Status(Code.UNSCHEDULABLE, (refused,)))
-    groups, priority = framework.handle.pod_groups, group.priority
-
-    def may_leave(pods: Iterable[Pod]) -> bool:
-        return any(pod.priority < priority or groups.name_of(pod) for pod in pods)  # a group has a priority of its own
-
     for first in range(0, table.size, NODES_AT_ONCE):
         closed = () if reserved is None else frozenset(reserved.closed_to(framework, table, pods[0]).tolist())
         rows = [row for row in range(first, min(first + NODES_AT_ONCE, table.size)) if row not in closed]
+        if names is not None:
+            rows = [row for row in rows if table.names()[row] in names]
         admits = np.zeros(table.size, np.bool_)
         admits[framework.run_filter(state, pods[0], None).feasible] = True
         if not what_if.look_at(table, rows, admits, may_leave):
@@ -90,13 +99,22 @@ def counted(
     return what_if
 
 
-def _state_of_all(framework: Framework, pods: Sequence[Pod]) -> Steps[GroupCycleState | None]:
-    """Return the state of these pods after PreFilter if no plugin distinguishes them, or reserves anything for them."""
-    first = GroupCycleState()
+def _state_of_all(
+    framework: Framework, pods: Sequence[Pod], *, is_charged: bool
+) -> Steps[tuple[GroupCycleState, Set[str] | None] | None]:
+    """Return the state of these pods after PreFilter if no plugin distinguishes them, or reserves anything for them.
+
+    With the names of the nodes that there are for them; None for all.
+    """
+    first, on_nodes = GroupCycleState(), None
     for pod in pods:
         state = first if pod is pods[0] else GroupCycleState()
+        if is_charged:
+            state.write(IS_CHARGED, True)
         names, refusal = framework.run_pre_filter(state, pod, Diagnosis(0))
-        if names is not None or refusal is not None or state.skip_filter != first.skip_filter:
+        if pod is pods[0]:
+            on_nodes = names
+        if names != on_nodes or refusal is not None or state.skip_filter != first.skip_filter:
             return None
         if state.known_spec.pod_class is not first.known_spec.pod_class:
             return None
@@ -107,7 +125,7 @@ def _state_of_all(framework: Framework, pods: Sequence[Pod]) -> Steps[GroupCycle
         return None
     if not all(is_of_tree(type(plugin)) for plugin in (*active, *at["permit"])):
         return None  # only of our own it is known that they refuse no node because pods have left it
-    return first if all(plugin.name in skipped for plugin in at["reserve"]) else None
+    return (first, on_nodes) if all(plugin.name in skipped for plugin in at["reserve"]) else None
 
 
 class CountedWhatIf:
@@ -132,7 +150,7 @@ class CountedWhatIf:
         """Those on which more may fit than is known, in the order in which they changed."""
 
     def look_at(
-        self, table: NodeTable, rows: Iterable[int], admits: BoolColumn, may_leave: Callable[[Iterable[Pod]], bool]
+        self, table: NodeTable, rows: Iterable[int], admits: BoolColumn, may_leave: Callable[[Pod], bool]
     ) -> bool:
         """Add these rows as they are now, as far as a member fits there or pods `may_leave` them.
 
@@ -143,7 +161,7 @@ class CountedWhatIf:
             return False
         for row in rows:
             pods = tuple(table.pods_on(names[row])) if in_use[row] else ()
-            if admits[row] or may_leave(pods):
+            if admits[row] or any(map(may_leave, pods)):
                 node = self._nodes[names[row]] = _Node(run.simulate(row), pods)
                 if admits[row]:
                     self._unsure[names[row]] = node

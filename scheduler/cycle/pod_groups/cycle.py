@@ -295,14 +295,15 @@ def verdict_of(decision: GroupDecision, outcome: MemberOutcome | None) -> Placed
         if outcome is not None and isinstance(outcome.decision, SchedulerError):
             return outcome.decision
         return SchedulerError(decision.message)
+    refused_by = frozenset(filter(None, (decision.refused_by,)))
     if outcome is None:  # the group was refused before its members were looked at: nominations stay as they are
-        return Unplaced(decision.message, nominated_node_name=None)
+        return Unplaced(decision.message, nominated_node_name=None, unschedulable_plugins=refused_by)
     of_group = f"{UNSCHEDULABLE_GROUP}, {outcome.permit_message or ''}"
     if isinstance(outcome.decision, Placed):
         if decision.code is Code.SUCCESS:
             return outcome.decision
         if decision.is_waiting_for_preemption:
-            return Unplaced(decision.message, nominated_node_name=outcome.node_name)
+            return Unplaced(decision.message, nominated_node_name=outcome.node_name, unschedulable_plugins=refused_by)
         return Unplaced(of_group)
     if outcome.requires_preemption and not decision.is_waiting_for_preemption:
         return Unplaced(of_group)

@@ -1,5 +1,8 @@
 """Makes space for a group of pods that does not fit: one choice of victims for all of them.
 
+    its share has no space for it     CapacityScheduling: who has to give back what it needs?
+    its nodes have none               DefaultPreemption, or CapacityScheduling in a profile without it
+
     choose, in steps ─► does the group fit without them still? ─► evict
                                    └── no: choose again, after a few times in one go
 
@@ -15,9 +18,10 @@ from contextlib import contextmanager
 from typing import Final
 
 from scheduler.api.pod import Pod
+from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.pod_groups.counting import counted
-from scheduler.cycle.pod_groups.decision import GroupDecision
+from scheduler.cycle.pod_groups.decision import GroupDecision, MemberOutcome
 from scheduler.cycle.pod_groups.reservations.reservation import Reservation
 from scheduler.cycle.pod_groups.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
 from scheduler.framework.group_preemption import PodGroupPostFilterPlugin
@@ -27,8 +31,8 @@ from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
 from scheduler.state.node_table import NodeTable
 
-PLUGIN: Final = "DefaultPreemption"
-"""The only plugin that is asked."""
+OF_NODES: Final = "DefaultPreemption"
+"""The plugin that is asked if the nodes have no space."""
 
 NO_PLUGIN: Final = unschedulable("default preemption plugin is not registered, workload aware preemption is disabled")
 CONSTRAINED: Final = unschedulable(
@@ -52,7 +56,7 @@ def preempt(
     are no victims is said as kube-scheduler says it; of a group of our own rules it is not said: its message is about
     what it lacks.
     """
-    victims, status = yield from _ask(framework, pods, cache, reserved, again)
+    victims, status = yield from _ask(framework, decision, pods, cache, reserved, again)
     if status is None:
         decision.is_waiting_for_preemption, decision.victims = True, victims
     elif status.code is Code.ERROR:
@@ -69,12 +73,14 @@ def _is_ours(framework: Framework, pods: Sequence[Pod]) -> bool:
 
 def _ask(
     framework: Framework,
+    decision: GroupDecision,
     pods: Sequence[Pod],
     cache: Cache,
     reserved: Reservation | None,
     again: Callable[[], GroupDecision],
 ) -> Steps[tuple[Sequence[Pod], Status | None]]:
-    plugin = framework.plugins.by_name.get(PLUGIN)
+    is_for_share, by_name = decision.refused_by == CAPACITY_SCHEDULING, framework.plugins.by_name
+    plugin = by_name.get(CAPACITY_SCHEDULING if is_for_share or OF_NODES not in by_name else OF_NODES)
     if not isinstance(plugin, PodGroupPostFilterPlugin):
         return (), NO_PLUGIN
     groups = framework.handle.pod_groups
@@ -88,6 +94,8 @@ def _ask(
         victims = yield from _choose(framework, plugin, group, pods, cache, reserved, again)
         if isinstance(victims, Status):
             return (), victims
+        if is_for_share:
+            decision.members = _members_without(victims, cache.table, again, len(pods))
         plugin.evict_for_pod_group(group, pods, victims)
     except GeneratorExit:  # the scheduler stops
         raise
@@ -110,7 +118,9 @@ def _choose(
 
     def once() -> Steps[Sequence[Pod] | Status]:
         since = cache.changes
-        quick = yield from counted(framework, cache, reserved, group, pods)
+        may_leave = plugin.may_leave(group, pods)
+        is_charged = plugin.name == CAPACITY_SCHEDULING
+        quick = yield from counted(framework, cache, reserved, group, pods, may_leave, is_charged=is_charged)
         if quick is None:
             with _what_if(cache.table, again, len(pods)) as what_if:
                 return in_one_go(plugin.pod_group_victims(group, pods, what_if))
@@ -130,6 +140,16 @@ def _choose(
         except Overtaken:
             _logger.debug("The nodes with victims for a pod group have changed meanwhile", extra={"pod": str(pods[0])})
     return in_one_go(once())
+
+
+def _members_without(
+    victims: Sequence[Pod], table: NodeTable, again: Callable[[], GroupDecision], decisions: int
+) -> list[MemberOutcome]:
+    """Return the members as they fit without the victims: nominated there, they keep what these give back."""
+    with _what_if(table, again, decisions) as what_if:
+        what_if.remove(victims)
+        found = again()
+    return found.members if found.code is Code.SUCCESS else []
 
 
 def _waits(framework: Framework, pod: Pod) -> bool:

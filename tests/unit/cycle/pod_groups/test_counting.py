@@ -54,7 +54,7 @@ def a_cluster(seed: int) -> Preempting:
     return groups
 
 
-def never_counted(*_: object) -> Steps[None]:
+def never_counted(*_: object, is_charged: bool) -> Steps[None]:
     yield
 
 
@@ -80,7 +80,8 @@ def quick(groups: Groups, pods: list[fw.Pod]) -> object:
     engine = groups.engine
     group = groups.under_test.framework.handle.pod_groups.of(pods[0])
     assert group is not None
-    return in_one_go(counted(groups.under_test.framework, engine.cache, None, group, pods))
+    framework = groups.under_test.framework
+    return in_one_go(counted(framework, engine.cache, None, group, pods, lambda pod: True, is_charged=False))
 
 
 def test_alike_pods_are_counted() -> None:

@@ -32,8 +32,10 @@ class WithKueue(CapacityScheduling):
 class Queues:
     """An engine with two nodes of each flavor, four cores each, and the LocalQueue `q` of the namespace `ns`."""
 
-    def __init__(self, *more: Any, groups: tuple[Group, ...] = (TWO,), **spec: Any) -> None:
-        self.under_test = an_engine(WithKueue)
+    def __init__(
+        self, *more: Any, groups: tuple[Group, ...] = (TWO,), also: tuple[type[fw.Plugin], ...] = (), **spec: Any
+    ) -> None:
+        self.under_test = an_engine(WithKueue, *also)
         self.engine = self.under_test.engine
         self.shares = self.engine.shares
         self._version = 0

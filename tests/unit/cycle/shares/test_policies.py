@@ -249,13 +249,14 @@ async def test_pods_under_a_budget_are_taken_last() -> None:
     assert stage.under_test.evicted == ["b/b-2"]
 
 
-def two_queues(**preemption: Any) -> Queues:
+def two_queues(*also: type[fw.Plugin], **preemption: Any) -> Queues:
     """Two ClusterQueues of two cores each in a cohort; `b` uses all four. `preemption`: that of `a`."""
     queues = Queues(
         a_queue("b", "all", [{"spot": {"cpu": ["2"]}}]),
         a_cohort("all"),
         a_local_queue("ns", "of-b", "b"),
         groups=({"spot": {"cpu": ["2"]}},),
+        also=also,
         cohort="all",
         preemption=preemption,
     )
