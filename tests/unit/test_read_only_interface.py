@@ -77,6 +77,7 @@ CALLS: Final[Calls] = {
     "Shares.state_of": [],  # needs a share: see below
     "Shares.takes_back": [],  # a boolean
     "Shares.refusal_of_group": [],
+    "Shares.reclaim_for_group": [],  # as above, of a group
     "Shares.reclaim": [],  # of pods, which are walked below, and booleans
     "WaitingPods.get": [],  # needs an event loop: see below
     "WaitingPods.reject": [],

@@ -94,7 +94,7 @@ def _of_few_nodes(giving: Sequence[Sequence[fw.Pod]], nodes: "_Nodes") -> Steps[
 
 
 class _Nodes:
-    """What the nodes say, as pods go and come back."""
+    """The answers of the nodes, as pods go and come back."""
 
     def __init__(self, what_if: fw.GroupWhatIf, known: Set[str]) -> None:
         """`known`: the UIDs of the pods on nodes that count."""
