@@ -405,7 +405,8 @@ class SchedulingLoop:
         framework, state, pod, node = attempt.framework, attempt.state, attempt.pod, attempt.node_name
         try:
             busy = framework.run_pre_bind_pre_flight(state, pod, node)
-            if busy or attempt.is_held:
+            waits = attempt.is_held and self._waits(framework, pod)
+            if busy or waits:
                 self._writers.status.nominate(pod, node)
             refusal = await self._wait_on_permit(framework, pod) if attempt.is_held else None
         finally:
@@ -413,6 +414,8 @@ class SchedulingLoop:
                 self._end_hold(attempt)
         if refusal is not None:
             return refused_by(refusal)
+        if waits and not busy:  # the binding says more
+            self._writers.status.forget(pod)
         # From here on, no event in the cluster decides what becomes of a pod that fails.
         self._queue.done(pod.uid)
         if busy:
@@ -438,6 +441,11 @@ class SchedulingLoop:
     def _end_hold(self, attempt: _Attempt) -> None:
         attempt.end_hold()
         self._parked -= 1
+
+    def _waits(self, framework: Framework, pod: Pod) -> bool:
+        """Return whether a pod waits at Permit still: the last pods of its group may have let it go already."""
+        waiting = framework.handle.waiting_pods.get(pod.uid)
+        return waiting is not None and bool(waiting.pending_plugins)
 
     async def _wait_on_permit(self, framework: Framework, pod: Pod) -> Status | None:
         waiting = framework.handle.waiting_pods.get(pod.uid)

@@ -37,6 +37,7 @@ async def test_a_pod_on_hold_is_bound_once_it_is_allowed() -> None:
     waiting.allow("Hold")
     await settle()
     assert scheduler.world.bound == {pod.uid: "a"}
+    assert scheduler.world.writes[1] == Forgotten("default/pod"), "a nomination that is not sent yet is dropped"
     assert list(scheduler.waiting) == []
     assert sample(scheduler.metrics, "scheduler_permit_wait_duration_seconds_count", result="Success") == 1
 

@@ -6,7 +6,7 @@ from scheduler import framework as fw
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.errors import ApiError
 from scheduler.testing import a_node, a_pod
-from tests.fakes import a_plugin, run, settle
+from tests.fakes import Nomination, a_plugin, run, settle
 from tests.unit.cycle.fakes import PROFILE, an_engine, newer, raising
 from tests.unit.cycle.pod_groups.groups import GATES, Groups
 
@@ -30,6 +30,19 @@ def test_a_gang_that_fits_is_bound_in_one_cycle() -> None:
         assert count("scheduler_podgroup_schedule_attempts_total", result="scheduled", profile=PROFILE) == 1
         assert count("scheduler_podgroup_scheduling_algorithm_duration_seconds_count") == 1
         groups.check()
+
+    run(play())
+
+
+def test_members_that_wait_for_nobody_any_more_are_not_nominated_before_they_are_bound() -> None:
+    async def play() -> None:
+        groups = Groups()
+        groups.create()
+        groups.pods(3)
+
+        await groups.schedule()
+
+        assert groups.under_test.world.written(Nomination) == []
 
     run(play())
 
