@@ -3,7 +3,7 @@
     usage = DecayedUsage(half_life=…, interval=…, weights=…)
     usage.run(share, running, now)      what the share's pods use from now on; what is more than before is charged at
                                         once for its first interval
-    usage.first(tree, heads, now)       the head that goes first
+    usage.key(share, weight, now)       what orders shares: the least goes first
 
 The formula is Kueue's for AdmissionFairSharing (pkg/util/admissionfairsharing): after t seconds in which R was
 running, usage becomes U·0.5^(t/half-life) + R·(1 - 0.5^(t/half-life)). Kueue samples R at an interval; here each
@@ -13,11 +13,8 @@ divided by the weight of the share, is first; a share without weight is last.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
-
-from scheduler.shares.order import Head, is_guaranteed
-from scheduler.shares.tree import ShareTree
 
 _NOTHING: Final[Mapping[str, float]] = {}
 
@@ -64,18 +61,6 @@ class DecayedUsage:
             return math.inf
         usage = self._charged(self._at(share, now), running)
         return sum(self._weights.get(resource, 1.0) * amount for resource, amount in usage.items()) / weight
-
-    def first(self, tree: ShareTree, heads: Iterable[Head], now: float) -> Head | None:
-        """Return the head that goes first: of a share within its guarantee, that used least, by priority and age."""
-        return min(
-            heads,
-            key=lambda head: (
-                not is_guaranteed(tree, head),
-                self.key(head.share, tree.shares[head.share].weight, now),
-                head.by_age,
-            ),
-            default=None,
-        )
 
     def _charged(self, record: _Record, running: Mapping[str, float]) -> dict[str, float]:
         """Return a share's usage with the first interval of what is more than it runs."""

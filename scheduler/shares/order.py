@@ -1,4 +1,4 @@
-"""The share whose pod goes first: by priority and age, or by weighted dominant share.
+"""The share whose pod goes first, by weighted dominant share; and how far pods borrow.
 
     order = FairOrder(tree)                 one for a tree
     order.offer(Head(share=…, uid=…, …))    the first pod of a share's queue; it takes the place of the one before
@@ -14,7 +14,7 @@ highest priority and the head that has waited longest. Kueue leaves open in whic
 are compared by priority and age. Only what a change concerns is reckoned again: the path from that share to its root.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -116,17 +116,8 @@ class FairOrder:
         return path
 
 
-def first_by_age(tree: ShareTree, heads: Iterable[Head]) -> Head | None:
-    """Return the first head by priority and age; those go before all others that borrow less far.
-
-    First those that their shares are guaranteed, then those for which a small subtree has enough. Rule:
-    makeClassicalIterator of Kueue.
-    """
-    return min(heads, key=lambda head: (_height_of(tree, head), head.by_age), default=None)
-
-
-def _height_of(tree: ShareTree, head: Head) -> int:
-    """Return how high the smallest subtree is that is guaranteed what a head asks for."""
+def height_of(tree: ShareTree, head: Head) -> int:
+    """Return how high the smallest subtree is that is guaranteed what a head asks for; it grows as more is used."""
     return max(
         (tree.height(tree.holder(head.share, each, amount)) for each, amount in head.request.items() if amount > 0),
         default=0,

@@ -4,7 +4,9 @@
     turns.offer(Turn(…))        the first pod of a line
     turns.take()                the one that goes first of those that are offered; it is offered no longer
 
-In every order pods go first that take no more than their share is guaranteed, then shares of higher priority.
+In every order pods go first that take no more than their share is guaranteed, then shares of higher priority. Where
+neither shares nor usage are compared, those are next for which a smaller subtree has enough, as in Kueue
+(makeClassicalIterator in pkg/scheduler/scheduler.go).
 """
 
 import heapq
@@ -19,7 +21,7 @@ from scheduler.shares.apis.kueue_quotas import resource_of
 from scheduler.shares.decay import DecayedUsage
 from scheduler.shares.dominant import dominant_share
 from scheduler.shares.ledger import Ledger
-from scheduler.shares.order import FairOrder, Head, is_guaranteed
+from scheduler.shares.order import FairOrder, Head, height_of, is_guaranteed
 from scheduler.shares.places import Place
 
 
@@ -47,6 +49,13 @@ class Turn(NamedTuple):
             self.head.share in self.ledger.tree.shares and is_guaranteed(self.ledger.tree, self.head)
         )
 
+    @property
+    def height(self) -> int:
+        """How many levels up it has to borrow."""
+        if self.ledger is None or self.head.share not in self.ledger.tree.shares:
+            return 0
+        return height_of(self.ledger.tree, self.head)
+
 
 class Turns(Protocol):
     """Pods that are offered."""
@@ -72,7 +81,7 @@ class ShareOrder(Protocol):
 
 
 class Ranked:
-    """Pods by a rank that no other share has a part in, and that only grows as pods of its own share are taken."""
+    """Pods by a rank that only grows as others are taken."""
 
     def __init__(self, rank: Callable[[Turn], Any]) -> None:
         self._rank = rank
@@ -92,12 +101,12 @@ class Ranked:
 
 
 class ByPriority:
-    """Among pods that are alike otherwise, the order of the queue counts: priority and age. Implements ShareOrder."""
+    """Among pods that borrow as far, the order of the queue counts: priority and age. Implements ShareOrder."""
 
     by_share = False
 
     def turns(self) -> Turns:
-        return Ranked(lambda turn: (turn.by_share, turn.age))
+        return Ranked(lambda turn: (turn.by_share, turn.height, turn.age))
 
     def used(self, place: Place) -> None:
         """Nothing depends on it."""

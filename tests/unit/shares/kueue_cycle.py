@@ -22,12 +22,13 @@ from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMES
 from scheduler.shares.adapter import Asked, Nominated, counting_nominated, is_borrowing_with
 from scheduler.shares.apis.kueue import KueueQueues
 from scheduler.shares.apis.kueue_quotas import CLUSTER_QUEUE_PREFIX
+from scheduler.shares.ledger import Ledger
 from scheduler.shares.needs import Need
-from scheduler.shares.order import FairOrder, Head, first_by_age
+from scheduler.shares.order import Head
 from scheduler.shares.reclaim.fair import FairSharing
 from scheduler.shares.reclaim.reclaim import Reclaim
 from scheduler.shares.reclaim.units import Claim, Running, Unit
-from scheduler.shares.tree import ShareTree
+from scheduler.shares.turns import ByDominantShare, ByPriority, Turn
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
 from tests.unit.shares.kueue_objects import a_cohort, a_flavor, a_local_queue, a_queue
@@ -81,7 +82,9 @@ class KueueCycle:
         for name, queue in {**base["local"], **case.get("local", {})}.items():
             namespace, _, local = name.partition("/")
             self._put(a_local_queue(namespace, local, queue))
-        self._tree = ShareTree(self._adapter.declared()[0])
+        self._ledger = Ledger(self._adapter)
+        self._ledger.renew(())
+        self._tree = self._ledger.tree
         self._running = Running()
         self._leaving: list[Unit] = []
         self._nominated: list[Nominated] = []
@@ -139,27 +142,19 @@ class KueueCycle:
                 self._running.add(unit)
 
     def _in_order(self) -> Iterator[Waiting]:
-        tree, heads = self._tree, {name: each for name, each in self._heads.items() if name in self._tree.shares}
-        offered = {
-            name: Head(
-                share=name,
-                uid=each.name,
-                request=self._adapter.wanted(tree, name, each.asked),
-                priority=each.pod.priority,
-                queued_at=each.queued_at,
-            )
-            for name, each in heads.items()
-        }
-        order = FairOrder(tree)
-        for head in offered.values():
-            order.offer(head)
-        while offered:
-            first = first_by_age(tree, offered.values()) if self._fair is None else order.first()
-            assert first is not None
-            del offered[first.share]
-            yield heads[first.share]
-            order.withdraw(first.share)
-            order.changed(first.share)
+        turns = (ByPriority() if self._fair is None else ByDominantShare()).turns()
+        for name, each in self._heads.items():
+            if name in self._tree.shares:
+                head = Head(
+                    share=name,
+                    uid=each.name,
+                    request=self._ledger.wanted(name, each.asked),
+                    priority=each.pod.priority,
+                    queued_at=each.queued_at,
+                )
+                turns.offer(Turn(each, self._ledger, head, head.by_age))
+        while (turn := turns.take()) is not None:
+            yield turn.line
 
     def _put(self, found: Any) -> None:
         if not isinstance(found, Unstructured):

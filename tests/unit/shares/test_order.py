@@ -6,9 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler.shares.apis.declared import DeclaredShares
 from scheduler.shares.decay import DecayedUsage
-from scheduler.shares.order import FairOrder, Head, first_by_age
+from scheduler.shares.ledger import Ledger
+from scheduler.shares.order import FairOrder, Head
+from scheduler.shares.places import Place
 from scheduler.shares.tree import Share, ShareTree
+from scheduler.shares.turns import ByDecayedUsage, ByPriority, ShareOrder, Turn
+from scheduler.state.objects import ObjectStore
 
 ONE = {"gpu": 1}
 
@@ -33,6 +38,22 @@ def order(shares: ShareTree, *heads: Head) -> list[str]:
     return found
 
 
+def a_ledger(shares: ShareTree) -> Ledger:
+    ledger = Ledger(DeclaredShares((), ObjectStore()))
+    ledger.tree = shares
+    return ledger
+
+
+def first_of(order: ShareOrder, ledger: Ledger, *heads: Head) -> str:
+    """Return the share of the head that goes first."""
+    turns = order.turns()
+    for each in heads:
+        turns.offer(Turn(each.share, ledger, each, each.by_age))
+    first = turns.take()
+    assert first is not None
+    return first.head.share
+
+
 def test_a_share_below_its_guarantee_goes_first_whatever_its_priority() -> None:
     shares = tree(
         Share(name="a", parent="root", minimum={"gpu": 4}), Share(name="b", parent="root", minimum={"gpu": 4})
@@ -40,9 +61,22 @@ def test_a_share_below_its_guarantee_goes_first_whatever_its_priority() -> None:
     shares.add("b", {"gpu": 4})
 
     assert order(shares, head("b", priority=1000), head("a", queued_at=9)) == ["a", "b"]
-    first = first_by_age(shares, [head("b", priority=1000), head("a", queued_at=9)])
-    assert first is not None
-    assert first.share == "a"
+    assert first_of(ByPriority(), a_ledger(shares), head("b", priority=1000), head("a", queued_at=9)) == "a"
+
+
+def test_by_priority_a_pod_goes_first_that_borrows_of_its_nearest_relatives() -> None:
+    shares = tree(
+        Share(name="far", parent="root"),
+        Share(name="near", parent="root", minimum={"gpu": 4}),
+        Share(name="a", parent="far"),
+        Share(name="b", parent="near"),
+        capacity=4,
+    )
+    ledger = a_ledger(shares)
+
+    assert first_of(ByPriority(), ledger, head("a", priority=1000), head("b")) == "b"
+    shares.add("near", {"gpu": 4})
+    assert first_of(ByPriority(), ledger, head("a", priority=1000), head("b")) == "a"
 
 
 def test_of_those_that_borrow_the_least_dominant_share_goes_first_by_weight() -> None:
@@ -188,20 +222,19 @@ def test_no_share_starves_in_fair_order_and_none_waits_longer_than_its_weight_sa
 def test_no_share_starves_by_decayed_usage_however_much_others_ask_for(seed: int) -> None:
     weights = {"greedy": 1.0, "modest": 1.0, "heavy": 2.0}
     shares = tree(*(Share(name=name, parent="root", weight=weight) for name, weight in weights.items()), capacity=20)
-    cluster = Cluster(shares, 20, seed)
-    usage = DecayedUsage(half_life=30, interval=1, weights={})
+    cluster, ledger = Cluster(shares, 20, seed), a_ledger(shares)
+    order = ByDecayedUsage(30.0, {}, lambda: float(cluster.now))
     heads = [head(name, priority=100 if name == "greedy" else 0) for name in weights]
     held, waited, longest = Counter[str](), Counter[str](), Counter[str]()
 
     for _ in range(2000):
         for share in cluster.tick():
-            usage.run(share, {"gpu": shares.usage(share, "gpu")}, cluster.now)
+            order.used(Place(ledger, share, None))
         while cluster.free:
-            first = usage.first(shares, heads, cluster.now)
-            assert first is not None
-            cluster.place(first.share)
-            usage.run(first.share, {"gpu": shares.usage(first.share, "gpu")}, cluster.now)
-            waited[first.share] = 0
+            first = first_of(order, ledger, *heads)
+            cluster.place(first)
+            order.used(Place(ledger, first, None))
+            waited[first] = 0
         for name in weights:
             held[name] += shares.usage(name, "gpu")
             waited[name] += 1
