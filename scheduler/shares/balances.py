@@ -87,7 +87,7 @@ def _lend(tree: ShareTree, name: str, resource: str, counts: dict[str, _Count], 
     """Divide what is lent below a share, and what it lends itself, among its children."""
     children = [(each, counts[each]) for each in tree.children[name]]
     own = tree.shares[name].minimum.get(resource, 0)
-    used_by_its_pods = counts[name].usage - sum(count.at_parent for _, count in children)
+    used_by_its_pods = tree.used_by_own_pods(name, resource)
     supply = sum(count.idle for _, count in children) + max(0, own - used_by_its_pods)
     taken = sum(count.borrowed for _, count in children) + max(0, used_by_its_pods - own)
     demand = min(supply, max(0, taken + lent[name] - counts[name].borrowed))

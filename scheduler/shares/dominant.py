@@ -48,9 +48,27 @@ def dominant_share(
     `resource_of`: which resource one of the tree's is; amounts of the same resource in several flavors are added.
     """
     share = tree.shares[name]
+    more = {
+        key: tree.usage(name, key) + request.get(key, 0) - tree.quota(name, key)
+        for key in (tree.resources if share.parent else ())
+    }
+    return _dominant(tree, share.parent, more, share.weight, resource_of)
+
+
+def dominant_share_of_own_pods(tree: ShareTree, name: str, resource_of: Callable[[str], str] = str) -> DominantShare:
+    """Return the same for the pods of a share that has children, as if they were in one more of these.
+
+    It is guaranteed nothing, and has the weight 1.
+    """
+    return _dominant(tree, name, {key: tree.used_by_own_pods(name, key) for key in tree.resources}, 1.0, resource_of)
+
+
+def _dominant(
+    tree: ShareTree, parent: str, more: Mapping[str, int], weight: float, resource_of: Callable[[str], str]
+) -> DominantShare:
+    """Return the dominant share of who uses so much more than is guaranteed."""
     borrowed: dict[str, int] = {}
-    for key in tree.resources if share.parent else ():
-        amount = tree.usage(name, key) + request.get(key, 0) - tree.quota(name, key)
+    for key, amount in more.items():
         if amount > 0:
             resource = resource_of(key)
             borrowed[resource] = borrowed.get(resource, 0) + amount
@@ -58,9 +76,9 @@ def dominant_share(
     for key in tree.resources if borrowed else ():
         resource = resource_of(key)
         if resource in lendable:
-            lendable[resource] = min(MAX, lendable[resource] + tree.potential(share.parent, key))
+            lendable[resource] = min(MAX, lendable[resource] + tree.potential(parent, key))
     ratio, dominant = 0.0, ""
     for resource in sorted(borrowed):
         if lendable[resource] > 0 and borrowed[resource] * 1000 / lendable[resource] > ratio:
             ratio, dominant = borrowed[resource] * 1000 / lendable[resource], resource
-    return DominantShare(ratio, dominant, bool(borrowed), share.weight)
+    return DominantShare(ratio, dominant, bool(borrowed), weight)

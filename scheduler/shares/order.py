@@ -11,14 +11,16 @@ FairSharingPrioritizeNonBorrowing, on by default there): at each level the child
 head that each of them sends up, as if that were admitted. Those that do not borrow what the head asks for are first,
 so a share below its guarantee goes before all that have theirs; then comes the least dominant resource share, the
 highest priority and the head that has waited longest. Kueue leaves open in which order trees come; here their winners
-are compared by priority and age. Only what a change concerns is reckoned again: the path from that share to its root.
+are compared by priority and age. In Kueue only leaves have pods; here those of a share with children compete with these
+as if they were in one more of them, which has the weight 1 and is guaranteed nothing: neither they nor the children
+starve. Only what a change concerns is reckoned again: the path from that share to its root.
 """
 
 from collections.abc import Callable, Mapping
 
 import msgspec
 
-from scheduler.shares.dominant import DominantShare, dominant_share
+from scheduler.shares.dominant import dominant_share, dominant_share_of_own_pods
 from scheduler.shares.tree import ShareTree
 
 Rank = tuple[bool, float, tuple[float, float], int, float, str]
@@ -47,9 +49,9 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
 class FairOrder:
     """The heads of all shares' queues in the order of the tournament."""
 
-    def __init__(self, tree: ShareTree, reckon: Callable[[ShareTree, str], DominantShare] = dominant_share) -> None:
+    def __init__(self, tree: ShareTree, resource_of: Callable[[str], str] = str) -> None:
         self._tree = tree
-        self._reckon = reckon
+        self._resource_of = resource_of
         self._heads: dict[str, Head] = {}
         self._sent: dict[str, tuple[Rank, Head]] = {}
         """By share: the head that it sends up to its parent, and its rank there."""
@@ -58,9 +60,8 @@ class FairOrder:
         self._roots = [name for name, share in tree.shares.items() if not share.parent]
 
     def offer(self, head: Head) -> None:
-        """Raise KeyError if its share is not in the tree, ValueError if that has children."""
-        if self._tree.children[head.share]:
-            raise ValueError(f"the share {head.share!r} has children: pods belong to these")
+        """Raise KeyError if its share is not in the tree."""
+        self._tree.shares[head.share]
         self._heads[head.share] = head
         self._stale.add(head.share)
 
@@ -86,26 +87,31 @@ class FairOrder:
 
     def _send(self, share: str) -> None:
         """Decide which head a share sends up to its parent, now that its children have decided."""
-        children = self._tree.children[share]
-        if children:
-            sent = [self._sent[child] for child in children if child in self._sent]
-            best = min(sent, key=lambda entry: entry[0])[1] if sent else None
-        else:
-            best = self._heads.get(share)
+        own, best = self._heads.get(share), None
+        sent = [self._sent[child] for child in self._tree.children[share] if child in self._sent]
+        if own is not None and sent:
+            sent.append((self._rank(share, own, is_among_children=True), own))
+        if sent:
+            best = min(sent, key=lambda entry: entry[0])[1]
+        best = best or own
         if best is None:
             self._sent.pop(share, None)
         else:
             self._sent[share] = self._rank(share, best), best
 
-    def _rank(self, share: str, head: Head) -> Rank:
-        """Return how a share compares with its siblings if a head of its subtree were admitted."""
-        tree = self._tree
-        if not tree.shares[share].parent:
+    def _rank(self, share: str, head: Head, *, is_among_children: bool = False) -> Rank:
+        """Return how a share, or its own pods, compare with their siblings if a head of its subtree were admitted."""
+        tree, resource_of = self._tree, self._resource_of
+        if not (tree.shares[share].parent or is_among_children):
             return False, 0, (0.0, 0.0), *head.by_age
         tree.add(head.share, head.request)
         try:
-            borrows, key = tree.uses_more(share, head.request), self._reckon(tree, share).key
-            return borrows, -head.share_priority, key, *head.by_age
+            if is_among_children:
+                borrows, found = True, dominant_share_of_own_pods(tree, share, resource_of)
+            else:
+                borrows = tree.uses_more(share, head.request)
+                found = dominant_share(tree, share, resource_of=resource_of)
+            return borrows, -head.share_priority, found.key, *head.by_age
         finally:
             tree.remove(head.share, head.request)
 

@@ -137,6 +137,11 @@ class ShareTree:
         """Return what counts against a share's quota: of a parent, what its children use beyond their local quotas."""
         return _saturated(self._account(name, resource).usage)
 
+    def used_by_own_pods(self, name: str, resource: str) -> int:
+        """Return what the pods of a share use of it themselves, without those of its children."""
+        below = (self._account(each, resource) for each in self.children[name])
+        return self._account(name, resource).usage - sum(max(0, each.usage - each.local) for each in below)
+
     def quota(self, name: str, resource: str) -> int:
         """Return what is guaranteed to a share and its descendants together, as far as these lend it."""
         return self._account(name, resource).quota

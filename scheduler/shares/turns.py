@@ -19,7 +19,6 @@ from scheduler.api.requests import CPU
 from scheduler.framework.events import CLUSTER_QUEUE
 from scheduler.shares.apis.kueue_quotas import resource_of
 from scheduler.shares.decay import DecayedUsage
-from scheduler.shares.dominant import dominant_share
 from scheduler.shares.ledger import Ledger
 from scheduler.shares.order import FairOrder, Head, height_of, is_guaranteed
 from scheduler.shares.places import Place
@@ -150,10 +149,10 @@ class ByDecayedUsage:
 
 
 def _running(ledger: Ledger, share: str) -> Mapping[str, float]:
-    """Return what a share uses, by the names and in the units that weights go by: cores of cpu, as in Kueue."""
+    """Return what a share's own pods use, by the names and in the units of the weights: cores of cpu, as in Kueue."""
     running: dict[str, float] = {}
-    for key, amount in ledger.used(share).items():
-        resource = _names(ledger)(key)
+    for key in ledger.tree.resources:
+        resource, amount = _names(ledger)(key), ledger.tree.used_by_own_pods(share, key)
         running[resource] = running.get(resource, 0) + (amount / 1000 if resource == CPU else amount)
     return running
 
@@ -173,7 +172,7 @@ class ByDominantShare(ByPriority):
 
 
 class _Tournaments:
-    """One tournament for each tree; pods that belong to no leaf of a tree go after these."""
+    """One tournament for each tree; pods without a share go after these."""
 
     def __init__(self) -> None:
         self._tournaments: dict[Ledger, _Tournament] = {}
@@ -181,7 +180,7 @@ class _Tournaments:
 
     def offer(self, turn: Turn) -> None:
         ledger = turn.ledger
-        if ledger is None or ledger.tree.children.get(turn.head.share, True):
+        if ledger is None or turn.head.share not in ledger.tree.shares:
             self._others.offer(turn)
             return
         if ledger not in self._tournaments:
@@ -197,7 +196,7 @@ class _Tournaments:
 
 class _Tournament:
     def __init__(self, ledger: Ledger) -> None:
-        self._order = FairOrder(ledger.tree, partial(dominant_share, resource_of=_names(ledger)))
+        self._order = FairOrder(ledger.tree, _names(ledger))
         self._offered: dict[str, list[tuple[Any, int, Turn]]] = {}
         """Share → heap."""
         self._numbers = count()

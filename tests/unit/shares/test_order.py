@@ -127,12 +127,24 @@ def test_usage_that_changes_changes_the_order() -> None:
     assert winners == ["a", "b", "a", "b"]
 
 
-def test_a_share_with_children_has_no_queue_of_its_own() -> None:
-    fair = FairOrder(tree(Share(name="a", parent="root")))
+def test_the_pods_of_a_share_with_children_take_turns_with_these_whatever_its_own_guarantee() -> None:
+    shares = tree(
+        Share(name="team", parent="root", minimum={"gpu": 9}),
+        Share(name="a", parent="team", weight=2),
+        Share(name="b", parent="team", minimum={"gpu": 1}),
+    )
+    fair = FairOrder(shares)
+    for number, name in enumerate(("team", "a", "b")):
+        fair.offer(head(name, queued_at=number))
 
-    with pytest.raises(ValueError, match="'root' has children"):
-        fair.offer(head("root"))
-    assert fair.first() is None
+    winners = []
+    while shares.fits("team", ONE) and (first := fair.first()):
+        winners.append(first.share)
+        shares.add(first.share, ONE)
+        fair.changed(first.share)
+
+    assert winners == [*"ba", "team", *"aba", "team", *"aba"]
+    assert shares.used_by_own_pods("team", "gpu") == 2
 
 
 @settings(max_examples=100, deadline=None)

@@ -99,6 +99,19 @@ async def test_two_shares_that_contend_for_an_hour_get_what_they_weigh_and_none_
     stage.check()
 
 
+@pytest.mark.parametrize("order", ["DominantShare", "DecayedUsage"])
+async def test_the_pods_of_a_share_with_shares_below_it_do_not_starve(order: str) -> None:
+    below = DeclaredShare("a", "m", namespaces=("a",))
+    stage = company(a_share("m"), below, order=order, usage_half_life_seconds=600.0)
+    contest = Contest(stage, "ma")
+
+    await contest.play(HOUR // 4)
+
+    assert contest.used["a"] / contest.used["m"] == pytest.approx(1, rel=0.15)
+    assert contest.longest["m"] < 3 * 10 * 40 / 6
+    stage.check()
+
+
 async def test_without_an_order_of_shares_the_oldest_pod_is_first_whatever_the_weights() -> None:
     contest = Contest(company(a_share("a", weight=1), a_share("b", weight=3)), "ab")
 
