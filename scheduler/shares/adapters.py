@@ -95,7 +95,7 @@ class AdaptedShares:
     @property
     def ledgers(self) -> "tuple[Ledger, ...]":
         """The trees, up to date."""
-        self._refresh()
+        self.refresh()
         return self._ledgers
 
     # What plugins ask.
@@ -110,7 +110,7 @@ class AdaptedShares:
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
         if self._is_stale:
-            self._refresh()
+            self.refresh()
         place = self.place(self.tenant_of(pod))
         return None if place is None else self._refusal(place, need_of_pod(pod))
 
@@ -122,7 +122,7 @@ class AdaptedShares:
         return False
 
     def reclaim(self, pod: Pod) -> ShareReclaim | None:
-        self._refresh()
+        self.refresh()
         return self._reclaim(self.place(self.tenant_of(pod)), need_of_pod(pod))
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
@@ -132,7 +132,7 @@ class AdaptedShares:
         return None if need is None else self.refusal_of(*need)
 
     def reclaim_for_group(self, group: PodGroup, members: GroupMembers) -> ShareReclaim | None:
-        self._refresh()
+        self.refresh()
         tenant_and_need = need_of_group(group, members, self.tenant_of)
         if tenant_and_need is None:
             return None
@@ -140,7 +140,7 @@ class AdaptedShares:
         return self._reclaim(self.place(tenant), need)
 
     def nodes_for(self, pod: Pod) -> NodeKind | None:
-        self._refresh()
+        self.refresh()
         place = self.place(self.tenant_of(pod))
         return None if place is None else place.ledger.nodes_for(place.name, Asked(need_of_pod(pod), place.evidence))
 
@@ -148,6 +148,18 @@ class AdaptedShares:
         return None if self.waiting is None else self.waiting(pod)
 
     # What the engine asks.
+
+    def refresh(self) -> None:
+        """Make the trees again if shares have changed: what is asked about a place counts on it."""
+        if self._is_stale:
+            self._read_again()
+            self._is_stale = False
+            for ledger in self._ledgers:
+                ledger.renew(self._usages(ledger, self.usage.usages()))
+            if not any(each.adapter.evicts for each in self._ledgers):
+                self.usage.order = None
+            elif self.usage.order is None:
+                self.usage.keep_order(self._counted())
 
     def tenant_of(self, pod: Pod) -> Tenant:
         """Return the tenant of a pod, as it says it now."""
@@ -169,7 +181,7 @@ class AdaptedShares:
 
     def refusal_of(self, tenant: Tenant, need: Need) -> ShareRefusal | None:
         """Say why there is no space for a need; None if there is."""
-        self._refresh()
+        self.refresh()
         place = self.place(tenant)
         return None if place is None else self._refusal(place, need)
 
@@ -226,7 +238,7 @@ class AdaptedShares:
     @contextmanager
     def reserving(self, promises: Iterable[Promise]) -> Iterator[Callable[[Promise], None]]:
         """Let promises count as used within a `with` block, and further ones by a call of what it is given."""
-        self._refresh()
+        self.refresh()
         kept: list[Promise] = []
 
         def reserve(promise: Promise) -> None:
@@ -340,17 +352,6 @@ class AdaptedShares:
         if reads != self._reads:
             self._reads = reads
             self.usage.restart(self._counted() if reads else ())
-
-    def _refresh(self) -> None:
-        if self._is_stale:
-            self._read_again()
-            self._is_stale = False
-            for ledger in self._ledgers:
-                ledger.renew(self._usages(ledger, self.usage.usages()))
-            if not any(each.adapter.evicts for each in self._ledgers):
-                self.usage.order = None
-            elif self.usage.order is None:
-                self.usage.keep_order(self._counted())
 
     def _usages(self, ledger: "Ledger", usages: Iterable[Usage]) -> Collection[tuple[str, Hashable, Usage]]:
         """Return those of the shares of one adapter: share, evidence, usage."""

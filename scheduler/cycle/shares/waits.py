@@ -94,8 +94,8 @@ class ShareWaits:
         """UID → a pod that waits."""
         self._lines: dict[_Key, PodHeap] = {}
         """The same pods; those that were looked at longest ago first."""
-        self._claiming: dict[Root, dict[_Key, None]] = {}
-        """Root of a tree → the lines whose pods may take quota back."""
+        self._claiming: dict[Root, dict[_Key, None]] | None = {}
+        """Root of a tree → the lines whose pods may take quota back; None: to be looked up again."""
         self._promised: dict[str, _Promised] = {}
         """UID → a pod that was woken, and not tried since."""
         self.meant: Counter[str] = Counter()
@@ -136,7 +136,7 @@ class ShareWaits:
         """A pod has a node now."""
         if self._waiters or self._promised:
             self._forget(uid)
-        if self._claiming and (pod := self._queue.in_flight_version(uid)) is not None:
+        if self._lines and self._claiming != {} and (pod := self._queue.in_flight_version(uid)) is not None:
             self._let_claim(pod)
 
     def changed(self, pod: Pod) -> None:
@@ -197,6 +197,7 @@ class ShareWaits:
 
     def redeclared(self) -> None:
         """Shares have changed, or which pods they are for."""
+        self._claiming = None
         if self._waiters:
             self._wake(CHANGED, None)
 
@@ -206,13 +207,13 @@ class ShareWaits:
         for each in (
             self._waiters,
             self._lines,
-            self._claiming,
             self._promised,
             self.meant,
             self._promises,
             self._answers,
         ):
             each.clear()
+        self._claiming = None
         for queued in waiting:
             self._file(queued, self._as_waiter(queued.pod))
 
@@ -232,9 +233,8 @@ class ShareWaits:
         line = self._lines.get(key)
         if line is None:
             line = self._lines[key] = PodHeap(self._queue.sort_key)
-            place = self._shares.place(waiter.tenant)
-            if place is not None and self._shares.takes_back(place.key):
-                self._claiming.setdefault(place.root, {})[key] = None
+            if self._claiming is not None:
+                self._note_claim(self._claiming, key)
         line.add(queued)
         self._waiters[queued.pod.uid] = waiter
 
@@ -254,17 +254,31 @@ class ShareWaits:
 
     def _end_line(self, key: _Key) -> None:
         del self._lines[key]
-        for root, lines in list(self._claiming.items()):
+        claiming = self._claiming or {}
+        for root, lines in list(claiming.items()):
             lines.pop(key, None)
             if not lines:
-                del self._claiming[root]
+                del claiming[root]
+
+    def _note_claim(self, claiming: dict[Root, dict[_Key, None]], key: _Key) -> None:
+        """Note where a line may take quota back, if it may."""
+        place = self._shares.place(key[0])
+        if place is not None and self._shares.takes_back(place.key):
+            claiming.setdefault(place.root, {})[key] = None
 
     def _let_claim(self, pod: Pod) -> None:
         """Let the first pods of lines be tried that may take back what a pod borrows which has just got a node."""
         place = self._shares.place(self._shares.tenant_of(pod))
         if place is None:
             return
-        for key in list(islice(self._claiming.get(place.root, ()), MAX_CLAIMING)):
+        if self._claiming is None:
+            self._shares.refresh()
+            self._claiming = {}
+            for key in self._lines:
+                self._note_claim(self._claiming, key)
+        lines = self._claiming.get(place.root, {})
+        for key in list(islice(lines, MAX_CLAIMING)):
+            lines[key] = lines.pop(key)  # at the next time others come first
             if (first := self._lines[key].peek()) is None:
                 continue
             uid, waiter = first.pod.uid, self._waiters[first.pod.uid]

@@ -12,6 +12,7 @@ from scheduler import framework as fw
 from scheduler.api import pod_groups
 from scheduler.api.objects import ObjectMeta, PodCondition, PodStatus
 from scheduler.config.feature_gates import FeatureGates
+from scheduler.cycle.shares.waits import MAX_CLAIMING
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod
@@ -150,6 +151,50 @@ async def test_a_pod_that_waits_is_tried_again_when_others_borrow_what_its_share
 
     assert stage.under_test.evicted == ["b/small-0", "b/small-1", "b/small-2"]
     stage.check()
+
+
+async def test_so_is_one_of_which_others_are_in_the_way_that_may_take_nothing_back() -> None:
+    stage = Sharing(COMPANY, a_team("a", "3", reclaim="Any"), a_team("b", "1"))
+    running(stage, "a", 3)
+    running(stage, "b", 1, priority=20)
+    for number in range(MAX_CLAIMING):
+        stage.pod(f"above-{number}", requests={"cpu": f"{4 + number}"})
+        await stage.schedule()
+    stage.pod("wide", requests={"cpu": "3"})
+    await stage.schedule()
+
+    for number in range(3):
+        stage.delete(stage.engine.pods[f"a/a-{number}"])
+        stage.pod(f"small-{number}", namespace="b", priority=10)
+        await stage.schedule()
+    stage.delete(stage.engine.pods["b/b-0"])
+    stage.pod("small-3", namespace="b", priority=10)
+    await stage.schedule()
+
+    assert len(stage.under_test.evicted) == 3
+    stage.check()
+
+
+async def test_so_is_one_whose_share_has_come_to_others_meanwhile() -> None:
+    three: dict[str, Any] = {"groups": [{"spot": {"cpu": ["3"]}}], "preemption": {"reclaimWithinCohort": "Any"}}
+    queues = Queues(
+        a_queue("a", "few", **three),
+        a_queue("b", "all", [{"spot": {"cpu": ["1"]}}]),
+        a_local_queue("ns", "of-b", "b"),
+    )
+    running = [queues.pod(f"a-{number}", node_name="spot-1") for number in range(3)]
+    queues.pod("b-0", "of-b", node_name="spot-2", priority=20)
+    queues.pod("wide", cpu="3")
+    await queues.schedule()
+
+    queues.put(a_queue("a", "all", **three))
+    for number, pod in enumerate(running):
+        queues.delete(pod)
+        queues.pod(f"small-{number}", "of-b", priority=10)
+        await queues.schedule()
+
+    assert len(queues.under_test.evicted) == 3
+    queues.check()
 
 
 async def test_lower_priority_takes_back_from_lower_pods_only() -> None:
