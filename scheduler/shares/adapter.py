@@ -132,8 +132,11 @@ class Adapter(Protocol):
     def nodes_for(self, tree: "ShareTree", name: str, asked: Asked) -> NodeKind | None:
         """Return the nodes on which a pod counts with what is `wanted`; None for all."""
 
-    def listen(self, changed: Callable[[], None]) -> None:
-        """Call this from now on whenever shares have changed, or which pods they are for."""
+    def listen(self, changed: "Callable[[Share | None], None]") -> None:
+        """Call this from now on whenever shares have changed, or which pods they are for.
+
+        With a share if only this one has another version, and its pods are the same; else with None.
+        """
 
     def close(self) -> None:
         """Listen no more."""

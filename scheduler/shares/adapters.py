@@ -68,8 +68,8 @@ class AdaptedShares:
         """Called when less of a share is used."""
         self.used: Callable[[Place], None] | None = None
         """Called when less or more of a share is used."""
-        self.redeclared: Callable[[], None] | None = None
-        """Called when shares have changed, or which pods they are for."""
+        self.redeclared: Callable[[Place | None], None] | None = None
+        """Called when shares have changed, or which pods they are for: with one if only its amounts have."""
         self.promised: Callable[[Root, Need], Iterable[Nominated]] | None = None
         """Yields what is kept in a tree for pods that go first."""
         self.meant: Collection[str] = ()
@@ -84,7 +84,7 @@ class AdaptedShares:
         self._ledgers, self._counted = tuple(ledgers), counted
         self._read_again()
         for each in ledgers:
-            each.adapter.listen(self._redeclared)
+            each.adapter.listen(partial(self._declared, each))
         self._redeclared()
 
     @property
@@ -109,8 +109,6 @@ class AdaptedShares:
         return next(found, None)
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
-        if self._is_stale:
-            self.refresh()
         place = self.place(self.tenant_of(pod))
         return None if place is None else self._refusal(place, need_of_pod(pod))
 
@@ -122,7 +120,6 @@ class AdaptedShares:
         return False
 
     def reclaim(self, pod: Pod) -> ShareReclaim | None:
-        self.refresh()
         return self._reclaim(self.place(self.tenant_of(pod)), need_of_pod(pod))
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
@@ -132,7 +129,6 @@ class AdaptedShares:
         return None if need is None else self.refusal_of(*need)
 
     def reclaim_for_group(self, group: PodGroup, members: GroupMembers) -> ShareReclaim | None:
-        self.refresh()
         tenant_and_need = need_of_group(group, members, self.tenant_of)
         if tenant_and_need is None:
             return None
@@ -140,7 +136,6 @@ class AdaptedShares:
         return self._reclaim(self.place(tenant), need)
 
     def nodes_for(self, pod: Pod) -> NodeKind | None:
-        self.refresh()
         place = self.place(self.tenant_of(pod))
         return None if place is None else place.ledger.nodes_for(place.name, Asked(need_of_pod(pod), place.evidence))
 
@@ -170,7 +165,9 @@ class AdaptedShares:
         return self.place(self.usage.tenant_of(pod.uid) or self.tenant_of(pod))
 
     def place(self, tenant: Tenant) -> Place | None:
-        """Return where pods of a tenant count; None for nowhere."""
+        """Return where pods of a tenant count, in a tree that is up to date; None for nowhere."""
+        if self._is_stale:
+            self.refresh()
         try:
             return self._places[tenant]
         except KeyError:
@@ -181,7 +178,6 @@ class AdaptedShares:
 
     def refusal_of(self, tenant: Tenant, need: Need) -> ShareRefusal | None:
         """Say why there is no space for a need; None if there is."""
-        self.refresh()
         place = self.place(tenant)
         return None if place is None else self._refusal(place, need)
 
@@ -254,12 +250,18 @@ class AdaptedShares:
                 each.ledger.reserve(each.name, each.amounts, -1)
 
     def check_invariants(self) -> None:
-        """The usage of each share is what its pods ask for. For tests and debugging."""
+        """Each share is as it is declared, and its usage is what its pods ask for. For tests and debugging."""
+        from scheduler.shares.tree import ShareTree
+
         self.usage.check_invariants()
         for ledger in self.ledgers:
+            declared = ShareTree(ledger.adapter.declared()[0])
+            assert ledger.tree.shares == declared.shares
             counted = self.counted_again(ledger)
             for name in ledger.tree.shares:
                 assert ledger.used(name) == ledger.used(name, counted), name
+                for each in declared.resources:
+                    assert ledger.tree.quota(name, each) == declared.quota(name, each), name
 
     def counted_again(self, ledger: "Ledger") -> "ShareTree":
         """Return the same tree with the usage that its pods, counted one by one, add up to."""
@@ -325,7 +327,8 @@ class AdaptedShares:
 
     def _usage_changed(self, uid: str, tenant: Tenant, amounts: Mapping[str, int], sign: int, is_what_if: bool) -> None:
         self.changes += 1
-        place = self.place(tenant)
+        # As long as shares come one by one, and pods with them, the tree is not made again for each.
+        place = self._find(tenant) if self._is_stale else self.place(tenant)
         if place is not None and not self._is_stale:
             place.ledger.add(place.name, place.evidence, amounts, 1, sign)
         if is_what_if:
@@ -338,13 +341,22 @@ class AdaptedShares:
             if sign < 0 and self.freed is not None:
                 self.freed(place)
 
-    def _redeclared(self) -> None:
-        self._is_stale = True
+    def _declared(self, ledger: "Ledger", share: "Share | None") -> None:
+        """Take over another version of a share in place: if many change one by one, trees are not made for each."""
+        if share is None or self._is_stale or not ledger.tree.put(share):
+            self._redeclared()
+        else:
+            self._redeclared(Place(ledger, share.name, None))
+
+    def _redeclared(self, place: Place | None = None) -> None:
+        """Note that shares have changed, or only the amounts of one in its tree."""
+        if place is None:
+            self._is_stale = True
+            self._places.clear()
         self.changes += 1
-        self._places.clear()
         self._kept.clear()
         if self.redeclared is not None:
-            self.redeclared()
+            self.redeclared(place)
 
     def _read_again(self) -> None:
         """Read the pods with a node again, if other parts of them count now."""

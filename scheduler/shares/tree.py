@@ -60,6 +60,16 @@ class _Account:
 
         self.usage = 0
 
+    @property
+    def lent(self) -> int:
+        """The part of the quota that the parent has too."""
+        return self.quota - self.local
+
+    @property
+    def at_parent(self) -> int:
+        """The part of the usage that counts against the parent."""
+        return max(0, self.usage - self.local)
+
 
 class ShareTree:
     """Shares that are in order, with their usage; `problems` says of each other one what is wrong with it."""
@@ -71,12 +81,7 @@ class ShareTree:
         for share in self.shares.values():
             if share.parent:
                 self.children[share.parent].append(share.name)
-        self.resources = {
-            resource
-            for share in self.shares.values()
-            for amounts in (share.minimum, share.maximum, share.borrowing_limit, share.lending_limit)
-            for resource in amounts
-        }
+        self.resources = {resource for share in self.shares.values() for resource in _resources_of(share)}
         self._accounts: dict[str, dict[str, _Account]] = {}
         self._heights = dict.fromkeys(self.shares, 0)
         below = self._from_roots()
@@ -84,10 +89,10 @@ class ShareTree:
             above = self._accounts.get(self.shares[name].parent, {})
             self._accounts[name] = {resource: _Account(above.get(resource)) for resource in self.resources}
         for name in reversed(below):
-            share = self.shares[name]
-            self._set_quotas(share)
-            if share.parent:
-                self._heights[share.parent] = max(self._heights[share.parent], self._heights[name] + 1)
+            for resource in self.resources:
+                self._set_quota(name, resource)
+            if parent := self.shares[name].parent:
+                self._heights[parent] = max(self._heights[parent], self._heights[name] + 1)
 
     def _from_roots(self) -> list[str]:
         """Return the names of all shares, each after its parent."""
@@ -96,20 +101,43 @@ class ShareTree:
             names.extend(self.children[name])
         return names
 
-    def _set_quotas(self, share: Share) -> None:
-        """Set the quotas of a share whose children have been added to it; add them to its parent's."""
-        for resource, account in self._accounts[share.name].items():
-            quota = account.quota = _saturated(account.quota + share.minimum.get(resource, 0))
-            lending, maximum = share.lending_limit.get(resource), share.maximum.get(resource)
-            account.local = 0 if lending is None else max(0, quota - lending)
-            limits = [share.borrowing_limit[resource]] if resource in share.borrowing_limit else []
-            account.borrowable = min(limits if maximum is None else [*limits, maximum - quota], default=None)
-            if account.borrowable is not None:
-                account.limit = _saturated(quota - account.local + account.borrowable)
-            if account.parent is not None:
-                account.parent.quota = _saturated(account.parent.quota + quota - account.local)
-            elif maximum is not None:
-                account.quota = min(quota, maximum)
+    def _set_quota(self, name: str, resource: str) -> None:
+        """Set the quota of a share whose children have theirs."""
+        share, account, accounts = self.shares[name], self._accounts[name][resource], self._accounts
+        quota = share.minimum.get(resource, 0)
+        for child in self.children[name]:
+            quota += accounts[child][resource].lent
+        quota = account.quota = _saturated(quota)
+        lending, maximum = share.lending_limit.get(resource), share.maximum.get(resource)
+        account.local = 0 if lending is None else max(0, quota - lending)
+        limits = [share.borrowing_limit[resource]] if resource in share.borrowing_limit else []
+        account.borrowable = min(limits if maximum is None else [*limits, maximum - quota], default=None)
+        account.limit = None
+        if account.borrowable is not None:
+            account.limit = _saturated(quota - account.local + account.borrowable)
+        if account.parent is None and maximum is not None:
+            account.quota = min(quota, maximum)
+
+    def put(self, share: Share) -> bool:
+        """Take over another version of a share; return False, and change nothing, if not only its amounts differ."""
+        before = self.shares.get(share.name)
+        if before is None or before.parent != share.parent or problem_of(share):
+            return False
+        if _resources_of(before) != _resources_of(share):
+            return False
+        self.shares[share.name] = share
+        for resource in _resources_of(share):
+            name, more = share.name, 0
+            while name:
+                account = self._accounts[name][resource]
+                lent, at_parent = account.lent, account.at_parent
+                self._set_quota(name, resource)
+                account.usage += more
+                more = account.at_parent - at_parent
+                if not more and account.lent == lent:
+                    break
+                name = self.shares[name].parent
+        return True
 
     def _account(self, name: str, resource: str) -> _Account:
         """Return a share's account; of a resource that no share names, nobody has any."""
@@ -140,7 +168,7 @@ class ShareTree:
     def used_by_own_pods(self, name: str, resource: str) -> int:
         """Return what the pods of a share use of it themselves, without those of its children."""
         below = (self._account(each, resource) for each in self.children[name])
-        return self._account(name, resource).usage - sum(max(0, each.usage - each.local) for each in below)
+        return self._account(name, resource).usage - sum(each.at_parent for each in below)
 
     def quota(self, name: str, resource: str) -> int:
         """Return what is guaranteed to a share and its descendants together, as far as these lend it."""
@@ -255,7 +283,7 @@ def find_problems(shares: Sequence[Share]) -> dict[str, str]:
     for share in shares:
         if share.name in by_name:
             problems[share.name] = f'there are several shares with the name "{share.name}"'
-        elif problem := _problem(share):
+        elif problem := problem_of(share):
             problems[share.name] = problem
         by_name[share.name] = share
     for share in by_name.values():
@@ -283,7 +311,12 @@ def _add_problems_of_ancestors(problems: dict[str, str], by_name: Mapping[str, S
             sound.update(path)
 
 
-def _problem(share: Share) -> str:
+def _resources_of(share: Share) -> set[str]:
+    return {*share.minimum, *share.maximum, *share.borrowing_limit, *share.lending_limit}
+
+
+def problem_of(share: Share) -> str:
+    """Say what is wrong with a share, whatever the others are; empty for nothing."""
     limits = {
         "minimum": share.minimum,
         "maximum": share.maximum,

@@ -4,23 +4,50 @@
 that run in the teams. Everybody borrows from one team, which claims its guarantee back. Times are by the clock, the
 median and the largest of `--runs` decisions with different requests; the nodes always suffice, so they are what the
 choice itself costs.
+
+Then, what it costs the next decision that one quota was changed: one of 1,000 ElasticQuotas, or of 1,000 ClusterQueues
+in 100 Cohorts, of as many tenants who use something.
 """
 
 import argparse
+import itertools
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from scheduler.api import kueue
+from scheduler.api.decoding import convert
+from scheduler.api.elastic_quotas import ElasticQuota
+from scheduler.api.pod import Pod
+from scheduler.framework.events import (
+    CLUSTER_QUEUE,
+    COHORT,
+    ELASTIC_QUOTA,
+    ELASTIC_QUOTA_SIGS,
+    LOCAL_QUEUE,
+    NAMESPACE,
+    RESOURCE_FLAVOR,
+)
+from scheduler.runtime.event_stream import EventStream
+from scheduler.shares.adapter import Adapter
+from scheduler.shares.adapters import AdaptedShares
+from scheduler.shares.apis.elastic_quotas import ElasticQuotas
+from scheduler.shares.apis.kueue import KueueQueues
+from scheduler.shares.ledger import Ledger
 from scheduler.shares.order import FairOrder, Head
 from scheduler.shares.reclaim.fair import FairSharing
 from scheduler.shares.reclaim.reclaim import Reclaim
 from scheduler.shares.reclaim.units import Claim, Policy, Preemption, Running, Unit
 from scheduler.shares.tree import Share, ShareTree
+from scheduler.state.nominator import Nominator
+from scheduler.state.objects import ObjectStore
+from scheduler.testing import a_pod
 
 ORGANISATIONS, DEPARTMENTS, TEAMS = 10, 100, 889
 PODS: Final = 100_000
+TENANTS: Final = 1_000
 LIMIT: Final = 50.0
 """Milliseconds that a decision may take."""
 
@@ -105,8 +132,77 @@ def main() -> None:
     for name in tree.shares:
         if running.has(name, evicted=False):
             order.offer(Head(share=name, uid=name, request={"cpu": 1000, "memory": 1}))
+    measure_changes(runs)
     median, largest, _ = timed(lambda: first_and_next(order), 1000)
     print(f"{'next share in fair order, after a change':46} {'':7} {'':8} {median:10.3f} {largest:11.2f}")
+
+
+def adapted(adapter: Callable[[ObjectStore], Adapter], objects: Mapping[str, Sequence[Any]], labels: Any) -> Any:
+    """Return shares with objects, by resource, and a running pod in each of `TENANTS` namespaces."""
+    store = ObjectStore()
+    store.watch([*objects, NAMESPACE])
+    for resource, found in objects.items():
+        for each in found:
+            store.set(resource, each)
+    shares, pods = AdaptedShares(Nominator(EventStream())), [a_pod_of(number, labels) for number in range(TENANTS)]
+    shares.use([Ledger(adapter(store))], lambda: [pod.bound_to("node") for pod in pods])
+    assert shares.refusal(pods[0]) is None
+    return store, shares, pods
+
+
+def a_pod_of(tenant: int, labels: Any) -> Pod:
+    return a_pod(f"pod-{tenant}", namespace=f"team-{tenant}", requests={"cpu": "1", "memory": "1Gi"}, labels=labels)
+
+
+def a_quota(tenant: int, cores: int) -> Any:
+    metadata = {"name": "quota", "namespace": f"team-{tenant}", "uid": f"quota-{tenant}"}
+    amounts = {"cpu": str(cores), "memory": "100Gi"}
+    return convert({"metadata": metadata, "spec": {"min": amounts, "max": amounts}}, ElasticQuota)
+
+
+def a_cluster_queue(tenant: int, cores: int) -> Any:
+    resources = [{"name": "cpu", "nominalQuota": str(cores)}, {"name": "memory", "nominalQuota": "100Gi"}]
+    group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": "default", "resources": resources}]}
+    spec = {"cohortName": f"cohort-{tenant % 100}", "namespaceSelector": {}, "resourceGroups": [group]}
+    name = f"queue-{tenant}"
+    return convert({"metadata": {"name": name, "uid": name}, "spec": spec}, kueue.ClusterQueue)
+
+
+def local_queues() -> Iterator[Any]:
+    for tenant in range(TENANTS):
+        metadata = {"name": "q", "namespace": f"team-{tenant}", "uid": f"local-{tenant}"}
+        yield convert({"metadata": metadata, "spec": {"clusterQueue": f"queue-{tenant}"}}, kueue.LocalQueue)
+
+
+def measure_changes(runs: int) -> None:
+    flavor = convert({"metadata": {"name": "default", "uid": "default"}}, kueue.ResourceFlavor)
+    queues = [a_cluster_queue(tenant, 10) for tenant in range(TENANTS)]
+    of_kueue = {
+        RESOURCE_FLAVOR: [flavor],
+        CLUSTER_QUEUE: queues,
+        COHORT: [],
+        LOCAL_QUEUE: [*local_queues()],
+    }
+    quotas = {ELASTIC_QUOTA: [a_quota(tenant, 10) for tenant in range(TENANTS)], ELASTIC_QUOTA_SIGS: []}
+    for title, adapter, objects, resource, changed, labels in (
+        ("an ElasticQuota", ElasticQuotas, quotas, ELASTIC_QUOTA, a_quota, {}),
+        ("a ClusterQueue", of_queues, of_kueue, CLUSTER_QUEUE, a_cluster_queue, {kueue.QUEUE_LABEL: "q"}),
+    ):
+        store, shares, pods = adapted(adapter, objects, labels)
+        kinds = (("amounts of", lambda n, of=changed: of(7, 10 + n)), ("another", lambda n, of=changed: of(-1 - n, 10)))
+        for what, version in kinds:
+            numbers = itertools.count(1)
+
+            def change_and_decide(of: Any = version, numbers: Any = numbers) -> int:
+                store.set(resource, of(next(numbers)))  # noqa: B023
+                return int(shares.refusal(pods[0]) is None)  # noqa: B023
+
+            median, largest, _ = timed(change_and_decide, runs)
+            print(f"{f'next decision after {what} {title}':46} {'':7} {'':8} {median:10.2f} {largest:11.2f}")
+
+
+def of_queues(objects: ObjectStore) -> KueueQueues:
+    return KueueQueues(objects, lambda _: {})
 
 
 def first_and_next(order: FairOrder) -> int:

@@ -125,10 +125,13 @@ class ShareParts:
 
         self.shares.used = used
 
-    def _redeclared(self) -> None:
+    def _redeclared(self, place: Place | None) -> None:
         if self.waits is not None and self._statuses is not None:
-            self.waits.redeclared()
-            self._statuses.mark_all()
+            self.waits.redeclared(place)
+            if place is None:
+                self._statuses.mark_all()
+            else:
+                self._statuses.mark(place)
 
     def _end(self) -> None:
         """Without shares nothing waits for them: the queue asks all pods again when the configuration changes."""

@@ -43,6 +43,7 @@ class QuotaStatuses:
         self._due = due
         self._marked: dict[str, None] = {}
         """Names of shares."""
+        self._are_all_marked = False
 
     def mark(self, place: Place) -> None:
         """Compare the status of a quota soon: what is used of it has changed."""
@@ -52,10 +53,8 @@ class QuotaStatuses:
 
     def mark_all(self) -> None:
         """Compare the status of all quotas soon."""
-        ledger = self._ledger()
-        if ledger is not None:
-            self._marked.update(dict.fromkeys(ledger.tree.shares))
-            self._due()
+        self._are_all_marked = True
+        self._due()
 
     def write(self) -> None:
         """Begin to write what has changed."""
@@ -63,6 +62,8 @@ class QuotaStatuses:
         ledger = self._ledger()
         if ledger is None or not isinstance(ledger.adapter, ElasticQuotas):
             return
+        if self._are_all_marked:
+            marked, self._are_all_marked = dict.fromkeys(ledger.tree.shares), False
         for name in marked:
             found = ledger.adapter.in_use(name.partition("/")[0]) if name in ledger.tree.shares else None
             if found is None:

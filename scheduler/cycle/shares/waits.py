@@ -195,11 +195,12 @@ class ShareWaits:
         if self._waiters:
             self._wake(FREED, place.root)
 
-    def redeclared(self) -> None:
-        """Shares have changed, or which pods they are for."""
-        self._claiming = None
+    def redeclared(self, place: Place | None) -> None:
+        """Shares have changed, or which pods they are for; or only the amounts of one."""
+        if place is None:
+            self._claiming = None
         if self._waiters:
-            self._wake(CHANGED, None)
+            self._wake(CHANGED, None if place is None else place.root)
 
     def restart(self) -> None:
         """Tenants are read again, or the queue has another order."""

@@ -100,13 +100,13 @@ class DeclaredShares:
     def nodes_for(self, tree: ShareTree, name: str, asked: Asked) -> None:
         return None
 
-    def listen(self, changed: Callable[[], None]) -> None:
+    def listen(self, changed: Callable[[Share | None], None]) -> None:
         if not any(share.namespace_selector is not None for share, _ in self._selecting):
             return
 
         def namespace_changed(old: object, new: object) -> None:
             if _labels(old) != _labels(new):
-                changed()
+                changed(None)
 
         self._end = self._objects.subscribe(NAMESPACE, namespace_changed)
 

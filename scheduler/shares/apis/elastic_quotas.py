@@ -130,10 +130,12 @@ class ElasticQuotas:
     def nodes_for(self, tree: ShareTree, name: str, asked: Asked) -> None:
         return None
 
-    def listen(self, changed: Callable[[], None]) -> None:
+    def listen(self, changed: Callable[[Share | None], None]) -> None:
         def quota_changed(old: ElasticQuota | None, new: ElasticQuota | None) -> None:
-            if old is None or new is None or old.spec != new.spec or old.metadata.uid != new.metadata.uid:
-                changed()
+            if old is None or new is None or old.metadata.uid != new.metadata.uid:
+                changed(None)
+            elif old.spec != new.spec:
+                changed(self._share_in_use(new))
 
         self._ends = [self._objects.subscribe(source, quota_changed) for source in SOURCES]
 
@@ -141,6 +143,14 @@ class ElasticQuotas:
         for end in self._ends:
             end()
         self._ends = []
+
+    def _share_in_use(self, quota: ElasticQuota) -> Share | None:
+        """Return the share of a quota; None if another one counts in its namespace, or it cannot be read."""
+        found = self.in_use(quota.metadata.namespace)
+        try:
+            return _share(quota) if found is not None and found[1] is quota else None
+        except ValueError:
+            return None
 
     def _of(self, source: str, namespace: str | None) -> Sequence[ElasticQuota]:
         try:

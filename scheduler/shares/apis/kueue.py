@@ -37,6 +37,7 @@ from scheduler.shares.apis.kueue_quotas import (
     Quotas,
     is_stopped,
     quotas_of,
+    with_amounts,
 )
 from scheduler.shares.reclaim.units import NOTHING_EVICTED, Preemption
 from scheduler.shares.sentences import refused
@@ -169,11 +170,14 @@ class KueueQueues:
     def on_nodes(self, resource: str) -> str:
         return ""  # a flavor's part of it
 
-    def listen(self, changed: Callable[[], None]) -> None:
+    def listen(self, changed: Callable[[Share | None], None]) -> None:
         def object_changed(old: Any, new: Any) -> None:
             if old is None or new is None or _declared(old) != _declared(new):
-                self._quotas = None
-                changed()
+                before, found = self._quotas, None
+                if before is not None and isinstance(new, api.ClusterQueue):
+                    found = with_amounts(before, new)
+                self._quotas, share = found or (None, None)
+                changed(share)
 
         self._ends = [self._objects.subscribe(each, object_changed) for each in _READ]
 

@@ -18,7 +18,7 @@ from scheduler.api.requests import CPU
 from scheduler.api.text import shortened
 from scheduler.api.tolerations import KEEPS_PODS_AWAY
 from scheduler.shares.reclaim.units import NOTHING_EVICTED, Policy, Preemption
-from scheduler.shares.tree import MAX, Share, find_problems
+from scheduler.shares.tree import MAX, Share, find_problems, problem_of
 
 CLUSTER_QUEUE_PREFIX: Final = "ClusterQueue/"
 COHORT_PREFIX: Final = "Cohort/"
@@ -134,6 +134,21 @@ def quotas_of(
     sound = tuple(each for each in shares.values() if each.name not in problems)
     labels = sorted({label for flavor in known.values() for label in flavor.labels})
     return Quotas(sound, queues, problems, tuple(known.values()), tuple(labels))
+
+
+def with_amounts(quotas: Quotas, queue: api.ClusterQueue) -> tuple[Quotas, Share] | None:
+    """Return the quotas with another version of a ClusterQueue, and its share; None if not only its amounts differ."""
+    spec, name = queue.spec, f"{CLUSTER_QUEUE_PREFIX}{queue.metadata.name}"
+    shares = {each.name: each for each in quotas.shares}
+    declared: dict[str, Share] = {}
+    _declare(declared, {}, name, spec.cohort_name, spec.resource_groups, spec.fair_sharing)
+    before, share = shares.get(name), declared.get(name)
+    if before is None or share is None or before.parent != share.parent or problem_of(share):
+        return None
+    if quotas.queues.get(queue.metadata.name) != _queue(queue, "", {each.name: each for each in quotas.flavors}):
+        return None
+    shares[name] = share
+    return msgspec.structs.replace(quotas, shares=tuple(shares.values())), share
 
 
 def _declare(

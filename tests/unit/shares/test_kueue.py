@@ -14,7 +14,7 @@ from scheduler.framework.shares import NodeKind
 from scheduler.shares.adapter import Asked
 from scheduler.shares.apis.kueue import KueueQueues
 from scheduler.shares.needs import need_of_pod
-from scheduler.shares.tree import ShareTree
+from scheduler.shares.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
 from tests.unit.shares.kueue_objects import Group, a_cohort, a_flavor, a_local_queue, a_queue
@@ -50,7 +50,7 @@ class Kueue:
         self.queues.listen(self._changed)
         self.changes = 0
 
-    def _changed(self) -> None:
+    def _changed(self, share: Share | None) -> None:
         self.changes += 1
 
     def put(self, found: Any) -> None:

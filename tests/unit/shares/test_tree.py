@@ -1,7 +1,9 @@
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.shares.tree import Lack, Share, ShareTree
+from scheduler.shares.tree import MAX, Lack, Share, ShareTree
 
 
 def tree(*shares: Share) -> ShareTree:
@@ -55,6 +57,60 @@ def test_usage_that_is_taken_away_leaves_nothing_behind() -> None:
     shares.remove("a", {"cpu": 7})
 
     assert (shares.usage("a", "cpu"), shares.usage("root", "cpu")) == (0, 0)
+
+
+amounts = st.dictionaries(st.sampled_from(("cpu", "gpu")), st.integers(0, 9) | st.just(MAX), min_size=2)
+limits: st.SearchStrategy[dict[str, int]] = st.just({}) | amounts
+versions = st.builds(
+    Share,
+    name=st.sampled_from("abcd"),
+    minimum=amounts,
+    borrowing_limit=limits,
+    lending_limit=limits,
+    weight=st.just(1.0) | st.just(2.0),
+)
+
+
+@given(st.lists(versions, max_size=12), st.lists(st.tuples(st.sampled_from("abcd"), amounts), max_size=6))
+def test_a_tree_whose_amounts_have_changed_is_as_one_that_is_made_of_the_new_ones(
+    changes: list[Share], used: list[tuple[str, dict[str, int]]]
+) -> None:
+    parents = {"a": "", "b": "a", "c": "b", "d": "a"}
+    shares = {name: Share(name=name, parent=parents[name], minimum={"cpu": 1, "gpu": 1}) for name in "abcd"}
+    changed = ShareTree(list(shares.values()))
+    for name, requests in used:
+        changed.add(name, requests)
+
+    for each in changes:
+        shares[each.name] = msgspec.structs.replace(each, parent=parents[each.name])
+        assert changed.put(shares[each.name])
+    made = ShareTree(list(shares.values()))
+    for name, requests in used:
+        made.add(name, requests)
+
+    assert changed.shares == made.shares
+    for name in "abcd":
+        for resource in ("cpu", "gpu"):
+            for ask in (made.usage, made.quota, made.local, made.available, made.potential):
+                assert getattr(changed, ask.__name__)(name, resource) == ask(name, resource)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Share(name="new", parent="root", minimum={"cpu": 1}),
+        Share(name="a", parent="b", minimum={"cpu": 1}),
+        Share(name="a", parent="root", minimum={"gpu": 1}),
+        Share(name="a", parent="root", minimum={"cpu": -1}),
+    ],
+    ids=["another", "another parent", "another resource", "a problem"],
+)
+def test_a_tree_takes_over_nothing_but_amounts(other: Share) -> None:
+    shares = tree(Share(name="a", parent="root", minimum={"cpu": 1}), Share(name="b", parent="root"))
+    before = dict(shares.shares)
+
+    assert not shares.put(other)
+    assert shares.shares == before
 
 
 def test_what_is_wrong_with_shares_is_said_of_all_of_them_and_harms_no_other() -> None:

@@ -142,6 +142,39 @@ async def test_a_quota_that_rises_wakes_those_for_whom_it_does() -> None:
     stage.check()
 
 
+async def test_other_amounts_count_at_once_and_the_tree_is_not_made_again_for_them() -> None:
+    stage = Sharing()
+    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    stage.quota("b", minimum={"cpu": "1"})
+    pods = stage.pods(2)
+    await stage.schedule()
+    (ledger,) = stage.shares.ledgers
+    before = ledger.tree
+
+    for cores in (1, 2, 3, 2):
+        stage.quota(minimum={"cpu": str(cores)}, maximum={"cpu": str(cores)})
+    stage.pods(1, first=2)
+    await stage.schedule()
+
+    assert ledger.tree is before
+    assert stage.placed == [pod.name for pod in pods]
+    stage.check()
+
+
+async def test_amounts_that_cannot_be_used_any_more_are_not_taken_over_from_before() -> None:
+    stage = Sharing()
+    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    stage.quota("b", minimum={"cpu": "1"})
+    await stage.schedule()
+
+    stage.quota(minimum={"cpu": "lots"})
+    (pod,) = stage.pods(1)
+    await stage.schedule()
+
+    assert "not a quantity: 'lots'" in stage.note(pod)
+    stage.check()
+
+
 async def test_another_quota_lends_what_it_is_given() -> None:
     stage = Sharing()
     stage.quota("a", minimum={"cpu": "1"})

@@ -134,6 +134,33 @@ async def test_a_waiting_pod_starts_where_quota_is_freed() -> None:
     queues.check()
 
 
+async def test_other_amounts_count_at_once_and_the_tree_is_not_made_again_for_them() -> None:
+    queues = Queues()
+    pods = [queues.pod(f"p{number}") for number in range(3)]
+    await queues.schedule()
+    before = [ledger.tree for ledger in queues.shares.ledgers]
+
+    queues.put(a_queue("a", groups=[{"on-demand": {"cpu": ["1"]}, "spot": {"cpu": ["2"]}}]))
+    pods.append(queues.pod("p3"))
+    await queues.schedule()
+
+    assert queues.kinds() == {"p0": "on-demand", "p1": "on-demand", "p2": "spot", "p3": "spot"}
+    assert [ledger.tree for ledger in queues.shares.ledgers] == before
+    queues.check()
+
+
+async def test_a_queue_whose_flavors_change_with_its_amounts_gives_those() -> None:
+    queues = Queues()
+    await queues.schedule()
+
+    queues.put(a_queue("a", groups=[{"spot": {"cpu": ["1"]}, "on-demand": {"cpu": ["2"]}}]))
+    queues.pod("p0")
+    await queues.schedule()
+
+    assert queues.kinds() == {"p0": "spot"}
+    queues.check()
+
+
 async def test_a_share_borrows_in_its_cohort() -> None:
     queues = Queues(
         a_queue("b", "all", [{"spot": {"cpu": ["3"]}}]),
