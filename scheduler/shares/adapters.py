@@ -68,6 +68,8 @@ class AdaptedShares:
         """Called when less of a share is used."""
         self.used: Callable[[Place], None] | None = None
         """Called when less or more of a share is used."""
+        self.renewed: Callable[[Ledger], None] | None = None
+        """Called when a tree was made again."""
         self.redeclared: Callable[[Place | None], None] | None = None
         """Called when shares have changed, or which pods they are for: with one if only its amounts have."""
         self.promised: Callable[[Root, Need], Iterable[Nominated]] | None = None
@@ -151,6 +153,8 @@ class AdaptedShares:
             self._is_stale = False
             for ledger in self._ledgers:
                 ledger.renew(self._usages(ledger, self.usage.usages()))
+                if self.renewed is not None:
+                    self.renewed(ledger)
             if not any(each.adapter.evicts for each in self._ledgers):
                 self.usage.order = None
             elif self.usage.order is None:

@@ -3,6 +3,7 @@
     usage = DecayedUsage(half_life=…, interval=…, weights=…)
     usage.run(share, running, now)      what the share's pods use from now on; what is more than before is charged at
                                         once for its first interval
+    usage.renew(running, now)           the same for all shares that there are now
     usage.key(share, weight, now)       what orders shares: the least goes first
 
 The formula is Kueue's for AdmissionFairSharing (pkg/util/admissionfairsharing): after t seconds in which R was
@@ -10,11 +11,24 @@ running, usage becomes U·0.5^(t/half-life) + R·(1 - 0.5^(t/half-life)). Kueue 
 change of R is reported, so the sum has no error. At admission request·(1 - 0.5^(interval/half-life)) is added: else
 all pods of a share that is first would go before its usage grows. The least Σ weight of a resource · its usage,
 divided by the weight of the share, is first; a share without weight is last.
+
+What shares that are gone have used fades on: who deletes a quota and creates it again does not begin with nothing. Of
+these, `MAX_GONE` are kept that have used most, so nobody gets rid of a past by more shares that have used less.
 """
 
+import heapq
 import math
 from collections.abc import Mapping
 from typing import Final
+
+MAX_GONE: Final = 1_000
+"""Shares that are gone, of which it is kept what they have used."""
+
+MAX_RESOURCES: Final = 100
+"""Of one share: anyone who writes quotas invents names. Of more, those are kept that weigh most."""
+
+NEGLIGIBLE: Final = 1e-6
+"""Of a unit: less than this is nothing."""
 
 _NOTHING: Final[Mapping[str, float]] = {}
 
@@ -47,10 +61,26 @@ class DecayedUsage:
         record = self._at(share, now)
         record.usage = self._charged(record, running)
         record.running = dict(running)
+        if len(record.usage) > MAX_RESOURCES:
+            most = heapq.nlargest(MAX_RESOURCES, record.usage, key=lambda each: self._weighed(each, record.usage[each]))
+            record.usage = {each: record.usage[each] for each in most}
 
-    def forget(self, share: str) -> None:
-        """Drop what is known of a share that is gone."""
-        self._records.pop(share, None)
+    def renew(self, running: Mapping[str, Mapping[str, float]], now: float) -> None:
+        """Do the same for all shares that there are; all others are gone, and run nothing."""
+        for share, amounts in running.items():
+            if amounts or share in self._records:
+                self.run(share, amounts, now)
+        gone = {share: 0.0 for share in self._records if share not in running}
+        for share in gone:
+            self.run(share, _NOTHING, now)
+            gone[share] = self.key(share, 1, now)
+        kept = heapq.nlargest(MAX_GONE, (share for share, usage in gone.items() if usage), key=gone.__getitem__)
+        for share in gone.keys() - set(kept):
+            del self._records[share]
+
+    def __len__(self) -> int:
+        """Return of how many shares anything is known."""
+        return len(self._records)
 
     def usage(self, share: str, now: float) -> Mapping[str, float]:
         return dict(self._at(share, now).usage)
@@ -60,7 +90,10 @@ class DecayedUsage:
         if weight <= 0:
             return math.inf
         usage = self._charged(self._at(share, now), running)
-        return sum(self._weights.get(resource, 1.0) * amount for resource, amount in usage.items()) / weight
+        return sum(self._weighed(resource, amount) for resource, amount in usage.items()) / weight
+
+    def _weighed(self, resource: str, amount: float) -> float:
+        return self._weights.get(resource, 1.0) * amount
 
     def _charged(self, record: _Record, running: Mapping[str, float]) -> dict[str, float]:
         """Return a share's usage with the first interval of what is more than it runs."""
@@ -80,6 +113,9 @@ class DecayedUsage:
             rest = 0.5 ** ((now - record.at) / self._half_life)
             for resource in {*record.usage, *record.running}:
                 running = record.running.get(resource, 0)
-                record.usage[resource] = record.usage.get(resource, 0.0) * rest + running * (1 - rest)
+                amount = record.usage.get(resource, 0.0) * rest + running * (1 - rest)
+                record.usage[resource] = amount
+                if amount < NEGLIGIBLE and not running:
+                    del record.usage[resource]
             record.at = now
         return record

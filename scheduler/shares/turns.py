@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any, NamedTuple, Protocol
 
 from scheduler.api.requests import CPU
-from scheduler.framework.events import CLUSTER_QUEUE
+from scheduler.framework.events import CLUSTER_QUEUE, ELASTIC_QUOTA
 from scheduler.shares.apis.kueue_quotas import resource_of
 from scheduler.shares.decay import DecayedUsage
 from scheduler.shares.ledger import Ledger
@@ -78,6 +78,9 @@ class ShareOrder(Protocol):
     def used(self, place: Place) -> None:
         """Take note that less or more of a share is used."""
 
+    def renewed(self, ledger: Ledger) -> None:
+        """Take note that the tree was made again: of other shares perhaps, which use something else."""
+
 
 class Ranked:
     """Pods by a rank that only grows as others are taken."""
@@ -110,6 +113,9 @@ class ByPriority:
     def used(self, place: Place) -> None:
         """Nothing depends on it."""
 
+    def renewed(self, ledger: Ledger) -> None:
+        """Nothing depends on it."""
+
 
 class ByDecayedUsage:
     """The share goes first that has used least lately, by its weight. Implements ShareOrder.
@@ -133,14 +139,20 @@ class ByDecayedUsage:
 
     def used(self, place: Place) -> None:
         if place.name in place.ledger.tree.shares:
-            self._of(place.ledger).run(place.name, _running(place.ledger, place.name), self._now())
+            ledger, name, _ = place
+            self._of(ledger).run(_whose(ledger, name), _running(ledger, name), self._now())
+
+    def renewed(self, ledger: Ledger) -> None:
+        running = {_whose(ledger, name): _running(ledger, name) for name in ledger.tree.shares}
+        self._of(ledger).renew(running, self._now())
 
     def _key(self, turn: Turn, now: float) -> float:
         ledger, name = turn.ledger, turn.head.share
         share = None if ledger is None else ledger.tree.shares.get(name)
         if ledger is None or share is None:
             return 0.0
-        return self._of(ledger).key(name, share.weight, now, _running(ledger, name))  # with what is promised
+        running = _running(ledger, name)  # with what is promised
+        return self._of(ledger).key(_whose(ledger, name), share.weight, now, running)
 
     def _of(self, ledger: Ledger) -> DecayedUsage:
         if ledger.source not in self._usages:
@@ -153,8 +165,14 @@ def _running(ledger: Ledger, share: str) -> Mapping[str, float]:
     running: dict[str, float] = {}
     for key in ledger.tree.resources:
         resource, amount = _names(ledger)(key), ledger.tree.used_by_own_pods(share, key)
-        running[resource] = running.get(resource, 0) + (amount / 1000 if resource == CPU else amount)
+        if amount:
+            running[resource] = running.get(resource, 0) + (amount / 1000 if resource == CPU else amount)
     return running
+
+
+def _whose(ledger: Ledger, share: str) -> str:
+    """Return who is charged for a share: of an elastic quota its namespace, or a quota of another name had no past."""
+    return share.partition("/")[0] if ledger.source == ELASTIC_QUOTA else share
 
 
 def _names(ledger: Ledger) -> Callable[[str], str]:

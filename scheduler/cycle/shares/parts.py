@@ -123,7 +123,7 @@ class ShareParts:
             mark(place)
             order.used(place)
 
-        self.shares.used = used
+        self.shares.used, self.shares.renewed = used, order.renewed
 
     def _redeclared(self, place: Place | None) -> None:
         if self.waits is not None and self._statuses is not None:
@@ -136,7 +136,8 @@ class ShareParts:
     def _end(self) -> None:
         """Without shares nothing waits for them: the queue asks all pods again when the configuration changes."""
         shares = self.shares
-        shares.waiting = shares.placed = shares.freed = shares.used = shares.redeclared = shares.promised = None
+        shares.waiting = shares.placed = shares.freed = shares.promised = None
+        shares.used = shares.renewed = shares.redeclared = None
         shares.meant = ()
         self._cache.shares = self._failure.failed = self._handlers.waits = None
         self.waits = self._statuses = self._reports = None

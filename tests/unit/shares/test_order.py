@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.shares.apis.declared import DeclaredShares
-from scheduler.shares.decay import DecayedUsage
+from scheduler.shares.decay import MAX_GONE, MAX_RESOURCES, DecayedUsage
 from scheduler.shares.ledger import Ledger
 from scheduler.shares.order import FairOrder, Head
 from scheduler.shares.places import Place
@@ -280,8 +280,49 @@ def test_a_placed_pod_is_charged_for_its_first_interval_at_once() -> None:
     assert usage.key("a", weight=1, now=0) == 3 * 1 + 2
     assert usage.key("a", weight=2, now=0) == 2.5
     assert usage.key("a", weight=0, now=0) == math.inf
-    usage.forget("a")
-    assert usage.key("a", weight=1, now=0) == 0
+
+
+def test_what_a_share_has_used_that_is_gone_fades_on_and_counts_when_it_comes_back() -> None:
+    usage = DecayedUsage(half_life=100, interval=0, weights={})
+    usage.run("a", {"gpu": 8}, now=0)
+
+    usage.renew({}, now=100)
+    usage.renew({"a": {}}, now=200)
+
+    assert usage.key("a", weight=1, now=200) == 2
+
+
+def test_of_shares_that_are_gone_nothing_is_kept_once_it_has_faded() -> None:
+    usage = DecayedUsage(half_life=100, interval=100, weights={})
+    usage.run("a", {"gpu": 8}, now=0)
+    usage.renew({}, now=100)
+    assert len(usage) == 1
+
+    usage.renew({}, now=3000)
+
+    assert len(usage) == 0
+
+
+def test_of_many_shares_that_are_gone_those_are_known_that_used_most() -> None:
+    usage = DecayedUsage(half_life=100, interval=100, weights={})
+    usage.renew({"mine": {"gpu": 9}}, now=0)
+
+    usage.renew({f"made-{number}": {"gpu": 8.0} for number in range(3 * MAX_GONE)}, now=0)
+    usage.renew({"there": {"gpu": 1}}, now=0)
+
+    assert len(usage) == MAX_GONE + 1
+    assert usage.key("mine", weight=1, now=0) == 4.5
+
+
+def test_of_many_names_of_resources_those_are_kept_that_weigh_most() -> None:
+    usage = DecayedUsage(half_life=100, interval=100, weights={"gpu": 1000.0})
+    usage.run("a", {"gpu": 1}, now=0)
+
+    for number in range(3 * MAX_RESOURCES):
+        usage.run("a", {f"example.com/r{number}": 1}, now=0)
+
+    assert len(usage.usage("a", now=0)) == MAX_RESOURCES
+    assert "gpu" in usage.usage("a", now=0)
 
 
 def test_a_half_life_has_to_be_positive() -> None:

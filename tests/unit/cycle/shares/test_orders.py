@@ -156,6 +156,32 @@ async def test_past_usage_counts_less_and_less() -> None:
     assert "again" not in stage.placed
 
 
+@pytest.mark.parametrize("name", ["quota", "another"])
+async def test_a_quota_that_is_deleted_and_created_again_has_its_past_whatever_its_name(name: str) -> None:
+    stage = Sharing(node=a_node("n", cpu="64", memory="640Gi"), arguments={"order": "DecayedUsage"})
+    amounts: dict[str, Any] = {"minimum": {"cpu": "6"}, "maximum": {"cpu": "12"}}
+    for namespace in ("a", "b"):
+        stage.quota(namespace, **amounts)
+    stage.engine.share_parts.look()
+    old = stage.pods(CORES, "a", node_name="n")
+    stage.clock.advance(HOUR)
+    stage.delete(*old)
+    recent = stage.pods(CORES, "b", node_name="n")
+
+    stage.drop("a")
+    await stage.schedule()
+    stage.quota("a", **amounts, name=name)
+    for namespace in ("a", "b"):
+        stage.pod(f"waits-{namespace}", namespace=namespace, requests={"cpu": "7"})
+        await stage.schedule(0)
+    stage.delete(*recent[:7])
+    await stage.schedule()
+
+    assert "waits-b" in stage.placed
+    assert "waits-a" not in stage.placed
+    stage.check()
+
+
 def test_an_order_that_makes_no_sense_is_refused_with_all_its_problems() -> None:
     plugin = CapacityScheduling(usage_half_life_seconds=0.0, resource_weights={"cpu": -1.0})
 
