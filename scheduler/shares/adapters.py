@@ -62,8 +62,8 @@ class AdaptedShares:
         self.changes = 0
         """Another number after each change of what is declared or used."""
         # Who wants to know of changes; None if nobody does.
-        self.placed: Callable[[str], None] | None = None
-        """Called with the UID of each pod that has a node from now on."""
+        self.placed: Callable[[str, Place | None, Mapping[str, int]], None] | None = None
+        """Called for each pod that has a node from now on: its UID, where it counts, and what it asks for."""
         self.freed: Callable[[Place], None] | None = None
         """Called when less of a share is used."""
         self.used: Callable[[Place], None] | None = None
@@ -338,7 +338,7 @@ class AdaptedShares:
         if is_what_if:
             return
         if sign > 0 and self.placed is not None:
-            self.placed(uid)
+            self.placed(uid, place, amounts)
         if place is not None:
             if self.used is not None:
                 self.used(place)

@@ -14,12 +14,13 @@ woken. A group waits as one of its pods, for the amounts of all that it still ne
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
 
 from scheduler.api.pod import Pod
+from scheduler.api.read_only import NOTHING
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.framework.errors import SchedulerError
@@ -132,12 +133,18 @@ class ShareWaits:
         if promised is not None:
             self._wake(FREED, promised.root)
 
-    def placed(self, uid: str) -> None:
-        """A pod has a node now."""
-        if self._waiters or self._promised:
+    def placed(self, uid: str, place: Place | None, amounts: Mapping[str, int]) -> None:
+        """A pod has a node now, and counts in a place with what it asks for."""
+        promised = self._promised.get(uid)
+        if self._waiters or promised is not None:
             self._forget(uid)
-        if self._lines and self._claiming != {} and (pod := self._queue.in_flight_version(uid)) is not None:
-            self._let_claim(pod)
+        if promised is not None:
+            used = NOTHING if place is None else place.ledger.amounts(place.evidence, amounts, 1)
+            self._pass_on(promised, used)
+        if not self._lines or place is None or self._claiming == {}:
+            return
+        if (pod := self._queue.in_flight_version(uid)) is not None:
+            self._let_claim(place, pod)
 
     def changed(self, pod: Pod) -> None:
         """A pod has a new version, which may have another tenant, or need another amount."""
@@ -267,11 +274,8 @@ class ShareWaits:
         if place is not None and self._shares.takes_back(place.key):
             claiming.setdefault(place.root, {})[key] = None
 
-    def _let_claim(self, pod: Pod) -> None:
+    def _let_claim(self, place: Place, pod: Pod) -> None:
         """Let the first pods of lines be tried that may take back what a pod borrows which has just got a node."""
-        place = self._shares.place(self._shares.tenant_of(pod))
-        if place is None:
-            return
         if self._claiming is None:
             self._shares.refresh()
             self._claiming = {}
@@ -299,6 +303,21 @@ class ShareWaits:
         self._promised[uid] = promised
         self.meant.update(promised.need.uids)
         self._shares.changes += 1
+
+    def _pass_on(self, promised: _Promised, used: Mapping[str, int]) -> None:
+        """Promise to others what a pod has not used: first to its group, as long as that is being placed."""
+        ledger, name, amounts = promised.promise
+        left = {each: amount - used.get(each, 0) for each, amount in amounts.items() if amount > used.get(each, 0)}
+        if not left:
+            return
+        need, heir = promised.need, None
+        if need.pods > 1:
+            heir = next(iter(self._groups.members(need.pod).unscheduled), None)
+        if heir is not None and heir.uid in need.uids and self._queue.in_flight_version(heir.uid) is not None:
+            need = need._replace(pod=heir, pods=need.pods - 1)
+            self._promise(heir.uid, promised._replace(promise=Promise(ledger, name, left), need=need))
+        else:
+            self._wake(FREED, promised.promise.root)
 
     def _take_back(self, promised: _Promised) -> None:
         ledger, name, amounts = promised.promise

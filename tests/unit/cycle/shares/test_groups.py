@@ -1,5 +1,7 @@
 """A group of pods is charged as a whole or not at all."""
 
+from itertools import count
+
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
 from scheduler.api import coscheduling as api
@@ -14,9 +16,12 @@ class Stage(Sharing):
 
     def __init__(self) -> None:
         super().__init__(also=(Coscheduling,))
+        self._numbers = count(1)
 
     def group(self, name: str, minimum: int, pods: int, **fields: object) -> list[fw.Pod]:
-        metadata = GroupedMeta(name=name, namespace="a", uid=f"uid of {name}", resource_version="1")
+        metadata = GroupedMeta(
+            name=name, namespace="a", uid=f"uid of {name}", resource_version=str(next(self._numbers))
+        )
         group = api.PodGroup(metadata=metadata, spec=api.PodGroupSpec(min_member=minimum))
         self.engine.object_handlers.object_changed(COSCHEDULING_POD_GROUP, group)
         labels = {api.POD_GROUP_LABEL: name}
@@ -60,6 +65,44 @@ async def test_a_group_is_woken_once_there_is_room_for_all_of_it() -> None:
     stage.delete(running[1])
     await stage.schedule()
 
+    assert stage.placed == ["g-0", "g-1", "g-2", "g-3"]
+    stage.check()
+
+
+async def test_what_was_kept_for_more_pods_than_a_group_has_goes_to_others() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    running = stage.pod("large", requests={"cpu": "4"})
+    await stage.schedule()
+    group = stage.group("g", 4, 4, priority=9)
+    await stage.schedule()
+    stage.pods(2)
+    await stage.schedule()
+
+    stage.delete(running)
+    stage.group("g", 3, 0)
+    stage.delete(group[1])
+    await stage.schedule()
+    await stage.schedule()
+
+    assert stage.placed == ["a-0", "g-0", "g-2", "g-3"]
+    stage.check()
+
+
+async def test_nobody_is_woken_for_what_the_rest_of_a_group_takes() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    running = stage.pod("large", requests={"cpu": "4"})
+    await stage.schedule()
+    stage.group("g", 4, 4, priority=9)
+    await stage.schedule()
+    stage.pods(8)
+    await stage.schedule()
+
+    stage.delete(running)
+
+    assert await stage.schedule() == 1
+    assert await stage.schedule() == 0
     assert stage.placed == ["g-0", "g-1", "g-2", "g-3"]
     stage.check()
 

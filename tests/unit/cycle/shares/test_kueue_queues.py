@@ -161,6 +161,23 @@ async def test_a_queue_whose_flavors_change_with_its_amounts_gives_those() -> No
     queues.check()
 
 
+async def test_quota_of_a_flavor_that_was_kept_for_a_pod_which_takes_another_goes_to_the_next() -> None:
+    queues = Queues(groups=({"on-demand": {"cpu": ["1"]}, "spot": {"cpu": ["1"]}},))
+    on_demand, spot = (queues.pod(kind, node_name=f"{kind}-1") for kind in ("on-demand", "spot"))
+    queues.pod("either")
+    await queues.schedule()
+    queues.pod("only-spot", node_selector={"kind": "spot"})
+    await queues.schedule()
+
+    queues.delete(spot)
+    queues.delete(on_demand)
+    await queues.schedule()
+    await queues.schedule()
+
+    assert queues.kinds() == {"either": "on-demand", "only-spot": "spot"}
+    queues.check()
+
+
 async def test_a_share_borrows_in_its_cohort() -> None:
     queues = Queues(
         a_queue("b", "all", [{"spot": {"cpu": ["3"]}}]),
