@@ -5,6 +5,7 @@ Without it none of them is made, or even loaded, and no pod pays for them.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from scheduler.api.read_only import NOTHING
@@ -31,6 +32,9 @@ if TYPE_CHECKING:  # loaded once there are shares
 
 PAUSE: Final = 1.0
 """Seconds between two looks at what has changed."""
+
+RETRY: Final = 300.0
+"""Seconds after which pods are tried that may evict others, whatever has changed: as the queue does with all others."""
 
 
 class ShareParts:
@@ -64,6 +68,7 @@ class ShareParts:
         self._statuses: QuotaStatuses | None = None
         self._reports: ShareReports | None = None
         self._due = asyncio.Event()
+        self._retry_at = clock() + RETRY
         self._arguments: Mapping[str, Any] | None = None
         self._order_settings: tuple[Any, ...] = ()
 
@@ -97,7 +102,7 @@ class ShareParts:
         self._reports = ShareReports(shares, self._cache.table, writers.object_events)
         shares.waiting, shares.placed, shares.freed = waits.refusal, waits.placed, waits.freed
         shares.redeclared, shares.promised, shares.meant = self._redeclared, waits.promised, waits.meant
-        self._failure.failed, self._handlers.waits = waits.failed, waits
+        self._failure.failed, self._handlers.waits, self._handlers.node_may_help = waits.failed, waits, self._may_evict
 
     def _put_in_order(self, plugin: Any) -> None:
         """Let waiting pods have the order that the plugin asks for."""
@@ -133,13 +138,19 @@ class ShareParts:
             else:
                 self._statuses.mark(place)
 
+    def _may_evict(self) -> None:
+        """Let pods be tried soon that may evict others, if any wait: it may help them now."""
+        if self.waits:
+            self.waits.may_evict_now = True
+            self._due.set()
+
     def _end(self) -> None:
         """Without shares nothing waits for them: the queue asks all pods again when the configuration changes."""
         shares = self.shares
         shares.waiting = shares.placed = shares.freed = shares.promised = None
         shares.used = shares.renewed = shares.redeclared = None
         shares.meant = ()
-        self._cache.shares = self._failure.failed = self._handlers.waits = None
+        self._cache.shares = self._failure.failed = self._handlers.waits = self._handlers.node_may_help = None
         self.waits = self._statuses = self._reports = None
         self._order_settings = ()
         shares.use((), tuple)
@@ -147,13 +158,19 @@ class ShareParts:
     async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Write and report for ever. What is due before this replica leads, is done then."""
         while True:
-            await self._due.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._due.wait(), RETRY)
             await sleep(PAUSE)
             self._due.clear()
             self.look()
 
     def look(self) -> None:
-        """Write and report what is new."""
+        """Write and report what is new, and have those tried that are to be tried again."""
+        if (now := self._clock()) >= self._retry_at:
+            self._retry_at = now + RETRY
+            self._may_evict()
+        if self.waits and self.waits.retry():
+            self._due.set()
         if self._statuses is not None:
             self._statuses.write()
         if self._reports is not None:

@@ -4,13 +4,15 @@
                               ▲  │  ▲                        │                                          ▲
                               │  │  └── refused for its share ┘                                         │
                               │  └──another borrows what it is guaranteed──► (tried) ──placed, gone─────┘
+                              │  └──a node changes, or 5 minutes pass────────► (tried)
                               └──────────────── refused for its share ───────┘
 
-Waiting pods of the same tenant and amounts make a line, in the order of the queue: if there is no space for the
-first, there is none for the others. When something of a tree of shares is freed, the first pods of its lines are
-woken in their order, as far as it goes round. The first of a line is tried, too, when a pod starts that borrows what
-its share is guaranteed. What a woken pod needs is promised to it until it was tried; if it fits no node, others are
-woken. A group waits as one of its pods, for the amounts of all that it still needs.
+Waiting pods of the same tenant and amounts make a line, in the order of the queue: if there is no space for the first,
+there is none for the others. When something of a tree of shares is freed, the first pods of its lines are woken in
+their order, as far as it goes round. The first of a line is tried, too, when a pod starts that borrows what its share
+is guaranteed; and when a node changes, the first of all lines that may evict others, a few in a second. What a woken
+pod needs is promised to it until it was tried; if it fits no node, others are woken. A group waits as one of its pods,
+for the amounts of all that it still needs.
 """
 
 from collections import Counter
@@ -41,6 +43,7 @@ from scheduler.state.share_usage import Tenant
 FREED: Final = "ShareFreed"
 CHANGED: Final = "ShareChange"
 BORROWED: Final = "ShareBorrowed"
+RETRIED: Final = "ShareRetry"
 """Events that wake pods, as metrics name them."""
 
 MAX_LINES: Final = 500
@@ -48,6 +51,9 @@ MAX_LINES: Final = 500
 
 MAX_CLAIMING: Final = 8
 """Lines whose first pod may be tried when a pod starts."""
+
+MAX_RETRIED: Final = 4
+"""Lines whose first pod is tried in one look because evictions may help it now: each may take 50 ms."""
 
 MAX_STUCK: Final = 16
 """Pods of a line that other plugins keep back: after so many the rest of it is left alone for now."""
@@ -106,6 +112,10 @@ class ShareWaits:
         self._answers: dict[_Key, tuple[int, ShareRefusal | None]] = {}
         """Line → the last answer to whether there is space for its pods, and the number of the change before it."""
         self._is_waking = False
+        self.may_evict_now = False
+        """Whether something has changed, so that evictions may help pods which they did not help before."""
+        self._retries: list[tuple[Root, _Key]] = []
+        """The lines that are still to be tried because of that, the next one last."""
 
     def __len__(self) -> int:
         return len(self._waiters)
@@ -209,6 +219,18 @@ class ShareWaits:
         if self._waiters:
             self._wake(CHANGED, None if place is None else place.root)
 
+    def retry(self) -> bool:
+        """Let the first pods of some lines be tried that may evict others; return whether there are more of them."""
+        if self.may_evict_now:
+            self.may_evict_now = False
+            self._retries = [(root, key) for root, lines in self._claims().items() for key in lines][::-1]
+        for _ in range(min(MAX_RETRIED, len(self._retries))):
+            root, key = self._retries.pop()
+            if key in (lines := self._claims().get(root, {})):
+                lines[key] = lines.pop(key)
+                self._try_first(key, RETRIED)
+        return bool(self._retries)
+
     def restart(self) -> None:
         """Tenants are read again, or the queue has another order."""
         waiting = [queued for heap in self._lines.values() for queued in heap]
@@ -219,6 +241,7 @@ class ShareWaits:
             self.meant,
             self._promises,
             self._answers,
+            self._retries,
         ):
             each.clear()
         self._claiming = None
@@ -276,21 +299,32 @@ class ShareWaits:
 
     def _let_claim(self, place: Place, pod: Pod) -> None:
         """Let the first pods of lines be tried that may take back what a pod borrows which has just got a node."""
+        lines = self._claims().get(place.root, {})
+        for key in list(islice(lines, MAX_CLAIMING)):
+            lines[key] = lines.pop(key)
+            first = self._lines[key].peek()
+            if first is not None and self._shares.may_reclaim(*self._waiters[first.pod.uid], place, pod):
+                self._try_first(key, BORROWED)
+
+    def _claims(self) -> dict[Root, dict[_Key, None]]:
+        """Return the lines whose pods may take quota back; those that were looked at longest ago first."""
         if self._claiming is None:
             self._shares.refresh()
             self._claiming = {}
             for key in self._lines:
                 self._note_claim(self._claiming, key)
-        lines = self._claiming.get(place.root, {})
-        for key in list(islice(lines, MAX_CLAIMING)):
-            lines[key] = lines.pop(key)  # at the next time others come first
-            if (first := self._lines[key].peek()) is None:
-                continue
-            uid, waiter = first.pod.uid, self._waiters[first.pod.uid]
-            if self._shares.may_reclaim(*waiter, place, pod):
-                self._forget(uid)
-                if not self._queue.wake(uid, BORROWED) and self._queue.is_refused(uid):
-                    self._file(first, waiter)
+        return self._claiming
+
+    def _try_first(self, key: _Key, label: str) -> None:
+        """Let the first pod of a line be tried whether there is space for it or not."""
+        first = self._lines[key].peek()
+        if first is None:
+            return
+        uid = first.pod.uid
+        waiter = self._waiters[uid]
+        self._forget(uid)
+        if not self._queue.wake(uid, label) and self._queue.is_refused(uid):
+            self._file(first, waiter)
 
     def _promise(self, uid: str, promised: _Promised) -> None:
         """Promise amounts to a pod that is woken."""

@@ -12,7 +12,7 @@ from scheduler import framework as fw
 from scheduler.api import pod_groups
 from scheduler.api.objects import ObjectMeta, PodCondition, PodStatus
 from scheduler.config.feature_gates import FeatureGates
-from scheduler.cycle.shares.waits import MAX_CLAIMING
+from scheduler.cycle.shares.waits import MAX_CLAIMING, MAX_RETRIED
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod
@@ -195,6 +195,73 @@ async def test_so_is_one_whose_share_has_come_to_others_meanwhile() -> None:
 
     assert len(queues.under_test.evicted) == 3
     queues.check()
+
+
+SSD: dict[str, Any] = {"node_selector": {"disk": "ssd"}}
+
+
+async def after_a_look(stage: Sharing) -> int:
+    """Let a second pass; return how many pods were tried."""
+    stage.engine.share_parts.look()
+    return await stage.schedule(11.0)
+
+
+async def test_a_pod_that_found_nobody_to_evict_is_tried_again_when_a_node_comes_or_changes() -> None:
+    stage = teams(reclaim="Any")
+    stage.pod("mine", **SSD)
+    await stage.schedule()
+
+    stage.under_test.see(a_node("m", cpu="1"))
+    assert await after_a_look(stage) == 1
+    assert await after_a_look(stage) == 0
+    assert stage.under_test.evicted == []
+    stage.under_test.see(a_node("m", cpu="1", labels={"disk": "ssd"}))
+    await after_a_look(stage)
+
+    assert stage.under_test.evicted == ["b/b-3"]
+    stage.check()
+
+
+async def test_of_many_that_found_nobody_only_the_first_of_some_lines_are_tried_at_a_time() -> None:
+    stage = teams(reclaim="Any")
+    for number in range(2 * MAX_RETRIED + 1):
+        for name in ("first", "second"):
+            stage.pod(f"{name}-{number}", requests={"cpu": f"{1001 + number}m"}, **SSD)
+    await stage.schedule()
+
+    for _ in range(3):
+        stage.under_test.see(a_node("m", cpu="1"))
+        stage.under_test.see(a_node("m", cpu="2"))
+    tries = [await after_a_look(stage) for _ in range(4)]
+
+    assert tries == [MAX_RETRIED, MAX_RETRIED, 1, 0]
+    stage.check()
+
+
+async def test_nobody_is_tried_again_whose_share_evicts_nobody() -> None:
+    stage = teams()
+    stage.pod("mine", **SSD)
+    await stage.schedule()
+
+    stage.under_test.see(a_node("m", cpu="1", labels={"disk": "ssd"}))
+
+    assert await after_a_look(stage) == 0
+
+
+async def test_a_pod_that_found_nobody_to_evict_is_tried_again_after_five_minutes() -> None:
+    """Nothing announces all that may help it: here a pod that has no share ends."""
+    stage = teams(reclaim="Any")
+    stage.under_test.see(a_node("m", cpu="1", labels={"disk": "ssd"}))
+    free = stage.pod("free", namespace="free", node_name="m", priority=9)
+    stage.pod("mine", **SSD)
+    await stage.schedule()
+    stage.delete(free)
+    assert await after_a_look(stage) == 0
+
+    stage.clock.advance(300.0)
+    await after_a_look(stage)
+
+    assert stage.under_test.evicted == ["b/b-3"]
 
 
 async def test_lower_priority_takes_back_from_lower_pods_only() -> None:
