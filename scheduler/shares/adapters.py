@@ -76,6 +76,8 @@ class AdaptedShares:
         """Yields what is kept in a tree for pods that go first."""
         self.meant: Collection[str] = ()
         """The UIDs of the pods to which that is promised: their nominations do not count in addition."""
+        self.is_fair = False
+        """Whether dominant resource shares decide whose pods are evicted."""
         self.waiting: Callable[[Pod], ShareRefusal | None] | None = None
         """Says why a pod waits, if it waits for its share."""
 
@@ -277,7 +279,9 @@ class AdaptedShares:
     # Internals.
 
     def _reclaim(self, place: Place | None, need: Need) -> ShareReclaim | None:
+        from scheduler.shares.dominant import dominant_share
         from scheduler.shares.reclaim.elastic_reclaim import ElasticReclaim
+        from scheduler.shares.reclaim.fair import FairSharing
         from scheduler.shares.reclaim.policy_reclaim import PolicyReclaim
 
         elastic = next((each for each in self._ledgers if each.source == ELASTIC_QUOTA), None)
@@ -293,7 +297,8 @@ class AdaptedShares:
         if self.usage.order is None:
             return None
         running = partial(self._running, ledger, self.usage.order)
-        return PolicyReclaim(ledger, name, asked, self.place_of, self._groups, preemption, running)
+        fair = FairSharing(reckon=partial(dominant_share, resource_of=ledger.resource_of)) if self.is_fair else None
+        return PolicyReclaim(ledger, name, asked, self.place_of, self._groups, preemption, running, fair)
 
     def _running(self, ledger: "Ledger", order: EvictionOrder, whole: "Callable[[Pod], Unit | None]") -> "RunningPods":
         """Return the pods that run in the shares of a ledger."""
@@ -324,7 +329,7 @@ class AdaptedShares:
         else:
             ledger, name = place.ledger, place.name
             amounts = ledger.wanted(name, Asked(need_of_pod(pod), place.evidence))
-            nominated = Nominated(name, pod, amounts, is_borrowing_with(ledger.tree, name, amounts))
+            nominated = Nominated(name, pod, amounts, is_borrowing_with(ledger.tree, name, amounts), self.is_fair)
             kept = _Kept(pod, nominated, place.root)
         self._kept[pod.uid] = kept
         return kept

@@ -6,8 +6,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from scheduler.api.read_only import NOTHING
+from scheduler.framework.events import CLUSTER_QUEUE
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal, ShareState
 from scheduler.shares.adapter import Adapter, Asked
+from scheduler.shares.apis.kueue_quotas import resource_of
 from scheduler.shares.tree import Share, ShareTree
 
 if TYPE_CHECKING:
@@ -70,6 +72,10 @@ class Ledger:
         while name in shares and shares[name].parent:
             name = shares[name].parent
         return name
+
+    def resource_of(self, key: str) -> str:
+        """Return the resource that a name in the tree means: several flavors may have the same."""
+        return resource_of(key) if self.source == CLUSTER_QUEUE else key
 
     def state_of(self, name: str) -> ShareState | None:
         """Return a share as it is now; None if there is none of that name."""

@@ -16,8 +16,7 @@ from itertools import count
 from typing import Any, NamedTuple, Protocol
 
 from scheduler.api.requests import CPU
-from scheduler.framework.events import CLUSTER_QUEUE, ELASTIC_QUOTA
-from scheduler.shares.apis.kueue_quotas import resource_of
+from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.shares.decay import DecayedUsage
 from scheduler.shares.ledger import Ledger
 from scheduler.shares.order import FairOrder, Head, height_of, is_guaranteed
@@ -164,7 +163,7 @@ def _running(ledger: Ledger, share: str) -> Mapping[str, float]:
     """Return what a share's own pods use, by the names and in the units of the weights: cores of cpu, as in Kueue."""
     running: dict[str, float] = {}
     for key in ledger.tree.resources:
-        resource, amount = _names(ledger)(key), ledger.tree.used_by_own_pods(share, key)
+        resource, amount = ledger.resource_of(key), ledger.tree.used_by_own_pods(share, key)
         if amount:
             running[resource] = running.get(resource, 0) + (amount / 1000 if resource == CPU else amount)
     return running
@@ -173,11 +172,6 @@ def _running(ledger: Ledger, share: str) -> Mapping[str, float]:
 def _whose(ledger: Ledger, share: str) -> str:
     """Return who is charged for a share: of an elastic quota its namespace, or a quota of another name had no past."""
     return share.partition("/")[0] if ledger.source == ELASTIC_QUOTA else share
-
-
-def _names(ledger: Ledger) -> Callable[[str], str]:
-    """Return what gives the resource of a name in a tree."""
-    return resource_of if ledger.source == CLUSTER_QUEUE else str
 
 
 class ByDominantShare(ByPriority):
@@ -214,7 +208,7 @@ class _Tournaments:
 
 class _Tournament:
     def __init__(self, ledger: Ledger) -> None:
-        self._order = FairOrder(ledger.tree, _names(ledger))
+        self._order = FairOrder(ledger.tree, ledger.resource_of)
         self._offered: dict[str, list[tuple[Any, int, Turn]]] = {}
         """Share → heap."""
         self._numbers = count()

@@ -123,6 +123,7 @@ class ShareParts:
         assert self.waits is not None
         assert self._statuses is not None
         self.waits.order, mark = order, self._statuses.mark
+        self.shares.is_fair = plugin.order == "DominantShare"
 
         def used(place: Place) -> None:
             mark(place)

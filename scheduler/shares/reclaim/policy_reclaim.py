@@ -12,9 +12,11 @@ from scheduler.framework.shares import DisruptionBudgets
 from scheduler.shares.adapter import Asked, counting_nominated
 from scheduler.shares.ledger import Ledger
 from scheduler.shares.reclaim.classical import Classical, Source, sources_of
+from scheduler.shares.reclaim.fair import Fair, FairSharing
+from scheduler.shares.reclaim.minimal import Fits
 from scheduler.shares.reclaim.pods import SECOND, PodReclaim
-from scheduler.shares.reclaim.reclaim import by_priority, contesting
-from scheduler.shares.reclaim.units import Claim, Policy, Preemption, Running, Runs, Unit, may_evict
+from scheduler.shares.reclaim.reclaim import by_fair_share, by_priority, contesting
+from scheduler.shares.reclaim.units import Claim, Policy, Preemption, Running, Runs, Unit, Victim, may_evict
 
 if TYPE_CHECKING:
     from scheduler.shares.places import Place
@@ -32,14 +34,16 @@ class PolicyReclaim(PodReclaim):
         groups: PodGroups,
         preemption: Preemption,
         running: "Callable[[Callable[[Pod], Unit | None]], Runs]",
+        fair: FairSharing | None,
     ) -> None:
         """`preemption`: whom pods of the share may evict. `running` makes what has all pods of the ledger's shares,
-        of a function that returns the unit that goes with a pod.
+        of a function that returns the unit that goes with a pod. With `fair`, dominant resource shares decide who goes.
         """
         super().__init__(ledger, share, asked, place_of, groups)
         pod = asked.need.pod
         self._preemption = preemption
         self._running = running
+        self._fair = fair
         self._known: tuple[Claim, Mapping[str, Source]] | None = None
         request = ledger.wanted(share, asked)
         self._claim = Claim(share=share, request=request, priority=pod.priority, queued_at=created(pod) / SECOND)
@@ -96,8 +100,7 @@ class PolicyReclaim(PodReclaim):
 
         with counting_nominated(self._tree, self._share, self._asked, self._claim.request):
             claim, sources = self._known = self._known or self._contesting()
-            classical = Classical(self._tree, running, claim, self._preemption, sources)
-            found = by_priority(self._tree, claim, classical, lambda gone: fits(self._pods_of(gone)), begun)
+            found = self._found(claim, sources, running, lambda gone: fits(self._pods_of(gone)), begun)
         units, again, violating = [victim.unit for victim in found], begun(), set[str]()
         for unit in units:
             if again.allow(unit):
@@ -105,6 +108,19 @@ class PolicyReclaim(PodReclaim):
             else:
                 violating.add(unit.uid)
         return self._victims(units, violating)
+
+    def _found(
+        self,
+        claim: Claim,
+        sources: Mapping[str, Source],
+        running: Runs,
+        fits: Fits,
+        begun: "Callable[[], _Budgets]",
+    ) -> list[Victim]:
+        tree, preemption = self._tree, self._preemption
+        if self._fair is not None:
+            return by_fair_share(tree, claim, Fair(tree, running, claim, preemption, self._fair), fits, begun)
+        return by_priority(tree, claim, Classical(tree, running, claim, preemption, sources), fits, begun)
 
     def _contesting(self) -> tuple[Claim, Mapping[str, Source]]:
         """Return the claim and the shares that may give, as the tree is now."""

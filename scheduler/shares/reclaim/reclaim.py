@@ -56,8 +56,7 @@ class Reclaim:
         claim = contesting(tree, claim)
         preemption = self._preemptions.get(claim.share, NOTHING_EVICTED)
         if self._fair is not None:
-            candidates = Fair(tree, running, claim, preemption, self._fair).candidates(budgets)
-            return _fewest(tree, claim, candidates, fits, borrows=True)
+            return by_fair_share(tree, claim, Fair(tree, running, claim, preemption, self._fair), fits, budgets)
         classical = Classical(tree, running, claim, preemption, sources_of(tree, claim, preemption))
         return by_priority(tree, claim, classical, fits, budgets)
 
@@ -70,6 +69,13 @@ def by_priority(
         if victims := _fewest(tree, claim, classical.candidates(budgets, borrows=borrows), fits, borrows=borrows):
             return victims
     return []
+
+
+def by_fair_share(
+    tree: ShareTree, claim: Claim, fair: Fair, fits: Fits, budgets: Callable[[], Budgets]
+) -> list[Victim]:
+    """Return what `victims` does, by fair sharing."""
+    return _fewest(tree, claim, fair.candidates(budgets), fits, borrows=True)
 
 
 def _fewest(

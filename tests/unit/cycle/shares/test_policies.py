@@ -16,6 +16,7 @@ from scheduler.cycle.shares.waits import MAX_CLAIMING, MAX_RETRIED
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod
+from tests.fakes import Eviction
 from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.cycle.shares.shares import Sharing
 from tests.unit.cycle.shares.test_kueue_queues import Queues
@@ -522,3 +523,51 @@ async def test_the_order_of_eviction_is_kept_only_while_a_policy_evicts() -> Non
     queues.put(a_queue("a", "all", [{"spot": {"cpu": ["2"]}}]))
     queues.shares.check_invariants()
     assert keeps_order(queues) is False
+
+
+def fair_teams(order: str, **weights: float) -> Sharing:
+    """Two teams of which neither is guaranteed anything of eight cores; `b` uses all."""
+    company = DeclaredShare("company", minimum={"cpu": "8"})
+    both = {"a": 1.0, "b": 1.0, **weights}.items()
+    teams = [DeclaredShare(name, "company", namespaces=(name,), reclaim="Any", weight=each) for name, each in both]
+    stage = Sharing(company, *teams, arguments={"order": order})
+    running(stage, "b", 8)
+    return stage
+
+
+async def settled(stage: Sharing) -> int:
+    """Let pods be tried, and victims come again as new and important pods, until none is evicted; count victims."""
+    gone = 0
+    for _ in range(20):
+        await stage.schedule()
+        victims = [each.victim for each in stage.under_test.world.written(Eviction)[gone:]]
+        if not victims:
+            return gone
+        for victim in victims:
+            team, name = victim.split("/")
+            stage.delete(leave(stage, name))
+            stage.pod(f"{name}-again", namespace=team, priority=10)
+        gone += len(victims)
+    raise AssertionError("they evict each other in circles")
+
+
+@pytest.mark.parametrize(
+    ("order", "weights", "placed"),
+    [
+        ("Priority", {}, 0),
+        ("DominantShare", {}, 4),
+        ("DominantShare", {"a": 3.0}, 6),
+        ("DominantShare", {"b": 7.0}, 1),
+    ],
+)
+async def test_a_share_that_borrows_less_than_its_part_takes_it_from_one_that_borrows_more(
+    order: str, weights: dict[str, float], placed: int
+) -> None:
+    stage = fair_teams(order, **weights)
+    for number in range(8):
+        stage.pod(f"a-{number}", namespace="a")
+
+    victims = await settled(stage)
+
+    assert sum(name.startswith("a-") for name in stage.placed) == victims == placed
+    stage.check()
