@@ -282,6 +282,7 @@ class AdaptedShares:
         from scheduler.shares.dominant import dominant_share
         from scheduler.shares.reclaim.elastic_reclaim import ElasticReclaim
         from scheduler.shares.reclaim.fair import FairSharing
+        from scheduler.shares.reclaim.pods import Claimant
         from scheduler.shares.reclaim.policy_reclaim import PolicyReclaim
 
         elastic = next((each for each in self._ledgers if each.source == ELASTIC_QUOTA), None)
@@ -293,12 +294,13 @@ class AdaptedShares:
         preemption = ledger.adapter.preemption(name)
         if preemption is None:
             asked = asked._replace(evidence=None)
-            return ElasticReclaim(ledger, name, asked, self.place_of, self._groups, self._counted)
+            return ElasticReclaim(Claimant(ledger, name, asked, self.place_of, self._groups), self._counted)
         if self.usage.order is None:
             return None
         running = partial(self._running, ledger, self.usage.order)
         fair = FairSharing(reckon=partial(dominant_share, resource_of=ledger.resource_of)) if self.is_fair else None
-        return PolicyReclaim(ledger, name, asked, self.place_of, self._groups, preemption, running, fair)
+        claimant = Claimant(ledger, name, asked, self.place_of, self._groups)
+        return PolicyReclaim(claimant, preemption, running, fair)
 
     def _running(self, ledger: "Ledger", order: EvictionOrder, whole: "Callable[[Pod], Unit | None]") -> "RunningPods":
         """Return the pods that run in the shares of a ledger."""

@@ -2,21 +2,15 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.framework.dry_run import Victims
-from scheduler.framework.pod_groups import PodGroups
 from scheduler.framework.shares import DisruptionBudgets
-from scheduler.shares.adapter import Asked
 from scheduler.shares.apis.elastic_quotas import is_over_minimum
-from scheduler.shares.ledger import Ledger
 from scheduler.shares.reclaim.elastic import ElasticClaim, elastic_candidates, elastic_victims, giving_shares
-from scheduler.shares.reclaim.pods import PodReclaim
+from scheduler.shares.reclaim.pods import Claimant, PodReclaim
 from scheduler.shares.reclaim.units import Unit, total
-
-if TYPE_CHECKING:
-    from scheduler.shares.places import Place
 
 MAX_PODS: Final = 10_000
 """Possible victims that are looked at in one attempt, if any node may have them: meanwhile nothing else happens."""
@@ -25,17 +19,10 @@ MAX_PODS: Final = 10_000
 class ElasticReclaim(PodReclaim):
     """Implements framework.shares.ShareReclaim."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        share: str,
-        asked: Asked,
-        place_of: "Callable[[Pod], Place | None]",
-        groups: PodGroups,
-        counted: Callable[[], Iterable[Pod]],
-    ) -> None:
+    def __init__(self, claimant: Claimant, counted: Callable[[], Iterable[Pod]]) -> None:
         """`counted` returns all pods with a node."""
-        super().__init__(ledger, share, asked, place_of, groups)
+        super().__init__(claimant)
+        share, asked = claimant.share, claimant.asked
         self._counted = counted
         tree = self._tree
         priority = asked.need.pod.priority

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scheduler.api.importance import created, importance, started
 from scheduler.api.pod import Pod
@@ -20,26 +20,29 @@ SECOND: Final = 1_000_000
 """In microseconds."""
 
 
+class Claimant(NamedTuple):
+    """A pod, or a group, that lacks quota, and what is known of all others."""
+
+    ledger: Ledger
+    share: str
+    """Empty if it has none."""
+
+    asked: Asked
+    place_of: "Callable[[Pod], Place | None]"
+    groups: PodGroups
+
+
 class PodReclaim:
     """The half of framework.shares.ShareReclaim that no rule changes: who counts as gone; whether that is enough."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        share: str,
-        asked: Asked,
-        place_of: "Callable[[Pod], Place | None]",
-        groups: PodGroups,
-    ) -> None:
-        """`share`: that of the pod, empty if it has none."""
+    def __init__(self, claimant: Claimant) -> None:
+        ledger, share, asked, self._place_of, self._groups = claimant
         self._ledger = ledger
         self._tree = ledger.tree
         self._share = share
         if share and asked.borrows is None:  # before anybody counts as gone: as of others that are nominated
             asked = asked._replace(borrows=is_borrowing_with(ledger.tree, share, ledger.wanted(share, asked)))
         self._asked = asked
-        self._place_of = place_of
-        self._groups = groups
         self._away: set[str] = set()
         """The UIDs of pods that count as gone."""
         self._units: dict[str, Unit | None] = {}

@@ -2,24 +2,19 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from scheduler.api.importance import created
 from scheduler.api.pod import Pod
 from scheduler.framework.dry_run import Victims
-from scheduler.framework.pod_groups import PodGroups
 from scheduler.framework.shares import DisruptionBudgets
-from scheduler.shares.adapter import Asked, counting_nominated
-from scheduler.shares.ledger import Ledger
+from scheduler.shares.adapter import counting_nominated
 from scheduler.shares.reclaim.classical import Classical, Source, sources_of
 from scheduler.shares.reclaim.fair import Fair, FairSharing
 from scheduler.shares.reclaim.minimal import Fits
-from scheduler.shares.reclaim.pods import SECOND, PodReclaim
+from scheduler.shares.reclaim.pods import SECOND, Claimant, PodReclaim
 from scheduler.shares.reclaim.reclaim import by_fair_share, by_priority, contesting
 from scheduler.shares.reclaim.units import Claim, Policy, Preemption, Running, Runs, Unit, Victim, may_evict
-
-if TYPE_CHECKING:
-    from scheduler.shares.places import Place
 
 
 class PolicyReclaim(PodReclaim):
@@ -27,11 +22,7 @@ class PolicyReclaim(PodReclaim):
 
     def __init__(
         self,
-        ledger: Ledger,
-        share: str,
-        asked: Asked,
-        place_of: "Callable[[Pod], Place | None]",
-        groups: PodGroups,
+        claimant: Claimant,
         preemption: Preemption,
         running: "Callable[[Callable[[Pod], Unit | None]], Runs]",
         fair: FairSharing | None,
@@ -39,7 +30,8 @@ class PolicyReclaim(PodReclaim):
         """`preemption`: whom pods of the share may evict. `running` makes what has all pods of the ledger's shares,
         of a function that returns the unit that goes with a pod. With `fair`, dominant resource shares decide who goes.
         """
-        super().__init__(ledger, share, asked, place_of, groups)
+        super().__init__(claimant)
+        ledger, share, asked = claimant.ledger, claimant.share, claimant.asked
         pod = asked.need.pod
         self._preemption = preemption
         self._running = running
