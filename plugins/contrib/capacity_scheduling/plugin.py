@@ -249,7 +249,7 @@ class CapacityScheduling(
 
     def _is_leaving(self) -> Callable[[fw.Pod], bool]:
         evicting = self._executor.victims()
-        return lambda pod: pod.uid in evicting or is_leaving_for_another(pod)
+        return (lambda pod: pod.uid in evicting or is_leaving_for_another(pod)) if evicting else is_leaving_for_another
 
     def ineligibility(
         self, reclaim: fw.ShareReclaim, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]

@@ -7,7 +7,7 @@
 The quota is the reclaim's question, nodes are the what-if's: see `framework/group_preemption.py`.
 """
 
-from collections.abc import Callable, Collection, Generator, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias, TypeVar
 
 from plugins.default_preemption.budgets import Budgets
@@ -39,12 +39,14 @@ def group_victims(
     """
     if any(pod.spec.preemption_policy == "Never" for pod in pods):
         return NEVER
-    by_node, leaving = list[Collection[fw.Pod]](), list[fw.Pod]()
+    by_node, leaving = dict[str, Collection[fw.Pod]](), list[fw.Pod]()
     for of_node in what_if.pods_by_node():
-        by_node.append(of_node)
+        for pod in of_node:
+            by_node[pod.node_name] = of_node
+            break
         leaving += filter(is_leaving, of_node)
         yield
-    nodes = _Nodes(what_if, frozenset([pod.uid for of_node in by_node for pod in of_node]))
+    nodes = _Nodes(what_if, by_node)
     what_if.remove(leaving)
 
     def fewest(of: Iterable[fw.Pod] | None) -> Sequence[fw.Pod] | fw.Status:
@@ -59,7 +61,7 @@ def group_victims(
     found = fewest(None)
     if found is NOBODY and nodes.have_refused and (reclaim := begin()) is not None:
         gone, giving = {pod.uid for pod in leaving}, list[Sequence[fw.Pod]]()
-        for of_node in by_node:
+        for of_node in by_node.values():
             giving.append([pod for pod in of_node if pod.uid not in gone and reclaim.may_give(pod)])
             yield
         some = yield from _of_few_nodes(giving, nodes)
@@ -96,10 +98,12 @@ def _of_few_nodes(giving: Sequence[Sequence[fw.Pod]], nodes: "_Nodes") -> Steps[
 class _Nodes:
     """The answers of the nodes, as pods go and come back."""
 
-    def __init__(self, what_if: fw.GroupWhatIf, known: Set[str]) -> None:
-        """`known`: the UIDs of the pods on nodes that count."""
+    def __init__(self, what_if: fw.GroupWhatIf, by_node: Mapping[str, Collection[fw.Pod]]) -> None:
+        """`by_node`: the pods on the nodes that count."""
         self._what_if = what_if
-        self._known = known
+        self._by_node = by_node
+        self._known: dict[str, bool] = {}
+        """UID → whether a pod is one of them, as far as it was asked."""
         self._gone: dict[str, fw.Pod] = {}
         self._decisions_left = MAX_DECISIONS
         self.have_refused = False
@@ -133,7 +137,13 @@ class _Nodes:
 
     def let_leave(self, pods: Sequence[fw.Pod]) -> None:
         """Let these be gone, and none but these."""
-        gone = {pod.uid: pod for pod in pods if pod.uid in self._known}
+        gone = {pod.uid: pod for pod in pods if self._counts(pod)}
         self._what_if.put_back([pod for uid, pod in self._gone.items() if uid not in gone])
         self._what_if.remove([pod for uid, pod in gone.items() if uid not in self._gone])
         self._gone = gone
+
+    def _counts(self, pod: fw.Pod) -> bool:
+        uid = pod.uid
+        if uid not in self._known:
+            self._known[uid] = any(each.uid == uid for each in self._by_node.get(pod.node_name, ()))
+        return self._known[uid]

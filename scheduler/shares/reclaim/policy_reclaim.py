@@ -67,7 +67,11 @@ class PolicyReclaim(PodReclaim):
 
     @contextmanager
     def without(self, pods: Iterable[Pod]) -> Iterator[None]:
-        with super().without(pods):
+        leaving = tuple(pods)
+        if not leaving:  # what is known stays so
+            yield
+            return
+        with super().without(leaving):
             self._known = None
             try:
                 yield
