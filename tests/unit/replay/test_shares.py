@@ -58,6 +58,46 @@ async def contention(stage: Stage) -> None:
         await stage.schedule()
 
 
+def reclaiming() -> dict[str, Any]:
+    """Return the tree with policies that evict, in a profile with groups of pods."""
+    (plugin,) = TREE["pluginConfig"]
+    shares = [{**share, "reclaim": "Any"} if "parent" in share else share for share in plugin["args"]["shares"]]
+    enabled = [{"name": "CapacityScheduling"}, {"name": "Coscheduling"}]
+    configured = [{**plugin, "args": {"shares": shares}}]
+    return {"plugins": {"multiPoint": {"enabled": enabled}}, "pluginConfig": configured}
+
+
+def large() -> dict[str, Any]:
+    return {"container": {"resources": {"requests": {"cpu": "2", "memory": "64Mi"}}}}
+
+
+async def taking_back(stage: Stage) -> None:
+    """A team that borrows all, and groups of the other that take back what it is guaranteed."""
+    await a_busy_hour(stage, seed=1, pods=3)
+    for number in range(12):
+        stage.pod(f"odd-{number}", large(), namespace="team-a", labels={"team": "odd"})
+    await stage.schedule()
+    for number in range(4):
+        annotations = {"loadmaster.dev/pod-group": "g", "loadmaster.dev/pod-group-min-available": "4"}
+        stage.pod(f"even-{number}", large(), namespace="team-b", labels={"team": "even"}, annotations=annotations)
+    for _ in range(3):
+        await stage.schedule()
+        stage.clock.advance(2.0)
+        stage.engine.queue.flush_backoff_completed()
+
+
+def test_groups_that_take_back_what_is_theirs_choose_the_same_victims_again(
+    tmp_path: Path, capsys: CaptureFixture
+) -> None:
+    path = record_play(tmp_path / "t", taking_back, profile=reclaiming())
+
+    code, document = replayed(capsys, path)
+
+    assert (code, document["differences"]) == (0, [])
+    nominated = {line[2] for line in lines_of(path)[1:] if line[0] == "nominate"}
+    assert {"even-0", "even-1", "even-2", "even-3"} <= nominated
+
+
 @pytest.mark.parametrize("profile", [ENABLED, TREE], ids=["quotas", "tree"])
 def test_what_was_decided_under_shares_is_decided_again(
     tmp_path: Path, capsys: CaptureFixture, profile: dict[str, Any]
