@@ -47,6 +47,11 @@ _HEAD: Final = (
 )
 
 
+_STANDINGS: Final = {"DominantShare": "DOMINANT SHARE", "DecayedUsage": "DECAYED USAGE"}
+
+INFINITE: Final = 2.0**63
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
     describe(parser, DESCRIPTION, EPILOG)
@@ -121,8 +126,11 @@ def _lines(report: "SharesReport", shares: "Sequence[ShareReport]") -> Iterator[
 
     sound = [share for share in shares if not share.problem]
     top = min((share.depth for share in sound), default=0)
+    orders = {share.standing.order for share in sound if share.standing is not None}
+    standings = [_STANDINGS.get(order, order) for order in orders]
     if sound:
-        yield from aligned([_HEAD, *(row for share in sound for row in _rows(share, top))])
+        head = (*_HEAD[:2], *standings, *_HEAD[2:])
+        yield from aligned([head, *(row for share in sound for row in _rows(share, top, len(standings)))])
     elif not shares:
         yield "there are no shares yet"
     broken = [share for share in shares if share.problem]
@@ -135,9 +143,12 @@ def _lines(report: "SharesReport", shares: "Sequence[ShareReport]") -> Iterator[
         yield f"... and {report.more:,} more shares"
 
 
-def _rows(share: "ShareReport", top: int) -> Iterator[Sequence[str]]:
-    """Yield a row for each resource; the first begins with the share."""
-    head = ("  " * (share.depth - top) + share.name, f"{share.waiting:,}" if share.waiting else "-")
+def _rows(share: "ShareReport", top: int, standings: int) -> Iterator[Sequence[str]]:
+    """Yield a row for each resource; the first begins with the share. `standings`: how many columns there are of it."""
+    head: tuple[str, ...] = ("  " * (share.depth - top) + share.name, f"{share.waiting:,}" if share.waiting else "-")
+    if standings:
+        value = None if share.standing is None else share.standing.value
+        head += ("-" if value is None else "infinite" if value >= INFINITE else f"{value:.4g}",)
     if not share.resources:
         yield *head, "-"
     for each in share.resources:
@@ -145,4 +156,4 @@ def _rows(share: "ShareReport", top: int) -> Iterator[Sequence[str]]:
         maximum = "-" if each.maximum is None else spelled(name, each.maximum)
         counts = (spelled(name, count) if count else "-" for count in (each.borrowed, each.lent, each.waiting))
         yield *head, name, spelled(name, each.guaranteed), maximum, spelled(name, each.used), *counts
-        head = ("", "")
+        head = ("",) * len(head)

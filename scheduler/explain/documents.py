@@ -207,6 +207,17 @@ class ShareAmounts(msgspec.Struct, frozen=True):
     """The sum of what its pods without a node ask for."""
 
 
+class ShareStanding(msgspec.Struct, frozen=True):
+    """The number by which an order of shares compares one with others; the least goes first."""
+
+    order: str
+    """`DominantShare` or `DecayedUsage`."""
+
+    value: float
+    """Both are divided by the weight: thousandths of what the parent could lend, which the share borrows; or the past
+    usage of its own pods, by the weights of resources. At most 2^63 - 1, as in Kueue, which stands for infinite."""
+
+
 class ShareReport(msgspec.Struct, frozen=True, kw_only=True):
     """A share of the cluster."""
 
@@ -224,6 +235,9 @@ class ShareReport(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 0
     waiting: int = 0
     """Pods without a node, of all shares below it."""
+
+    standing: ShareStanding | None = None
+    """None if the order compares no shares."""
 
     resources: Sequence[ShareAmounts] = ()
     problem: str = ""

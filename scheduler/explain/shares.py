@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
+from msgspec.structs import replace
+
 from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
-from scheduler.explain.documents import ShareAmounts, ShareReport, SharesReport
+from scheduler.explain.documents import ShareAmounts, ShareReport, SharesReport, ShareStanding
 from scheduler.process.time_slice import TimeSlice
 from scheduler.shares.adapter import Asked
 from scheduler.shares.apis.elastic_quotas import ALL
@@ -64,8 +66,18 @@ async def report_on_shares(engine: Engine) -> SharesReport:
         waiting.add(engine, kind[0], firsts[kind], count)
         await time_slice.give_way()
     reports: list[ShareReport] = []
+    waits = engine.share_parts.waits
     for ledger in engine.shares.ledgers:
-        reports += await _of_ledger(ledger, waiting, time_slice)
+        of_ledger = await _of_ledger(ledger, waiting, time_slice)
+        if waits is not None and waits.order.by_share:
+            for number, report in enumerate(of_ledger):
+                if report.name in ledger.tree.shares:
+                    value = waits.order.standing(ledger, report.name)
+                    of_ledger[number] = replace(
+                        report, standing=ShareStanding(waits.order.name, min(value, float(MAX)))
+                    )
+                await time_slice.give_way()
+        reports += of_ledger
     return SharesReport(found=True, state="on", shares=reports[:MAX_SHARES], more=max(0, len(reports) - MAX_SHARES))
 
 

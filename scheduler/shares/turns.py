@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 from scheduler.api.requests import CPU
 from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.shares.decay import DecayedUsage
+from scheduler.shares.dominant import dominant_share
 from scheduler.shares.ledger import Ledger
 from scheduler.shares.order import FairOrder, Head, height_of, is_guaranteed
 from scheduler.shares.places import Place
@@ -68,11 +69,17 @@ class Turns(Protocol):
 class ShareOrder(Protocol):
     """An order of shares."""
 
+    name: str
+    """As in the plugin's arguments."""
+
     by_share: bool
     """Whether the share decides before the pod's priority, also against pods that come now."""
 
     def turns(self) -> Turns:
         """Begin to choose among pods."""
+
+    def standing(self, ledger: Ledger, name: str) -> float:
+        """Return the number by which a share of the tree is compared, the least goes first; 0 if shares are not."""
 
     def used(self, place: Place) -> None:
         """Take note that less or more of a share is used."""
@@ -104,10 +111,14 @@ class Ranked:
 class ByPriority:
     """Among pods that borrow as far, the order of the queue counts: priority and age. Implements ShareOrder."""
 
+    name = "Priority"
     by_share = False
 
     def turns(self) -> Turns:
         return Ranked(lambda turn: (turn.by_share, turn.height, turn.age))
+
+    def standing(self, ledger: Ledger, name: str) -> float:
+        return 0.0
 
     def used(self, place: Place) -> None:
         """Nothing depends on it."""
@@ -122,6 +133,7 @@ class ByDecayedUsage:
     A share of which nothing is known, as after a restart, is charged for the first interval of all that it runs.
     """
 
+    name = "DecayedUsage"
     by_share = True
 
     def __init__(self, half_life: float, weights: Mapping[str, float], now: Callable[[], float]) -> None:
@@ -136,6 +148,9 @@ class ByDecayedUsage:
         now = self._now()
         return Ranked(lambda turn: (turn.by_share, self._key(turn, now), turn.age))
 
+    def standing(self, ledger: Ledger, name: str) -> float:
+        return self._of_share(ledger, name, self._now())
+
     def used(self, place: Place) -> None:
         if place.name in place.ledger.tree.shares:
             ledger, name, _ = place
@@ -147,11 +162,11 @@ class ByDecayedUsage:
 
     def _key(self, turn: Turn, now: float) -> float:
         ledger, name = turn.ledger, turn.head.share
-        share = None if ledger is None else ledger.tree.shares.get(name)
-        if ledger is None or share is None:
-            return 0.0
-        running = _running(ledger, name)  # with what is promised
-        return self._of(ledger).key(_whose(ledger, name), share.weight, now, running)
+        return 0.0 if ledger is None or name not in ledger.tree.shares else self._of_share(ledger, name, now)
+
+    def _of_share(self, ledger: Ledger, name: str, now: float) -> float:
+        weight, running = ledger.tree.shares[name].weight, _running(ledger, name)  # with what is promised
+        return self._of(ledger).key(_whose(ledger, name), weight, now, running)
 
     def _of(self, ledger: Ledger) -> DecayedUsage:
         if ledger.source not in self._usages:
@@ -177,10 +192,14 @@ def _whose(ledger: Ledger, share: str) -> str:
 class ByDominantShare(ByPriority):
     """The share goes first that borrows the smallest part of what it could, by its weight. Implements ShareOrder."""
 
+    name = "DominantShare"
     by_share = True
 
     def turns(self) -> Turns:
         return _Tournaments()
+
+    def standing(self, ledger: Ledger, name: str) -> float:
+        return dominant_share(ledger.tree, name, resource_of=ledger.resource_of).weighted
 
 
 class _Tournaments:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from scheduler.explain.documents import ShareAmounts, ShareReport, SharesSeen
+from scheduler.explain.documents import ShareAmounts, ShareReport, SharesSeen, ShareStanding
 from scheduler.framework.shares import DeclaredShare
 from tests.browser.stage import Stage, nodes, scheduled, staged
 from tests.browser.test_hostile_names import HOSTILE
@@ -89,6 +89,24 @@ def test_names_find_shares_and_say_below_what_they_are(looking: Visitor, company
 
     expect(page.locator("#shares-table tbody th")).to_have_text(["shop below company"], timeout=SOON_MS)
     expect(page.locator("#shares-place")).to_have_text("1 share")
+
+
+def test_how_shares_stand_is_a_column_where_the_order_compares_them(browser: Browser) -> None:
+    found = [
+        ShareReport(name=name, source="shares", standing=ShareStanding("DominantShare", value))
+        for name, value in (("a", 333.333), ("b", 2.0**63))
+    ]
+    with shares_of(COMPANY) as stage:
+        stage.do(lambda: stage.engine.stream.publish(SharesSeen(found)))
+        with visiting(browser, stage.url) as visitor:
+            visitor.ready()
+            page = visitor.page
+            page.locator("#shares").scroll_into_view_if_needed(timeout=SOON_MS)
+            expect(page.locator("#shares-standing")).to_have_text("Dominant share", timeout=SOON_MS)
+            assert [cells(page, row)[2] for row in (0, 1)] == ["333.3", "∞"]
+            stage.look_at_shares()
+            expect(page.locator("#shares-standing")).to_be_hidden(timeout=SOON_MS)
+            assert visitor.complaints == []
 
 
 def test_without_shares_nothing_of_them_is_shown_or_loaded(visitor: Visitor) -> None:

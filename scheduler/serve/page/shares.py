@@ -143,6 +143,7 @@ def _row(share: ShareReport) -> dict[str, Any]:
         "parent": cut(share.parent),
         "depth": share.depth,
         "waiting": share.waiting,
+        "standing": to_builtins(share.standing),
         "problem": cut(share.problem, MAX_MESSAGE),
         "resources": [_amounts(each) for each in share.resources[:MAX_RESOURCES]],
     }

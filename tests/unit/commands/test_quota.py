@@ -97,6 +97,26 @@ def test_the_tree_of_files_is_a_table(tmp_path: Path, capsys: pytest.CaptureFixt
     assert lines[6].split() == ["memory", "4Gi", "-", "0", "-", "-", "1Gi"]
 
 
+@pytest.mark.parametrize(("order", "title"), [("DominantShare", "DOMINANT SHARE"), ("DecayedUsage", "DECAYED USAGE")])
+def test_the_table_says_how_shares_stand_where_these_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], order: str, title: str
+) -> None:
+    stands = [
+        share(name, standing={"order": order, "value": value}, depth=1, parent="all")
+        for name, value in (("a", 123456.78), ("b", 0.25), ("c", 9223372036854775807))
+    ]
+    asked(tmp_path, Answer(200, {**SHARES, "shares": [share("all"), *stands]}))
+
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split("  ")[:4] == ["SHARE", "PODS WAITING", title, "RESOURCE"]
+    assert [row.split()[:3] for row in rows] == [
+        ["all", "-", "-"],
+        ["a", "-", "1.235e+05"],
+        ["b", "-", "0.25"],
+        ["c", "-", "infinite"],
+    ]
+
+
 def test_one_share_is_shown_with_all_below_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = asked(tmp_path, Answer(200, SHARES), "lab", "-o", "json")
 

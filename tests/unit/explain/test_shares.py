@@ -1,6 +1,7 @@
 """The shares of the cluster as they are shown: what each has, uses, borrows and lends, and who waits for it."""
 
 import msgspec
+import pytest
 
 from scheduler.api.text import to_json
 from scheduler.explain.documents import ShareAmounts, ShareReport, SharesReport
@@ -32,6 +33,24 @@ async def test_a_share_shows_what_it_borrows_and_the_other_what_it_lends() -> No
     assert found["team-a"].resources == [ShareAmounts("cpu", 2000, 8000, 4000, 2000, 0, 2000)]
     assert found["team-b"].resources == [ShareAmounts("cpu", 2000, None, 0, 0, 2000, 0)]
     assert (found["team-a"].depth, found["team-a"].parent, found["team-a"].waiting) == (1, "company", 2)
+
+
+@pytest.mark.parametrize(
+    ("order", "standing"),
+    [("Priority", None), ("DominantShare", 500.0), ("DecayedUsage", 4 * (1 - 0.5**0.01))],
+)
+async def test_a_share_shows_how_it_stands_in_an_order_that_compares_shares(order: str, standing: float | None) -> None:
+    stage = Sharing(COMPANY, A, B, arguments={"order": order})
+    stage.pods(6, "a")
+    await stage.schedule()
+
+    found = await about(stage)
+
+    shown = [found[name].standing for name in ("team-a", "team-b")]
+    if standing is None:
+        assert shown == [None, None]
+    else:
+        assert [each and (each.order, each.value) for each in shown] == [(order, pytest.approx(standing)), (order, 0.0)]
 
 
 async def test_a_parent_shows_all_that_is_below_it() -> None:

@@ -8,6 +8,8 @@ import { amount, count, link, make, put, say, shown } from "./text.js";
 
 const MAX_INDENT = 10;
 const AMOUNTS = ["guaranteed", "maximum", "used", "borrowed", "lent", "waiting"];
+const STANDINGS = { DominantShare: "Dominant share", DecayedUsage: "Decayed usage" };
+const INFINITE = 2 ** 63;
 const WHOLE = ["guaranteed", "used"]; // a nothing is told of these
 
 export class Shares {
@@ -76,6 +78,9 @@ export class Shares {
     put("shares-place", all > atOnce ? `${first + 1} to ${first + shares.length} of ${count(all, "share")}` : count(all, "share"));
     document.getElementById("shares-before").disabled = first === 0;
     document.getElementById("shares-next").disabled = first + shares.length >= all;
+    this.order = shares.find(({ standing }) => standing)?.standing.order ?? "";
+    document.getElementById("shares-standing").hidden = !this.order;
+    put("shares-standing", STANDINGS[this.order] ?? shown(this.order, 80));
     const isTree = !this.filter.value.trim();
     redraw(this.body, shares.flatMap((share) => rowsOf(share, isTree)), (row) => this.row(row));
   }
@@ -90,6 +95,11 @@ export class Shares {
       const name = link(share.name, () => this.choose(share), 120);
       cells.push(make("th", { scope: "rowgroup", rowSpan }, ...indents, name, parent));
       cells.push(make("td", { rowSpan, className: "number" }, share.waiting ? share.waiting.toLocaleString("en") : "–"));
+    }
+    if (share && this.order) {
+      const value = share.standing?.value ?? null;
+      const text = value === null ? "–" : value >= INFINITE ? "∞" : value.toLocaleString("en", { maximumSignificantDigits: 4 });
+      cells.push(make("td", { rowSpan: share.rows, className: "number" }, text));
     }
     if (problem) cells.push(make("td", { colSpan: AMOUNTS.length + 1, className: "problem" }, shown(problem, 300)));
     else if (resource) {
@@ -118,9 +128,9 @@ export class Shares {
   }
 }
 
-function rowsOf({ name, source, parent, depth, waiting, problem, resources }, isTree) {
+function rowsOf({ name, source, parent, depth, waiting, standing, problem, resources }, isTree) {
   const rows = Math.max(1, problem ? 1 : resources.length);
-  const share = { name, source, parent, depth, waiting, rows, isTree };
+  const share = { name, source, parent, depth, waiting, standing, rows, isTree };
   if (problem || !resources.length) return [{ share, problem }];
   return resources.map((resource, i) => ({ share: i ? null : share, resource }));
 }
