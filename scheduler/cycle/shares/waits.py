@@ -149,7 +149,9 @@ class ShareWaits:
         if self._waiters or promised is not None:
             self._forget(uid)
         if promised is not None:
-            used = NOTHING if place is None else place.ledger.amounts(place.evidence, amounts, 1)
+            used: Mapping[str, int] = NOTHING
+            if place is not None and place[:2] == promised.promise[:2]:
+                used = place.ledger.amounts(place.evidence, amounts, 1)
             self._pass_on(promised, used)
         if not self._lines or place is None or self._claiming == {}:
             return

@@ -136,6 +136,31 @@ async def test_namespaces_are_selected_by_labels_which_may_change() -> None:
     stage.check()
 
 
+async def test_space_that_was_kept_for_a_pod_which_belongs_to_another_share_now_goes_to_the_next() -> None:
+    one, other = (
+        DeclaredShare(name, minimum={"cpu": "1"}, namespace_selector=LabelSelector(match_labels={name: "yes"}))
+        for name in ("one", "other")
+    )
+    stage = Sharing(one, other)
+    see = stage.engine.object_handlers.object_changed
+    see(NAMESPACE, namespace("moves", one="yes"))
+    see(NAMESPACE, namespace("stays", one="yes"))
+    (running,) = stage.pods(1, "stays")
+    await stage.schedule()
+    stage.pods(1, "moves")
+    await stage.schedule()
+    stage.pods(1, "stays", first=1)
+    await stage.schedule()
+
+    stage.delete(running)
+    see(NAMESPACE, namespace("moves", other="yes", third="label"))
+    await stage.schedule()
+    await stage.schedule()
+
+    assert stage.placed == ["moves-0", "stays-1"]
+    stage.check()
+
+
 async def test_declared_shares_come_before_elastic_quotas() -> None:
     stage = Sharing(DeclaredShare("all", minimum={"cpu": "1"}, namespaces=("a",)))
     stage.quota("a", minimum={"cpu": "8"})
