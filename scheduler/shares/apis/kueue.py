@@ -8,6 +8,7 @@ counted, as all pods of their queue.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from scheduler.api import kueue as api
@@ -46,7 +47,10 @@ from scheduler.state.objects import ObjectStore
 
 LOCAL_QUEUE_PREFIX: Final = "LocalQueue/"
 
-_READ: Final = (CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, LOCAL_QUEUE, NAMESPACE)
+_OF_QUOTAS: Final = (CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR)
+"""Declare quotas; LocalQueues and namespaces only say whose they are."""
+
+_READ: Final = (*_OF_QUOTAS, LOCAL_QUEUE, NAMESPACE)
 
 
 class Evidence(NamedTuple):
@@ -171,15 +175,17 @@ class KueueQueues:
         return ""  # a flavor's part of it
 
     def listen(self, changed: Callable[[Share | None], None]) -> None:
-        def object_changed(old: Any, new: Any) -> None:
-            if old is None or new is None or _declared(old) != _declared(new):
-                before, found = self._quotas, None
-                if before is not None and isinstance(new, api.ClusterQueue):
-                    found = with_amounts(before, new)
-                self._quotas, share = found or (None, None)
-                changed(share)
+        def object_changed(resource: str, old: Any, new: Any) -> None:
+            if old is not None and new is not None and _declared(old) == _declared(new):
+                return
+            before, found = self._quotas, None
+            if before is not None and isinstance(new, api.ClusterQueue):
+                found = with_amounts(before, new)
+            if resource in _OF_QUOTAS:
+                self._quotas = None if found is None else found[0]
+            changed(None if found is None else found[1])
 
-        self._ends = [self._objects.subscribe(each, object_changed) for each in _READ]
+        self._ends = [self._objects.subscribe(each, partial(object_changed, each)) for each in _READ]
 
     def close(self) -> None:
         for end in self._ends:
