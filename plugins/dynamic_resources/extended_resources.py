@@ -11,11 +11,8 @@ from weakref import WeakSet
 
 from plugins.node_resources.fit_requests import fit_requests
 from scheduler import framework as fw
-from scheduler.api.devices import DeviceClass
+from scheduler.api.devices import IMPLICIT_PREFIX, DeviceClass
 from scheduler.api.requests import is_extended_resource
-
-IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
-"""With the name of a DeviceClass: the implicit resource name by which pods can request its devices."""
 
 _NONE: Final[Mapping[str, str]] = {}
 

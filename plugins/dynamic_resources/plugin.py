@@ -18,7 +18,6 @@ from plugins.dynamic_resources.extended_writer import ExtendedClaimWriter
 from plugins.dynamic_resources.obstacles import elsewhere, no_devices
 from plugins.dynamic_resources.pod_claims import (
     ClaimHints,
-    ClaimProblem,
     after_class_deleted,
     claims_key,
     is_reserved_for,
@@ -31,7 +30,7 @@ from plugins.node_resources.fit_hints import named_resources
 from plugins.shared.column_math import normalized
 from plugins.shared.node_matching import matching_any
 from scheduler import framework as fw
-from scheduler.api.devices import ResourceClaim
+from scheduler.api.devices import ClaimProblem, ResourceClaim
 from scheduler.api.selectors import as_one_message, problems_of, required_terms
 from scheduler.framework.field_errors import invalid
 

@@ -8,19 +8,14 @@ from collections.abc import Hashable
 from plugins.dynamic_resources.catalog import DeviceCatalog
 from plugins.node_resources.fit_requests import fit_requests
 from scheduler import framework as fw
-from scheduler.api.devices import ConsumerReference, DeviceClass, ResourceClaim
-from scheduler.api.objects import PodResourceClaim
-
-
-class ClaimProblem(Exception):
-    """A claim of the pod is missing, being deleted, or not the pod's; the text is for the pod's owner."""
+from scheduler.api.devices import ClaimProblem, ConsumerReference, DeviceClass, ResourceClaim, claim_name_of
 
 
 def resource_claims_of(pod: fw.Pod, catalog: DeviceCatalog) -> list[ResourceClaim]:
     """Return the claims in the order of `spec.resourceClaims`. Raises ClaimProblem. Rule: foreachPodResourceClaim."""
     found = []
     for written in pod.spec.resource_claims or ():
-        name, must_own = _name_of(pod, written)
+        name, must_own = claim_name_of(pod, written)
         if name is None:
             continue  # no claim was made for it, on purpose
         claim = catalog.claim(pod.namespace, name)
@@ -32,19 +27,6 @@ def resource_claims_of(pod: fw.Pod, catalog: DeviceCatalog) -> list[ResourceClai
             raise ClaimProblem(f"ResourceClaim {claim} was not created for Pod {pod} (Pod is not owner)")
         found.append(claim)
     return found
-
-
-def _name_of(pod: fw.Pod, written: PodResourceClaim) -> tuple[str | None, bool]:
-    """Return the claim's name, None if there is none, and whether it must be the pod's own."""
-    if written.resource_claim_name is not None:
-        return written.resource_claim_name, False
-    if written.resource_claim_template_name is None:
-        unset = "none of the supported fields are set"
-        raise ClaimProblem(f'pod "{pod}", spec.resourceClaim "{written.name}": {unset}')
-    for status in pod.status.resource_claim_statuses or ():
-        if status.name == written.name:
-            return status.resource_claim_name, True
-    raise ClaimProblem(f'pod "{pod}": ResourceClaim not created yet')
 
 
 def _is_owner(pod: fw.Pod, claim: ResourceClaim) -> bool:

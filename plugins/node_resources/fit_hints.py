@@ -7,11 +7,11 @@ isSchedulableAfterDeviceClassEvent). A node counts as if it were empty: its pods
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import NamedTuple
 
-from plugins.dynamic_resources.extended_resources import IMPLICIT_PREFIX, ExtendedResources
+from plugins.dynamic_resources.extended_resources import ExtendedResources
 from plugins.node_resources.fit_requests import counted_requests, fit_requests
 from plugins.shared.queueing import OncePerEvent
 from scheduler import framework as fw
-from scheduler.api.devices import DeviceClass
+from scheduler.api.devices import IMPLICIT_PREFIX, DeviceClass
 from scheduler.api.requests import PODS, allocatable_of
 
 

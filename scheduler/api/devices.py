@@ -10,11 +10,15 @@ from typing import Final, TypeAlias
 import msgspec
 
 from scheduler.api.folding import unfolded
-from scheduler.api.objects import NodeSelector, ObjectMeta, Wire
+from scheduler.api.objects import NodeSelector, ObjectMeta, PodResourceClaim, Wire
+from scheduler.api.pod import Pod
 
 CLAIM_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 EXTENDED_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 """`"true"` on a claim that a scheduler made for the extended resources of a pod."""
+
+IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+"""With the name of a DeviceClass: the implicit resource name of its devices."""
 
 MAX_RESULTS: Final = 32
 """Devices that one claim can have."""
@@ -304,3 +308,23 @@ class ResourceSlice(Wire, frozen=True):
     @property
     def name(self) -> str:
         return self.metadata.name
+
+
+class ClaimProblem(Exception):
+    """A claim of a pod is missing, or there is something wrong with it; the text is for the pod's owner."""
+
+
+def claim_name_of(pod: Pod, written: PodResourceClaim) -> tuple[str | None, bool]:
+    """Return the name of a pod's claim, None if there is none on purpose, and whether it must be the pod's own.
+
+    Raises ClaimProblem. Rule: Name of k8s.io/dynamic-resource-allocation resourceclaim/resourceclaim.go at v0.36.3.
+    """
+    if written.resource_claim_name is not None:
+        return written.resource_claim_name, False
+    if written.resource_claim_template_name is None:
+        unset = "none of the supported fields are set"
+        raise ClaimProblem(f'pod "{pod}", spec.resourceClaim "{written.name}": {unset}')
+    for status in pod.status.resource_claim_statuses or ():
+        if status.name == written.name:
+            return status.resource_claim_name, True
+    raise ClaimProblem(f'pod "{pod}": ResourceClaim not created yet')

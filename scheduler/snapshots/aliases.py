@@ -17,6 +17,7 @@ from collections.abc import Callable, Container, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from scheduler.api.devices import IMPLICIT_PREFIX
 from scheduler.snapshots import words
 from scheduler.snapshots.expressions import Expressions
 from scheduler.snapshots.kept_fields import ANNOTATIONS
@@ -28,7 +29,6 @@ MAX_NAME: Final = 253
 _BITS: Final = 40
 """Of the hash of a part: two of 100,000 parts are alike once in two hundred snapshots."""
 
-_OF_DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 _OF_KUBERNETES: Final = "kubernetes.io/"
 _LONGEST_DOMAIN: Final = 200
 _MAPPINGS: Final = frozenset({"labels", "resources", "quota", "byPod", "capacities"})
@@ -193,7 +193,7 @@ class Aliases:
         """Return the alias of a resource, which is extended or not, scalar or not, as the resource is."""
         if words.is_resource(text):
             return text
-        for prefix in (_OF_DEVICE_CLASS, "attachable-volumes-", "hugepages-", "requests."):
+        for prefix in (IMPLICIT_PREFIX, "attachable-volumes-", "hugepages-", "requests."):
             if text.startswith(prefix):
                 return prefix + self.name(text.removeprefix(prefix))
         domain, of_kubernetes, name = text.partition(_OF_KUBERNETES)
