@@ -196,7 +196,7 @@ def build_engine(
     waiting_pods, pods_in_pre_bind, sharing = WaitingPods(), PodsInPreBind(), Sharing()
     gates = config.gates
     groups = adapted_groups(objects, gates)
-    shares = AdaptedShares(nominator, groups)
+    shares = AdaptedShares(nominator, groups, objects)
 
     def handle(profile_name: str) -> tuple[EngineHandle, ProfileObjects, ProfileShared]:
         of_profile = ProfileObjects(objects)

@@ -10,10 +10,10 @@ from scheduler.explain.trials import Trials
 from scheduler.framework.errors import PluginError
 from scheduler.framework.pod_groups import PodGroups
 from scheduler.framework.shares import ShareRefusal
-from scheduler.shares.needs import Need, need_of_group, need_of_pod
+from scheduler.shares.needs import Need
 from scheduler.shares.places import Place
 from scheduler.shares.tree import Share, ShareTree
-from scheduler.state.share_usage import Tenant, amounts_of
+from scheduler.state.share_usage import Tenant
 
 
 class Running(NamedTuple):
@@ -60,7 +60,7 @@ class Space:
         place, ledger = self.engine.shares.place_of(pod), self.place.ledger
         if place is None or place.ledger is not ledger or place.name not in ledger.tree.shares:
             return None
-        return Running(pod, place.name, ledger.amounts(place.evidence, amounts_of(pod), 1))
+        return Running(pod, place.name, ledger.used_by(pod, place.evidence))
 
     def nodes(self, tree: ShareTree, without: list[Running]) -> list[str]:
         """Return the nodes that would take the pod if there was this tree, and those pods had ended."""
@@ -90,7 +90,8 @@ def groups_of(engine: Engine) -> PodGroups:
 
 
 def space_for(engine: Engine, pod: Pod) -> Space | None:
-    """Return the space for a pod, or for those that its group still needs; None if it has no share."""
+    """Return the space for a pod, or for those that its group still needs; None if it has no share, or needs nobody
+    knows how much."""
     shares = engine.shares
     if not shares.ledgers:
         return None
@@ -98,7 +99,7 @@ def space_for(engine: Engine, pod: Pod) -> Space | None:
     group = groups.of(pod)
     found: tuple[Tenant, Need] | None = None
     if group is not None:
-        found = need_of_group(group, groups.members(pod), shares.tenant_of)
-    tenant, need = found or (shares.tenant_of(pod), need_of_pod(pod))
+        found = shares.need_of_group(group, groups.members(pod))
+    tenant, need = found or (shares.tenant_of(pod), shares.need_of_pod(pod))
     place = shares.place(tenant)
-    return None if place is None else Space(engine, pod, need, place)
+    return None if place is None or need.problem else Space(engine, pod, need, place)

@@ -14,7 +14,6 @@ from scheduler.shares.adapter import Asked
 from scheduler.shares.apis.elastic_quotas import ALL
 from scheduler.shares.balances import Balance, balances, depth_first
 from scheduler.shares.ledger import Ledger
-from scheduler.shares.needs import need_of_pod
 from scheduler.shares.tree import MAX
 from scheduler.state.share_usage import Tenant
 
@@ -39,7 +38,7 @@ class Waiting:
         key = place.ledger.source, place.name
         self.pods[key] += count
         amounts, known = self.amounts.setdefault(key, Counter()), place.ledger.tree.resources
-        wanted = place.ledger.wanted(place.name, Asked(need_of_pod(pod), place.evidence))
+        wanted = place.ledger.wanted(place.name, Asked(engine.shares.need_of_pod(pod), place.evidence))
         for resource, amount in wanted.items():
             if resource in known:  # anyone who creates pods invents names
                 amounts[resource] += amount * count
@@ -55,10 +54,11 @@ async def report_on_shares(engine: Engine) -> SharesReport:
     """Report on all shares. Other tasks run every few milliseconds."""
     time_slice = TimeSlice()
     pods, waiting = tuple(pods_without_a_node(engine)), Waiting()
-    alike: Counter[tuple[Tenant, int]] = Counter()
-    firsts: dict[tuple[Tenant, int], Pod] = {}
+    alike: Counter[tuple[Tenant, int, str]] = Counter()
+    firsts: dict[tuple[Tenant, int, str], Pod] = {}
     for pod in pods:
-        kind = engine.shares.tenant_of(pod), id(pod.resources)  # shared by those that are alike
+        with_claims = pod.uid if engine.shares.devices is not None and pod.spec.resource_claims else ""
+        kind = engine.shares.tenant_of(pod), id(pod.resources), with_claims  # resources are shared by those alike
         alike[kind] += 1
         firsts.setdefault(kind, pod)
         await time_slice.give_way()

@@ -22,9 +22,11 @@ from scheduler.shares.adapter import Asked, Nominated, is_borrowing_with
 from scheduler.shares.needs import Need, need_of_group, need_of_pod
 from scheduler.shares.places import Place, Promise, Root
 from scheduler.state.eviction_order import EvictionOrder
-from scheduler.state.share_usage import ShareUsage, Tenant, Usage
+from scheduler.state.objects import ObjectStore
+from scheduler.state.share_usage import ShareUsage, Tenant, Usage, amounts_of
 
 if TYPE_CHECKING:  # loaded once there are shares
+    from scheduler.shares.devices import ClaimKey, PodDevices, WithClaims
     from scheduler.shares.ledger import Ledger
     from scheduler.shares.reclaim.running_pods import RunningPods
     from scheduler.shares.reclaim.units import Unit
@@ -47,8 +49,11 @@ class _Kept(NamedTuple):
 class AdaptedShares:
     """Implements framework.shares.Shares over adapters. Without any, no pod has a share."""
 
-    def __init__(self, nominator: PodNominator, groups: PodGroups = NO_POD_GROUPS) -> None:
+    def __init__(
+        self, nominator: PodNominator, groups: PodGroups = NO_POD_GROUPS, objects: ObjectStore | None = None
+    ) -> None:
         self._nominator = nominator
+        self._objects = objects or ObjectStore()
         self._groups = groups
         self._ledgers: tuple[Ledger, ...] = ()
         self._places: dict[Tenant, Place | None] = {}
@@ -59,6 +64,9 @@ class AdaptedShares:
         self._is_stale = False
         """Whether the trees are to be made again before they are looked at."""
         self.usage = ShareUsage(self.tenant_of, self._usage_changed)
+        self.devices: PodDevices | None = None
+        """Counts the devices that pods have by ResourceClaims; None if no share names any."""
+        self._recounts = 0
         self.changes = 0
         """Another number after each change of what is declared or used."""
         # Who wants to know of changes; None if nobody does.
@@ -72,6 +80,8 @@ class AdaptedShares:
         """Called when a tree was made again."""
         self.redeclared: Callable[[Place | None], None] | None = None
         """Called when shares have changed, or which pods they are for: with one if only its amounts have."""
+        self.claim_changed: Callable[[ClaimKey], None] | None = None
+        """Called when a ResourceClaim of which devices are counted has come, or has another number of them."""
         self.promised: Callable[[Root, Need], Iterable[Nominated]] | None = None
         """Yields what is kept in a tree for pods that go first."""
         self.meant: Collection[str] = ()
@@ -86,6 +96,8 @@ class AdaptedShares:
         for each in self._ledgers:
             each.adapter.close()
         self._ledgers, self._counted = tuple(ledgers), counted
+        for each in ledgers:
+            each.amounts_of = self.usage.amounts_of
         self._read_again()
         for each in ledgers:
             each.adapter.listen(partial(self._declared, each))
@@ -102,6 +114,12 @@ class AdaptedShares:
         self.refresh()
         return self._ledgers
 
+    @property
+    def recounts(self) -> int:
+        """Another number once other devices count."""
+        self.refresh()
+        return self._recounts
+
     # What plugins ask.
 
     def key_of(self, pod: Pod) -> ShareKey | None:
@@ -114,7 +132,7 @@ class AdaptedShares:
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
         place = self.place(self.tenant_of(pod))
-        return None if place is None else self._refusal(place, need_of_pod(pod))
+        return None if place is None else self._refusal(place, self.need_of_pod(pod))
 
     def takes_back(self, key: ShareKey) -> bool:
         for ledger in self._ledgers:
@@ -124,16 +142,16 @@ class AdaptedShares:
         return False
 
     def reclaim(self, pod: Pod) -> ShareReclaim | None:
-        return self._reclaim(self.place(self.tenant_of(pod)), need_of_pod(pod))
+        return self._reclaim(self.place(self.tenant_of(pod)), self.need_of_pod(pod))
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
         if not self._ledgers:  # before the amounts of each member are read
             return None
-        need = need_of_group(group, members, self.tenant_of)
+        need = self.need_of_group(group, members)
         return None if need is None else self.refusal_of(*need)
 
     def reclaim_for_group(self, group: PodGroup, members: GroupMembers) -> ShareReclaim | None:
-        tenant_and_need = need_of_group(group, members, self.tenant_of)
+        tenant_and_need = self.need_of_group(group, members)
         if tenant_and_need is None:
             return None
         tenant, need = tenant_and_need
@@ -141,7 +159,9 @@ class AdaptedShares:
 
     def nodes_for(self, pod: Pod) -> NodeKind | None:
         place = self.place(self.tenant_of(pod))
-        return None if place is None else place.ledger.nodes_for(place.name, Asked(need_of_pod(pod), place.evidence))
+        if place is None:
+            return None
+        return place.ledger.nodes_for(place.name, Asked(self.need_of_pod(pod), place.evidence))
 
     def refusal_while_waiting(self, pod: Pod) -> ShareRefusal | None:
         return None if self.waiting is None else self.waiting(pod)
@@ -154,7 +174,7 @@ class AdaptedShares:
             self._read_again()
             self._is_stale = False
             for ledger in self._ledgers:
-                ledger.renew(self._usages(ledger, self.usage.usages()))
+                ledger.count(self._usages(ledger, self.usage.usages()))
                 if self.renewed is not None:
                     self.renewed(ledger)
             if not any(each.adapter.evicts for each in self._ledgers):
@@ -165,6 +185,18 @@ class AdaptedShares:
     def tenant_of(self, pod: Pod) -> Tenant:
         """Return the tenant of a pod, as it says it now."""
         return Tenant(pod.metadata.namespace, tuple([each.adapter.evidence(pod) for each in self._ledgers]))
+
+    def need_of_pod(self, pod: Pod) -> Need:
+        """Return what a pod needs. Raises ValueError for a quantity that cannot be read."""
+        if self._is_stale:
+            self.refresh()
+        return need_of_pod(pod, None if self.devices is None else self._asked_by(pod))
+
+    def need_of_group(self, group: PodGroup, members: GroupMembers) -> tuple[Tenant, Need] | None:
+        """Return what a group still needs, with its tenant: as `needs.need_of_group`."""
+        if self._is_stale:
+            self.refresh()
+        return need_of_group(group, members, self.tenant_of, None if self.devices is None else self._asked_by)
 
     def place_of(self, pod: Pod) -> Place | None:
         """Return where a pod counts: one with a node where it was counted first."""
@@ -260,6 +292,8 @@ class AdaptedShares:
         from scheduler.shares.tree import ShareTree
 
         self.usage.check_invariants()
+        if self.devices is not None:
+            self.devices.check_invariants(self.usage.uids())
         for ledger in self.ledgers:
             declared = ShareTree(ledger.adapter.declared()[0])
             assert ledger.tree.shares == declared.shares
@@ -319,7 +353,16 @@ class AdaptedShares:
         return None
 
     def _refusal(self, place: Place, need: Need) -> ShareRefusal | None:
+        if need.problem:
+            return ShareRefusal(place.key, f'share "{place.name}" counts devices: {need.problem}')
         return place.ledger.refusal(place.name, self.asked(place, need))
+
+    def _asked_by(self, pod: Pod) -> "WithClaims | None":
+        """Return what a pod asks for with its claims; None if they do not count in its share."""
+        if self.devices is None or not pod.spec.resource_claims:
+            return None
+        place = self.place(self.tenant_of(pod))
+        return None if place is None or not place.ledger.devices else self.devices.asked(pod, place.ledger.devices)
 
     def _as_nominated(self, pod: Pod) -> "_Kept":
         """Return what a nominated pod would take: the same as long as it is nominated."""
@@ -330,7 +373,7 @@ class AdaptedShares:
             kept = _Kept(pod)
         else:
             ledger, name = place.ledger, place.name
-            amounts = ledger.wanted(name, Asked(need_of_pod(pod), place.evidence))
+            amounts = ledger.wanted(name, Asked(self.need_of_pod(pod), place.evidence))
             nominated = Nominated(name, pod, amounts, is_borrowing_with(ledger.tree, name, amounts), self.is_fair)
             kept = _Kept(pod, nominated, place.root)
         self._kept[pod.uid] = kept
@@ -370,11 +413,36 @@ class AdaptedShares:
             self.redeclared(place)
 
     def _read_again(self) -> None:
-        """Read the pods with a node again, if other parts of them count now."""
+        """Read what is declared now, and the pods with a node, if other parts of them count."""
+        for ledger in self._ledgers:
+            ledger.renew()
         reads = [each.adapter.reads for each in self._ledgers]
-        if reads != self._reads:
+        devices = frozenset[str]().union(*(each.devices for each in self._ledgers))
+        counts_others = self._count_devices(devices)
+        if counts_others or reads != self._reads:
             self._reads = reads
             self.usage.restart(self._counted() if reads else ())
+
+    def _count_devices(self, resources: frozenset[str]) -> bool:
+        """Count these devices of pods from now on; return whether others were counted before."""
+        devices = self.devices
+        if resources == (frozenset() if devices is None else devices.resources):
+            return False
+        if devices is None:
+            from scheduler.shares.devices import PodDevices
+
+            devices = PodDevices(self._objects, self.usage.replace, self._claim_changed)
+        devices.use(resources)
+        self._recounts += 1
+        self.devices = devices if resources else None
+        self.usage.count = devices.count if resources else amounts_of
+        self.usage.uncounted = devices.forget if resources else None
+        return True
+
+    def _claim_changed(self, key: "ClaimKey") -> None:
+        self._kept.clear()
+        if self.claim_changed is not None:
+            self.claim_changed(key)
 
     def _usages(self, ledger: "Ledger", usages: Iterable[Usage]) -> Collection[tuple[str, Hashable, Usage]]:
         """Return those of the shares of one adapter: share, evidence, usage."""

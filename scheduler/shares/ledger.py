@@ -1,16 +1,19 @@
 """The tree of one adapter's shares, kept in step with what pods use."""
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from scheduler.api.devices import IMPLICIT_PREFIX
+from scheduler.api.pod import Pod
 from scheduler.api.read_only import NOTHING
 from scheduler.framework.events import CLUSTER_QUEUE
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal, ShareState
 from scheduler.shares.adapter import Adapter, Asked
 from scheduler.shares.apis.kueue_quotas import resource_of
 from scheduler.shares.tree import Share, ShareTree
+from scheduler.state.share_usage import amounts_of
 
 if TYPE_CHECKING:
     from scheduler.state.share_usage import Usage
@@ -24,13 +27,26 @@ class Ledger:
         self.source = adapter.source
         self.amounts = adapter.amounts
         self.tree = ShareTree(())
+        self.devices: frozenset[str] = frozenset()
+        """The resources of DeviceClasses that its shares name, as pods have them."""
+        self.amounts_of: Callable[[Pod], Mapping[str, int]] = amounts_of
+        """Returns what a pod with a node counts with."""
         self._faults: Mapping[str, str] = {}
 
-    def renew(self, usages: "Collection[tuple[str, Hashable, Usage]]") -> None:
-        """Make the tree again from what is declared now, with this usage: share, evidence, amounts."""
+    def renew(self) -> None:
+        """Make the tree again from what is declared now; nothing is used of it."""
         shares, self._faults = self.adapter.declared()
         self.tree = ShareTree(shares)
+        named = [each for each in self.tree.resources if IMPLICIT_PREFIX in each]
+        self.devices = frozenset([each[each.index(IMPLICIT_PREFIX) :] for each in named])  # a flavor may stand before
+
+    def count(self, usages: "Collection[tuple[str, Hashable, Usage]]") -> None:
+        """Count this usage in addition: share, evidence, amounts."""
         self._count(usages, self.tree)
+
+    def used_by(self, pod: Pod, evidence: Hashable) -> Mapping[str, int]:
+        """Return what a pod with a node counts with, in the names of the tree."""
+        return self.amounts(evidence, self.amounts_of(pod), 1)
 
     def add(self, name: str, evidence: Hashable, requests: Mapping[str, int], pods: int, sign: int) -> None:
         """Count pods in a share that ask for this together, or stop counting them: 1 or -1."""

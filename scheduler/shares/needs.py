@@ -2,11 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from scheduler.api.pod import Pod
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
 from scheduler.state.share_usage import Tenant, amounts_of
+
+if TYPE_CHECKING:  # loaded once there are shares
+    from scheduler.shares.devices import ClaimKey, WithClaims
 
 
 class Need(NamedTuple):
@@ -23,40 +26,62 @@ class Need(NamedTuple):
 
     pods: int
 
+    claims: "Collection[ClaimKey]" = ()
+    """The ResourceClaims by which the amounts change when they come."""
 
-def need_of_pod(pod: Pod) -> Need:
-    """Return what a pod needs. Raises ValueError for a quantity that cannot be read."""
-    return Need(pod, (pod.metadata.uid,), amounts_of(pod), 1)
+    problem: str = ""
+    """Why their devices cannot be counted; empty if they can."""
+
+
+def need_of_pod(pod: Pod, asked: "WithClaims | None" = None) -> Need:
+    """Return what a pod needs: what is `asked`, if that is more than its own requests.
+
+    Raises ValueError for a quantity that cannot be read.
+    """
+    uids = (pod.metadata.uid,)
+    if asked is None:
+        return Need(pod, uids, amounts_of(pod), 1)
+    return Need(pod, uids, asked.amounts, 1, asked.claims, asked.problem)
 
 
 def need_of_group(
-    group: PodGroup, members: GroupMembers, tenant_of: Callable[[Pod], Tenant]
+    group: PodGroup,
+    members: GroupMembers,
+    tenant_of: Callable[[Pod], Tenant],
+    asked_by: "Callable[[Pod], WithClaims | None] | None" = None,
 ) -> tuple[Tenant, Need] | None:
     """Return the tenant of a group, and the least of each resource that those members need which make it complete.
 
     So a group that is refused for it cannot fit, and one of which all pods are alike may start if it is not. None if
-    each member is bound by itself, if there are too few of them, or if their tenants differ.
+    each member is bound by itself, if there are too few of them, or if their tenants differ. `asked_by` returns `asked`
+    of `need_of_pod`; members with a problem do not make a group complete.
     """
     wanted, unscheduled = group.minimum - members.scheduled_count, members.unscheduled
     if wanted <= 0 or len(unscheduled) < wanted:
         return None
     kinds: Counter[int] = Counter()
-    firsts: dict[int, Pod] = {}
+    firsts: dict[int, Need] = {}
     tenants: set[Tenant] = set()
     for pod in unscheduled:
-        kind = id(pod.resources)  # shared by those that are alike
-        kinds[kind] += 1
-        firsts.setdefault(kind, pod)
+        asked = None if asked_by is None else asked_by(pod)
+        kind = id(pod.resources) if asked is None else id(pod)  # resources are shared by those that are alike
+        if kind not in firsts:
+            firsts[kind] = need_of_pod(pod, asked)
+        if not firsts[kind].problem:
+            kinds[kind] += 1
         tenants.add(tenant_of(pod))
     if len(tenants) > 1:
         return None
-    asked: dict[str, list[tuple[int, int]]] = {}
-    for kind, pod in firsts.items():
-        for name, amount in amounts_of(pod).items():
-            asked.setdefault(name, []).append((amount, kinds[kind]))
-    requests = {name: _least(each, len(unscheduled), wanted) for name, each in asked.items()}
+    amounts: dict[str, list[tuple[int, int]]] = {}
+    for kind, count in kinds.items():
+        for name, amount in firsts[kind].requests.items():
+            amounts.setdefault(name, []).append((amount, count))
+    countable = kinds.total()
+    requests = {name: _least(each, countable, min(wanted, countable)) for name, each in amounts.items()}
     uids = frozenset([pod.uid for pod in unscheduled])
-    return tenants.pop(), Need(next(iter(unscheduled)), uids, requests, wanted)
+    claims = {claim for each in firsts.values() for claim in each.claims}
+    problem = "" if countable >= wanted else next(each.problem for each in firsts.values() if each.problem)
+    return tenants.pop(), Need(next(iter(unscheduled)), uids, requests, wanted, claims, problem)
 
 
 def _least(asked: list[tuple[int, int]], members: int, wanted: int) -> int:

@@ -69,6 +69,10 @@ class ShareUsage:
         self._tenant_of = tenant_of
         self._changed = changed
         self._usages: dict[Tenant, Usage] = {}
+        self.count: Callable[[Pod], Mapping[str, int]] = amounts_of
+        """Returns what a pod with a node counts with from now on."""
+        self.uncounted: Callable[[str], None] | None = None
+        """Called with the UID of each pod that counts no longer; None if nobody wants to know."""
         self._pods: dict[str, tuple[Usage, Mapping[str, int]]] = {}
         """UID → the usage that it is part of, and its amounts there."""
         self.order: EvictionOrder | None = None
@@ -78,7 +82,7 @@ class ShareUsage:
     def add(self, pod: Pod, *, is_what_if: bool = False) -> None:
         """Count a pod that has a node, or is assumed to."""
         tenant = self._tenant_of(pod)
-        self._add(pod.uid, tenant, amounts_of(pod), is_what_if=is_what_if)
+        self._add(pod.uid, tenant, self.count(pod), is_what_if=is_what_if)
         if self.order is not None and not is_what_if:
             self.order.put(pod, tenant)
 
@@ -89,7 +93,7 @@ class ShareUsage:
             self.add(pod)
             return
         usage, before = counted
-        amounts = amounts_of(pod)
+        amounts = self.count(pod)
         if amounts != before:
             # In this order: what it has is not free in between.
             self._add(pod.uid, usage.tenant, amounts, is_what_if=False)
@@ -102,6 +106,8 @@ class ShareUsage:
         counted = self._pods.pop(uid, None)
         if counted is None:
             return
+        if self.uncounted is not None:
+            self.uncounted(uid)
         self._take_off(uid, *counted, is_what_if=is_what_if)
         if self.order is not None:
             self.order.remove(uid)
@@ -117,12 +123,17 @@ class ShareUsage:
         self._usages.clear()
         self._pods.clear()
         for pod in pods:
-            self._put(pod.uid, self._tenant_of(pod), amounts_of(pod))
+            self._put(pod.uid, self._tenant_of(pod), self.count(pod))
 
     def tenant_of(self, uid: str) -> Tenant | None:
         """Return the tenant of a pod that is counted; None if it is not."""
         counted = self._pods.get(uid)
         return None if counted is None else counted[0].tenant
+
+    def amounts_of(self, pod: Pod) -> Mapping[str, int]:
+        """Return what a pod is counted with; of one that is not, what it asks for itself."""
+        counted = self._pods.get(pod.uid)
+        return amounts_of(pod) if counted is None else counted[1]
 
     def uids(self) -> KeysView[str]:
         """Every pod that is counted. A live view."""

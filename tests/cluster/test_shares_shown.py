@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 
 from scheduler.__main__ import main
+from scheduler.api.devices import IMPLICIT_PREFIX
 from tests.chart.permissions import declared_by
+from tests.cluster.devices import a_claim, device_class, devices_on, wait_bound, wait_refused
 from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, metric, node_of
 from tests.cluster.proxied import asker, proxied
 from tests.controlplane import Client, Component, ControlPlane, a_node, a_pod, wait_until
 
 ROLE = "loadmaster-capacity-scheduling"
 RBAC = "rbac.authorization.k8s.io"
+GPU = f"{IMPLICIT_PREFIX}gpu"
 PROFILE: dict[str, Any] = {
     "schedulerName": "loadmaster",
     "plugins": {"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}},
@@ -27,6 +30,11 @@ PROFILE: dict[str, Any] = {
                     {"name": "company"},
                     {"name": "red", "parent": "company", "minimum": {"cpu": 2}, "podLabels": {"team": "red"}},
                     {"name": "blue", "parent": "company", "minimum": {"cpu": 2}, "podLabels": {"team": "blue"}},
+                    {
+                        "name": "green",
+                        "maximum": {"cpu": 8, GPU: 1},
+                        "podLabels": {"team": "green"},
+                    },
                 ],
             },
         }
@@ -90,7 +98,12 @@ def test_the_tree_the_reason_and_the_metrics_agree(
     tree = asked(user, capsys, "quota")["shares"]
     share = asked(user, capsys, "explain", "default/blue-0")["share"]
 
-    assert [(each["name"], each["waiting"]) for each in tree] == [("company", 1), ("red", 0), ("blue", 1)]
+    assert [(each["name"], each["waiting"]) for each in tree] == [
+        ("company", 1),
+        ("red", 0),
+        ("blue", 1),
+        ("green", 0),
+    ]
     (red,), (blue,) = tree[1]["resources"], tree[2]["resources"]
     assert (red["used"], red["borrowed"], blue["lent"], blue["waiting"]) == (4000, 2000, 2000, 1000)
     assert share["lacks"] == ["1 cpu more than company has: red borrows 2"]
@@ -100,3 +113,22 @@ def test_the_tree_the_reason_and_the_metrics_agree(
         60,
         "the metrics say so",
     )
+
+
+def test_devices_of_claims_count_and_are_free_again(own: ControlPlane, admin: Client, loadmaster: Component) -> None:
+    with device_class(admin, "gpu"), devices_on(admin, "n2", [{"name": "gpu-1"}, {"name": "gpu-2"}]):
+        admin.create(a_node("n2", cpu="16"))
+        for name in ("first", "second"):
+            request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+            admin.create(a_claim(name, {"devices": {"requests": [request]}}), "default")
+            pod = a_pod(name, resourceClaims=[{"name": "gpu", "resourceClaimName": name}])
+            pod["spec"]["terminationGracePeriodSeconds"] = 0
+            admin.create({**pod, "metadata": {**pod["metadata"], "labels": {"team": "green"}}})
+            if name == "first":
+                assert wait_bound(admin, "default", name) == "n2"
+        why = f'share "green" has no space: 1 of {GPU} more than it has'
+        wait_refused(admin, "default", "second", why)
+
+        admin.delete("Pod", "first", "default")
+
+        assert wait_bound(admin, "default", "second") == "n2"

@@ -102,6 +102,7 @@ class ShareParts:
         self._reports = ShareReports(shares, self._cache.table, writers.object_events)
         shares.waiting, shares.placed, shares.freed = waits.refusal, waits.placed, waits.freed
         shares.redeclared, shares.promised, shares.meant = self._redeclared, waits.promised, waits.meant
+        shares.claim_changed = waits.claim_changed
         self._failure.failed, self._handlers.waits, self._handlers.node_may_help = waits.failed, waits, self._may_evict
 
     def _put_in_order(self, plugin: Any) -> None:
@@ -149,7 +150,7 @@ class ShareParts:
         """Without shares nothing waits for them: the queue asks all pods again when the configuration changes."""
         shares = self.shares
         shares.waiting = shares.placed = shares.freed = shares.promised = None
-        shares.used = shares.renewed = shares.redeclared = None
+        shares.used = shares.renewed = shares.redeclared = shares.claim_changed = None
         shares.meant = ()
         self._cache.shares = self._failure.failed = self._handlers.waits = self._handlers.node_may_help = None
         self.waits = self._statuses = self._reports = None

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterator
 from typing import Final
 
+from scheduler.api.devices import IMPLICIT_PREFIX
 from scheduler.api.requests import PODS
 from scheduler.cycle.writers import ObjectEvents
 from scheduler.framework.shares import ShareKey
@@ -84,5 +85,5 @@ def _guaranteed(ledger: Ledger, roots: list[str]) -> Iterator[tuple[str, int]]:
     """Yield the resources that nodes have, and how much of each is guaranteed to all shares together."""
     for resource in sorted(ledger.tree.resources):
         name, amount = ledger.adapter.on_nodes(resource), sum(ledger.tree.quota(root, resource) for root in roots)
-        if name and amount:
+        if name and amount and not name.startswith(IMPLICIT_PREFIX):  # devices are no resource of nodes
             yield name, amount

@@ -12,7 +12,8 @@ there is none for the others. When something of a tree of shares is freed, the f
 their order, as far as it goes round. The first of a line is tried, too, when a pod starts that borrows what its share
 is guaranteed; and when a node changes, the first of all lines that may evict others, a few in a second. What a woken
 pod needs is promised to it until it was tried; if it fits no node, others are woken. A group waits as one of its pods,
-for the amounts of all that it still needs.
+for the amounts of all that it still needs. One whose devices cannot be counted yet is in no line, and waits for its
+ResourceClaims.
 """
 
 from collections import Counter
@@ -33,8 +34,9 @@ from scheduler.queue.pod_heap import PodHeap
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.shares.adapter import Nominated, is_borrowing_with
 from scheduler.shares.adapters import AdaptedShares
+from scheduler.shares.devices import ClaimKey
 from scheduler.shares.ledger import Ledger
-from scheduler.shares.needs import Need, need_of_group, need_of_pod
+from scheduler.shares.needs import Need
 from scheduler.shares.order import Head
 from scheduler.shares.places import Place, Promise, Root
 from scheduler.shares.turns import ByPriority, ShareOrder, Turn, Turns
@@ -58,8 +60,8 @@ MAX_RETRIED: Final = 4
 MAX_STUCK: Final = 16
 """Pods of a line that other plugins keep back: after so many the rest of it is left alone for now."""
 
-_Key: TypeAlias = tuple[Tenant, int, frozenset[tuple[str, int]]]
-"""Tenant, number of pods, amounts."""
+_Key: TypeAlias = tuple[Tenant, int, frozenset[tuple[str, int]], str]
+"""Tenant, number of pods, amounts, and why they cannot be counted: empty for a line."""
 
 
 class _Waiter(NamedTuple):
@@ -68,7 +70,7 @@ class _Waiter(NamedTuple):
 
     @property
     def key(self) -> _Key:
-        return self.tenant, self.need.pods, frozenset(self.need.requests.items())
+        return self.tenant, self.need.pods, frozenset(self.need.requests.items()), self.need.problem
 
 
 class _Promised(NamedTuple):
@@ -101,6 +103,12 @@ class ShareWaits:
         """UID → a pod that waits."""
         self._lines: dict[_Key, PodHeap] = {}
         """The same pods; those that were looked at longest ago first."""
+        self._uncounted: dict[str, tuple[QueuedPod, _Waiter]] = {}
+        """UID → a pod that waits for ResourceClaims: its devices cannot be counted yet. It is in no line."""
+        self._by_claim: dict[ClaimKey, dict[str, None]] = {}
+        """ResourceClaim → the UIDs of pods of both kinds whose amounts it changes."""
+        self._recounts = 0
+        """As the shares had it when these were counted."""
         self._claiming: dict[Root, dict[_Key, None]] | None = {}
         """Root of a tree → the lines whose pods may take quota back; None: to be looked up again."""
         self._promised: dict[str, _Promised] = {}
@@ -146,7 +154,7 @@ class ShareWaits:
     def placed(self, uid: str, place: Place | None, amounts: Mapping[str, int]) -> None:
         """A pod has a node now, and counts in a place with what it asks for."""
         promised = self._promised.get(uid)
-        if self._waiters or promised is not None:
+        if self._waiters or promised is not None or uid in self._uncounted:
             self._forget(uid)
         if promised is not None:
             used: Mapping[str, int] = NOTHING
@@ -165,7 +173,7 @@ class ShareWaits:
         if known is None:
             return
         waiter = self._as_waiter(pod)
-        if waiter.key == known.key:
+        if waiter.key == known.key and waiter.need.claims == known.need.claims:
             if uid in self._waiters:
                 self._waiters[uid] = waiter
             return
@@ -207,6 +215,20 @@ class ShareWaits:
                 if ledger is root[0] and ledger.root_of(name) == root[1]:
                     yield Nominated(name, sums.first, dict(sums.total), sums.borrows, self.order.by_share)
 
+    def claim_changed(self, key: ClaimKey) -> None:
+        """A ResourceClaim has come, or has another number of devices."""
+        roots: set[Root] = set()
+        for uid in tuple(self._by_claim.get(key, ())):
+            queued = self._uncounted[uid][0] if uid in self._uncounted else self._lines[self._waiters[uid].key].get(uid)
+            self._forget(uid)
+            if queued is not None:
+                waiter = self._as_waiter(queued.pod)
+                self._file(queued, waiter)
+                if not waiter.need.problem and (place := self._shares.place(waiter.tenant)) is not None:
+                    roots.add(place.root)
+        for root in roots:
+            self._wake(CHANGED, root)
+
     # What happens to shares.
 
     def freed(self, place: Place) -> None:
@@ -218,6 +240,8 @@ class ShareWaits:
         """Shares have changed, or which pods they are for; or only the amounts of one."""
         if place is None:
             self._claiming = None
+            if (self._waiters or self._uncounted) and self._recounts != self._shares.recounts:
+                self.restart()
         if self._waiters:
             self._wake(CHANGED, None if place is None else place.root)
 
@@ -234,10 +258,14 @@ class ShareWaits:
         return bool(self._retries)
 
     def restart(self) -> None:
-        """Tenants are read again, or the queue has another order."""
+        """Tenants or amounts are read again, or the queue has another order."""
         waiting = [queued for heap in self._lines.values() for queued in heap]
+        waiting += [queued for queued, _ in self._uncounted.values()]
+        self._recounts = self._shares.recounts
         for each in (
             self._waiters,
+            self._uncounted,
+            self._by_claim,
             self._lines,
             self._promised,
             self.meant,
@@ -255,21 +283,26 @@ class ShareWaits:
     def _as_waiter(self, pod: Pod) -> _Waiter:
         group = self._groups.of(pod)
         if group is not None:
-            need = need_of_group(group, self._groups.members(pod), self._shares.tenant_of)
+            need = self._shares.need_of_group(group, self._groups.members(pod))
             if need is not None:
                 return _Waiter(*need)
-        return _Waiter(self._shares.tenant_of(pod), need_of_pod(pod))
+        return _Waiter(self._shares.tenant_of(pod), self._shares.need_of_pod(pod))
 
     def _file(self, queued: QueuedPod, waiter: _Waiter) -> None:
         """Let a pod wait in the line where it belongs."""
-        key = waiter.key
+        uid, key = queued.pod.uid, waiter.key
+        for claim in waiter.need.claims:
+            self._by_claim.setdefault(claim, {})[uid] = None
+        if waiter.need.problem:
+            self._uncounted[uid] = queued, waiter
+            return
         line = self._lines.get(key)
         if line is None:
             line = self._lines[key] = PodHeap(self._queue.sort_key)
             if self._claiming is not None:
                 self._note_claim(self._claiming, key)
         line.add(queued)
-        self._waiters[queued.pod.uid] = waiter
+        self._waiters[uid] = waiter
 
     def _forget(self, uid: str) -> Promise | None:
         """Forget a pod; return what was promised to it."""
@@ -279,6 +312,12 @@ class ShareWaits:
             line.remove(uid)
             if not line:
                 self._end_line(waiter.key)
+        elif uid in self._uncounted:
+            _, waiter = self._uncounted.pop(uid)
+        for claim in () if waiter is None else waiter.need.claims:
+            del self._by_claim[claim][uid]
+            if not self._by_claim[claim]:
+                del self._by_claim[claim]
         promised = self._promised.pop(uid, None)
         if promised is None:
             return None

@@ -11,7 +11,6 @@ from scheduler.framework.pod_groups import PodGroup, PodGroups
 from scheduler.shares.adapter import Asked, is_borrowing_with
 from scheduler.shares.ledger import Ledger
 from scheduler.shares.reclaim.units import NO_LIMITS, Unit, total
-from scheduler.state.share_usage import amounts_of
 
 if TYPE_CHECKING:
     from scheduler.shares.places import Place
@@ -93,7 +92,7 @@ class PodReclaim:
             unit = Unit(
                 uid=uid,
                 share="" if place is None else place.name,
-                usage=NO_LIMITS if place is None else self._ledger.amounts(place.evidence, amounts_of(pod), 1),
+                usage=NO_LIMITS if place is None else self._ledger.used_by(pod, place.evidence),
                 priority=pod.priority,
                 queued_at=created(pod) / SECOND,
                 reserved_at=started(pod) / SECOND,

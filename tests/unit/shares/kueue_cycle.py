@@ -83,7 +83,7 @@ class KueueCycle:
             namespace, _, local = name.partition("/")
             self._put(a_local_queue(namespace, local, queue))
         self._ledger = Ledger(self._adapter)
-        self._ledger.renew(())
+        self._ledger.renew()
         self._tree = self._ledger.tree
         self._running = Running()
         self._leaving: list[Unit] = []
