@@ -303,6 +303,9 @@ class DynamicResources(
             elif claim.status.allocation is not None and is_reserved_for(pod, claim):
                 self._writer.unreserve(pod, claim)
 
+    def concerns_reserve(self, pod: fw.Pod) -> bool:
+        return self.sign(pod) is None
+
     def pre_bind_pre_flight(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
         """Skip pods without claims."""
         return None if self._state_of(state).claims else fw.SKIP

@@ -197,6 +197,9 @@ class VolumeBinding(
         if known is not None and known.assumed is not None:
             self._volumes.binder.revert(known.assumed)
 
+    def concerns_reserve(self, pod: fw.Pod) -> bool:
+        return bool(pod.storage.volumes)
+
     def pre_bind_pre_flight(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
         """Skip pods whose claims are all bound."""
         known = state.get(self.name, _State)

@@ -24,6 +24,7 @@ class CycleState:
         "known_spec",
         "pods_to_activate",
         "record_plugin_metrics",
+        "reserving",
         "scored",
         "skip_filter",
         "skip_pre_bind",
@@ -44,6 +45,8 @@ class CycleState:
         """Whether each plugin is timed in this cycle."""
         self.known_spec: Any = None
         """The engine's: what it knows of pods like this one, from the start of the decision on."""
+        self.reserving: Any = None
+        """The engine's: the Reserve plugins that were asked last, which are to take it back; None before."""
         self.scored: Any = None
         """The engine's: what the nodes scored, until the decision is noted."""
         self.pods_to_activate: set[str] = set()

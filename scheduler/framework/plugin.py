@@ -304,6 +304,13 @@ class ReservePlugin(Plugin):
     def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
         """Undo `reserve`. Must not fail, and may be called without it: then do nothing."""
 
+    def concerns_reserve(self, pod: Pod) -> bool:
+        """Say whether `reserve` and `unreserve` are to be called. False only if they would do nothing for the pod.
+
+        What `PreFilterPlugin.concerns` says of its answer holds for this one too.
+        """
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class PermitWait:

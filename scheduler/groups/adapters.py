@@ -61,6 +61,8 @@ class AdaptedGroups:
         self._by_source = {each.source: each for each in (*adapters, *ours)}
         self._are_tried_in_placements = are_tried_in_placements
         self._preempt_as_a_whole = preempt_as_a_whole
+        self._asked: tuple[Pod | None, GroupKey | None] = None, None
+        """The pod that was asked about last, and its key: each is asked about several times in a row."""
         self.members_by_group = MembersByGroup(self.key_of, self._declaration_of)
 
     are_tried_in_placements: bool = read_only_attribute("_are_tried_in_placements")
@@ -70,6 +72,7 @@ class AdaptedGroups:
         if self._of_profile.keys() == set(profiles):
             return False
         self._of_profile = dict.fromkeys(profiles, (*self._adapters, *self._ours))
+        self._asked = None, None
         return True
 
     @property
@@ -87,6 +90,13 @@ class AdaptedGroups:
         return "" if key is None else key.name
 
     def key_of(self, pod: Pod) -> GroupKey | None:
+        asked, key = self._asked
+        if asked is not pod:
+            key = self._find_key(pod)
+            self._asked = pod, key
+        return key
+
+    def _find_key(self, pod: Pod) -> GroupKey | None:
         for adapter in self._of_profile.get(pod.spec.scheduler_name, self._adapters):
             name = adapter.name_of(pod)
             if name:

@@ -313,8 +313,12 @@ class Framework:
 
     def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Reserve in order; return the first refusal. Then, or after a PluginError, `run_unreserve` is due."""
+        known, plugins = state.known_spec, self._reserve
+        if known is not None and not state.record_plugin_metrics:
+            plugins, _ = known.concerned_at_reserve or self._concerned_at_reserve(known, pod)
+        state.reserving = plugins
         with self._calls.at("Reserve") as timer:
-            for plugin in self._reserve:
+            for plugin in plugins:
                 answer = self._calls.run("Reserve", plugin.name, plugin.reserve, state, pod, node_name)
                 if answer is not None:
                     refusal = _rejection("Reserve", plugin, plugin.reserve, answer)
@@ -322,11 +326,16 @@ class Framework:
                     return refusal
         return None
 
+    def _concerned_at_reserve(self, known: KnownSpec, pod: Pod) -> tuple[tuple[ReservePlugin, ...], frozenset[str]]:
+        known.concerned_at_reserve = _divided("Reserve", self._reserve, lambda plugin: plugin.concerns_reserve(pod))
+        return known.concerned_at_reserve
+
     def run_unreserve(self, state: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
         """Unreserve in reverse order. A plugin that raises, though it must not, keeps no other from its turn."""
         errors = []
+        plugins = self._reserve if state.reserving is None else state.reserving
         with self._calls.at("Unreserve"):
-            for plugin in reversed(self._reserve):
+            for plugin in reversed(plugins):
                 try:
                     call: Callable[[CycleState, Pod, str], object] = plugin.unreserve
                     answer = self._calls.run("Unreserve", plugin.name, call, state, pod, node_name)

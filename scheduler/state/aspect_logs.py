@@ -3,15 +3,13 @@
 from typing import Final
 
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
 from scheduler.framework.change_log import ChangeLog
 from scheduler.framework.nodes import Aspect
 
 ALL_ASPECTS: Final = ~Aspect(0)
 
-_POD: Final = Aspect.REQUESTED | Aspect.PODS | Aspect.STARTS
-_POD_AND_PORTS: Final = _POD | Aspect.PORTS
-_POD_AND_VOLUMES: Final = _POD | Aspect.VOLUMES
+OF_PODS: Final = Aspect.REQUESTED | Aspect.PODS | Aspect.STARTS
+"""Each pod that comes to a node, or goes, changes these."""
 
 
 class AspectLogs:
@@ -35,13 +33,6 @@ class AspectLogs:
     def grow(self, capacity: int) -> None:
         for log in self._logs.values():
             log.limit = max(log.limit, capacity)
-
-
-def pod_aspects(pod: Pod) -> Aspect:
-    """Return what changes on a node when a pod comes or goes."""
-    if pod.storage.volumes:
-        return _POD_AND_VOLUMES | (Aspect.PORTS if pod.host_ports else Aspect(0))
-    return _POD_AND_PORTS if pod.host_ports else _POD
 
 
 def node_aspects(old: Node, new: Node) -> Aspect:

@@ -87,7 +87,7 @@ class Cache:
 
         `is_what_if`: nothing is published of it.
         """
-        if pod.uid in self._entries:
+        if pod.metadata.uid in self._entries:
             raise ValueError(f"{pod} is in the cache already, so it cannot be assumed")
         self._add(pod, assumed=True, is_what_if=is_what_if)
 
@@ -101,7 +101,7 @@ class Cache:
 
     def forget(self, pod: Pod) -> bool:
         """Take back an assumption; return whether there was one. A confirmed pod stays."""
-        entry = self._entries.get(pod.uid)
+        entry = self._entries.get(pod.metadata.uid)
         if entry is None or not entry.assumed:
             return False
         self._drop(entry)
@@ -310,31 +310,32 @@ class Cache:
 
     def _add(self, pod: Pod, *, assumed: bool, is_what_if: bool = False) -> None:
         self._make_countable(pod)
-        entry = _Entry(pod, assumed, ours=assumed)
+        uid, entry = pod.metadata.uid, _Entry(pod, assumed, ours=assumed)
         try:
-            self.table.add_pod(pod.node_name, pod)
+            self.table.add_pod(pod.spec.node_name, pod)
         except Exception:
             self.table.is_broken = True
             self._rebuild()
             raise
-        self._entries[pod.uid] = entry
+        self._entries[uid] = entry
         self.assumed_count += assumed
         if self.members is not None:
             (self.members.assume if assumed else self.members.assign)(pod)
         if self.shares is not None:
             self.shares.add(pod, is_what_if=is_what_if)
         if is_what_if:
-            self.what_ifs[pod.uid] = pod
+            self.what_ifs[uid] = pod
         elif PodCounted in self._stream.listeners:
             self._stream.publish(PodCounted(pod, assumed))
 
     def _drop(self, entry: _Entry) -> None:
-        uid = entry.pod.uid
+        pod = entry.pod
+        uid = pod.metadata.uid
         del self._entries[uid]
         self._expiring.pop(uid, None)
         self.assumed_count -= entry.assumed
         try:
-            self.table.remove_pod(entry.pod.node_name, entry.pod)
+            self.table.remove_pod(pod.spec.node_name, pod)
         except Exception:  # noqa: BLE001  logged there; the pod is gone all the same
             self.table.is_broken = True
             self._rebuild()

@@ -99,7 +99,7 @@ class Members:
 
     def assume(self, pod: Pod) -> None:
         """A member is assumed on a node; it is ignored if it is none, or has its node already."""
-        uid = pod.uid
+        uid = pod.metadata.uid
         if uid in self._all and uid not in self._assigned:
             self._unscheduled.pop(uid, None)
             self._assumed[uid] = pod
@@ -181,15 +181,16 @@ class MembersByGroup:
 
     def assume(self, pod: Pod) -> None:
         """A pod is assumed on a node."""
-        group = self._known(pod.uid)
-        if group is not None:
-            group.assume(pod)
+        key = self._keys.get(pod.metadata.uid)
+        if key is not None:
+            self._groups[key].assume(pod)
 
     def forget(self, pod: Pod) -> None:
         """A pod is assumed no longer."""
-        group = self._known(pod.uid)
-        if group is not None:
-            group.forget(pod.uid)
+        uid = pod.metadata.uid
+        key = self._keys.get(uid)
+        if key is not None:
+            self._groups[key].forget(uid)
 
     def remove(self, pod: Pod) -> None:
         """A pod is gone."""
@@ -234,10 +235,6 @@ class MembersByGroup:
                 del self._groups[key]
             if self.changed is not None:
                 self.changed(key)
-
-    def _known(self, uid: str) -> Members | None:
-        key = self._keys.get(uid)
-        return None if key is None else self._groups[key]
 
     def check_invariants(self) -> None:
         """No group without members, no member in two states or groups. For tests and debugging."""

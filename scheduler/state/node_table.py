@@ -22,11 +22,11 @@ import numpy as np
 from scheduler.api.objects import Node, Taint, labels_of
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import ReadOnlyList, read_only_attribute
-from scheduler.api.requests import CPU, MEMORY, PODS, allocatable_of, requests_of
+from scheduler.api.requests import CPU, MEMORY, PODS, PodResources, allocatable_of, requests_of
 from scheduler.framework.change_log import ChangeLog
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
 from scheduler.state.amounts import Amounts
-from scheduler.state.aspect_logs import ALL_ASPECTS, AspectLogs, node_aspects, pod_aspects
+from scheduler.state.aspect_logs import ALL_ASPECTS, OF_PODS, AspectLogs, node_aspects
 from scheduler.state.go_int64 import add_at, wrapped
 from scheduler.state.host_ports import HostPorts
 from scheduler.state.images import ImageRows, ImageTable
@@ -243,18 +243,16 @@ class NodeTable:
 
     def add_pod(self, name: str, pod: Pod) -> None:
         """Count `pod` on a node, known or not. Raises ValueError for a quantity that cannot be read."""
-        requests = requests_of(pod.resources)
+        resources = pod.resources
         row = self._row_of.get(name)
         if row is None:
             row = self._claim_row(name)
-        self._count_pod(row, pod, requests, 1)
-        self._logs.mark(row, pod_aspects(pod))
+        self._logs.mark(row, self._count_pod(row, pod, resources, 1))
 
     def remove_pod(self, name: str, pod: Pod) -> None:
         """Stop counting `pod`, which must be the very version that was added."""
         row = self._row_of[name]
-        self._count_pod(row, pod, requests_of(pod.resources), -1)
-        self._logs.mark(row, pod_aspects(pod))
+        self._logs.mark(row, self._count_pod(row, pod, pod.resources, -1))
         if not self._pods[row] and self._nodes[row] is None:
             self._release_row(name, row)
 
@@ -402,15 +400,16 @@ class NodeTable:
 
     def _try_pod(self, row: int, pod: Pod, sign: int) -> None:
         """Count a pod, or stop counting it, for a what-if."""
-        requests = requests_of(pod.resources)
+        resources = pod.resources
         was_there = pod.uid in self._pods[row]
         try:
-            self._count_pod(row, pod, requests, sign)
+            self._count_pod(row, pod, resources, sign)
         except Exception:
             self.is_broken |= was_there != (pod.uid in self._pods[row])
             raise
 
-    def _count_pod(self, row: int, pod: Pod, requests: Mapping[str, int], sign: int) -> None:
+    def _count_pod(self, row: int, pod: Pod, resources: PodResources, sign: int) -> Aspect:
+        """Count a pod, or with `sign` -1 stop counting it; return in which aspects that changes the row."""
         uid, pods = pod.metadata.uid, self._pods[row]
         if sign > 0:
             if uid in pods:
@@ -419,15 +418,18 @@ class NodeTable:
         else:
             del pods[uid]
         self._pod_count.values[row] += sign
-        self._amounts.count(row, requests, sign)
-        resources = pod.resources
+        self._amounts.count(row, requests_of(resources), sign)
         add_at(self._non_zero[CPU].values, row, sign * resources.non_zero_cpu)
         add_at(self._non_zero[MEMORY].values, row, sign * resources.non_zero_memory)
-        if pod.host_ports:
-            self._ports.count(row, pod.host_ports, sign)
-        if pod.storage.volumes:
-            self.volumes.count(row, pod.storage, sign)
-        self.pods.count(row, pod, sign)
+        ports, storage, aspects = pod.host_ports, pod.storage, OF_PODS
+        if ports:
+            self._ports.count(row, ports, sign)
+            aspects |= Aspect.PORTS
+        if storage.volumes:
+            self.volumes.count(row, storage, sign)
+            aspects |= Aspect.VOLUMES
+        self._alike_pods.count(row, pod, sign)
+        return aspects
 
     def _clear_node(self, row: int, old: Node, new: Node | None) -> Aspect:
         """Take the old version's facts out of the columns; return the aspects in which the new one differs, if any."""

@@ -40,7 +40,8 @@ class ObjectStore:
 
     def get(self, resource: str, name: str, namespace: str = "") -> Any | None:
         """Return the object of that name, or None. Raises LookupError if the resource is not watched."""
-        return self._of(resource).by_name.get(namespace, {}).get(name)
+        objects = self._resources.get(resource) or self._of(resource)  # asked for each member of a group
+        return objects.by_name.get(namespace, {}).get(name)
 
     def list(self, resource: str, namespace: str | None = None) -> Collection[Any]:
         """Return all objects, or those of a namespace: a live view. Raises LookupError if it is not watched."""

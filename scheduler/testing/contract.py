@@ -230,6 +230,8 @@ class _Check:
                 ) from error
             refusal = plugin.reserve(state, pod, name)
             _hold(refusal is None or _has_reasons(refusal), f"{pod}: {refusal} is no refusal with reasons")
+            if not plugin.concerns_reserve(pod):
+                _hold(refusal is None, f"{pod} does not concern the plugin's Reserve, which refuses it: {refusal}")
             plugin.unreserve(state, pod, name)
             _hold(self.answers(pod) == before, f"{pod}: Unreserve does not take back what Reserve took on {name}")
 

@@ -46,7 +46,7 @@ from scheduler.cycle.pod_groups.decision import WAITING_FOR_PREEMPTION, GroupDec
 from scheduler.cycle.pod_groups.placements import decide_among_placements
 from scheduler.cycle.pod_groups.preemption import preempt
 from scheduler.cycle.pod_groups.space import may_have_space, resource_gap
-from scheduler.cycle.pod_groups.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
+from scheduler.cycle.pod_groups.steps import MAX_OVERTAKEN, QUICK, Overtaken, Steps, in_one_go
 from scheduler.cycle.pod_groups.topology.filling import Filling, Schedule
 from scheduler.cycle.pod_groups.topology.levels import TopologyLevels
 from scheduler.framework.columns import BoolColumn
@@ -239,7 +239,8 @@ class PodGroupAlgorithm:
                     raise Overtaken
             while assumed:
                 assumed.take_back()
-                yield
+                if not len(assumed) % QUICK:
+                    yield
             if layout not in (None, self._cache.layouts):
                 raise Overtaken
         finally:

@@ -56,7 +56,7 @@ class AssumedMembers:
             outcome.decision, outcome.node_name = refused_by(refusal), ""
             return
         outcome.is_permitted = not holds
-        outcome.permit_message = _waiting_for(list(holds.values()))
+        outcome.permit_message = _waiting_for(list(holds.values())) if holds else ""
 
     def take_back(self) -> None:
         """Take back the last one."""
@@ -112,6 +112,4 @@ def _fit(framework: Framework, cache: Cache, row: int, together: Sequence[Member
 
 def _waiting_for(holds: Sequence[PermitWait]) -> str:
     """Return what kube-scheduler says of a pod that waits at Permit: what the last plugin said, and its own words."""
-    if not holds:
-        return ""
     return f"{holds[-1].message}, {ASKED_TO_WAIT}" if holds[-1].message else ASKED_TO_WAIT

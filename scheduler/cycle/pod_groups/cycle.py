@@ -24,7 +24,7 @@ from scheduler.cycle.pod_groups.conditions import GroupConditions
 from scheduler.cycle.pod_groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
 from scheduler.cycle.pod_groups.records import GroupRecord, GroupRecords, result_of
 from scheduler.cycle.pod_groups.reservations.keeper import Reservations
-from scheduler.cycle.pod_groups.steps import Steps, in_one_go
+from scheduler.cycle.pod_groups.steps import QUICK, Steps, in_one_go
 from scheduler.cycle.pod_groups.waits import FOR_THE_GROUP, Waits
 from scheduler.cycle.writers import GroupEvents
 from scheduler.framework.cycle_state import CycleState
@@ -153,10 +153,12 @@ class PodGroupCycle:
         self, first: QueuedPod, pop: Callable[[str], QueuedPod | None], open_attempts: dict[str, QueuedPod]
     ) -> Steps[None]:
         """Take the other members out of the queue."""
-        for pod in self._groups.members(first.pod).unscheduled:
-            popped = None if pod.uid == first.pod.uid else pop(pod.uid)
+        for number, pod in enumerate(self._groups.members(first.pod).unscheduled, 1):
+            uid = pod.metadata.uid
+            popped = None if uid in open_attempts else pop(uid)
             if popped is not None:
-                open_attempts[pod.uid] = popped
+                open_attempts[uid] = popped
+            if not number % QUICK:
                 yield
 
     def _schedule(self, members: list[QueuedPod], open_attempts: dict[str, QueuedPod]) -> Steps[None]:
@@ -172,14 +174,7 @@ class PodGroupCycle:
                 yield
             return
         self._under_way = framework
-        tried = []
-        for queued in members:
-            if framework is None or self._loop.should_skip(queued.pod):
-                del open_attempts[queued.pod.uid]
-                self._queue.done(queued.pod.uid)
-            else:
-                tried.append(queued)
-            yield
+        tried = yield from self._worth_trying(framework, members, open_attempts)
         if framework is None or not tried:
             return
         if GroupStarted in self._stream.listeners:
@@ -189,10 +184,25 @@ class PodGroupCycle:
         self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
         yield from self._submit(framework, tried, decision, open_attempts, record)
         self._report(framework, tried[0].pod, decision, began, record)
-        if record is not None and decision.code is Code.SUCCESS:
+        if record is not None and decision.status is None:
             self.reservations.placed(record.group)
         elif record is not None and decision.is_rejected:
             self.reservations.refused(record.group, (queued.pod for queued in tried))
+
+    def _worth_trying(
+        self, framework: Framework | None, members: Sequence[QueuedPod], open_attempts: dict[str, QueuedPod]
+    ) -> Steps[list[QueuedPod]]:
+        """Return the members without those that are skipped."""
+        tried = []
+        for number, queued in enumerate(members, 1):
+            if framework is None or self._loop.should_skip(queued.pod):
+                del open_attempts[queued.pod.uid]
+                self._queue.done(queued.pod.uid)
+            else:
+                tried.append(queued)
+            if not number % QUICK:
+                yield
+        return tried
 
     def _framework_of(self, members: Sequence[QueuedPod]) -> Framework | None:
         """Return the profile of all members; None if it was removed. Raises SchedulerError if there are several."""
@@ -220,34 +230,35 @@ class PodGroupCycle:
             name = self._groups.name_of(members[0].pod)
             stream.publish(GroupDecided(framework.name, name, members, decision))
         # Not by position: ranks may have given them another order, and after an error some are missing.
-        decided = {outcome.queued.pod.uid: outcome for outcome in decision.members}
+        decided = {outcome.queued.pod.metadata.uid: outcome for outcome in decision.members}
         is_ours = record is not None and record.group.is_ours  # one Event for all of them then
         waits = self.waits(framework, members, decision) if is_ours else None
         for queued in members:
-            newest = self._queue.in_flight_version(queued.pod.uid)
+            uid = queued.pod.metadata.uid
+            newest = self._queue.in_flight_version(uid)
             if newest is None or self._loop.should_skip(newest):  # deleted or bound by others meanwhile
-                del open_attempts[queued.pod.uid]
-                self._queue.done(queued.pod.uid)
+                del open_attempts[uid]
+                self._queue.done(uid)
                 continue
-            outcome = decided.get(queued.pod.uid)
+            outcome = decided.get(uid)
             state = CycleState() if outcome is None else outcome.state
             # As for a pod by itself, an attempt begins when the pod's own part begins.
             started = time.perf_counter() - (0.0 if outcome is None else outcome.seconds)
             verdict = verdict_of(decision, outcome)
             if waits is not None and isinstance(verdict, Unplaced):
-                verdict = waits.of(queued.pod.uid, verdict)
+                verdict = waits.of(uid, verdict)
             if AttemptStarted in stream.listeners:
                 stream.publish(AttemptStarted(framework.name, queued, False))
             if Decided in stream.listeners:
                 stream.publish(Decided(framework.name, state, queued, verdict, False))
-            del open_attempts[queued.pod.uid]
+            del open_attempts[uid]
             try:
                 if isinstance(verdict, Placed):
                     self._loop.place(framework, state, queued, verdict, started, decision.changes)
                 else:
                     self._failure.handle(framework.name, queued, verdict, started, has_event=not is_ours)
             except BaseException:
-                open_attempts[queued.pod.uid] = queued
+                open_attempts[uid] = queued
                 raise
             yield
 
@@ -285,12 +296,14 @@ class PodGroupCycle:
         if record is not None and result != "scheduled":
             self._events.group_event(record.group, member, "Warning", "FailedScheduling", "Scheduling", record.text)
         if record is not None and not record.group.is_ours:
-            is_scheduled = decision.code is Code.SUCCESS
+            is_scheduled = decision.status is None
             self._conditions.set(record.group, is_scheduled=is_scheduled, reason=reason, message=decision.message)
 
 
 def verdict_of(decision: GroupDecision, outcome: MemberOutcome | None) -> Placed | Unplaced | SchedulerError:
     """Return what becomes of one member. Rule: submitPodGroupAlgorithmResult."""
+    if decision.status is None and outcome is not None and isinstance(outcome.decision, Placed):
+        return outcome.decision
     if decision.code is Code.ERROR:
         if outcome is not None and isinstance(outcome.decision, SchedulerError):
             return outcome.decision
@@ -300,8 +313,6 @@ def verdict_of(decision: GroupDecision, outcome: MemberOutcome | None) -> Placed
         return Unplaced(decision.message, nominated_node_name=None, unschedulable_plugins=refused_by)
     of_group = f"{UNSCHEDULABLE_GROUP}, {outcome.permit_message or ''}"
     if isinstance(outcome.decision, Placed):
-        if decision.code is Code.SUCCESS:
-            return outcome.decision
         if decision.is_waiting_for_preemption:
             return Unplaced(decision.message, nominated_node_name=outcome.node_name, unschedulable_plugins=refused_by)
         return Unplaced(of_group)

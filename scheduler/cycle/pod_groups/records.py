@@ -8,15 +8,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from scheduler.api.spelling import spelled
 from scheduler.api.text import MAX_MESSAGE, counted, encodable, shortened
-from scheduler.cycle.algorithm import Unplaced
+from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.pod_groups.decision import GroupDecision, MemberOutcome
 from scheduler.cycle.pod_groups.topology.near_misses import NearMiss
 from scheduler.framework.pod_groups import PodGroup
-from scheduler.framework.status import Code
 
 MAX_GROUPS: Final = 2_000
 """Of those that were decided about last."""
@@ -75,19 +75,22 @@ class GroupRecords:
 
     def add(self, group: PodGroup, profile: str, decision: GroupDecision, tried: int, scheduled: int) -> GroupRecord:
         """Note a decision before it takes effect; `scheduled`: how many members had a node before."""
-        before = self.of(group)
-        self._records.pop(_key(group), None)
-        record = self._records[_key(group)] = GroupRecord(
+        key, result = _key(group), result_of(decision)
+        before = self._records.pop(key, None)
+        fitting = sum([isinstance(each.decision, Placed) for each in decision.members])
+        record = self._records[key] = GroupRecord(
             group,
             profile,
             self._now(),
-            result_of(decision),
-            sentence(group.minimum, decision, tried, scheduled),
+            result,
+            _all_fit(group.minimum, tried, scheduled)
+            if result == "scheduled" and fitting == tried
+            else sentence(group.minimum, decision, tried, scheduled),
             tried,
-            sum(each.is_placed for each in decision.members),
+            fitting,
             decision.placement,
             tuple([str(each) for each in victims_of(decision)[:MAX_VICTIMS]]),
-            1 if before is None else before.decisions + 1,
+            1 if before is None or before.group.uid != group.uid else before.decisions + 1,
         )
         if len(self._records) > MAX_GROUPS:
             del self._records[next(iter(self._records))]
@@ -100,7 +103,7 @@ def _key(group: PodGroup) -> Key:
 
 def result_of(decision: GroupDecision) -> str:
     """Return the result as metrics say it."""
-    if decision.code is Code.SUCCESS:
+    if decision.status is None:
         return "scheduled"
     if decision.is_rejected:
         return "waiting_on_preemption" if decision.is_waiting_for_preemption else "unschedulable"
@@ -125,17 +128,14 @@ def _parts(minimum: int, decision: GroupDecision, tried: int, scheduled: int) ->
     if result == "error":
         yield decision.message
         return
-    if minimum:
-        yield f"{_pods(minimum, 'is', 'are')} needed at once"
-        yield f", {scheduled:,} of them {_verb(scheduled, 'has', 'have')} a node: " if scheduled else ": "
+    yield _needed(minimum, scheduled)
     if decision.near_misses:
         yield _nearest(decision.near_misses[0])
         return
     if not decision.members:
         yield f"none of {tried:,} was tried: {decision.message}"
         return
-    fits = _verb(fitting, "gets a node", "get a node") if result == "scheduled" else _verb(fitting, "fits", "fit")
-    yield f"{fitting:,} of {tried:,} {fits}"
+    yield _fitting(fitting, tried, *(("gets a node", "get a node") if result == "scheduled" else ("fits", "fit")))
     if result == "waiting_on_preemption":
         yield f"; it waits until {_pods(len(victims_of(decision)), 'is', 'are')} evicted for it"
         return
@@ -145,6 +145,23 @@ def _parts(minimum: int, decision: GroupDecision, tried: int, scheduled: int) ->
     if refused:
         yield f"; {len(refused):,} {_verb(len(refused), 'does', 'do')} not: "
         yield ", ".join(_reasons(refused))
+
+
+@lru_cache(maxsize=64)  # groups of one pod come by the thousand
+def _all_fit(minimum: int, tried: int, scheduled: int) -> str:
+    """Return the sentence about a group of which all pods get a node."""
+    return f"{_needed(minimum, scheduled)}{_fitting(tried, tried, 'gets a node', 'get a node')}"
+
+
+def _needed(minimum: int, scheduled: int) -> str:
+    if not minimum:
+        return ""
+    before = f", {scheduled:,} of them {_verb(scheduled, 'has', 'have')} a node" if scheduled else ""
+    return f"{_pods(minimum, 'is', 'are')} needed at once{before}: "
+
+
+def _fitting(fitting: int, tried: int, one: str, several: str) -> str:
+    return f"{fitting:,} of {tried:,} {_verb(fitting, one, several)}"
 
 
 def _nearest(miss: NearMiss) -> str:

@@ -12,7 +12,7 @@ from scheduler.api.pod import Pod
 from scheduler.api.read_only import plain
 from scheduler.api.requests import HostPort, PodResources
 from scheduler.api.weights import weight_of
-from scheduler.framework.plugin import PreFilterPlugin, PreScorePlugin, SignPlugin
+from scheduler.framework.plugin import PreFilterPlugin, PreScorePlugin, ReservePlugin, SignPlugin
 from scheduler.runtime.answers.store import AnswerStore, Stored
 from scheduler.runtime.guards.plugin_faults import as_plugin_error
 from scheduler.runtime.plans import FilterPlan, ScorePlan
@@ -50,7 +50,15 @@ class PodClass(Stored):
 class KnownSpec(Stored):
     """A spec, and what follows from it for every pod that has it."""
 
-    __slots__ = ("concerned", "concerned_at_score", "excess", "host_ports", "pod_class", "resources")
+    __slots__ = (
+        "concerned",
+        "concerned_at_reserve",
+        "concerned_at_score",
+        "excess",
+        "host_ports",
+        "pod_class",
+        "resources",
+    )
 
     def __init__(
         self,
@@ -70,9 +78,11 @@ class KnownSpec(Stored):
         """The PreFilter plugins that the pods concern, and the names of the others, once the plugins were asked."""
         self.concerned_at_score: tuple[tuple[PreScorePlugin, ...], frozenset[str]] | None = None
         """The same for PreScore."""
+        self.concerned_at_reserve: tuple[tuple[ReservePlugin, ...], frozenset[str]] | None = None
+        """The same for Reserve."""
 
     def on_drop(self) -> None:
-        self.concerned = self.concerned_at_score = None
+        self.concerned = self.concerned_at_score = self.concerned_at_reserve = None
 
 
 class PodClasses:

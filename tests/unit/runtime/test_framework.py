@@ -204,7 +204,9 @@ def test_a_plugin_that_cannot_tell_whether_a_pod_concerns_its_score_is_named() -
 # Reserve and Permit.
 
 
-def reserving(name: str, calls: list[str], reserve: object = None, unreserve: object = None) -> ReservePlugin:
+def reserving(
+    name: str, calls: list[str], reserve: object = None, unreserve: object = None, **methods: object
+) -> ReservePlugin:
     def do(what: str, outcome: object) -> Callable[..., object]:
         def method(*_: Any) -> object:
             calls.append(f"{what} {name}")
@@ -214,7 +216,7 @@ def reserving(name: str, calls: list[str], reserve: object = None, unreserve: ob
 
         return method
 
-    return plugin(ReservePlugin, name, reserve=do("reserve", reserve), unreserve=do("unreserve", unreserve))
+    return plugin(ReservePlugin, name, reserve=do("reserve", reserve), unreserve=do("unreserve", unreserve), **methods)
 
 
 def test_reserve_goes_forward_to_the_first_refusal_and_unreserve_back_through_all() -> None:
@@ -230,6 +232,23 @@ def test_reserve_goes_forward_to_the_first_refusal_and_unreserve_back_through_al
     assert refusal == unschedulable("no").by("B")
     assert calls == ["reserve A", "reserve B", "unreserve C", "unreserve B", "unreserve A"]
     assert [error.plugin for error in errors] == ["B"]
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_reserve_is_asked_only_of_those_whom_the_pod_concerns_and_they_alone_take_it_back(timed: bool) -> None:
+    calls: list[str] = []
+    concerned_at_first = reserving("Yes", calls, concerns_reserve=lambda _: not calls)
+    idle = reserving("No", calls, concerns_reserve=answer(False))
+    framework, state = a_framework(concerned_at_first, idle), CycleState()
+    state.record_plugin_metrics = timed
+    framework.classify(state, a_pod())
+
+    framework.run_reserve(state, a_pod(), "n")
+    framework.pod_classes.store.clear()
+    framework.run_unreserve(state, a_pod(), "n")
+
+    every = ["reserve Yes", "reserve No", "unreserve No", "unreserve Yes"]
+    assert calls == (every if timed else ["reserve Yes", "unreserve Yes"])
 
 
 def permitting(*answers: object) -> Framework:

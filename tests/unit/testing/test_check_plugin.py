@@ -217,6 +217,10 @@ def fails_without_reserve(self: Any, state: Any, pod: fw.Pod, node_name: str) ->
     self.taken.remove(pod.uid)
 
 
+def refuses(self: Any, state: Any, pod: fw.Pod, node_name: str) -> fw.Status:
+    return REFUSED
+
+
 def refuses_without_a_reason(self: Any, state: Any, pod: fw.Pod, node_name: str) -> fw.Status:
     return fw.unschedulable()
 
@@ -227,6 +231,9 @@ def refuses_without_a_reason(self: Any, state: Any, pod: fw.Pod, node_name: str)
         pytest.param({"unreserve": keeps}, "Unreserve does not take back", id="keeps what it reserved"),
         pytest.param({"unreserve": fails_without_reserve}, "Unreserve without Reserve", id="fails without Reserve"),
         pytest.param({"reserve": refuses_without_a_reason}, "no refusal with reasons", id="no reason"),
+        pytest.param(
+            {"reserve": refuses, "concerns_reserve": lambda self, pod: False}, "does not concern", id="skips a refusal"
+        ),
     ],
 )
 def test_what_reserve_takes_unreserve_has_to_give_back(methods: dict[str, Any], problem: str) -> None:
