@@ -284,7 +284,8 @@ class SchedulingLoop:
             note = f"skip schedule deleting pod: {pod}"
             self._writers.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
             return True
-        return self._cache.is_assumed(pod.uid)
+        uid = pod.metadata.uid
+        return self._cache.is_assumed(uid) and uid not in self._cache.what_ifs
 
     def settle(self, queued: QueuedPod) -> None:
         """Clean up after an attempt that failed unexpectedly."""

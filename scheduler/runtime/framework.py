@@ -106,6 +106,8 @@ class Framework:
         self._pre_score_evaluations = {p.name: calls.evaluations("PreScore", p.name) for p in self._pre_score}
         self._reserve = plugins.of("reserve", ReservePlugin)
         self._permit = plugins.of("permit", PermitPlugin)
+        self.is_permit_of_tree = all(is_of_tree(type(plugin)) for plugin in self._permit)
+        """Whether no Permit plugin is another one than ours, of which it is known what they look at."""
         self._pre_bind = plugins.of("pre_bind", PreBindPlugin)
         self._bind = plugins.of("bind", BindPlugin)
         self._post_bind = plugins.of("post_bind", PostBindPlugin)

@@ -49,6 +49,11 @@ class Cache:
 
     A what-if assumes pods too, and forgets them all. To everyone else they are assumed pods like others: whatever the
     watch shows meanwhile may be taken over. Only nothing is published of them.
+
+    A pod that is to stay where it was tried out is left in the table meanwhile:
+
+        WHAT-IF ──leave──► LEFT ──assume──► ASSUMED
+           └──────forget─────┴──forget_left, a node comes or goes──► (unknown)
     """
 
     def __init__(
@@ -71,6 +76,8 @@ class Cache:
         """The number of the last change of any node that was not an assumption of ours."""
         self.what_ifs: dict[str, Pod] = {}
         """UID → pod that is assumed only to see what would fit then."""
+        self._left: dict[str, Pod] = {}
+        """Those of them that are only left in the table."""
         self.layouts = 0
         """Another number once a node has come or gone: rows may mean others."""
         self._resting = RestingNodes()
@@ -87,9 +94,27 @@ class Cache:
 
         `is_what_if`: nothing is published of it.
         """
-        if pod.metadata.uid in self._entries:
+        uid = pod.metadata.uid
+        if uid in self._left:
+            if self._keep(pod):
+                return
+            self.forget(pod)
+        if uid in self._entries:
             raise ValueError(f"{pod} is in the cache already, so it cannot be assumed")
         self._add(pod, assumed=True, is_what_if=is_what_if)
+
+    def leave(self, pod: Pod) -> None:
+        """End a what-if, and leave its pod in the table until it is assumed, or all that are left are forgotten."""
+        uid = pod.metadata.uid
+        if uid in self.what_ifs:  # else others have bound or deleted it
+            self._left[uid] = pod
+            if self.members is not None:
+                self.members.forget(pod)
+
+    def forget_left(self) -> None:
+        """Forget the pods that a what-if has left in the table."""
+        while self._left:
+            self.forget(next(reversed(self._left.values())))
 
     def finish_binding(self, pod: Pod) -> None:
         """Start the time within which the watch must confirm an assumed pod. No effect once it has."""
@@ -140,7 +165,7 @@ class Cache:
         old = entry.pod
         moved = old.spec.node_name != name
         self._make_countable(pod)
-        is_what_if = self.what_ifs.pop(uid, None) is not None
+        is_what_if = self._end_what_if(uid)
         if moved and not is_what_if:
             self._metrics.cache_corrections.labels("other_node").inc()
             _logger.warning(
@@ -189,7 +214,9 @@ class Cache:
         name, shown = node.name, self._resting.shown(node)
         allocatable_of(node.status.allocatable)
         old = self.table.node(name)
-        self.layouts += old is None
+        if old is None:
+            self.forget_left()  # which rows there are, and in which order, is as if none had been left
+            self.layouts += 1
         try:
             self.table.set_node(shown)
         except Exception:
@@ -204,6 +231,7 @@ class Cache:
 
     def remove_node(self, name: str) -> Node | None:
         """Remove a node; pods on it stay counted until they are removed themselves. Return its last version."""
+        self.forget_left()
         old = self._nodes.pop(name, None)
         self._others.pop(name, None)
         self.changes += 1
@@ -296,6 +324,7 @@ class Cache:
         assert self._nodes == {name: self.table.node(name) for name in self.table.node_names()}
         assert self._expiring.keys() <= self._entries.keys()
         assert all(self.is_assumed(uid) for uid in self.what_ifs)
+        assert self._left.keys() <= self.what_ifs.keys()
         if self.members is not None:
             self.members.check_invariants()
         if self.shares is not None:
@@ -339,11 +368,36 @@ class Cache:
         except Exception:  # noqa: BLE001  logged there; the pod is gone all the same
             self.table.is_broken = True
             self._rebuild()
-        is_what_if = bool(self.what_ifs) and self.what_ifs.pop(uid, None) is not None
+        is_what_if = bool(self.what_ifs) and self._end_what_if(uid)
         if self.shares is not None:
             self.shares.remove(uid, is_what_if=is_what_if)
         if PodUncounted in self._stream.listeners and not is_what_if:
             self._stream.publish(PodUncounted(uid))
+
+    def _keep(self, pod: Pod) -> bool:
+        """Assume for good a pod that is left in the table; return False if the one there is another version of it."""
+        uid = pod.metadata.uid
+        left, entry = self._left[uid], self._entries.pop(uid)
+        self._entries[uid] = entry  # the last one, as if it had been forgotten
+        is_same = left.metadata is pod.metadata and left.status is pod.status
+        if not is_same or left.spec.node_name != pod.spec.node_name:
+            return False
+        self._end_what_if(uid)
+        entry.pod = pod
+        self.table.renew_pod(pod.spec.node_name, pod)
+        if self.members is not None:
+            self.members.assume(pod)
+        if self.shares is not None:
+            self.shares.remove(uid, is_what_if=True)
+            self.shares.add(pod)
+        if PodCounted in self._stream.listeners:
+            self._stream.publish(PodCounted(pod, True))
+        return True
+
+    def _end_what_if(self, uid: str) -> bool:
+        """Return whether a pod was counted for a what-if only, which it is no longer."""
+        self._left.pop(uid, None)
+        return self.what_ifs.pop(uid, None) is not None
 
     def _rebuild(self) -> None:
         """Rebuild the table. If that fails too, the table stays broken, and the next decision tries again."""

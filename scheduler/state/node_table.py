@@ -256,6 +256,12 @@ class NodeTable:
         if not self._pods[row] and self._nodes[row] is None:
             self._release_row(name, row)
 
+    def renew_pod(self, name: str, pod: Pod) -> None:
+        """Have an equal pod in the place of one that is counted, as if it had come last of those on its node."""
+        uid, pods = pod.metadata.uid, self._pods[self._row_of[name]]
+        del pods[uid]
+        pods[uid] = pod
+
     def replace_pod(self, name: str, old: Pod, new: Pod) -> None:
         """Replace a pod on a node by its new version. Raises ValueError for a quantity that cannot be read."""
         if new.takes_the_same_as(old):

@@ -112,7 +112,7 @@ class Witness:
     def _listening(self, algorithm: PodGroupAlgorithm) -> Iterator[None]:
         """Note what is decided about the group, and what becomes of each member."""
         said = self.said
-        decide, place, handle = algorithm.decide_in_steps, SchedulingLoop.place, FailureHandler.handle
+        decide, place, handle = algorithm.decide_and_leave, SchedulingLoop.place, FailureHandler.handle
         evict = RecordingWriters.evict
         chosen: list[str] = []
         evictions: set[str] = set()
@@ -139,7 +139,7 @@ class Witness:
 
         with (
             mock.patch.object(RecordingWriters, "evict", evicted),
-            mock.patch.object(algorithm, "decide_in_steps", decided),
+            mock.patch.object(algorithm, "decide_and_leave", decided),
             mock.patch.object(SchedulingLoop, "place", placed),
             mock.patch.object(FailureHandler, "handle", failed),
         ):

@@ -95,6 +95,17 @@ class PodGroupAlgorithm:
 
     def decide_in_steps(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
         """The same, with other tasks between the steps, who may change all but what is assumed here."""
+        try:
+            return (yield from self.decide_and_leave(framework, members))
+        finally:
+            self.forget_left()
+
+    def forget_left(self) -> None:
+        """Forget those that `decide_and_leave` has left in the tables and that were not assumed since."""
+        self._cache.forget_left()
+
+    def decide_and_leave(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
+        """The same, and leave those in the tables that are to be bound: they are assumed for good at less cost."""
         with self._without_nominations(members):
             began = time.perf_counter()
             decision = yield from self._decide(framework, members)
@@ -140,7 +151,10 @@ class PodGroupAlgorithm:
 
         `is_charged`: whether there is space in the group's share is not asked.
         """
-        return in_one_go(self._simulate(framework, members, runs_post_filter, is_charged=is_charged))
+        try:
+            return in_one_go(self._simulate(framework, members, runs_post_filter, is_charged=is_charged))
+        finally:
+            self.forget_left()
 
     def _decide(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
         for _ in range(MAX_OVERTAKEN):
@@ -154,7 +168,7 @@ class PodGroupAlgorithm:
                     break
             _logger.debug("The nodes for a pod group have changed meanwhile", extra={"pod": str(members[0].pod)})
         else:
-            decision = self.simulate(framework, members, runs_post_filter=True)
+            decision = in_one_go(self._simulate(framework, members, runs_post_filter=True))
         decision.changes = self._cache.changes
         return decision
 
@@ -182,7 +196,7 @@ class PodGroupAlgorithm:
         if self._uses_placements:
             placed = partial(self._decide_in_placement, framework, members, schedule, layout)
             return (yield from decide_among_placements(framework, self._algorithm, members, placed))
-        return (yield from self._decide_within(framework, members, schedule, None))
+        return (yield from self._decide_within(framework, members, schedule, None, leaves=True))
 
     def _decide_filling(
         self,
@@ -208,11 +222,18 @@ class PodGroupAlgorithm:
         return self._decide_within(framework, members, within, None if placement is None else layout)
 
     def _decide_within(
-        self, framework: Framework, members: Sequence[QueuedPod], schedule: Schedule, layout: int | None
+        self,
+        framework: Framework,
+        members: Sequence[QueuedPod],
+        schedule: Schedule,
+        layout: int | None,
+        *,
+        leaves: bool = False,
     ) -> Steps[GroupDecision]:
         """Decide about the members, one after the other. Raises Overtaken, between steps only.
 
-        `layout`: that in which rows are counted which `schedule` knows; None if it knows none.
+        `layout`: that in which rows are counted which `schedule` knows; None if it knows none. `leaves`: whether to
+        leave those in the tables that are to be bound.
         """
         decision = GroupDecision()
         requires_preemption = False
@@ -237,8 +258,9 @@ class PodGroupAlgorithm:
                 yield
                 if layout not in (None, self._cache.layouts):
                     raise Overtaken
+            end = assumed.leave if leaves and decision.status is None else assumed.take_back
             while assumed:
-                assumed.take_back()
+                end()
                 if not len(assumed) % QUICK:
                     yield
             if layout not in (None, self._cache.layouts):

@@ -1,6 +1,7 @@
 """The members of a group that are assumed on their nodes to see what fits in addition, until they are taken back.
 
     add: assume ─► reserve ─► permit        take_back: unreserve ─► forget, the last one first
+                                            leave: unreserve ─► leave in the table, to be assumed for good
 
 To everyone else they are assumed pods as others are, which nobody publishes: see `state/cache.py`. So the watch may go
 on meanwhile. A member that is deleted or that others bind is in its place then, and taking it back does no more than
@@ -8,7 +9,7 @@ Unreserve. Only a decision, which would count them, may not be made: the loop se
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 
 from scheduler.api.pod import Pod
@@ -58,15 +59,28 @@ class AssumedMembers:
         outcome.is_permitted = not holds
         outcome.permit_message = _waiting_for(list(holds.values())) if holds else ""
 
+    def leave(self) -> None:
+        """Leave the last one in the table if nobody can see that, else take it back.
+
+        A plugin that is asked to reserve for it, or another one than ours at Permit, sees at its real turn only those
+        that come before it.
+        """
+        outcome, _ = self._members[-1]
+        can_see = outcome.state.reserving or not self._framework.is_permit_of_tree
+        self._end(self._cache.forget if can_see else self._cache.leave)
+
     def take_back(self) -> None:
         """Take back the last one."""
+        self._end(self._cache.forget)
+
+    def _end(self, end: Callable[[Pod], object]) -> None:
         outcome, pod = self._members.pop()
         try:
             for problem in self._framework.run_unreserve(outcome.state, pod, pod.node_name):
                 _logger.error("Unreserve failed", extra={"pod": str(pod), "err": str(problem)})
                 self._framework.faults.report(problem, pod)
         finally:
-            self._cache.forget(pod)
+            end(pod)
 
     def take_back_all(self) -> None:
         """Take back those that are left, whatever plugins raise."""
@@ -83,6 +97,7 @@ def all_fit_still(framework: Framework, cache: Cache, outcomes: Iterable[MemberO
     """
     if cache.changes == since:
         return True
+    cache.forget_left()
     on_node: dict[str, list[MemberOutcome]] = {}
     for outcome in outcomes:
         if outcome.is_placed:

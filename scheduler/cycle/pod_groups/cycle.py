@@ -140,6 +140,7 @@ class PodGroupCycle:
             raise
         finally:
             self._under_way = None
+            self._algorithm.forget_left()
 
     def _is_in_vain(self, queued: QueuedPod) -> bool:
         """Return whether to leave a group of our own rules alone for now, whose last attempt this pod waited for."""
@@ -179,7 +180,7 @@ class PodGroupCycle:
             return
         if GroupStarted in self._stream.listeners:
             self._stream.publish(GroupStarted(framework.name, tried))
-        decision = yield from self._algorithm.decide_in_steps(framework, tried)
+        decision = yield from self._algorithm.decide_and_leave(framework, tried)
         record = self._record(framework, tried, decision)
         self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
         yield from self._submit(framework, tried, decision, open_attempts, record)

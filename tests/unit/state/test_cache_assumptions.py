@@ -1,10 +1,14 @@
 """Pods that the cache assumes on a node: until they are confirmed, forgotten, or their time is up."""
 
 import sys
+from collections.abc import Callable
 from types import FrameType
 
 import pytest
 
+from scheduler.api.pod import Pod
+from scheduler.framework.nodes import Aspect
+from scheduler.testing import a_node, a_pod
 from tests.unit.state.caches import CacheUnderTest, on
 
 # Assumptions.
@@ -43,6 +47,74 @@ def test_a_pod_that_is_bound_cannot_be_assumed() -> None:
 
     assert not cache.is_assumed("p")
     assert cache.cpu() == {"n1": 1000, "n2": 0}
+
+
+def a_cache_with_a_pod_left(node: str) -> tuple[CacheUnderTest, Pod]:
+    """A what-if has left it in the table, and another pod came to its node since."""
+    cache, tried = CacheUnderTest(), on(node)
+    cache.assume(tried, is_what_if=True)
+    cache.leave(tried)
+    cache.confirm(a_pod("later", uid="later", node_name=node))
+    return cache, tried
+
+
+def test_a_pod_that_a_what_if_has_left_is_assumed_without_being_counted_again() -> None:
+    cache, tried = a_cache_with_a_pod_left("n1")
+    log = cache.table.change_log(Aspect.REQUESTED)
+    before = log.position
+    pod = tried.bound_to("n1")
+
+    cache.assume(pod)
+
+    assert log.position == before
+    assert not cache.what_ifs
+    assert [each.name for each in cache.table.pods_on("n1")] == ["later", "p"]
+    assert cache.get("p") is pod
+    assert cache.cpu() == {"n1": 1000, "n2": 0}
+
+
+@pytest.mark.parametrize("pod", [on("n1", cpu="2"), on("n2", cpu="2")], ids=["another version", "another node"])
+def test_a_pod_that_a_what_if_has_left_otherwise_is_counted_as_it_is_assumed(pod: Pod) -> None:
+    cache, _ = a_cache_with_a_pod_left("n1")
+
+    cache.assume(pod)
+
+    assert not cache.what_ifs
+    assert cache.get("p") is pod
+    assert cache.cpu() == {"n1": 0, "n2": 0} | {pod.node_name: 2000}
+
+
+@pytest.mark.parametrize(
+    "happen",
+    [
+        pytest.param(lambda cache: cache.forget_left(), id="it is not wanted"),
+        pytest.param(lambda cache: cache.set_node(a_node("more")), id="a node comes"),
+        pytest.param(lambda cache: cache.remove_node("n2"), id="a node goes"),
+        pytest.param(lambda cache: cache.forget(on("n1")), id="it is forgotten"),
+        pytest.param(lambda cache: cache.remove("p"), id="it is deleted"),
+    ],
+)
+def test_a_pod_that_a_what_if_has_left_counts_no_longer(happen: Callable[[CacheUnderTest], object]) -> None:
+    cache, tried = a_cache_with_a_pod_left("n1")
+
+    happen(cache)
+
+    assert cache.get("p") is None
+    assert cache.cpu()["n1"] == 0
+    cache.assume(tried)
+    assert cache.is_assumed("p")
+    assert not cache.what_ifs
+
+
+def test_a_pod_that_is_still_tried_out_cannot_be_assumed_nor_is_it_forgotten_with_those_left() -> None:
+    cache, tried = CacheUnderTest(), on("n1")
+    cache.assume(tried, is_what_if=True)
+
+    cache.forget_left()
+
+    with pytest.raises(ValueError, match="already"):
+        cache.assume(tried)
+    assert list(cache.what_ifs) == ["p"]
 
 
 def test_a_forgotten_pod_is_unknown_and_may_be_assumed_again() -> None:

@@ -66,6 +66,8 @@ class Believed:
     pod: Pod
     assumed: bool
     deadline: float | None = None
+    is_left: bool = False
+    """By a what-if."""
 
 
 def facts(table: NodeTable, aspect: Aspect, row: int) -> object:  # noqa: C901  a case for each aspect
@@ -137,16 +139,45 @@ class CacheLife(RuleBasedStateMachine):
     def assume(self, uid: str, node: str, shape: dict[str, Any]) -> None:
         pod = self.a_version(uid, node, shape)
         self.see(uid)
-        if uid in self.pods:
+        if uid in self.pods and not self.pods[uid].is_left:
             with pytest.raises(ValueError, match="already"):
                 self.cache.assume(pod)
         else:
             self.cache.assume(pod)
             self.pods[uid] = Believed(pod, assumed=True)
 
+    @rule(uid=uids, node=node_names, shape=pod_shapes)
+    def try_out(self, uid: str, node: str, shape: dict[str, Any]) -> None:
+        """A what-if that leaves its pod in the table."""
+        if uid not in self.pods:
+            pod = self.a_version(uid, node, shape)
+            self.see(uid)
+            self.cache.assume(pod, is_what_if=True)
+            self.cache.leave(pod)
+            self.pods[uid] = Believed(pod, assumed=True, is_left=True)
+
+    @rule()
+    def assume_all_that_are_left(self) -> None:
+        for believed in self.pods.values():
+            if believed.is_left:
+                pod = believed.pod.bound_to(believed.pod.node_name)
+                self.cache.assume(pod)
+                believed.pod, believed.is_left = pod, False
+                assert list(self.cache.table.pods_on(pod.node_name))[-1] is pod
+
+    @rule()
+    def forget_left(self) -> None:
+        self.cache.forget_left()
+        self.none_is_left()
+
+    def none_is_left(self) -> None:
+        self.pods = {uid: believed for uid, believed in self.pods.items() if not believed.is_left}
+
     @rule(uid=uids)
     def finish_binding(self, uid: str) -> None:
         believed = self.pods.get(uid)
+        if believed is not None and believed.is_left:
+            return
         self.cache.finish_binding(a_pod(uid, uid=uid))
         if believed is not None and believed.assumed and self.ttl:
             believed.deadline = self.clock() + self.ttl
@@ -205,6 +236,8 @@ class CacheLife(RuleBasedStateMachine):
     def set_node(self, name: str, shape: dict[str, Any]) -> None:
         node = a_node(name, **shape)
         assert self.cache.set_node(node) is self.nodes.get(name)
+        if name not in self.nodes:
+            self.none_is_left()
         self.nodes[name] = node
 
     @rule(name=node_names)
@@ -221,6 +254,7 @@ class CacheLife(RuleBasedStateMachine):
     @rule(name=node_names)
     def remove_node(self, name: str) -> None:
         assert self.cache.remove_node(name) is self.nodes.pop(name, None)
+        self.none_is_left()
 
     # Time, and a decision.
 
@@ -261,7 +295,7 @@ class CacheLife(RuleBasedStateMachine):
     @invariant()
     def members_of_a_group_are_as_far_as_the_model_says(self) -> None:
         members = self.members.of(GROUP)
-        assumed = {uid for uid in GROUPED if uid in self.pods and self.pods[uid].assumed}
+        assumed = {uid for uid in GROUPED if uid in self.pods and self.pods[uid].assumed and not self.pods[uid].is_left}
         assigned = {uid for uid in GROUPED if uid in self.pods and not self.pods[uid].assumed}
         assert members.count == len(self.known.intersection(GROUPED))
         assert set(members.assumed) == assumed

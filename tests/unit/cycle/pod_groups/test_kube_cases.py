@@ -176,11 +176,14 @@ class Decided:
     def __init__(self, case: Case) -> None:
         self.case = case
 
-    def decide_in_steps(self, framework: object, members: list[QueuedPod]) -> Steps[GroupDecision]:
+    def decide_and_leave(self, framework: object, members: list[QueuedPod]) -> Steps[GroupDecision]:
         status = status_with(self.case)
         outcomes = [_outcome(queued, said) for queued, said in zip(members, self.case["pods"], strict=False)]
         yield
         return GroupDecision(outcomes, status, self.case.get("waits", False))
+
+    def forget_left(self) -> None:
+        """It has left nothing."""
 
 
 def status_with(said: Case) -> Status | None:

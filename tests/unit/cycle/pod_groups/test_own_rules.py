@@ -19,13 +19,13 @@ class Stage(Coscheduled):
         self.decisions = 0
         algorithm = self.engine.pod_groups
         assert algorithm is not None
-        decide = algorithm.decide_in_steps
+        decide = algorithm.decide_and_leave
 
         def counted(*arguments: Any) -> Any:
             self.decisions += 1
             return decide(*arguments)
 
-        algorithm.decide_in_steps = counted  # type: ignore[method-assign, assignment]
+        algorithm.decide_and_leave = counted  # type: ignore[method-assign, assignment]
 
     @property
     def evicted(self) -> list[str]:

@@ -11,6 +11,7 @@ from scheduler import framework as fw
 from scheduler.cycle import loop as loop_module
 from scheduler.cycle.pod_groups.steps import in_one_go
 from scheduler.explain.explainer import Explainer
+from scheduler.framework.nodes import Aspect
 from scheduler.replay.recorder import _StateAtStart
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.state_events import PodCounted, PodUncounted
@@ -69,6 +70,11 @@ def chosen(groups: Groups) -> str:
     return next(iter(groups.engine.cache.what_ifs.values())).node_name
 
 
+def has_begun_to_place(groups: Groups) -> bool:
+    """Whether members are assumed for good."""
+    return groups.engine.cache.assumed_count > len(groups.engine.cache.what_ifs)
+
+
 def test_other_tasks_run_while_a_group_is_decided_about(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_module, "SLICE_SECONDS", 0.0)
 
@@ -108,6 +114,62 @@ def test_a_member_that_is_deleted_meanwhile_is_left_out() -> None:
     play_in_steps(groups, 2, lambda: groups.under_test.handlers.pod_deleted(a_pod("g-0", group="g")))
 
     assert sorted(groups.bound) == ["g-1", "g-2"]
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "bound"),
+    [
+        pytest.param(lambda engine: engine.handlers.pod_deleted(a_pod("g-1", group="g")), ["g-0", "g-2"], id="deleted"),
+        pytest.param(lambda engine: engine.see(a_node("more")), ["g-0", "g-1", "g-2"], id="another node"),
+        pytest.param(
+            lambda engine: engine.see(newer(a_pod("g-1", group="g"))), ["g-0", "g-1", "g-2"], id="new version"
+        ),
+    ],
+)
+def test_what_happens_once_the_first_member_is_placed_leaves_no_other_behind(
+    meanwhile: Callable[[Any], object], bound: list[str]
+) -> None:
+    groups = a_gang(minimum=2)
+
+    async def play() -> None:
+        left = begin(groups, 3)
+        while not has_begun_to_place(groups):
+            next(left)
+        meanwhile(groups.under_test)
+        in_one_go(left)
+        await settle()
+
+    run(play())
+
+    assert sorted(groups.bound) == bound
+    assert not groups.engine.cache.what_ifs
+    groups.check()
+
+
+def test_members_that_are_to_be_bound_are_counted_once() -> None:
+    groups = a_gang(nodes=3)
+    log = groups.engine.cache.table.change_log(Aspect.REQUESTED)
+    before = log.position
+
+    run(groups.schedule())
+
+    assert len(groups.bound) == 3
+    assert log.position - before == 3
+
+
+@pytest.mark.parametrize(("kind", "method"), [(fw.ReservePlugin, "reserve"), (fw.PermitPlugin, "permit")])
+def test_a_plugin_of_others_sees_at_a_members_turn_only_those_before_it(kind: type[fw.Plugin], method: str) -> None:
+    counts: list[int] = []
+    methods = {"unreserve": lambda state, pod, node: None} if kind is fw.ReservePlugin else {}
+    methods[method] = lambda state, pod, node: counts.append(int(groups.engine.cache.table.pod_count.sum()))
+    groups = Groups(a_plugin("Looks", kind, **methods), nodes=3)
+    groups.create(minimum=3)
+    groups.pods(3)
+
+    run(groups.schedule())
+
+    assert len(groups.bound) == 3
+    assert counts == [1, 2, 3, 1, 2, 3]
 
 
 def test_a_member_that_others_bind_meanwhile_stays_where_it_is() -> None:
@@ -174,7 +236,7 @@ def test_a_group_whose_nodes_change_again_and_again_is_decided_about_in_one_go()
     async def play() -> None:
         left, strangers = begin(groups, 0), 0
         for _ in left:
-            if groups.engine.cache.what_ifs and not groups.bound:
+            if groups.engine.cache.what_ifs and not has_begun_to_place(groups):
                 strangers += 1
                 node = a_node(chosen(groups), cpu="2", labels={"version": str(strangers)})
                 groups.under_test.handlers.node_deleted(node)
@@ -343,8 +405,7 @@ def test_whatever_happens_a_gang_gets_enough_nodes_or_none_and_no_node_too_many_
 
     async def play() -> None:
         for _ in begin(groups, 0):
-            placed = len(list(groups.engine.cache.assumed_pods())) > len(groups.engine.cache.what_ifs)
-            if not placed and trouble.chance.random() < 0.2:
+            if not has_begun_to_place(groups) and trouble.chance.random() < 0.2:
                 trouble.strike()
         await settle()
 
