@@ -57,8 +57,8 @@ class Gangs(fw.PreEnqueuePlugin, fw.PermitPlugin):
 
     def permit(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | fw.PermitWait | None:
         """Let a pod wait until its gang is complete; the one that completes it lets all of them go."""
-        key = self.key(pod)
-        if key is None:
+        key = self._groups.key_of(pod)
+        if key is None or not self.keeps_together(key):
             return None
         group = self._groups.of(pod)
         if group is None:

@@ -15,7 +15,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -186,25 +186,25 @@ class SchedulingLoop:
 
     async def _schedule_group(self, queued: QueuedPod, steps: "Steps[None]", time_slice: TimeSlice) -> None:
         """Schedule a pod's group, letting other tasks run between the steps. Nothing else is decided meanwhile."""
-        with closing(steps):
-            self._group_decided.clear()
-            self.group_steps = 0
-            try:
-                while True:
-                    try:
-                        next(steps)
-                    except StopIteration:
-                        return
-                    except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
-                        self._failed_unexpectedly(queued, error)
-                        return
-                    self.group_steps += 1
-                    if time.perf_counter() > time_slice.end:
-                        await time_slice.give_way()
-                        while self._holds:
-                            await self._released.wait()
-            finally:
-                self._group_decided.set()
+        self._group_decided.clear()
+        self.group_steps = 0
+        try:
+            while True:
+                try:
+                    next(steps)
+                except StopIteration:
+                    return
+                except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
+                    self._failed_unexpectedly(queued, error)
+                    return
+                self.group_steps += 1
+                if time.perf_counter() > time_slice.end:
+                    await time_slice.give_way()
+                    while self._holds:
+                        await self._released.wait()
+        finally:
+            steps.close()
+            self._group_decided.set()
 
     def _failed_unexpectedly(self, queued: QueuedPod, error: BaseException) -> None:
         self._tasks.report("scheduling", str(queued.pod), "Scheduling a pod failed unexpectedly", error)

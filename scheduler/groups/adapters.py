@@ -108,7 +108,9 @@ class AdaptedGroups:
         return key is not None and (self._preempt_as_a_whole or key.source != POD_GROUP)
 
     def of(self, pod: Pod) -> PodGroup | None:
-        key = self.key_of(pod)
+        asked, key = self._asked  # inlines `key_of`
+        if asked is not pod:
+            key = self.key_of(pod)
         if key is None:
             return None
         group = self._by_source[key.source].find(key.namespace, key.name, pod)
@@ -121,7 +123,8 @@ class AdaptedGroups:
         return msgspec.structs.replace(group, minimum=max(group.minimum - succeeded, 1)) if succeeded else group
 
     def members(self, pod: Pod) -> GroupMembers:
-        return self.members_by_group.of(self.key_of(pod))
+        asked, key = self._asked
+        return self.members_by_group.of(key if asked is pod else self.key_of(pod))
 
     def _declaration_of(self, pod: Pod) -> Hashable:
         """Return what a pod says about a group of our own rules; None if it has no such group."""

@@ -36,15 +36,9 @@ class WaitingPod:
         self._has_ended = False
         self._outcome: asyncio.Future[Status | None] = loop.create_future()
         self._messages = {plugin: hold.message for plugin, hold in holds.items()}
-        seconds_of = {plugin: min(hold.timeout, MAX_PERMIT_SECONDS) for plugin, hold in holds.items()}
         self._timers = {
-            plugin: loop.call_later(
-                seconds,
-                self.reject,
-                plugin,
-                f"rejected due to timeout after waiting {Duration(seconds)} at plugin {plugin}",
-            )
-            for plugin, seconds in seconds_of.items()
+            plugin: loop.call_later(seconds := min(hold.timeout, MAX_PERMIT_SECONDS), self._time_out, plugin, seconds)
+            for plugin, hold in holds.items()
         }
 
     pod: Pod = read_only_attribute("_pod")
@@ -83,6 +77,9 @@ class WaitingPod:
     def reject(self, plugin: str, message: str) -> bool:
         """Refuse the pod in the name of `plugin`; say whether it was still on hold."""
         return self._end(bounded(unschedulable(message)).by(plugin))
+
+    def _time_out(self, plugin: str, seconds: float) -> None:
+        self.reject(plugin, f"rejected due to timeout after waiting {Duration(seconds)} at plugin {plugin}")
 
     def preempt(self, plugin: str, message: str) -> bool:
         """Reject the waiting pod in the name of `plugin`; return whether it was still waiting."""

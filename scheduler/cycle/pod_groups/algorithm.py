@@ -240,6 +240,10 @@ class PodGroupAlgorithm:
         assumed = AssumedMembers(framework, self._cache)
         try:
             for queued in members:
+                if decision.members:
+                    yield
+                    if layout not in (None, self._cache.layouts):
+                        raise Overtaken
                 outcome = self._decide_member(framework, queued, assumed, schedule)
                 decision.members.append(outcome)
                 if isinstance(outcome.decision, SchedulerError):
@@ -255,13 +259,10 @@ class PodGroupAlgorithm:
                     decision.is_waiting_for_preemption = True
                 elif outcome.is_permitted:
                     decision.status = None
-                yield
-                if layout not in (None, self._cache.layouts):
-                    raise Overtaken
             end = assumed.leave if leaves and decision.status is None else assumed.take_back
             while assumed:
                 end()
-                if not len(assumed) % QUICK:
+                if assumed and not len(assumed) % QUICK:
                     yield
             if layout not in (None, self._cache.layouts):
                 raise Overtaken

@@ -234,7 +234,9 @@ class PodGroupCycle:
         decided = {outcome.queued.pod.metadata.uid: outcome for outcome in decision.members}
         is_ours = record is not None and record.group.is_ours  # one Event for all of them then
         waits = self.waits(framework, members, decision) if is_ours else None
-        for queued in members:
+        for number, queued in enumerate(members):
+            if number:
+                yield
             uid = queued.pod.metadata.uid
             newest = self._queue.in_flight_version(uid)
             if newest is None or self._loop.should_skip(newest):  # deleted or bound by others meanwhile
@@ -261,7 +263,6 @@ class PodGroupCycle:
             except BaseException:
                 open_attempts[uid] = queued
                 raise
-            yield
 
     def waits(self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision) -> Waits | None:
         """Return what those members wait for that have no node; None for a group of kube-scheduler's rules."""

@@ -152,6 +152,9 @@ def check_permit(plugin: str, method: Callable[..., Any], answer: object) -> Sta
     message: object = answer.message
     if not isinstance(message, str):
         raise wrong_answer(plugin, "Permit", method, message, "a PermitWait with a text")
+    is_fit = len(message) <= MAX_REASON and message.isascii()
+    if is_fit and type(answer) is PermitWait and type(timeout) is float and timeout <= MAX_PERMIT_SECONDS:
+        return answer  # each member of a gang gets the same
     return PermitWait(min(float(timeout), MAX_PERMIT_SECONDS), encodable(shortened(message, MAX_REASON)))
 
 

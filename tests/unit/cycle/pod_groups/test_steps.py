@@ -132,7 +132,7 @@ def test_what_happens_once_the_first_member_is_placed_leaves_no_other_behind(
     groups = a_gang(minimum=2)
 
     async def play() -> None:
-        left = begin(groups, 3)
+        left = begin(groups, 2)
         while not has_begun_to_place(groups):
             next(left)
         meanwhile(groups.under_test)
@@ -206,7 +206,7 @@ def test_a_node_that_others_fill_meanwhile_is_not_used() -> None:
 def test_a_gang_that_does_not_fit_any_more_is_not_bound() -> None:
     groups = a_gang()
 
-    play_in_steps(groups, 3, lambda: groups.under_test.see(a_stranger("n0"), a_stranger("n1")))
+    play_in_steps(groups, 2, lambda: groups.under_test.see(a_stranger("n0"), a_stranger("n1")))
 
     assert groups.bound == {}
     condition = groups.condition()
