@@ -92,8 +92,9 @@ def decided(under_test: EngineUnderTest) -> float:
     in_one_go(groups._take_others(first, engine.queue.pop_specific, taken))
     members = in_order(taken.values())
     began = time.process_time()
-    algorithm.decide(under_test.framework, members)
+    in_one_go(algorithm.decide_and_leave(under_test.framework, members))
     seconds = time.process_time() - began
+    algorithm.forget_left()
     for each in members:
         engine.queue.done(each.pod.uid)
     return seconds
