@@ -110,6 +110,7 @@ class GroupParts:
         self._handlers.member_came = self._wakes.member_came if self.groups.has_ours else None
         self._handlers.member_gone = self._wakes.member_gone if self.groups.has_ours else None
         self._wakes.listen(wanted=self.groups.has_ours)
+        self._cache.forget_left()  # as members, they have no node
         members.restart(self._counted(frameworks) if on else (), self._cache.assumed_pods())
 
     def _counted(self, frameworks: Mapping[str, Framework]) -> Iterable[Pod]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler import framework as fw
+from scheduler.config.types import LoadmasterSettings
 from scheduler.cycle import loop as loop_module
 from scheduler.cycle.pod_groups.steps import in_one_go
 from scheduler.explain.explainer import Explainer
@@ -143,6 +144,27 @@ def test_what_happens_once_the_first_member_is_placed_leaves_no_other_behind(
 
     assert sorted(groups.bound) == bound
     assert not groups.engine.cache.what_ifs
+    groups.check()
+
+
+def test_members_that_are_not_placed_yet_have_no_node_if_all_are_looked_at_again() -> None:
+    groups = a_gang(minimum=2)
+    engine, parts = groups.engine, groups.engine.group_parts
+
+    async def play() -> None:
+        left = begin(groups, 2)
+        while not has_begun_to_place(groups):
+            next(left)
+        parts.groups.use(["another profile"])
+        parts.use(engine.frameworks, LoadmasterSettings())
+
+        assert parts.groups.members(a_pod("g-0", group="g")).scheduled_count == 1
+        in_one_go(left)
+        await settle()
+
+    run(play())
+
+    assert len(groups.bound) == 3
     groups.check()
 
 
