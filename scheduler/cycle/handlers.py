@@ -87,7 +87,7 @@ class ClusterEventHandlers:
         """Called when a pod comes with a node that may be one of a group; None if there are no such groups."""
         self.member_gone: Callable[[Pod], None] | None = None
         """Called when a pod is gone that may have been one of a group; None if there are no such groups."""
-        self.node_may_help: Callable[[], None] | None = None
+        self.node_may_help: Callable[[ClusterEvent], None] | None = None
         """Called when a node has come, or changed in a way that may help pods; None if nobody wants to know."""
         self.waits: WaitsForShares | None = None
         """The pods that wait for their shares; None if there are no shares."""
@@ -247,7 +247,7 @@ class ClusterEventHandlers:
         if old is None:
             self._queue.move_all(NODE_ADD, None, node)
             self._observe(NODE_ADD, started)
-            self._node_may_help()
+            self._node_may_help(NODE_ADD)
             return
         updating = time.perf_counter() - started
         shown = self._cache.table.node(node.name) or node
@@ -255,11 +255,11 @@ class ClusterEventHandlers:
             started = time.perf_counter() - updating
             self._queue.move_all(event, old, shown)
             self._observe(event, started)
-            self._node_may_help()
+            self._node_may_help(event)
 
-    def _node_may_help(self) -> None:
+    def _node_may_help(self, event: ClusterEvent) -> None:
         if self.node_may_help is not None:
-            self.node_may_help()
+            self.node_may_help(event)
 
     def node_deleted(self, node: Node) -> None:
         """A node was deleted. Its pods stay counted until they are deleted."""

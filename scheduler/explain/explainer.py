@@ -20,6 +20,7 @@ from msgspec import UNSET, UnsetType
 from scheduler.api.near_names import near_names
 from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
+from scheduler.cycle.shares.parts import NEW_LABELS
 from scheduler.explain.changes import WrittenPod
 from scheduler.explain.documents import GroupReport, PodReport, SharesReport, ShareWait
 from scheduler.explain.explanation import explain
@@ -197,7 +198,11 @@ class Explainer:
             plugins = [queued.gating_plugin]
         if plugins and where in ("unschedulable", "gated"):
             events = framework.rejector_events()
-            woken = events_in_words(each.event for plugin in plugins for each in events.get(plugin, ()))
+            helpful = [each.event for plugin in plugins for each in events.get(plugin, ())]
+            waits = self._engine.share_parts.waits
+            if waits is not None and pod.uid in waits.for_nodes:
+                helpful.append(NEW_LABELS)
+            woken = events_in_words(helpful)
             yield f"refused by {', '.join(plugins)}; may be woken by {woken or 'nothing that is known'}"
 
 

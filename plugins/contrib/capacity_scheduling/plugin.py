@@ -130,9 +130,8 @@ class CapacityScheduling(
         self._executor = kept
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """The pod's own updates, and nodes of its flavors: what frees space in its share wakes it by itself."""
-        own = fw.on(fw.UNSCHEDULABLE_POD, fw.Action.UPDATE)
-        return (own, fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL)) if self.kueue_queues else (own,)
+        """The pod's own updates: what frees space in its share, or may be a node of its flavor, wakes it by itself."""
+        return (fw.on(fw.UNSCHEDULABLE_POD, fw.Action.UPDATE),)
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
         """Keep a pod out that PreFilter has refused, as long as there is no space; each is refused there once.

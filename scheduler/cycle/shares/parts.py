@@ -14,6 +14,7 @@ from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.writers import Writers
 from scheduler.framework.arguments import arguments_of
+from scheduler.framework.events import NODE, Action, ClusterEvent
 from scheduler.framework.pod_groups import PodGroups
 from scheduler.process.metrics import Samples
 from scheduler.process.tasks import Tasks
@@ -32,6 +33,9 @@ if TYPE_CHECKING:  # loaded once there are shares
 
 PAUSE: Final = 1.0
 """Seconds between two looks at what has changed."""
+
+NEW_LABELS: Final = ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL)
+"""May help pods that have space in their share, while there was no node of their flavor."""
 
 RETRY: Final = 300.0
 """Seconds after which pods are tried that may evict others, whatever has changed: as the queue does with all others."""
@@ -103,7 +107,8 @@ class ShareParts:
         shares.waiting, shares.placed, shares.freed = waits.refusal, waits.placed, waits.freed
         shares.redeclared, shares.promised, shares.meant = self._redeclared, waits.promised, waits.meant
         shares.claim_changed = waits.claim_changed
-        self._failure.failed, self._handlers.waits, self._handlers.node_may_help = waits.failed, waits, self._may_evict
+        self._failure.failed, self._handlers.waits = waits.failed, waits
+        self._handlers.node_may_help = self._node_may_help
 
     def _put_in_order(self, plugin: Any) -> None:
         """Let waiting pods have the order that the plugin asks for."""
@@ -135,10 +140,18 @@ class ShareParts:
     def _redeclared(self, place: Place | None) -> None:
         if self.waits is not None and self._statuses is not None:
             self.waits.redeclared(place)
+            self._due.set()
             if place is None:
                 self._statuses.mark_all()
             else:
                 self._statuses.mark(place)
+
+    def _node_may_help(self, event: ClusterEvent) -> None:
+        """Let pods be tried soon that a node may help which has come or changed."""
+        if self.waits is not None and NEW_LABELS.matches(event):
+            self.waits.nodes_changed = True
+            self._due.set()
+        self._may_evict()
 
     def _may_evict(self) -> None:
         """Let pods be tried soon that may evict others, if any wait: it may help them now."""
@@ -171,7 +184,7 @@ class ShareParts:
         if (now := self._clock()) >= self._retry_at:
             self._retry_at = now + RETRY
             self._may_evict()
-        if self.waits and self.waits.retry():
+        if self.waits is not None and self.waits.retry():
             self._due.set()
         if self._statuses is not None:
             self._statuses.write()

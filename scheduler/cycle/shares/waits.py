@@ -7,6 +7,10 @@
                               │  └──a node changes, or 5 minutes pass────────► (tried)
                               └──────────────── refused for its share ───────┘
 
+    space in its share, ──► FOR NODES ──a node comes or has other labels, shares change──► (tried)
+    refused by nodes        ▲       └──placed, gone, or other reason──► (none)                │
+                            └──────────────────── refused by nodes ───────────────────────────┘
+
 Waiting pods of the same tenant and amounts make a line, in the order of the queue: if there is no space for the first,
 there is none for the others. When something of a tree of shares is freed, the first pods of its lines are woken in
 their order, as far as it goes round. The first of a line is tried, too, when a pod starts that borrows what its share
@@ -14,6 +18,10 @@ is guaranteed; and when a node changes, the first of all lines that may evict ot
 pod needs is promised to it until it was tried; if it fits no node, others are woken. A group waits as one of its pods,
 for the amounts of all that it still needs. One whose devices cannot be counted yet is in no line, and waits for its
 ResourceClaims.
+
+A pod whose share is for some nodes only, and which fits none of these, does not wait for its share. A node that comes,
+or has other labels, may be one of them; so may others when shares change. CapacityScheduling does not register for
+nodes: the queue would ask about all pods that wait for their shares, too.
 """
 
 from collections import Counter
@@ -56,6 +64,9 @@ MAX_CLAIMING: Final = 8
 
 MAX_RETRIED: Final = 4
 """Lines whose first pod is tried in one look because evictions may help it now: each may take 50 ms."""
+
+MAX_FOR_NODES: Final = 1_000
+"""Pods that are woken in one look because nodes have changed: that takes 10 ms."""
 
 MAX_STUCK: Final = 16
 """Pods of a line that other plugins keep back: after so many the rest of it is left alone for now."""
@@ -124,6 +135,14 @@ class ShareWaits:
         """Whether something has changed, so that evictions may help pods which they did not help before."""
         self._retries: list[tuple[Root, _Key]] = []
         """The lines that are still to be tried because of that, the next one last."""
+        self.for_nodes: dict[str, QueuedPod] = {}
+        """UID → a pod that has space in its share, but found no node there when it was tried last."""
+        self.nodes_changed = False
+        """Whether a node has come or has other labels, or shares have changed, so that these are to be tried again."""
+        self._woken_next: list[str] = []
+        """The UIDs of those that are still to be woken because of that, the next one last."""
+        self._in_flight: set[str] = set()
+        """Those of the pods that were being tried when that list was made: they may not have seen what changed."""
 
     def __len__(self) -> int:
         return len(self._waiters)
@@ -137,24 +156,26 @@ class ShareWaits:
     def failed(self, queued: QueuedPod, cause: Unplaced | SchedulerError) -> None:
         """An attempt has failed, and the pod is in the queue again."""
         uid = queued.pod.uid
-        # One that nodes refused has space in its share: it waits for nodes, not for the share.
-        is_for_share = (
-            isinstance(cause, Unplaced) and CAPACITY_SCHEDULING in cause.unschedulable_plugins and not cause.refusals
-        )
         promised = self._forget(uid)
-        if is_for_share:
-            waiter = self._as_waiter(queued.pod)
-            if self._shares.refusal_of(*waiter) is None:  # something was freed while it was tried
+        if isinstance(cause, Unplaced) and CAPACITY_SCHEDULING in cause.unschedulable_plugins:
+            # One that nodes refused has space in its share, and so has one for which several plugins left no node.
+            waiter = None if cause.refusals else self._as_waiter(queued.pod)
+            if waiter is not None and self._shares.refusal_of(*waiter) is not None:
+                self._file(queued, waiter)
+            elif waiter is not None and len(cause.unschedulable_plugins) == 1:  # something was freed meanwhile
                 self._queue.wake(uid, FREED)
             else:
-                self._file(queued, waiter)
+                self.for_nodes[uid] = queued
+                if uid in self._in_flight:
+                    self._queue.wake(uid, RETRIED)
+        self._in_flight.discard(uid)
         if promised is not None:
             self._wake(FREED, promised.root)
 
     def placed(self, uid: str, place: Place | None, amounts: Mapping[str, int]) -> None:
         """A pod has a node now, and counts in a place with what it asks for."""
         promised = self._promised.get(uid)
-        if self._waiters or promised is not None or uid in self._uncounted:
+        if self._waiters or self.for_nodes or promised is not None or uid in self._uncounted:
             self._forget(uid)
         if promised is not None:
             used: Mapping[str, int] = NOTHING
@@ -238,6 +259,7 @@ class ShareWaits:
 
     def redeclared(self, place: Place | None) -> None:
         """Shares have changed, or which pods they are for; or only the amounts of one."""
+        self.nodes_changed = True
         if place is None:
             self._claiming = None
             if (self._waiters or self._uncounted) and self._recounts != self._shares.recounts:
@@ -246,7 +268,15 @@ class ShareWaits:
             self._wake(CHANGED, None if place is None else place.root)
 
     def retry(self) -> bool:
-        """Let the first pods of some lines be tried that may evict others; return whether there are more of them."""
+        """Let some pods be tried that may evict others, or that nodes may help; return whether there are more."""
+        if self.nodes_changed and not self._woken_next:
+            self.nodes_changed = False
+            in_order = sorted(self.for_nodes.values(), key=self._queue.sort_key)
+            self._woken_next = [queued.pod.uid for queued in reversed(in_order)]
+            self._in_flight = {queued.pod.uid for queued in self._queue.in_flight_pods()}
+        for uid in self._woken_next[: -MAX_FOR_NODES - 1 : -1]:
+            self._queue.wake(uid, RETRIED)
+        del self._woken_next[-MAX_FOR_NODES:]
         if self.may_evict_now:
             self.may_evict_now = False
             self._retries = [(root, key) for root, lines in self._claims().items() for key in lines][::-1]
@@ -255,7 +285,7 @@ class ShareWaits:
             if key in (lines := self._claims().get(root, {})):
                 lines[key] = lines.pop(key)
                 self._try_first(key, RETRIED)
-        return bool(self._retries)
+        return bool(self._retries or self._woken_next or self.nodes_changed)
 
     def restart(self) -> None:
         """Tenants or amounts are read again, or the queue has another order."""
@@ -306,6 +336,7 @@ class ShareWaits:
 
     def _forget(self, uid: str) -> Promise | None:
         """Forget a pod; return what was promised to it."""
+        self.for_nodes.pop(uid, None)
         waiter = self._waiters.pop(uid, None)
         if waiter is not None:
             line = self._lines[waiter.key]

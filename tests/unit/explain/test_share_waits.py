@@ -16,6 +16,7 @@ from tests.unit.cycle.fakes import newer
 from tests.unit.cycle.shares.shares import Sharing
 from tests.unit.cycle.shares.test_groups import Stage
 from tests.unit.cycle.shares.test_kueue_queues import Queues
+from tests.unit.shares.kueue_objects import a_flavor
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
 
@@ -143,6 +144,18 @@ async def test_no_command_is_offered_for_the_quotas_of_kueue() -> None:
     raised = [each for each in report.share.suggestions if each.text.startswith("raise")]
     assert raised
     assert [each.command for each in raised] == [""] * len(raised)
+
+
+async def test_a_pod_for_whose_flavor_there_is_no_node_may_be_woken_by_one() -> None:
+    queues = Queues(a_flavor("gone", {"kind": "gone"}), groups=({"gone": {"cpu": ["9"]}},))
+    queues.pod("p")
+    await queues.schedule()
+
+    report = await Explainer(queues.engine, queues.under_test.clock).about("ns", "p")
+
+    woken = "a new or changed Node (label), a changed UnschedulablePod"
+    assert isinstance(report.about, list)
+    assert report.about[-1] == f"refused by CapacityScheduling; may be woken by {woken}"
 
 
 async def test_a_pod_may_ask_for_what_there_is_room_for() -> None:

@@ -1,16 +1,30 @@
 """Kueue's objects in an engine: pods start within the quota of their ClusterQueue, on nodes of their flavor."""
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+import pytest
 
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
+from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
+from scheduler.api import coscheduling
 from scheduler.api import kueue as api
+from scheduler.api.objects import GroupedMeta
 from scheduler.api.unstructured import Unstructured
-from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
-from scheduler.testing import a_node, a_pod
-from tests.fakes import settle
+from scheduler.cycle.shares.waits import MAX_FOR_NODES
+from scheduler.framework.events import (
+    CLUSTER_QUEUE,
+    COHORT,
+    COSCHEDULING_POD_GROUP,
+    LOCAL_QUEUE,
+    NAMESPACE,
+    RESOURCE_FLAVOR,
+)
+from scheduler.testing import a_node, a_pod, a_requirement, a_term, required
+from tests.fakes import a_plugin, settle
 from tests.unit.cycle.fakes import PROFILE, an_engine, newer
 from tests.unit.shares.kueue_objects import Group, a_cohort, a_flavor, a_local_queue, a_queue
 
@@ -24,9 +38,19 @@ BY_TYPE = {
 TWO: Group = {"on-demand": {"cpu": ["2"]}, "spot": {"cpu": ["1"]}}
 
 
+GONE: Group = {"gone": {"cpu": ["900"]}}
+"""A flavor of which there is no node."""
+
+
 class WithKueue(CapacityScheduling):
     def __init__(self) -> None:
         super().__init__(kueue_queues=True)
+        self.asked: Counter[str] = Counter()
+        """Pod → how often PreEnqueue was asked about it."""
+
+    def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
+        self.asked[pod.name] += 1
+        return super().pre_enqueue(pod)
 
 
 class Queues:
@@ -76,8 +100,25 @@ class Queues:
             self.engine.loop.schedule_one(queued)
             await settle()
             tries += 1
-            assert tries < 100, "it spins"
+            assert tries < 2_000, "it spins"
         return tries
+
+    async def look(self) -> int:
+        """Let a second pass in which it is looked at what has changed, then try pods; return how often one was."""
+        self.engine.share_parts.look()
+        return await self.schedule()
+
+    @property
+    def for_nodes(self) -> list[str]:
+        """The UIDs of the pods that wait for nodes of their flavor."""
+        waits = self.engine.share_parts.waits
+        return [] if waits is None else [*waits.for_nodes]
+
+    @property
+    def asked(self) -> Counter[str]:
+        plugin = self.engine.frameworks[PROFILE].plugins.by_name[WithKueue.name]
+        assert isinstance(plugin, WithKueue)
+        return plugin.asked
 
     def confirm(self) -> None:
         """Let the watch show what was bound."""
@@ -195,21 +236,159 @@ async def test_a_share_borrows_in_its_cohort() -> None:
     queues.check()
 
 
-async def test_a_pod_for_whose_flavor_there_is_no_node_waits_for_one() -> None:
-    gone: Group = {"gone": {"cpu": ["9"]}}
-    queues = Queues(a_flavor("gone", {"kind": "gone"}), groups=(gone,))
+def without_nodes(*also: type[fw.Plugin]) -> Queues:
+    """A queue of a flavor of which there is no node."""
+    return Queues(a_flavor("gone", {"kind": "gone"}), groups=(GONE,), also=also)
+
+
+@pytest.mark.parametrize("others", [{}, {"kind": "other"}], ids=["a new node", "a node with other labels"])
+async def test_a_pod_for_whose_flavor_there_is_no_node_waits_for_one(others: Mapping[str, str]) -> None:
+    queues = without_nodes()
+    if others:
+        queues.under_test.see(a_node("gone-1", cpu="4", labels=others))
     pod = queues.pod("p")
 
-    tries = [await queues.schedule() for _ in range(3)]
+    tries = [await queues.look() for _ in range(3)]
 
     assert queues.kinds() == {}
     assert tries == [1, 0, 0]
     assert "node(s) didn't satisfy plugin(s) [CapacityScheduling]" in queues.note(pod)
 
     queues.under_test.see(a_node("gone-1", cpu="4", labels={"kind": "gone"}))
-    await queues.schedule()
+    await queues.look()
     assert queues.kinds() == {"p": "gone"}
+    assert queues.for_nodes == []
     queues.check()
+
+
+async def test_other_changes_of_nodes_do_not_wake_a_pod_for_whose_flavor_there_is_none() -> None:
+    queues = without_nodes()
+    queues.pod("p")
+    await queues.look()
+
+    queues.under_test.see(a_node("spot-1", cpu="8", labels={"kind": "spot"}))
+    assert await queues.look() == 0
+
+    queues.under_test.see(a_node("spot-1", cpu="8", labels={"kind": "spot", "zone": "a"}))
+    assert [await queues.look() for _ in range(3)] == [1, 0, 0]
+
+
+async def test_a_pod_for_whose_flavor_there_is_no_node_starts_once_its_queue_has_another_flavor() -> None:
+    queues = without_nodes()
+    queues.pod("p")
+    await queues.look()
+
+    queues.put(a_queue("a", groups=[TWO]))
+    await queues.look()
+
+    assert queues.kinds() == {"p": "on-demand"}
+
+
+async def test_a_node_that_comes_while_a_pod_is_tried_is_seen_by_it() -> None:
+    queues: Queues
+
+    def post_filter(*_: Any) -> tuple[None, None]:
+        if "gone-1" not in queues.engine.cache.table.names():
+            queues.under_test.see(a_node("gone-1", cpu="4", labels={"kind": "gone"}))
+            queues.engine.share_parts.look()
+        return None, None
+
+    queues = without_nodes(a_plugin("Meanwhile", fw.PostFilterPlugin, post_filter=post_filter))
+    queues.pod("p")
+
+    tries = await queues.schedule()
+
+    assert tries == 2
+    assert queues.kinds() == {"p": "gone"}
+    assert queues.for_nodes == []
+    queues.check()
+
+
+async def test_a_pod_that_backs_off_when_a_node_comes_is_tried_after_it() -> None:
+    queues = without_nodes()
+    pod = queues.pod("p")
+    await queues.schedule()
+    queues.under_test.see(newer(pod, labels={**pod.metadata.labels, "size": "small"}))
+    assert queues.under_test.queue.pending_counts()["backoff"] == 1
+
+    queues.under_test.see(a_node("gone-1", cpu="4", labels={"kind": "gone"}))
+    await queues.look()
+
+    assert queues.kinds() == {"p": "gone"}
+
+
+async def test_many_pods_without_nodes_are_woken_in_portions_in_their_order() -> None:
+    queues = without_nodes()
+    for number in range(MAX_FOR_NODES + 1):
+        queues.pod(f"p{number}")
+    queues.pod("first", priority=5)
+    await queues.schedule()
+
+    queues.under_test.see(a_node("gone-1", cpu="1", labels={"kind": "gone"}))
+    tries = [await queues.look() for _ in range(3)]
+
+    assert tries == [MAX_FOR_NODES, 2, 0]
+    assert queues.kinds() == {"first": "gone"}
+    queues.check()
+
+
+async def test_what_helps_by_another_plugin_wakes_a_pod_at_once() -> None:
+    queues = Queues(groups=({"spot": {"cpu": ["100"]}},))
+    queues.pod("large", cpu="6")
+    await queues.schedule()
+
+    queues.under_test.see(a_node("spot-1", cpu="8", labels={"kind": "spot"}))
+    await queues.schedule()
+
+    assert queues.kinds() == {"large": "spot"}
+
+
+async def test_a_group_for_whose_flavor_there_is_no_node_waits_for_as_many_as_it_needs() -> None:
+    queues = without_nodes(Coscheduling)
+    metadata = GroupedMeta(name="g", namespace="ns", uid="g", resource_version="1")
+    group = coscheduling.PodGroup(metadata=metadata, spec=coscheduling.PodGroupSpec(min_member=2))
+    queues.engine.object_handlers.object_changed(COSCHEDULING_POD_GROUP, group)
+    for name in ("one", "two"):
+        queues.pod(name, labels={coscheduling.POD_GROUP_LABEL: "g"}, cpu="3")
+    await queues.look()
+
+    queues.under_test.see(a_node("gone-1", cpu="4", labels={"kind": "gone"}))
+    await queues.look()
+    assert queues.kinds() == {}
+
+    queues.under_test.see(a_node("gone-2", cpu="4", labels={"kind": "gone"}))
+    await queues.look()
+    assert queues.kinds() == {"one": "gone", "two": "gone"}
+    assert queues.for_nodes == []
+    queues.check()
+
+
+async def test_pods_that_wait_for_quota_are_left_alone_when_nodes_come_and_change() -> None:
+    queues = Queues()
+    for number in range(1_003):
+        queues.pod(f"p{number}")
+    await queues.schedule()
+    queues.asked.clear()
+
+    for labels in ({"kind": "spot"}, {"kind": "other"}):
+        queues.under_test.see(a_node("new", cpu="4", labels=labels))
+        assert await queues.look() == 0
+
+    assert len(queues.kinds()) == 3
+    assert queues.asked == {}
+    queues.check()
+
+
+async def test_a_pod_that_is_for_a_node_of_another_flavor_waits_without_being_tried() -> None:
+    queues = Queues()
+    queues.pod("p", node_affinity=required(a_term(fields=[a_requirement("metadata.name", "In", "spot-1")])))
+
+    tries = [await queues.look() for _ in range(3)]
+
+    assert tries == [1, 0, 0]
+    queues.under_test.see(a_node("spot-1", cpu="4", labels={"kind": "on-demand"}))
+    await queues.look()
+    assert queues.kinds() == {"p": "spot"}
 
 
 async def test_pods_whose_nodes_are_full_do_not_spin() -> None:
