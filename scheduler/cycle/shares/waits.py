@@ -122,6 +122,8 @@ class ShareWaits:
         """As the shares had it when these were counted."""
         self._claiming: dict[Root, dict[_Key, None]] | None = {}
         """Root of a tree → the lines whose pods may take quota back; None: to be looked up again."""
+        self._claiming_in: dict[_Key, Root] = {}
+        """The same lines → these roots."""
         self._promised: dict[str, _Promised] = {}
         """UID → a pod that was woken, and not tried since."""
         self.meant: Counter[str] = Counter()
@@ -357,17 +359,18 @@ class ShareWaits:
 
     def _end_line(self, key: _Key) -> None:
         del self._lines[key]
-        claiming = self._claiming or {}
-        for root, lines in list(claiming.items()):
-            lines.pop(key, None)
-            if not lines:
-                del claiming[root]
+        root = self._claiming_in.pop(key, None)
+        if root is not None and self._claiming is not None:
+            del self._claiming[root][key]
+            if not self._claiming[root]:
+                del self._claiming[root]
 
     def _note_claim(self, claiming: dict[Root, dict[_Key, None]], key: _Key) -> None:
         """Note where a line may take quota back, if it may."""
         place = self._shares.place(key[0])
         if place is not None and self._shares.takes_back(place.key):
             claiming.setdefault(place.root, {})[key] = None
+            self._claiming_in[key] = place.root
 
     def _let_claim(self, place: Place, pod: Pod) -> None:
         """Let the first pods of lines be tried that may take back what a pod borrows which has just got a node."""
@@ -383,6 +386,7 @@ class ShareWaits:
         if self._claiming is None:
             self._shares.refresh()
             self._claiming = {}
+            self._claiming_in.clear()
             for key in self._lines:
                 self._note_claim(self._claiming, key)
         return self._claiming
