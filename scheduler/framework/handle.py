@@ -38,6 +38,9 @@ class PodNominator(Protocol):
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         """Return the pods nominated to a node, in the order of their nominations."""
 
+    def node_of(self, uid: str) -> str:
+        """Return the node that a pod is nominated to; empty without one."""
+
     def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]:
         """Yield each node that has nominated pods, with these pods."""
 

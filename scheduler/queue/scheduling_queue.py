@@ -307,6 +307,9 @@ class SchedulingQueue:
         """Return whether a pod waits for an event, or for its gate to open."""
         return uid in self._unschedulable
 
+    def is_nominated(self, uid: str) -> bool:
+        return bool(self._nominator.node_of(uid))
+
     def alike(self, pod: Pod, plugins: Collection[str]) -> Hashable:
         """Return a key that is the same for all pods that no hint distinguishes, once these plugins refused them."""
         refused = QueuedPod(pod, self._now())

@@ -227,9 +227,16 @@ class AdaptedShares:
         preemption, tree = own.ledger.adapter.preemption(own.name), own.ledger.tree
         if preemption is not None and not preemption.reclaims(is_lower=running.priority < need.pod.priority):
             return False
-        wanted = own.ledger.wanted(own.name, Asked(need, own.evidence))
         borrows = place.name not in tree.shares or tree.uses_more(place.name, tree.resources)
-        return borrows and not is_borrowing_with(tree, own.name, wanted)
+        return borrows and self.is_guaranteed(tenant, need)
+
+    def is_guaranteed(self, tenant: Tenant, need: Need) -> bool:
+        """Say whether a need is guaranteed to its share, with all that this uses."""
+        place = self.place(tenant)
+        if place is None or place.name not in place.ledger.tree.shares:
+            return False
+        wanted = place.ledger.wanted(place.name, Asked(need, place.evidence))
+        return not is_borrowing_with(place.ledger.tree, place.name, wanted)
 
     @property
     def has_nominations(self) -> bool:

@@ -69,6 +69,7 @@ CALLS: Final[Calls] = {
     "VolumeIndex.most": [(0,)],
     "VolumeIndex.has_odd_pods": [(0,)],
     "RowChanges.since": [(0,)],
+    "PodNominator.node_of": [("none",)],
     "PodNominator.nominated_pods": [("n1",), ("none",)],
     "PodNominator.by_node": [],  # an iterator
     "PodNominator.add": [],

@@ -104,7 +104,7 @@ class ShareParts:
         waits = self.waits = ShareWaits(shares, self._groups, self._queue)
         self._statuses = QuotaStatuses(shares, self._objects, writers.api, self._tasks, due)
         self._reports = ShareReports(shares, self._cache.table, writers.object_events)
-        shares.waiting, shares.placed, shares.freed = waits.refusal, waits.placed, waits.freed
+        shares.waiting, shares.placed, shares.freed = waits.refusal, waits.placed, self._freed
         shares.redeclared, shares.promised, shares.meant = self._redeclared, waits.promised, waits.meant
         shares.claim_changed = waits.claim_changed
         self._failure.failed, self._handlers.waits = waits.failed, waits
@@ -145,6 +145,14 @@ class ShareParts:
                 self._statuses.mark_all()
             else:
                 self._statuses.mark(place)
+            self._may_evict()
+
+    def _freed(self, place: Place) -> None:
+        """Let pods be woken for which there is space, and soon those tried that are guaranteed what others use."""
+        if self.waits:
+            self.waits.freed(place)
+            self.waits.may_claim_now = True
+            self._due.set()
 
     def _node_may_help(self, event: ClusterEvent) -> None:
         """Let pods be tried soon that a node may help which has come or changed."""

@@ -4,7 +4,7 @@
                               ▲  │  ▲                        │                                          ▲
                               │  │  └── refused for its share ┘                                         │
                               │  └──another borrows what it is guaranteed──► (tried) ──placed, gone─────┘
-                              │  └──a node changes, or 5 minutes pass────────► (tried)
+                              │  └──a node or a quota changes, or 5 minutes──► (tried)
                               └──────────────── refused for its share ───────┘
 
     space in its share, ──► FOR NODES ──a node comes or has other labels, shares change──► (tried)
@@ -12,12 +12,13 @@
                             └──────────────────── refused by nodes ───────────────────────────┘
 
 Waiting pods of the same tenant and amounts make a line, in the order of the queue: if there is no space for the first,
-there is none for the others. When something of a tree of shares is freed, the first pods of its lines are woken in
-their order, as far as it goes round. The first of a line is tried, too, when a pod starts that borrows what its share
-is guaranteed; and when a node changes, the first of all lines that may evict others, a few in a second. What a woken
-pod needs is promised to it until it was tried; if it fits no node, others are woken. A group waits as one of its pods,
-for the amounts of all that it still needs. One whose devices cannot be counted yet is in no line, and waits for its
-ResourceClaims.
+there is none for the others. Therefore nominated pods are ahead: for them there may be space that is kept from the
+others. When something of a tree of shares is freed, the first pods of its lines are woken in their order, as far as it
+goes round. The first of a line is tried, too, when a pod starts that borrows what its share is guaranteed, and when
+something was freed and others still use what it is guaranteed; and when a node or a quota changes, the first of all
+lines that may evict others: a few in a second. What a woken pod needs is promised to it until it was tried; if it fits
+no node, others are woken. A group waits as one of its pods, for the amounts of all that it still needs. One whose
+devices cannot be counted yet is in no line, and waits for its ResourceClaims.
 
 A pod whose share is for some nodes only, and which fits none of these, does not wait for its share. A node that comes,
 or has other labels, may be one of them; so may others when shares change. CapacityScheduling does not register for
@@ -28,7 +29,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import NOTHING
@@ -135,6 +136,8 @@ class ShareWaits:
         self._is_waking = False
         self.may_evict_now = False
         """Whether something has changed, so that evictions may help pods which they did not help before."""
+        self.may_claim_now = False
+        """The same of pods that are guaranteed to their shares."""
         self._retries: list[tuple[Root, _Key]] = []
         """The lines that are still to be tried because of that, the next one last."""
         self.for_nodes: dict[str, QueuedPod] = {}
@@ -199,6 +202,7 @@ class ShareWaits:
         if waiter.key == known.key and waiter.need.claims == known.need.claims:
             if uid in self._waiters:
                 self._waiters[uid] = waiter
+                self._lines[waiter.key].rekey(uid)
             return
         queued = self._lines[known.key].get(uid) if uid in self._waiters else None
         promised = self._forget(uid)
@@ -279,9 +283,12 @@ class ShareWaits:
         for uid in self._woken_next[: -MAX_FOR_NODES - 1 : -1]:
             self._queue.wake(uid, RETRIED)
         del self._woken_next[-MAX_FOR_NODES:]
-        if self.may_evict_now:
-            self.may_evict_now = False
-            self._retries = [(root, key) for root, lines in self._claims().items() for key in lines][::-1]
+        if self.may_evict_now or (self.may_claim_now and not self._retries):
+            retries = [(root, key) for root, lines in self._claims().items() for key in lines]
+            if not self.may_evict_now:
+                retries = [each for each in retries[:MAX_LINES] if self._is_guaranteed(each[1])]
+            self._retries = retries[::-1]
+            self.may_evict_now = self.may_claim_now = False
         for _ in range(min(MAX_RETRIED, len(self._retries))):
             root, key = self._retries.pop()
             if key in (lines := self._claims().get(root, {})):
@@ -330,11 +337,14 @@ class ShareWaits:
             return
         line = self._lines.get(key)
         if line is None:
-            line = self._lines[key] = PodHeap(self._queue.sort_key)
+            line = self._lines[key] = PodHeap(self._place_in_line)
             if self._claiming is not None:
                 self._note_claim(self._claiming, key)
         line.add(queued)
         self._waiters[uid] = waiter
+
+    def _place_in_line(self, queued: QueuedPod) -> tuple[bool, Any]:
+        return not self._queue.is_nominated(queued.pod.uid), self._queue.sort_key(queued)
 
     def _forget(self, uid: str) -> Promise | None:
         """Forget a pod; return what was promised to it."""
@@ -390,6 +400,11 @@ class ShareWaits:
             for key in self._lines:
                 self._note_claim(self._claiming, key)
         return self._claiming
+
+    def _is_guaranteed(self, key: _Key) -> bool:
+        """Say whether the share of a line is guaranteed what its first pod asks for."""
+        first = self._lines[key].peek()
+        return first is not None and self._shares.is_guaranteed(*self._waiters[first.pod.uid])
 
     def _try_first(self, key: _Key, label: str) -> None:
         """Let the first pod of a line be tried whether there is space for it or not."""

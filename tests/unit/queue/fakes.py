@@ -73,6 +73,9 @@ class FakeNominator:
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         return ()
 
+    def node_of(self, uid: str) -> str:
+        return ""
+
     def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]:
         return iter(())
 

@@ -111,6 +111,11 @@ class Sharing:
             assert tries < 1000, "it spins"
         return tries
 
+    async def after_a_look(self) -> int:
+        """Let a second pass; return how often a pod was tried."""
+        self.engine.share_parts.look()
+        return await self.schedule(11.0)
+
     @property
     def placed(self) -> list[str]:
         """The names of the pods that have a node, sorted."""

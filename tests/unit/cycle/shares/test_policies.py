@@ -201,23 +201,17 @@ async def test_so_is_one_whose_share_has_come_to_others_meanwhile() -> None:
 SSD: dict[str, Any] = {"node_selector": {"disk": "ssd"}}
 
 
-async def after_a_look(stage: Sharing) -> int:
-    """Let a second pass; return how many pods were tried."""
-    stage.engine.share_parts.look()
-    return await stage.schedule(11.0)
-
-
 async def test_a_pod_that_found_nobody_to_evict_is_tried_again_when_a_node_comes_or_changes() -> None:
     stage = teams(reclaim="Any")
     stage.pod("mine", **SSD)
     await stage.schedule()
 
     stage.under_test.see(a_node("m", cpu="1"))
-    assert await after_a_look(stage) == 1
-    assert await after_a_look(stage) == 0
+    assert await stage.after_a_look() == 1
+    assert await stage.after_a_look() == 0
     assert stage.under_test.evicted == []
     stage.under_test.see(a_node("m", cpu="1", labels={"disk": "ssd"}))
-    await after_a_look(stage)
+    await stage.after_a_look()
 
     assert stage.under_test.evicted == ["b/b-3"]
     stage.check()
@@ -233,7 +227,7 @@ async def test_of_many_that_found_nobody_only_the_first_of_some_lines_are_tried_
     for _ in range(3):
         stage.under_test.see(a_node("m", cpu="1"))
         stage.under_test.see(a_node("m", cpu="2"))
-    tries = [await after_a_look(stage) for _ in range(4)]
+    tries = [await stage.after_a_look() for _ in range(4)]
 
     assert tries == [MAX_RETRIED, MAX_RETRIED, 1, 0]
     stage.check()
@@ -246,7 +240,7 @@ async def test_nobody_is_tried_again_whose_share_evicts_nobody() -> None:
 
     stage.under_test.see(a_node("m", cpu="1", labels={"disk": "ssd"}))
 
-    assert await after_a_look(stage) == 0
+    assert await stage.after_a_look() == 0
 
 
 async def test_a_pod_that_found_nobody_to_evict_is_tried_again_after_five_minutes() -> None:
@@ -257,10 +251,10 @@ async def test_a_pod_that_found_nobody_to_evict_is_tried_again_after_five_minute
     stage.pod("mine", **SSD)
     await stage.schedule()
     stage.delete(free)
-    assert await after_a_look(stage) == 0
+    assert await stage.after_a_look() == 0
 
     stage.clock.advance(300.0)
-    await after_a_look(stage)
+    await stage.after_a_look()
 
     assert stage.under_test.evicted == ["b/b-3"]
 

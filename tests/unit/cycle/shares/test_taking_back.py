@@ -59,6 +59,59 @@ async def test_two_that_wait_for_their_victims_are_both_woken_when_these_are_gon
     stage.check()
 
 
+async def test_what_a_pod_has_taken_back_is_not_lost_behind_an_older_one_that_waits() -> None:
+    stage = borrowing()
+    stage.quota("a", minimum={"memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    stage.quota("b", minimum={"cpu": "4", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    older = stage.pod("older")
+    await stage.schedule()
+    for namespace in ("b", "a"):
+        stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    newer_one = stage.pod("newer")
+    await stage.schedule()
+    assert stage.engine.nominator.node_of(newer_one.uid) == "n"
+
+    for victim in stage.under_test.evicted:
+        stage.delete(next(each for each in stage.engine.cache.counted_pods() if str(each) == victim))
+    await stage.schedule()
+
+    assert stage.placed == ["b-0", "b-1", "b-2", "newer"]
+    assert stage.where(older) == "unschedulable"
+    stage.check()
+
+
+async def test_a_pod_is_tried_again_once_another_quota_says_that_others_borrow_what_is_guaranteed_to_it() -> None:
+    stage = borrowing()
+    stage.quota("a", minimum={"memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    stage.quota("b", minimum={"cpu": "4", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    stage.pod("mine")
+    await stage.schedule()
+    await stage.after_a_look()
+    assert stage.under_test.evicted == []
+
+    for namespace in ("b", "a"):
+        stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    await stage.after_a_look()
+
+    assert stage.under_test.evicted == ["b/b-3"]
+    stage.check()
+
+
+async def test_a_pod_is_tried_again_once_its_quota_uses_less_than_it_is_guaranteed() -> None:
+    stage = borrowing()
+    own = [stage.pod(f"own-{number}", node_name="n") for number in range(2)]
+    stage.pod("mine")
+    await stage.schedule()
+    await stage.after_a_look()
+    assert stage.under_test.evicted == []
+
+    stage.delete(own[0])
+    await stage.after_a_look()
+
+    assert len(stage.under_test.evicted) == 2, "six cores are used, and four may be"
+    stage.check()
+
+
 async def test_a_pod_that_its_own_preemption_has_held_back_is_tried_when_that_is_over() -> None:
     stage = Sharing(node=a_node("n1", cpu="1"), only=WITHOUT_DEFAULT_PREEMPTION)
     stage.under_test.see(a_node("n2", cpu="1"))
