@@ -24,8 +24,20 @@ from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 NOTICED = 6.0
 """Seconds until a change is taken over: two looks, and some time to list what is new."""
 
+RETRY = 5.0
+"""Seconds after which what a permission is missing for is tried again, in the program here; else it takes 30."""
+
 RETRIED = 45.0
-"""Seconds until what a permission was missing for is tried again."""
+"""Seconds until it is, or until new plugins are taken over, at most."""
+
+SOON_RETRYING = f"""\
+import runpy
+
+from scheduler.commands import reloading
+
+reloading.RETRY_SECONDS = {RETRY}
+runpy.run_path({str(PROGRAM)!r}, run_name="__main__")
+"""
 
 
 class Mounted:
@@ -79,7 +91,7 @@ def mounted(tmp_path: Path) -> Mounted:
 @pytest.fixture
 def loadmaster(cluster: Cluster, mounted: Mounted, namespace: str) -> Iterator[Component]:
     env = {"PYTHONPATH": str(EXAMPLES), "POD_NAMESPACE": namespace, "POD_NAME": "the-scheduler"}
-    with start(cluster, f"--config={mounted.path}", program=(str(PROGRAM),), env=env) as process:
+    with start(cluster, f"--config={mounted.path}", program=("-c", SOON_RETRYING), env=env) as process:
         yield process
 
 
