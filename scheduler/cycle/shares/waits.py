@@ -294,7 +294,7 @@ class ShareWaits:
             if key in (lines := self._claims().get(root, {})):
                 lines[key] = lines.pop(key)
                 self._try_first(key, RETRIED)
-        return bool(self._retries or self._woken_next or self.nodes_changed)
+        return bool(self._retries or self.may_claim_now or self._woken_next or self.nodes_changed)
 
     def restart(self) -> None:
         """Tenants or amounts are read again, or the queue has another order."""
