@@ -206,6 +206,10 @@ class AdaptedShares:
         """Return where pods of a tenant count, in a tree that is up to date; None for nowhere."""
         if self._is_stale:
             self.refresh()
+        return self._place(tenant)
+
+    def _place(self, tenant: Tenant) -> Place | None:
+        """Return the same, whether the tree is up to date or not."""
         try:
             return self._places[tenant]
         except KeyError:
@@ -389,7 +393,7 @@ class AdaptedShares:
     def _usage_changed(self, uid: str, tenant: Tenant, amounts: Mapping[str, int], sign: int, is_what_if: bool) -> None:
         self.changes += 1
         # As long as shares come one by one, and pods with them, the tree is not made again for each.
-        place = self._find(tenant) if self._is_stale else self.place(tenant)
+        place = self._place(tenant)
         if place is not None and not self._is_stale:
             place.ledger.add(place.name, place.evidence, amounts, 1, sign)
         if is_what_if:

@@ -61,13 +61,18 @@ class NoWorld:
 class World:
     """An engine with the default profile, and what it believes to be the cluster."""
 
-    def __init__(self, nodes: int, plugin: type[Plugin] | None = None) -> None:
-        """`plugin`: one that the profile has beside the default ones."""
+    def __init__(self, nodes: int, plugin: type[Plugin] | None = None, arguments: Json | None = None) -> None:
+        """`plugin`: one that the profile has beside the default ones, with its arguments."""
         self.writers = NoWorld()
         writers = Writers(self.writers, self.writers, self.writers, self.writers)
         registry = {**plugins.IN_TREE, **({} if plugin is None else {plugin.name: plugin})}
         enabled = [] if plugin is None else [{"name": plugin.name}]
-        profile = {"schedulerName": PROFILE, "plugins": {"multiPoint": {"enabled": enabled}}}
+        of_plugin = [] if plugin is None or arguments is None else [{"name": plugin.name, "args": arguments}]
+        profile = {
+            "schedulerName": PROFILE,
+            "plugins": {"multiPoint": {"enabled": enabled}},
+            "pluginConfig": of_plugin,
+        }
         config = config_from_dict({"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}, registry)
         self.engine: Engine = build_engine(config, registry, writers, Metrics(), time.monotonic)
         self.nodes = nodes

@@ -81,6 +81,8 @@ class DeclaredShares:
 
     def refusal(self, tree: ShareTree, name: str, asked: Asked) -> ShareRefusal | None:
         amounts = self.wanted(tree, name, asked)
+        if not asked.nominated and tree.fits(name, amounts):  # in the quick way: most do
+            return None
         with counting_nominated(tree, name, asked, amounts):
             return None if tree.fits(name, amounts) else refused(self.source, tree, name, amounts)
 

@@ -1,5 +1,7 @@
 """A tree of shares in the plugin's arguments: which pods belong where, and what they are told."""
 
+from collections.abc import Hashable
+
 import pytest
 
 from scheduler.api.label_selectors import IN
@@ -7,6 +9,12 @@ from scheduler.api.objects import LabelSelector, LabelSelectorRequirement, Objec
 from scheduler.api.unstructured import Unstructured
 from scheduler.framework.events import NAMESPACE
 from scheduler.framework.shares import DeclaredShare, ShareKey
+from scheduler.runtime.event_stream import EventStream
+from scheduler.shares.adapters import AdaptedShares
+from scheduler.shares.apis.declared import DeclaredShares
+from scheduler.shares.ledger import Ledger
+from scheduler.state.nominator import Nominator
+from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
 from tests.unit.cycle.fakes import newer
 from tests.unit.cycle.shares.shares import Sharing
@@ -212,3 +220,27 @@ async def test_a_nominated_pod_that_is_as_important_counts() -> None:
     assert stage.shares.refusal(a_pod("lower", namespace="a", requests={"cpu": "1"})) is not None
     assert stage.shares.refusal(a_pod("higher", namespace="a", priority=2, requests={"cpu": "1"})) is None
     assert stage.used("one") == 0
+
+
+class Counting(DeclaredShares):
+    """Notes for which namespaces it was asked."""
+
+    def __init__(self, *shares: DeclaredShare) -> None:
+        super().__init__(shares, ObjectStore())
+        self.asked: list[str] = []
+
+    def find(self, namespace: str, evidence: Hashable) -> str:
+        self.asked.append(namespace)
+        return super().find(namespace, evidence)
+
+
+def test_pods_that_are_listed_before_the_first_decision_are_looked_up_once_a_tenant() -> None:
+    adapter = Counting(DeclaredShare("red", minimum={"cpu": 9}, namespaces=("red",)))
+    shares = AdaptedShares(Nominator(EventStream()))
+    shares.use([Ledger(adapter)], tuple)
+
+    for number in range(5):
+        shares.usage.add(a_pod(f"p{number}", namespace="red", node_name="n", requests={"cpu": "1"}))
+
+    assert adapter.asked == ["red"]
+    assert shares.ledgers[0].used("red") == {"cpu": 5000}
