@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from scheduler.commands.cluster import settle_memory
+from tests.bench.cycle_costs import settled
 from tests.bench.group_worlds import AMOUNTS, Crowd, Racks, World, bound_by, decided, plain_pods, run_until
 from tests.bench.plot import Curve, curves
 
@@ -41,9 +42,10 @@ def gangs(nodes: int, size: int, rounds: int) -> Figures:
     """Decide about gangs of a size again and again, then bind one."""
     world = World(nodes)
     seconds = []
-    for _ in range(rounds):
-        world.gang(size)
-        seconds.append(world.decide())
+    with settled():
+        for _ in range(rounds):
+            world.gang(size)
+            seconds.append(world.decide())
     decision = statistics.median(seconds[len(seconds) // 3 :])
     world = World(nodes)
     world.gang(size)

@@ -23,7 +23,7 @@ MAX_NAMED: Final = 10
 MAX_CANDIDATES: Final = 100
 """Nodes with victims of which none violates a budget, among which the cheapest is chosen."""
 
-MAX_PODS: Final = 1_500
+MAX_PODS: Final = 1_200
 """Pods that are looked at in one attempt, some 30 µs each, if the pod fits no node as it is: meanwhile nothing else
 happens."""
 
