@@ -12,8 +12,9 @@ import gc
 import random
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -23,6 +24,7 @@ from scheduler.api.objects import PodStatus
 from scheduler.framework.shares import DeclaredShare
 from scheduler.groups.annotations import MIN_AVAILABLE_ANNOTATION, POD_GROUP_ANNOTATION
 from scheduler.testing import a_node
+from tests.bench.plot import Curve, curves
 from tests.fakes import Eviction
 from tests.unit.cycle.shares.shares import Sharing
 
@@ -89,15 +91,23 @@ async def decisions(stage: Sharing, cpus: int, members: int, runs: int) -> tuple
     return times[1:], len(victims)
 
 
+def chart(lines: Sequence[Curve]) -> str:
+    """Show them over the size of the group, as SVG."""
+    return curves("Claims on quota", "pods of a core each", "milliseconds", lines, log_x=True, log_y=True, dots=True)
+
+
 async def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--runs", type=int, default=10)
     options.add_argument("--nodes", type=int, default=5_000)
     options.add_argument("--pods", type=int, default=100_000)
+    options.add_argument("--plot", type=Path, metavar="FILE", help="where to write a chart of the groups, as SVG")
     given = options.parse_args()
     print(f"{given.nodes:,} nodes, {given.pods:,} pods, {TEAMS + 112:,} shares, {given.runs} runs")
     print(f"{'nodes':6} {'asked':>8} {'victims':>8} {'median ms':>10} {'largest ms':>11}")
+    lines = []
     for kind, spare in (("free", 16), ("full", 0)):
+        of_groups = []
         stage = world(given.nodes, given.pods, spare)
         gc.collect()
         gc.freeze()
@@ -106,6 +116,11 @@ async def main() -> None:
             median = statistics.median(times)
             note = "" if median <= LIMIT else f"  over {LIMIT:.0f} ms"
             print(f"{kind:6} {f'{members} x {cpus}':>8} {victims:8} {median:10.1f} {max(times):11.1f}{note}")
+            if cpus == 1:
+                of_groups.append((members, median))
+        lines.append(Curve(f"nodes are {kind}", of_groups))
+    if given.plot:
+        given.plot.write_text(chart(lines))
 
 
 if __name__ == "__main__":
