@@ -466,19 +466,20 @@ async def test_a_victim_is_of_a_flavor_whose_nodes_the_pod_goes_to() -> None:
     assert node.startswith("spot-")
 
 
-def disrupted_together(stage: Sharing, count: int) -> None:
-    """Let a group of pods of `b` run that is evicted as a whole."""
+def with_a_whole_group(count: int, others: int) -> Sharing:
+    """Two teams of two cores; of `b` a group of pods runs that is evicted as a whole, and more important others."""
+    stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b"), gates=GATES)
     spec = pod_groups.PodGroupSpec(disruption_mode=pod_groups.TOGETHER)
     metadata = ObjectMeta(name="g", namespace="b", uid="g", resource_version="1")
     stage.engine.object_handlers.object_changed(POD_GROUP, pod_groups.PodGroup(metadata=metadata, spec=spec))
     for number in range(count):
         stage.pod(f"g-{number}", namespace="b", node_name="n", group="g")
+    running(stage, "b", others, priority=1)
+    return stage
 
 
 async def test_a_group_that_is_disrupted_as_a_whole_goes_as_one() -> None:
-    stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b"), gates=GATES)
-    disrupted_together(stage, 2)
-    running(stage, "b", 2, priority=1)
+    stage = with_a_whole_group(2, others=2)
 
     stage.pod("mine")
     await stage.schedule()
@@ -489,9 +490,7 @@ async def test_a_group_that_is_disrupted_as_a_whole_goes_as_one() -> None:
 
 async def test_a_group_stays_whole_if_one_pod_suffices_elsewhere() -> None:
     """It would take its share below its guarantee."""
-    stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b"), gates=GATES)
-    disrupted_together(stage, 3)
-    running(stage, "b", 1, priority=1)
+    stage = with_a_whole_group(3, others=1)
 
     stage.pod("mine")
     await stage.schedule()
