@@ -236,11 +236,8 @@ class AdaptedShares:
 
     def is_guaranteed(self, tenant: Tenant, need: Need) -> bool:
         """Say whether a need is guaranteed to its share, with all that this uses."""
-        place = self.place(tenant)
-        if place is None or place.name not in place.ledger.tree.shares:
-            return False
-        wanted = place.ledger.wanted(place.name, Asked(need, place.evidence))
-        return not is_borrowing_with(place.ledger.tree, place.name, wanted)
+        wanted = self.promise(tenant, need)
+        return wanted is not None and not is_borrowing_with(wanted.ledger.tree, wanted.name, wanted.amounts)
 
     @property
     def has_nominations(self) -> bool:

@@ -7,19 +7,14 @@
 The quota is the reclaim's question, nodes are the what-if's: see `framework/group_preemption.py`.
 """
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from typing import Final, TypeAlias, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 from plugins.default_preemption.budgets import Budgets
-from plugins.default_preemption.pod_groups import NEVER
+from plugins.default_preemption.pod_groups import NEVER, NO_VICTIMS, Steps
 from scheduler import framework as fw
 
-T = TypeVar("T")
-
-Steps: TypeAlias = Generator[None, None, T]
-
 LEAVING: Final = fw.unschedulable("not eligible due to terminating pods that make room for it.")
-NOBODY: Final = fw.unresolvable("No preemption victims found for incoming preemptor")
 TOO_LONG: Final = fw.unschedulable("reclaim takes too long for so many pods that are not alike")
 
 MAX_DECISIONS: Final = 10_000
@@ -52,20 +47,20 @@ def group_victims(
     def fewest(of: Iterable[fw.Pod] | None) -> Sequence[fw.Pod] | fw.Status:
         reclaim = begin()
         if reclaim is None or not reclaim.helps:
-            return NOBODY
+            return NO_VICTIMS
         with reclaim.without(leaving):
             if reclaim.fits() and nodes.fit(()):
                 return LEAVING
-            return reclaim.fewest(of, budgets.tally, nodes.fit).pods or NOBODY
+            return reclaim.fewest(of, budgets.tally, nodes.fit).pods or NO_VICTIMS
 
     found = fewest(None)
-    if found is NOBODY and nodes.have_refused and (reclaim := begin()) is not None:
+    if found is NO_VICTIMS and nodes.have_refused and (reclaim := begin()) is not None:
         gone, giving = {pod.uid for pod in leaving}, list[Sequence[fw.Pod]]()
         for of_node in by_node.values():
             giving.append([pod for pod in of_node if pod.uid not in gone and reclaim.may_give(pod)])
             yield
         some = yield from _of_few_nodes(giving, nodes)
-        found = fewest(some) if some else NOBODY
+        found = fewest(some) if some else NO_VICTIMS
     if isinstance(found, fw.Status):
         return TOO_LONG if nodes.are_too_many else found
     nodes.let_leave(found)

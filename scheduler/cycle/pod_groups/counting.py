@@ -88,7 +88,8 @@ def counted(
         closed = () if reserved is None else frozenset(reserved.closed_to(framework, table, pods[0]).tolist())
         rows = [row for row in range(first, min(first + NODES_AT_ONCE, table.size)) if row not in closed]
         if names is not None:
-            rows = [row for row in rows if table.names()[row] in names]
+            name_of = table.names()
+            rows = [row for row in rows if name_of[row] in names]
         admits = np.zeros(table.size, np.bool_)
         admits[framework.run_filter(state, pods[0], None).feasible] = True
         if not what_if.look_at(table, rows, admits, may_leave):

@@ -31,7 +31,7 @@ class PolicyReclaim(PodReclaim):
         of a function that returns the unit that goes with a pod. With `fair`, dominant resource shares decide who goes.
         """
         super().__init__(claimant)
-        ledger, share, asked = claimant.ledger, claimant.share, claimant.asked
+        ledger, share, asked = claimant.ledger, claimant.share, self._asked
         pod = asked.need.pod
         self._preemption = preemption
         self._running = running
