@@ -7,8 +7,10 @@ from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from plugins.default_preemption.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET, Budgets
-from plugins.default_preemption.candidates import (
+from plugins.default_preemption.pod_groups import select_victims
+from plugins.default_preemption.smallest_victims import smallest_victims
+from plugins.shared.eviction.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET, Budgets
+from plugins.shared.eviction.candidates import (
     Candidate,
     CandidateSearch,
     Exempt,
@@ -17,9 +19,7 @@ from plugins.default_preemption.candidates import (
     costs_in_any_order,
     nobody,
 )
-from plugins.default_preemption.executor import CLUSTER, Executor, Preemptor
-from plugins.default_preemption.pod_groups import select_victims
-from plugins.default_preemption.smallest_victims import smallest_victims
+from plugins.shared.eviction.executor import CLUSTER, Executor, Preemptor
 from scheduler import framework as fw
 from scheduler.api.messages import aggregated
 from scheduler.framework.field_errors import invalid

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from plugins.default_preemption.budgets import Budgets
+from plugins.shared.eviction.budgets import Budgets
 from scheduler import framework as fw
 from scheduler.api.importance import started
 

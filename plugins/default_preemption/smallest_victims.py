@@ -5,8 +5,8 @@ from functools import partial
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
-from plugins.default_preemption.budgets import Budgets
-from plugins.default_preemption.candidates import Candidate, CandidateSearch, costs
+from plugins.shared.eviction.budgets import Budgets
+from plugins.shared.eviction.candidates import Candidate, CandidateSearch, costs
 from scheduler import framework as fw
 from scheduler.api.importance import importance
 from scheduler.api.owners import is_static

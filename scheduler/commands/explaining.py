@@ -184,7 +184,7 @@ async def _decided_by_cluster(
     client: Client, options: argparse.Namespace, plugins: "Registry", asked: Asked
 ) -> Document:
     """Read all kinds that the plugins look at, and explain. Raises ConfigError, ClusterError."""
-    from scheduler.commands.cluster_objects import read_watched
+    from scheduler.assembly.cluster_objects import read_watched
     from scheduler.config.load import load_config
     from scheduler.simulate.cluster import cluster_of
 

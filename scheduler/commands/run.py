@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Schedule until stopped. Raises ConfigError."""
-    from scheduler.commands import scheduling
+    from scheduler.assembly import scheduling
 
     return scheduling.run(run_options(options))
 

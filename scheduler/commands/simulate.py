@@ -169,7 +169,7 @@ def _document(options: argparse.Namespace, plugins: "Registry", progress: Progre
     raw_pods = read_raw_pods(plugins[name] for name in enabled)
     stored, notes = list[Document](), list[str]()
     if options.from_cluster:
-        from scheduler.commands.cluster_objects import read_for_simulation  # with a client, which files do without
+        from scheduler.assembly.cluster_objects import read_for_simulation  # with a client, which files do without
 
         stored, notes = read_for_simulation(options, config, plugins, progress)
     strict = not options.allow_unknown_fields

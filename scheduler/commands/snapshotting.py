@@ -15,7 +15,7 @@ from typing import BinaryIO, Final
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
-from scheduler.commands.cluster_objects import MAKES, further_kinds, without
+from scheduler.assembly.cluster_objects import MAKES, further_kinds, without
 from scheduler.config.documents import STDIN
 from scheduler.config.load import load_config
 from scheduler.config.types import Config

@@ -26,7 +26,7 @@ from scheduler.runtime.framework import POD_LIMITS, Framework, go_list
 from scheduler.state.node_table import NodeTable
 
 if TYPE_CHECKING:  # loaded once there are groups
-    from scheduler.cycle.pod_groups.reservations.reservation import Reservation
+    from scheduler.groups.reservations.reservation import Reservation
 
 _logger = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from scheduler.runtime.event_stream import EngineEvent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scheduler.cycle.pod_groups.decision import GroupDecision
-    from scheduler.cycle.pod_groups.reservations.reservation import Reservation
+    from scheduler.groups.decision import GroupDecision
+    from scheduler.groups.reservations.reservation import Reservation
 
 
 class PodSeen(EngineEvent, frozen=True):

@@ -36,9 +36,9 @@ from scheduler.cycle.cycle_events import (
 )
 from scheduler.cycle.failure import FailureHandler, as_scheduler_error
 from scheduler.cycle.last_look import LastLook
-from scheduler.cycle.with_extenders.attempts import ExtendedAttempts
-from scheduler.cycle.with_extenders.binding import ExtenderBinding
 from scheduler.cycle.writers import Writers
+from scheduler.extenders.attempts import ExtendedAttempts
+from scheduler.extenders.binding import ExtenderBinding
 from scheduler.extenders.extender import Extender
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
@@ -57,8 +57,8 @@ from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 
 if TYPE_CHECKING:  # loaded if there are groups
-    from scheduler.cycle.pod_groups.cycle import PodGroupCycle
-    from scheduler.cycle.pod_groups.steps import Steps
+    from scheduler.groups.cycle import PodGroupCycle
+    from scheduler.groups.steps import Steps
 
 SLICE_SECONDS: Final = 0.003
 """How long pods are scheduled before other tasks (the watch, bindings) get their turn."""

@@ -19,8 +19,7 @@ from msgspec import UNSET, UnsetType
 
 from scheduler.api.near_names import near_names
 from scheduler.api.pod import Pod
-from scheduler.cycle.engine import Engine
-from scheduler.cycle.shares.parts import NEW_LABELS
+from scheduler.engine.engine import Engine
 from scheduler.explain.changes import WrittenPod
 from scheduler.explain.documents import GroupReport, PodReport, SharesReport, ShareWait
 from scheduler.explain.explanation import explain
@@ -28,6 +27,7 @@ from scheduler.explain.history import reported
 from scheduler.explain.wake_events import events_in_words
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.time_slice import TimeSlice
+from scheduler.quota.waiting.parts import NEW_LABELS
 
 MAX_NEAR: Final = 3
 NEAR_AT_ONCE: Final = 5

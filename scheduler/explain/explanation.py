@@ -6,7 +6,7 @@ from typing import Final
 from scheduler.api.pod import Pod
 from scheduler.api.spelling import shortage as spelled_shortage
 from scheduler.api.spelling import spelled_range
-from scheduler.cycle.engine import Engine
+from scheduler.engine.engine import Engine
 from scheduler.explain.changes import WrittenPod
 from scheduler.explain.documents import (
     Explanation,

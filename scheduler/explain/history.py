@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import UNSET
 
-from scheduler.cycle.records import Record
+from scheduler.engine.records import Record
 from scheduler.explain.documents import NodeTotal, PermitDelay, ReportedAttempt, ReportedRefusal
 from scheduler.state.node_table import NodeTable
 

@@ -16,13 +16,13 @@ from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.api.text import counted
-from scheduler.cycle.engine import Engine
-from scheduler.cycle.pod_groups.cycle import in_order
-from scheduler.cycle.pod_groups.records import GroupRecord, GroupRecords
+from scheduler.engine.engine import Engine
 from scheduler.explain.documents import GroupMember, GroupReport
 from scheduler.explain.wake_events import events_in_words
 from scheduler.framework.pod_groups import PodGroup, PodGroups
 from scheduler.framework.queued import QueuedPod
+from scheduler.groups.cycle import in_order
+from scheduler.groups.records import GroupRecord, GroupRecords
 
 MAX_MEMBERS: Final = 100
 """Members without a node that are listed."""

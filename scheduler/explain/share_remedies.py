@@ -19,8 +19,8 @@ from scheduler.explain.share_space import Running, Space
 from scheduler.framework.events import ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS
 from scheduler.framework.resources import parse_resource
 from scheduler.framework.shares import ShareLack, ShareRefusal
-from scheduler.shares.apis.elastic_quotas import ALL
-from scheduler.shares.tree import Share, ShareTree
+from scheduler.quota.apis.elastic_quotas import ALL
+from scheduler.quota.tree import Share, ShareTree
 
 MAX_ROUNDS: Final = 4
 """With each, the next thing that is lacking is found: an elastic quota's maximum, then the sum of all minima."""

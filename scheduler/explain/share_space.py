@@ -5,14 +5,14 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.engine import Engine
+from scheduler.engine.engine import Engine
 from scheduler.explain.trials import Trials
 from scheduler.framework.errors import PluginError
 from scheduler.framework.pod_groups import PodGroups
 from scheduler.framework.shares import ShareRefusal
-from scheduler.shares.needs import Need
-from scheduler.shares.places import Place
-from scheduler.shares.tree import Share, ShareTree
+from scheduler.quota.needs import Need
+from scheduler.quota.places import Place
+from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.share_usage import Tenant
 
 

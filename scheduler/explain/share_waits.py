@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 from scheduler.api.pod import Pod
 from scheduler.api.spelling import spelled
 from scheduler.api.text import shortened
-from scheduler.cycle.engine import Engine
-from scheduler.cycle.pod_groups.reservations.run_times import NEVER, RunTimes
+from scheduler.engine.engine import Engine
 from scheduler.explain.documents import ShareEstimate, ShareWait, Suggestion
 from scheduler.explain.share_remedies import remedies
 from scheduler.explain.share_space import Running, Space, groups_of, space_for
 from scheduler.framework.shares import ShareLack, ShareRefusal
+from scheduler.groups.reservations.run_times import NEVER, RunTimes
 from scheduler.process.time_slice import TimeSlice
 
 MAX_BORROWERS: Final = 5

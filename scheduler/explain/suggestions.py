@@ -18,7 +18,7 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.api.selectors import pod_selector_keys
 from scheduler.api.text import counted
-from scheduler.cycle.engine import Engine
+from scheduler.engine.engine import Engine
 from scheduler.explain.changes import WrittenPod, change
 from scheduler.explain.documents import Suggestion
 from scheduler.explain.full_evaluation import FullEvaluation

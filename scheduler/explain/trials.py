@@ -13,7 +13,7 @@ from scheduler.api.objects import Node
 from scheduler.api.owners import is_of_daemon_set, is_static, node_of
 from scheduler.api.pod import Pod
 from scheduler.api.unstructured import Unstructured, unstructured_hook
-from scheduler.cycle.engine import Engine
+from scheduler.engine.engine import Engine
 from scheduler.explain.full_evaluation import FullEvaluation, evaluate_fully
 from scheduler.framework.errors import PluginError
 from scheduler.framework.resources import struct_of

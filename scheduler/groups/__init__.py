@@ -1,1 +1,1 @@
-"""Groups of pods: an adapter for each API that has them, a file each."""
+"""Groups of pods: decided about at once, without holding anything for a group that does not fit."""

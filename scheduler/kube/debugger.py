@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from scheduler.cycle.dumper import Line
+from scheduler.engine.dumper import Line
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.informers.comparer import CacheComparison, Comparer, Difference
 from scheduler.process.tasks import Tasks

@@ -8,7 +8,7 @@ from typing import Final
 
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod, keep_raw_pod
-from scheduler.cycle.profiles import Resources
+from scheduler.engine.profiles import Resources
 from scheduler.files.reading import read
 from scheduler.kube.http.client import Client
 from scheduler.kube.informers.further_watches import FurtherWatches
@@ -27,7 +27,7 @@ ACTION: Final = "Reconfiguring"
 
 
 class ReconfigurableCluster:
-    """Implements scheduler.commands.reloading.Cluster."""
+    """Implements scheduler.assembly.reloading.Cluster."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.binding import BindingCycle
-from scheduler.cycle.engine import Engine
+from scheduler.engine.engine import Engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod

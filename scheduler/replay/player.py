@@ -22,8 +22,8 @@ from scheduler.api.pod import Pod
 from scheduler.api.unstructured import unstructured_hook
 from scheduler.config.types import Config
 from scheduler.cycle.binding import BindingCycle
-from scheduler.cycle.engine import Engine, build_engine
 from scheduler.cycle.writers import NoWriters, Writers
+from scheduler.engine.engine import Engine, build_engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError, ConfigError
 from scheduler.framework.handle import Evictor

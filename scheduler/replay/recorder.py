@@ -20,7 +20,7 @@ import msgspec
 
 from scheduler.api.pod import Pod
 from scheduler.cycle import cycle_events as cycle
-from scheduler.cycle.engine import Engine
+from scheduler.engine.engine import Engine
 from scheduler.extenders.conversation import ExtendersAnswered
 from scheduler.framework.errors import ApiError
 from scheduler.process.time_slice import TimeSlice

@@ -10,9 +10,9 @@ from functools import partial
 from typing import TypeVar
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.engine import Engine
-from scheduler.cycle.with_extenders.algorithm import AttemptWithExtenders, DecisionWithExtenders, ExtendedAlgorithm
+from scheduler.engine.engine import Engine
 from scheduler.extenders.chain import FilterVerdict
+from scheduler.extenders.decision import AttemptWithExtenders, DecisionWithExtenders, ExtendedAlgorithm
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.dry_run import Victims
 from scheduler.framework.extenders import ExtenderError, Overtaken

@@ -6,13 +6,13 @@ A decision that others interrupted between its steps is interrupted after the sa
 from collections.abc import Mapping, Sequence
 
 from scheduler.cycle.algorithm import Placed, Unplaced
-from scheduler.cycle.engine import Engine
-from scheduler.cycle.pod_groups.cycle import verdict_of
-from scheduler.cycle.pod_groups.decision import GroupDecision
-from scheduler.cycle.pod_groups.steps import Steps, in_one_go
+from scheduler.engine.engine import Engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
+from scheduler.groups.cycle import verdict_of
+from scheduler.groups.decision import GroupDecision
+from scheduler.groups.steps import Steps, in_one_go
 from scheduler.replay.trace.lines import Decision, decision_of
 from scheduler.runtime.framework import Framework
 

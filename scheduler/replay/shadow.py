@@ -18,8 +18,8 @@ from typing import Any, Final
 from scheduler.api.pod import Pod
 from scheduler.api.text import shortened
 from scheduler.cycle.cycle_events import PodSeen
-from scheduler.cycle.engine import Engine
 from scheduler.cycle.evaluation import Evaluation
+from scheduler.engine.engine import Engine
 from scheduler.framework.status import Status
 from scheduler.process.metrics import Metrics
 

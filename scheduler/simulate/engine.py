@@ -20,8 +20,8 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Placed
-from scheduler.cycle.engine import Engine, build_engine
 from scheduler.cycle.writers import Writers
+from scheduler.engine.engine import Engine, build_engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ConfigError, PluginError
 from scheduler.framework.queued import QueuedPod

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.engine import Engine
+from scheduler.engine.engine import Engine
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS
 from scheduler.process.virtual_time import VirtualTimeLoop
 from scheduler.runtime.waiting import WaitingPod, WaitingPods

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.engine import Engine
+from scheduler.engine.engine import Engine
 from scheduler.framework.handle import NO_CREDENTIALS, Access, NoReads
 
 BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)

@@ -19,8 +19,8 @@ from typing import Any, Final, TypeVar
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
-from scheduler.cycle.engine import Engine, build_engine
 from scheduler.cycle.writers import Writers
+from scheduler.engine.engine import Engine, build_engine
 from scheduler.framework.handle import ApiWriter, Reader
 from scheduler.framework.plugin import Plugin
 from scheduler.process.metrics import Metrics

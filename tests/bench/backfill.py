@@ -21,8 +21,8 @@ from scheduler.api.pod import Pod
 from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION, KIND
 from scheduler.config.types import GroupBackfill
-from scheduler.cycle.engine import Engine, build_engine
-from scheduler.cycle.pod_groups.steps import in_one_go
+from scheduler.engine.engine import Engine, build_engine
+from scheduler.groups.steps import in_one_go
 from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.process.metrics import Metrics
 from scheduler.testing import a_node, a_pod

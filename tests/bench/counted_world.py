@@ -17,8 +17,8 @@ import orjson
 
 import plugins
 from scheduler.config.load import load_config
-from scheduler.cycle.engine import build_engine
 from scheduler.cycle.writers import Writers
+from scheduler.engine.engine import build_engine
 from scheduler.kube.http.client import Client
 from scheduler.kube.identity.credentials import Credentials
 from scheduler.kube.identity.identity import Identity

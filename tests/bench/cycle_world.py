@@ -13,8 +13,8 @@ import plugins
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION, KIND
-from scheduler.cycle.engine import Engine, build_engine
 from scheduler.cycle.writers import Writers
+from scheduler.engine.engine import Engine, build_engine
 from scheduler.framework import Plugin
 from scheduler.plugin_tools.workload import HOSTNAME as HOSTNAME
 from scheduler.plugin_tools.workload import ZONE as ZONE

@@ -12,16 +12,16 @@ from typing import Final
 from plugins.default_preemption.plugin import DefaultPreemption
 from scheduler import framework as fw
 from scheduler.api.objects import GroupAnnotations
-from scheduler.commands.cluster import settle_memory
+from scheduler.assembly.cluster import settle_memory
 from scheduler.config.feature_gates import FeatureGates
-from scheduler.cycle.engine import Engine
-from scheduler.cycle.pod_groups.cycle import in_order
-from scheduler.cycle.pod_groups.steps import in_one_go
+from scheduler.engine.engine import Engine
+from scheduler.groups.cycle import in_order
+from scheduler.groups.steps import in_one_go
 from scheduler.testing import a_node, a_pod
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest
-from tests.unit.cycle.pod_groups.coscheduling import Coscheduled
-from tests.unit.cycle.pod_groups.groups import Groups
-from tests.unit.cycle.pod_groups.topology.clusters import LEVELS, RACK
+from tests.unit.groups.coscheduling import Coscheduled
+from tests.unit.groups.groups import Groups
+from tests.unit.groups.topology.clusters import LEVELS, RACK
 
 GATES: Final = FeatureGates(generic_workload=True, gang_scheduling=True, workload_aware_preemption=True)
 AMOUNTS: Final = {"cpu": "100m", "memory": "100Mi"}

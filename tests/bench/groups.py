@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from scheduler.commands.cluster import settle_memory
+from scheduler.assembly.cluster import settle_memory
 from tests.bench.cycle_costs import settled
 from tests.bench.group_worlds import AMOUNTS, Crowd, Racks, World, bound_by, decided, plain_pods, run_until
 from tests.bench.plot import Curve, curves

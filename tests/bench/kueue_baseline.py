@@ -24,13 +24,13 @@ from scheduler.api.pod import Pod
 from scheduler.api.unstructured import Unstructured
 from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION, KIND
-from scheduler.cycle.engine import Engine, build_engine
+from scheduler.engine.engine import Engine, build_engine
 from scheduler.framework.events import CLUSTER_QUEUE, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
 from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.process.metrics import Metrics
 from scheduler.testing import a_node, a_pod
 from tests.fakes import FakeClock, FakeWorld, settle
-from tests.unit.shares.kueue_objects import a_flavor, a_local_queue, a_queue
+from tests.unit.quota.kueue_objects import a_flavor, a_local_queue, a_queue
 
 PROFILE: Final = "loadmaster"
 TEAM: Final = "team"

@@ -23,8 +23,8 @@ import plugins
 from scheduler.api.objects import Node, node_from_dict
 from scheduler.api.pod import Pod, decode_pod
 from scheduler.config.load import load_config
-from scheduler.cycle.engine import build_engine
 from scheduler.cycle.writers import Writers
+from scheduler.engine.engine import build_engine
 from scheduler.framework.events import ASSIGNED_POD_DELETE, ClusterEvent
 from scheduler.process.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue

@@ -22,11 +22,11 @@ import msgspec
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler.api.objects import PodStatus
 from scheduler.framework.shares import DeclaredShare
-from scheduler.groups.annotations import MIN_AVAILABLE_ANNOTATION, POD_GROUP_ANNOTATION
+from scheduler.groups.apis.annotations import MIN_AVAILABLE_ANNOTATION, POD_GROUP_ANNOTATION
 from scheduler.testing import a_node
 from tests.bench.plot import Curve, curves
 from tests.fakes import Eviction
-from tests.unit.cycle.shares.shares import Sharing
+from tests.unit.quota.waiting.shares import Sharing
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 TEAMS: Final = 889

@@ -30,17 +30,17 @@ from scheduler.framework.events import (
     NAMESPACE,
     RESOURCE_FLAVOR,
 )
+from scheduler.quota.adapter import Adapter
+from scheduler.quota.adapters import AdaptedShares
+from scheduler.quota.apis.elastic_quotas import ElasticQuotas
+from scheduler.quota.apis.kueue import KueueQueues
+from scheduler.quota.ledger import Ledger
+from scheduler.quota.order import FairOrder, Head
+from scheduler.quota.reclaim.fair import FairSharing
+from scheduler.quota.reclaim.reclaim import Reclaim
+from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Running, Unit
+from scheduler.quota.tree import Share, ShareTree
 from scheduler.runtime.event_stream import EventStream
-from scheduler.shares.adapter import Adapter
-from scheduler.shares.adapters import AdaptedShares
-from scheduler.shares.apis.elastic_quotas import ElasticQuotas
-from scheduler.shares.apis.kueue import KueueQueues
-from scheduler.shares.ledger import Ledger
-from scheduler.shares.order import FairOrder, Head
-from scheduler.shares.reclaim.fair import FairSharing
-from scheduler.shares.reclaim.reclaim import Reclaim
-from scheduler.shares.reclaim.units import Claim, Policy, Preemption, Running, Unit
-from scheduler.shares.tree import Share, ShareTree
 from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod

@@ -13,12 +13,12 @@ import msgspec
 
 from plugins import IN_TREE
 from scheduler import framework as fw
-from scheduler.commands.share_gauges import ShareGauges
+from scheduler.assembly.share_gauges import ShareGauges
 from scheduler.config.effective import as_shown
 from scheduler.config.load import load_config
 from scheduler.config.serving import ServingOptions
 from scheduler.config.types import Config
-from scheduler.cycle.engine import Engine, build_engine
+from scheduler.engine.engine import Engine, build_engine
 from scheduler.explain.explainer import Explainer
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks

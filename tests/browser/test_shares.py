@@ -12,7 +12,7 @@ from scheduler.framework.shares import DeclaredShare
 from tests.browser.stage import Stage, nodes, scheduled, staged
 from tests.browser.test_hostile_names import HOSTILE
 from tests.browser.visitor import SOON_MS, Visitor, visiting
-from tests.unit.cycle.shares.shares import declaring
+from tests.unit.quota.waiting.shares import declaring
 
 COMPANY = DeclaredShare("company", minimum={"cpu": "2"})
 SHOP = DeclaredShare("shop", "company", minimum={"cpu": "2"}, namespaces=("shop",))

@@ -17,7 +17,7 @@ from typing import Any, Final
 from team_budget import TeamBudget
 
 from scheduler.__main__ import main
-from scheduler.commands import cluster
+from scheduler.assembly import cluster
 from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.informers import further_watches, kopf_settings, watch
 from scheduler.kube.informers.comparison_schedule import ComparisonSchedule

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Final
 
 from scheduler.__main__ import main
-from scheduler.commands import cluster
+from scheduler.assembly import cluster
 from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.informers import further_watches, kopf_settings, watch
 from scheduler.kube.informers.deadlines import Deadlines

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from scheduler.commands.share_gauges import ShareGauges
+from scheduler.assembly.share_gauges import ShareGauges
 from scheduler.process.metrics import Metrics
 from tests.chart import Helm, load_documents
 from tests.chart.promql import Selector, groupings, selectors

@@ -17,16 +17,16 @@ from scheduler.api.pod import Pod
 from scheduler.config.feature_gates import OURS, read_gates
 from scheduler.config.load import config_from_dict
 from scheduler.cycle.algorithm import Placed, Unplaced
-from scheduler.cycle.engine import Engine
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.loop import SchedulingLoop
-from scheduler.cycle.pod_groups.algorithm import PodGroupAlgorithm
-from scheduler.cycle.pod_groups.decision import GroupDecision
-from scheduler.cycle.pod_groups.steps import Steps
+from scheduler.engine.engine import Engine
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.queued import QueuedPod
-from scheduler.groups.kubernetes import name_of
+from scheduler.groups.algorithm import PodGroupAlgorithm
+from scheduler.groups.apis.kubernetes import name_of
+from scheduler.groups.decision import GroupDecision
+from scheduler.groups.steps import Steps
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.engine import Simulation, simulation_of
 from scheduler.simulate.recording import RecordingWriters

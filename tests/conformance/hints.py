@@ -22,7 +22,7 @@ from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.api.requests import allocatable_of
 from scheduler.api.unstructured import Unstructured
 from scheduler.config.load import config_from_dict
-from scheduler.cycle.engine import build_engine
+from scheduler.engine.engine import build_engine
 from scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, QueueingHint
 from scheduler.framework.resources import STRUCTS
 from scheduler.process.metrics import Metrics

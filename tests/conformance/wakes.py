@@ -23,8 +23,8 @@ from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.config.load import config_from_dict
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Unplaced, unplaced_by
-from scheduler.cycle.engine import build_engine
 from scheduler.cycle.failure import FailureHandler, as_scheduler_error
+from scheduler.engine.engine import build_engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError, SchedulerError
 from scheduler.framework.queued import QueuedPod

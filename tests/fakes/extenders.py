@@ -8,7 +8,7 @@ from typing import Any
 
 from scheduler.api.pod import Pod
 from scheduler.config.extenders import Extender as Settings
-from scheduler.cycle.engine import ExtenderAccess
+from scheduler.engine.engine import ExtenderAccess
 from scheduler.extenders.chain import Extenders, FoundPod
 from scheduler.extenders.extender import CallFailed, Extender
 from scheduler.extenders.roster import Roster

@@ -47,9 +47,9 @@ from scheduler.kube.writes.binder import Binding
 from scheduler.kube.writes.evictor import Eviction
 from scheduler.kube.writes.evictor import Patch as EvictionPatch
 from scheduler.process.metrics import Metrics
-from scheduler.shares.apis.kueue_flavors import NoFlavor, choose
-from scheduler.shares.apis.kueue_quotas import quotas_of
-from scheduler.shares.tree import ShareTree
+from scheduler.quota.apis.kueue_flavors import NoFlavor, choose
+from scheduler.quota.apis.kueue_quotas import quotas_of
+from scheduler.quota.tree import ShareTree
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.output import as_json, as_text
 from scheduler.simulate.what_if.answers import answered

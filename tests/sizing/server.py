@@ -21,7 +21,7 @@ from typing import Any, Final
 import orjson
 from aiohttp import web
 
-from scheduler.commands.scheduling import loop_factory
+from scheduler.assembly.scheduling import loop_factory
 from scheduler.framework.resources import NODES, PODS, ApiResource
 from tests.controlplane.credentials import Credentials
 from tests.sizing.objects import WATCHED, Object, Size

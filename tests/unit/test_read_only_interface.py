@@ -30,8 +30,8 @@ from scheduler.framework.nodes import NodeColumns, NodeInfo
 from scheduler.framework.pods import PodMatch, TermKind
 from scheduler.framework.queued import QueuedPod, shown
 from scheduler.framework.shares import DECLARED, DeclaredShare, ShareKey, Shares
-from scheduler.groups.adapters import AdaptedGroups
-from scheduler.groups.kubernetes import KubernetesGroups
+from scheduler.groups.apis.adapters import AdaptedGroups
+from scheduler.groups.apis.kubernetes import KubernetesGroups
 from scheduler.queue.sorting import sort_key_of
 from scheduler.runtime.guards.plugin_faults import PluginFaults
 from scheduler.runtime.waiting import WaitingPods
@@ -40,7 +40,7 @@ from scheduler.testing import a_cluster, a_handle, a_node, a_pod, an_object, pod
 from scheduler.testing.handles import Cluster
 from tests.fakes import Metrics, a_framework
 from tests.unit.cycle.harness import Scheduler, finish
-from tests.unit.cycle.shares.shares import Sharing
+from tests.unit.quota.waiting.shares import Sharing
 from tests.writes import Calls, Writes
 
 EVERYONE: Final = PodMatch(None, EVERYTHING)

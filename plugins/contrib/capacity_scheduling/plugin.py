@@ -21,10 +21,10 @@ import numpy as np
 from plugins.contrib.capacity_scheduling.node_kinds import NodeKinds
 from plugins.contrib.capacity_scheduling.pod_groups import group_victims
 from plugins.contrib.capacity_scheduling.victims import MAX_CANDIDATES, Found, VictimSearch
-from plugins.default_preemption.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET, Budgets
-from plugins.default_preemption.executor import CLUSTER, Executor, Preemptor
 from plugins.default_preemption.plugin import ASKED, GROUP_WAITING, NOT_HELPFUL, is_leaving_for_another
 from plugins.node_resources.lower_requests import lowered_to
+from plugins.shared.eviction.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET, Budgets
+from plugins.shared.eviction.executor import CLUSTER, Executor, Preemptor
 from scheduler import framework as fw
 from scheduler.api.label_selectors import parse_label_selector
 from scheduler.api.read_only import NOTHING

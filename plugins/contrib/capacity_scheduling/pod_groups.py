@@ -10,8 +10,8 @@ The quota is the reclaim's question, nodes are the what-if's: see `framework/gro
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from plugins.default_preemption.budgets import Budgets
 from plugins.default_preemption.pod_groups import NEVER, NO_VICTIMS, Steps
+from plugins.shared.eviction.budgets import Budgets
 from scheduler import framework as fw
 
 LEAVING: Final = fw.unschedulable("not eligible due to terminating pods that make room for it.")

@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterator, Sequence, Set
 from itertools import islice
 from typing import Final, NamedTuple
 
-from plugins.default_preemption.budgets import POD_DISRUPTION_BUDGET, Budgets
-from plugins.default_preemption.candidates import Candidate, costs
 from plugins.default_preemption.plugin import is_leaving_for_another
+from plugins.shared.eviction.budgets import POD_DISRUPTION_BUDGET, Budgets
+from plugins.shared.eviction.candidates import Candidate, costs
 from scheduler import framework as fw
 
 MAX_NAMED: Final = 10

@@ -1,7 +1,7 @@
 """All or nothing for the groups of `scheduling.x-k8s.io` and for annotated ones, with scheduler-plugins' arguments.
 
 A profile that has this plugin has such groups. What keeps their pods together is in plugins/shared/gangs.py, and the
-decision about a whole group in scheduler/cycle/pod_groups: nothing is held for a group that does not fit.
+decision about a whole group in scheduler/groups: nothing is held for a group that does not fit.
 """
 
 from collections.abc import Iterator, Sequence

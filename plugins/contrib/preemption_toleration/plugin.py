@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from plugins.contrib.preemption_toleration.policies import Policy, policy_of
-from plugins.default_preemption.budgets import POD_DISRUPTION_BUDGET
-from plugins.default_preemption.candidates import Exempt
 from plugins.default_preemption.plugin import DefaultPreemption
+from plugins.shared.eviction.budgets import POD_DISRUPTION_BUDGET
+from plugins.shared.eviction.candidates import Exempt
 from scheduler import framework as fw
 
 PRIORITY_CLASS: Final = "priorityclasses.v1.scheduling.k8s.io"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from scheduler.cycle.object_handlers import ObjectEventHandlers
-from scheduler.cycle.profiles import Resources
+from scheduler.engine.profiles import Resources
 from scheduler.framework.resources import ApiResource, struct_of
 from scheduler.kube.http.client import Client
 from scheduler.kube.informers.deadlines import Deadlines

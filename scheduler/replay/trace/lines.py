@@ -29,9 +29,9 @@ from scheduler.api.text import encodable_within
 from scheduler.api.unstructured import Unstructured
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.cycle_events import Call
-from scheduler.cycle.pod_groups.reservations.reservation import Reservation
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.extenders import ExtenderError
+from scheduler.groups.reservations.reservation import Reservation
 from scheduler.replay.trace.extender_answers import WrittenAnswer
 
 FORMAT: Final = 1

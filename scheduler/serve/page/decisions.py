@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.cycle_events import AttemptFailed, PodBound, PodPlaced
-from scheduler.cycle.records import DecisionRecords, Record
+from scheduler.engine.records import DecisionRecords, Record
 from scheduler.runtime.event_stream import EventStream
 from scheduler.serve.page.messages import MAX_MESSAGE, cut, event
 

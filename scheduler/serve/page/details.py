@@ -7,7 +7,7 @@ from typing import Any, Final
 from scheduler.api.pod import Pod
 from scheduler.api.requests import CPU, MEMORY, PODS
 from scheduler.api.text import to_json
-from scheduler.cycle.engine import Engine
+from scheduler.engine.engine import Engine
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.profile import POINTS

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Final
 
-from scheduler.cycle.engine import Engine
+from scheduler.engine.engine import Engine
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.serve.page.about import About

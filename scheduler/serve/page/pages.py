@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from scheduler.cycle.engine import Engine
+from scheduler.engine.engine import Engine
 from scheduler.process.metrics import Metrics
 from scheduler.serve.page.about import About
 from scheduler.serve.page.details import ConfigurationDetails, NodeDetails

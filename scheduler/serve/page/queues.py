@@ -11,7 +11,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, Final
 
-from scheduler.cycle.engine import Engine
+from scheduler.engine.engine import Engine
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.time_slice import TimeSlice
 from scheduler.serve.page.messages import MAX_MESSAGE, cut, event

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from scheduler.api.requests import allocatable_of
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.config.types import Config
-from scheduler.cycle.engine import Engine
+from scheduler.engine.engine import Engine
 from scheduler.framework.errors import ConfigError
 from scheduler.runtime.profile_spec import ProfileSpec
 from scheduler.simulate.apiserver.validation import short

@@ -11,7 +11,7 @@ from scheduler.api.pod import Pod
 from scheduler.config.documents import Document
 from scheduler.config.load import config_from_dict
 from scheduler.config.types import Config
-from scheduler.cycle.engine import Engine
+from scheduler.engine.engine import Engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of

@@ -14,7 +14,7 @@ from scheduler import framework as fw
 from scheduler.config.defaults import default_plugins
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.types import DEFAULT_GATES, Config, LoadmasterSettings
-from scheduler.cycle.engine import Engine, ExtenderAccess, build_engine
+from scheduler.engine.engine import Engine, ExtenderAccess, build_engine
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.event_stream import EventStream

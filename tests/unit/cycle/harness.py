@@ -19,10 +19,10 @@ from scheduler.framework.status import Status, unschedulable
 from scheduler.process.tasks import Tasks
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
+from scheduler.quota.adapters import AdaptedShares
 from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.guards.plugin_limits import NO_LIMITS, Limits
-from scheduler.shares.adapters import AdaptedShares
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_node

@@ -6,7 +6,7 @@ from plugins import IN_TREE
 from scheduler import framework as fw
 from scheduler.api.objects import node_from_dict
 from scheduler.config.load import config_from_dict
-from scheduler.cycle.engine import Engine
+from scheduler.engine.engine import Engine
 from scheduler.explain.full_evaluation import evaluate_fully
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError

@@ -13,9 +13,9 @@ from scheduler.explain.explainer import Explainer
 from scheduler.explain.screen import PLAIN, lines_of, lines_of_group
 from scheduler.framework.events import POD_GROUP
 from scheduler.testing import a_node
-from tests.unit.cycle.pod_groups.coscheduling import Coscheduled
-from tests.unit.cycle.pod_groups.groups import Groups
-from tests.unit.cycle.pod_groups.reservations.stage import Stage
+from tests.unit.groups.coscheduling import Coscheduled
+from tests.unit.groups.groups import Groups
+from tests.unit.groups.reservations.stage import Stage
 
 
 def explainer(groups: Groups, **options: Any) -> Explainer:

@@ -13,10 +13,10 @@ from scheduler.explain.explainer import Explainer
 from scheduler.explain.screen import PLAIN, lines_of, lines_of_group
 from scheduler.framework.shares import DeclaredShare
 from tests.unit.cycle.fakes import newer
-from tests.unit.cycle.shares.shares import Sharing
-from tests.unit.cycle.shares.test_groups import Stage
-from tests.unit.cycle.shares.test_kueue_queues import Queues
-from tests.unit.shares.kueue_objects import a_flavor
+from tests.unit.quota.kueue_objects import a_flavor
+from tests.unit.quota.waiting.shares import Sharing
+from tests.unit.quota.waiting.test_groups import Stage
+from tests.unit.quota.waiting.test_kueue_queues import Queues
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
 

@@ -8,7 +8,7 @@ from scheduler.explain.documents import ShareAmounts, ShareReport, SharesReport
 from scheduler.explain.explainer import Explainer
 from scheduler.framework.shares import DeclaredShare
 from tests.unit.cycle.fakes import an_engine
-from tests.unit.cycle.shares.shares import Sharing
+from tests.unit.quota.waiting.shares import Sharing
 
 COMPANY = DeclaredShare("company")
 A = DeclaredShare("team-a", "company", minimum={"cpu": "2"}, maximum={"cpu": "8"}, namespaces=("a",))

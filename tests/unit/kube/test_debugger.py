@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from scheduler.cycle.dumper import Line
+from scheduler.engine.dumper import Line
 from scheduler.framework.errors import ClusterError
 from scheduler.kube import debugger as module
 from scheduler.kube.debugger import MAX_NAMES, Debugger

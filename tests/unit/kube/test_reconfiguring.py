@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from scheduler.cycle.profiles import Resources
+from scheduler.engine.profiles import Resources
 from scheduler.kube.informers.comparison_schedule import ComparisonSchedule
 from scheduler.kube.informers.deadlines import Deadlines
 from scheduler.kube.informers.further_watches import FurtherWatches

@@ -15,8 +15,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-from scheduler.commands.cluster import settle_memory
-from scheduler.commands.scheduling import loop_factory
+from scheduler.assembly.cluster import settle_memory
+from scheduler.assembly.scheduling import loop_factory
 from scheduler.kube.http.client import Client
 from scheduler.kube.identity.credentials import load_credentials
 from scheduler.kube.informers.deadlines import Deadlines

@@ -6,8 +6,8 @@ from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.framework.events import POD_GROUP, POD_GROUP_V1BETA1
-from scheduler.groups.adapters import AdaptedGroups
-from scheduler.groups.kubernetes import KubernetesGroups
+from scheduler.groups.apis.adapters import AdaptedGroups
+from scheduler.groups.apis.kubernetes import KubernetesGroups
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from plugins.default_preemption.budgets import POD_DISRUPTION_BUDGET
 from plugins.default_preemption.plugin import DefaultPreemption
 from plugins.node_resources.fit import NodeResourcesFit
 from plugins.node_unschedulable import NodeUnschedulable
+from plugins.shared.eviction.budgets import POD_DISRUPTION_BUDGET
 from scheduler import framework as fw
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.api.unstructured import Unstructured

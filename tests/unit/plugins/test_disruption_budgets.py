@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from plugins.default_preemption.budgets import Budgets
+from plugins.shared.eviction.budgets import Budgets
 from scheduler import framework as fw
 from scheduler.api.unstructured import Unstructured
 from scheduler.testing import a_pod, an_object

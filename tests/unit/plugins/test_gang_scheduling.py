@@ -15,8 +15,8 @@ from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.events import POD_GROUP
-from scheduler.groups.adapters import AdaptedGroups
-from scheduler.groups.kubernetes import VERSIONS, KubernetesGroups
+from scheduler.groups.apis.adapters import AdaptedGroups
+from scheduler.groups.apis.kubernetes import VERSIONS, KubernetesGroups
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
 from tests.conformance.transcribed import Case, cases

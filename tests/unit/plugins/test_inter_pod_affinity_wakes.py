@@ -7,7 +7,7 @@ import pytest
 from plugins import IN_TREE
 from scheduler import framework as fw
 from scheduler.config.load import load_config
-from scheduler.cycle.engine import Engine, build_engine
+from scheduler.engine.engine import Engine, build_engine
 from scheduler.process.metrics import Metrics
 from scheduler.testing import a_pod, an_object
 from tests.fakes import FakeClock, FakeWorld

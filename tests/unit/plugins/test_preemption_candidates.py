@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from plugins.default_preemption.budgets import Budgets
-from plugins.default_preemption.candidates import Candidate, CandidateSearch, SearchResult, cheapest, costs
+from plugins.shared.eviction.budgets import Budgets
+from plugins.shared.eviction.candidates import Candidate, CandidateSearch, SearchResult, cheapest, costs
 from scheduler import framework as fw
 from scheduler.api.unstructured import Unstructured
 from scheduler.framework.diagnosis import Diagnosis

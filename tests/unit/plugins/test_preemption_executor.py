@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 import pytest
 
-from plugins.default_preemption.executor import Executor, Preemptor
+from plugins.shared.eviction.executor import Executor, Preemptor
 from scheduler import framework as fw
 from scheduler.framework.errors import ClusterError
 from scheduler.process.metrics import Metrics

@@ -23,7 +23,7 @@ PATIENCE = 150
 
 FORKS = f"""\
 import os, sys
-import scheduler.commands.scheduling
+import scheduler.assembly.scheduling
 from scheduler.__main__ import main
 from scheduler.process import stop_signals
 from scheduler.process.ending import run_to_the_end

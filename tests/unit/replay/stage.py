@@ -13,8 +13,8 @@ from scheduler.config.feature_gates import read_gates
 from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION, KIND
 from scheduler.config.types import Config
-from scheduler.cycle.engine import Engine, ExtenderAccess, build_engine, queue_settings
 from scheduler.cycle.writers import Writers
+from scheduler.engine.engine import Engine, ExtenderAccess, build_engine, queue_settings
 from scheduler.framework.handle import ApiWriter, NoWrites
 from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.process.metrics import Metrics

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from scheduler.cycle.pod_groups.steps import in_one_go
+from scheduler.groups.steps import in_one_go
 from tests.fakes import settle
 from tests.unit.replay.stage import Stage
 from tests.unit.replay.test_replay import CaptureFixture, kinds_of, record_play, replayed

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import plugins
 from scheduler.config.load import load_config
-from scheduler.cycle.engine import build_engine
 from scheduler.cycle.writers import Writers
+from scheduler.engine.engine import build_engine
 from scheduler.process.metrics import Metrics
 from scheduler.simulate.apiserver.creation import USED
 from scheduler.simulate.other_objects import guessed_plural

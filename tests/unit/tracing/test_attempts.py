@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 from opentelemetry.trace import StatusCode
 
 from scheduler import framework as fw
-from scheduler.cycle.engine import ExtenderAccess
+from scheduler.engine.engine import ExtenderAccess
 from scheduler.extenders.roster import Roster
 from scheduler.runtime.event_stream import EventStream
 from scheduler.testing import a_node, a_pod
@@ -20,7 +20,7 @@ from scheduler.tracing.spans import MAX_TEXT
 from tests.fakes import Metrics, a_plugin, settle
 from tests.fakes.extenders import FakeExtender, FakePods, an_extender, failing
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine, raising
-from tests.unit.cycle.pod_groups.groups import Groups
+from tests.unit.groups.groups import Groups
 
 CYCLE = ["PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit"]
 """What a pod that fits on two nodes goes through."""

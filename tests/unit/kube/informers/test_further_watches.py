@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduler.cycle.object_handlers import ObjectEventHandlers
-from scheduler.cycle.profiles import Resources
+from scheduler.engine.profiles import Resources
 from scheduler.framework.resources import parse_resource
 from scheduler.kube.informers.comparison_schedule import ComparisonSchedule
 from scheduler.kube.informers.deadlines import Deadlines

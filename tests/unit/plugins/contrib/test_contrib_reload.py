@@ -16,7 +16,7 @@ from scheduler import framework as fw
 from scheduler.cycle.writers import Writers
 from scheduler.testing import a_node
 from tests.fakes import FakeWorld, settle
-from tests.unit.commands.test_reloading import Reloading, a_profile
+from tests.unit.assembly.test_reloading import Reloading, a_profile
 from tests.unit.plugins.contrib.topologies import a_numa_pod, a_topology, a_zone
 
 NUMA = "NodeResourceTopologyMatch"

@@ -15,7 +15,7 @@ from scheduler.serve.page.queues import PODS_AT_ONCE, QueuePicture
 from scheduler.testing import a_node, a_pod
 from tests.fakes import FakeClock, Metrics
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
-from tests.unit.cycle.pod_groups.groups import Groups
+from tests.unit.groups.groups import Groups
 from tests.unit.serve.page.sent_events import events, named
 
 

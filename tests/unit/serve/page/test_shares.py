@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.commands.share_gauges import ShareGauges
+from scheduler.assembly.share_gauges import ShareGauges
 from scheduler.explain.documents import ShareAmounts, ShareReport, SharesSeen
 from scheduler.framework.shares import DeclaredShare
 from scheduler.process.metrics import Metrics
@@ -16,7 +16,7 @@ from scheduler.serve.page.live import Live
 from scheduler.serve.page.shares import ShareHistory
 from scheduler.serve.port.answers import LEADING
 from tests.unit.cycle.fakes import an_engine
-from tests.unit.cycle.shares.shares import Sharing
+from tests.unit.quota.waiting.shares import Sharing
 from tests.unit.serve.page.sent_events import events, named
 
 ABOUT = About("0.2.0", lambda: False, lambda: "other")

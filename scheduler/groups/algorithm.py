@@ -1,0 +1,308 @@
+"""Decides about a group of pods at once: a what-if on the live tables, all of which is taken back.
+
+    for each member:  schedule ─► assume ─► reserve ─► permit: does any plugin say that the group is complete?
+    at the end:       unreserve, forget, in reverse order
+
+A member sees those before it on their nodes. One that fits nowhere is left out: the others may be enough. One that
+needs a preemption counts on its nominated node. What is only assumed is taken back whatever a plugin raises.
+
+A decision about thousands of pods takes a second, so it is made in steps, of a member each, and the event loop has its
+turn every few milliseconds. It is sound all the same:
+
+- No other decision is made meanwhile: the loop decides about nobody else, and an explanation or a what-if waits
+  (`loop.ready`).
+- What is assumed stays so between the steps, and to everyone else is what every pod is whose binding is under way:
+  watch, bindings that fail, comparison with the API server and a rebuilt table can deal with it (`assumed.py`).
+- Each member is decided about and assumed within one step, on the tables of that moment. kube-scheduler decides about
+  all on those of the beginning.
+- What others do meanwhile to a node that was chosen is looked at in the end: do the members fit it still, as far as
+  spec and node alone say? If not, all is decided again (`Overtaken`), after a few times in one go. So it is if a node
+  comes or goes while rows are named by a placement. What they do while members are bound, is looked at before each
+  binding, as for every pod (`last_look.py`).
+- A member that is deleted or bound by others meanwhile is left out when the decision takes effect (`cycle.py`).
+
+The victims of a preemption for a group are chosen in steps, too, if its pods are alike: see `counting.py`. If they are
+not, pods of others are as if gone meanwhile, so that is done in one go (`preemption.py`).
+
+With placements, this is done in each of them: see `placements.py`. With a level of a topology, in the domains that may
+hold the group: see `topology/levels.py`.
+
+Rule: podGroupSchedulingDefaultAlgorithm in pkg/scheduler/schedule_one_podgroup.go at v1.36.3.
+"""
+
+import logging
+import random
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from scheduler.api.pod import Pod
+from scheduler.config.defaults import CAPACITY_SCHEDULING
+from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
+from scheduler.cycle.failure import as_scheduler_error
+from scheduler.framework.columns import BoolColumn
+from scheduler.framework.cycle_state import CycleState, GroupCycleState
+from scheduler.framework.errors import SchedulerError
+from scheduler.framework.pod_groups import GroupMembers, PodGroup
+from scheduler.framework.queued import QueuedPod
+from scheduler.framework.shares import IS_CHARGED
+from scheduler.framework.status import Code, Status, unresolvable, unschedulable
+from scheduler.groups.assumed import AssumedMembers, all_fit_still
+from scheduler.groups.decision import WAITING_FOR_PREEMPTION, GroupDecision, MemberOutcome
+from scheduler.groups.placements import decide_among_placements
+from scheduler.groups.preemption import preempt
+from scheduler.groups.space import may_have_space, resource_gap
+from scheduler.groups.steps import MAX_OVERTAKEN, QUICK, Overtaken, Steps, in_one_go
+from scheduler.groups.topology.filling import Filling, Schedule
+from scheduler.groups.topology.levels import TopologyLevels
+from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
+from scheduler.runtime.framework import Framework
+from scheduler.state.cache import Cache
+from scheduler.state.nominator import Nominator
+
+_logger = logging.getLogger(__name__)
+
+
+class PodGroupAlgorithm:
+    """Decides about groups. Has no state of its own but the choice of the cycles that time their plugins."""
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        cache: Cache,
+        nominator: Nominator,
+        metrics: Metrics,
+        levels: TopologyLevels,
+        *,
+        uses_placements: bool,
+    ) -> None:
+        """`levels`: places groups that name a level of a topology.
+
+        `uses_placements`: whether plugins are asked in which placements to try a group.
+        """
+        self._algorithm = algorithm
+        self._levels = levels
+        self._uses_placements = uses_placements
+        self._cache = cache
+        self._nominator = nominator
+        self._duration = metrics.scheduling_algorithm_duration
+        self._sampler = random.Random(0)  # chooses the cycles that time their plugins; no decision depends on it
+
+    def decide(self, framework: Framework, members: Sequence[QueuedPod]) -> GroupDecision:
+        """Decide about the members of one group, in this order. Tables are as before afterwards. Raises nothing."""
+        return in_one_go(self.decide_in_steps(framework, members))
+
+    def decide_in_steps(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
+        """The same, with other tasks between the steps, who may change all but what is assumed here."""
+        try:
+            return (yield from self.decide_and_leave(framework, members))
+        finally:
+            self.forget_left()
+
+    def forget_left(self) -> None:
+        """Forget those that `decide_and_leave` has left in the tables and that were not assumed since."""
+        self._cache.forget_left()
+
+    def decide_and_leave(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
+        """The same, and leave those in the tables that are to be bound: they are assumed for good at less cost."""
+        with self._without_nominations(members):
+            began = time.perf_counter()
+            decision = yield from self._decide(framework, members)
+            decision.seconds = time.perf_counter() - began
+            groups, pod = framework.handle.pod_groups, members[0].pod
+            if decision.code is Code.UNSCHEDULABLE and (decision.refused_by or groups.preempts_as_a_whole(pod)):
+                again = partial(
+                    self.simulate, framework, members, runs_post_filter=False, is_charged=bool(decision.refused_by)
+                )
+                pods, reserved = [queued.pod for queued in members], self._algorithm.reservation
+                yield from preempt(framework, decision, pods, self._cache, reserved, again)
+            return decision
+
+    def may_fit(self, framework: Framework, group: PodGroup, members: GroupMembers) -> bool:
+        """Return False if a group cannot fit, as is seen at once without trying any of its pods."""
+        self._cache.mend()  # before anything is counted in the table
+        table = self._algorithm.table
+        return not resource_gap(table, group, members) and may_have_space(framework, table, group, members)
+
+    @contextmanager
+    def _without_nominations(self, members: Sequence[QueuedPod]) -> Iterator[None]:
+        """Let no member claim space for itself while all are decided about; then they are nominated as before."""
+        names = self._nominator.nodes and [self._nominator.node_of(each.pod.uid) for each in members]
+        nominated = [(each.pod, name) for each, name in zip(members, names, strict=False) if name]
+        for pod, _ in nominated:
+            self._nominator.delete(pod.uid)
+        try:
+            yield
+        finally:
+            for pod, node_name in nominated:
+                if not self._nominator.node_of(pod.uid):
+                    self._nominator.add(pod, node_name)
+
+    def simulate(
+        self,
+        framework: Framework,
+        members: Sequence[QueuedPod],
+        *,
+        runs_post_filter: bool,
+        is_charged: bool = False,
+    ) -> GroupDecision:
+        """The same in one go; `runs_post_filter`: whether PostFilter runs for members that fit nowhere.
+
+        `is_charged`: whether there is space in the group's share is not asked.
+        """
+        try:
+            return in_one_go(self._simulate(framework, members, runs_post_filter, is_charged=is_charged))
+        finally:
+            self.forget_left()
+
+    def _decide(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
+        for _ in range(MAX_OVERTAKEN):
+            since = self._cache.changes
+            try:
+                decision = yield from self._simulate(framework, members, runs_post_filter=True)
+            except Overtaken:
+                pass
+            else:
+                if decision.status is not None or all_fit_still(framework, self._cache, decision.members, since):
+                    break
+            _logger.debug("The nodes for a pod group have changed meanwhile", extra={"pod": str(members[0].pod)})
+        else:
+            decision = in_one_go(self._simulate(framework, members, runs_post_filter=True))
+        decision.changes = self._cache.changes
+        return decision
+
+    def _simulate(
+        self, framework: Framework, members: Sequence[QueuedPod], runs_post_filter: bool, *, is_charged: bool = False
+    ) -> Steps[GroupDecision]:
+        self._cache.mend()  # before anything is counted in the table
+        layout = self._cache.layouts
+        schedule: Schedule = partial(self._algorithm.schedule, framework, runs_post_filter=runs_post_filter)
+        if is_charged:
+            schedule = partial(_schedule_charged, schedule)
+        groups, pod = framework.handle.pod_groups, members[0].pod
+        if (group := groups.of(pod)) is not None:
+            known = groups.members(pod)
+            if gap := resource_gap(self._algorithm.table, group, known):
+                return GroupDecision(status=unschedulable(gap))
+            shares = framework.handle.shares
+            if not is_charged and (refusal := shares.refusal_of_group(group, known)):
+                may_help = refusal.lacks and shares.takes_back(refusal.key)
+                status = unschedulable(refusal.message) if may_help else unresolvable(refusal.message)
+                return GroupDecision(status=status, refused_by=CAPACITY_SCHEDULING)
+        if group is not None and (group.required_level or group.preferred_level):
+            filled = partial(self._decide_filling, framework, schedule, layout)
+            return (yield from self._levels.decide(framework, group, members, filled))
+        if self._uses_placements:
+            placed = partial(self._decide_in_placement, framework, members, schedule, layout)
+            return (yield from decide_among_placements(framework, self._algorithm, members, placed))
+        return (yield from self._decide_within(framework, members, schedule, None, leaves=True))
+
+    def _decide_filling(
+        self,
+        framework: Framework,
+        schedule: Schedule,
+        layout: int,
+        members: Sequence[QueuedPod],
+        filling: Filling,
+    ) -> Steps[GroupDecision]:
+        """Decide about the members, each among the nodes whose turn it is."""
+        return self._decide_within(framework, members, partial(filling.schedule, schedule), layout)
+
+    def _decide_in_placement(
+        self,
+        framework: Framework,
+        members: Sequence[QueuedPod],
+        schedule: Schedule,
+        layout: int,
+        placement: BoolColumn | None,
+    ) -> Steps[GroupDecision]:
+        """Decide about the members among the rows of a placement, or all nodes."""
+        within = partial(schedule, placement=placement)
+        return self._decide_within(framework, members, within, None if placement is None else layout)
+
+    def _decide_within(
+        self,
+        framework: Framework,
+        members: Sequence[QueuedPod],
+        schedule: Schedule,
+        layout: int | None,
+        *,
+        leaves: bool = False,
+    ) -> Steps[GroupDecision]:
+        """Decide about the members, one after the other. Raises Overtaken, between steps only.
+
+        `layout`: that in which rows are counted which `schedule` knows; None if it knows none. `leaves`: whether to
+        leave those in the tables that are to be bound.
+        """
+        decision = GroupDecision()
+        requires_preemption = False
+        assumed = AssumedMembers(framework, self._cache)
+        try:
+            for queued in members:
+                if decision.members:
+                    yield
+                    if layout not in (None, self._cache.layouts):
+                        raise Overtaken
+                outcome = self._decide_member(framework, queued, assumed, schedule)
+                decision.members.append(outcome)
+                if isinstance(outcome.decision, SchedulerError):
+                    text = f"failed to schedule other pod from a pod group: {outcome.decision}"
+                    decision.status = Status(Code.ERROR, (text,))
+                    decision.is_waiting_for_preemption = False
+                    break
+                requires_preemption |= outcome.requires_preemption
+                if outcome.is_permitted and requires_preemption:
+                    rejected = GroupDecision().status
+                    assert rejected is not None, "a group is rejected until a plugin permits a member"
+                    decision.status = Status(rejected.code, (*rejected.reasons, WAITING_FOR_PREEMPTION))
+                    decision.is_waiting_for_preemption = True
+                elif outcome.is_permitted:
+                    decision.status = None
+            end = assumed.leave if leaves and decision.status is None else assumed.take_back
+            while assumed:
+                end()
+                if assumed and not len(assumed) % QUICK:
+                    yield
+            if layout not in (None, self._cache.layouts):
+                raise Overtaken
+        finally:
+            assumed.take_back_all()
+        return decision
+
+    def _decide_member(
+        self, framework: Framework, queued: QueuedPod, assumed: AssumedMembers, schedule: Schedule
+    ) -> MemberOutcome:
+        """Decide about a member, and add it to those that are assumed on their nodes."""
+        started = time.perf_counter()
+        state = GroupCycleState()
+        state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
+        outcome = MemberOutcome(queued, state, SchedulerError("not decided"), started)
+        try:
+            self._schedule(outcome, schedule)
+            if outcome.node_name:
+                assumed.add(outcome)
+        except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
+            framework.faults.report(error, queued.pod)
+            outcome.decision, outcome.node_name = as_scheduler_error(error), ""
+        outcome.seconds = time.perf_counter() - started
+        return outcome
+
+    def _schedule(self, outcome: MemberOutcome, schedule: Schedule) -> None:
+        queued, state = outcome.queued, outcome.state
+        if self._cache.table.is_broken:
+            self._cache.mend()
+        try:
+            decision = schedule(state, queued.pod, queued.attempts)
+        finally:
+            self._duration.observe(time.perf_counter() - outcome.started)
+        outcome.decision = decision
+        outcome.node_name = decision.node_name if isinstance(decision, Placed) else decision.nominated_node_name or ""
+
+
+def _schedule_charged(
+    schedule: Schedule, state: CycleState, pod: Pod, attempt: int, *, placement: BoolColumn | None = None
+) -> Placed | Unplaced:
+    """Decide about a pod without the question whether there is space in its share."""
+    state.write(IS_CHARGED, True)
+    return schedule(state, pod, attempt, placement=placement)

@@ -1,0 +1,1 @@
+"""The APIs that describe groups of pods, a file each."""

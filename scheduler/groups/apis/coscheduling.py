@@ -1,0 +1,78 @@
+"""The groups of `scheduling.x-k8s.io`: PodGroup objects as scheduler-plugins has them, which pods name in a label."""
+
+from types import MappingProxyType
+from typing import Final
+
+from scheduler.api import coscheduling as api
+from scheduler.api.objects import GroupAnnotations
+from scheduler.api.pod import Pod
+from scheduler.api.requests import allocatable_of
+from scheduler.api.text import shortened
+from scheduler.framework.events import COSCHEDULING_POD_GROUP
+from scheduler.framework.handle import ObjectLister
+from scheduler.framework.pod_groups import PodGroup
+from scheduler.groups.apis.annotations import wishes
+
+MAX_RESOURCES: Final = 100
+"""That a group names: each of them costs time."""
+
+MAX_SHOWN: Final = 200
+"""Characters of what cannot be read."""
+
+MAX_KEPT: Final = 10_000
+"""Groups that are kept as they were read last."""
+
+
+class CoschedulingGroups:
+    """Implements Adapter."""
+
+    source: Final = COSCHEDULING_POD_GROUP
+
+    def __init__(self, objects: ObjectLister) -> None:
+        self._objects = objects
+        self._kept: dict[str, tuple[api.PodGroup, GroupAnnotations | None, PodGroup]] = {}
+        """UID → the object, the annotations of a pod of it, and the group that they make."""
+
+    def name_of(self, pod: Pod) -> str:
+        return pod.labels.get(api.POD_GROUP_LABEL, "")
+
+    def find(self, namespace: str, name: str, pod: Pod) -> PodGroup | None:
+        found: api.PodGroup | None = self._objects.get(self.source, name, namespace)
+        if found is None:
+            return None
+        uid, annotations = found.metadata.uid, pod.group_annotations
+        kept = self._kept.get(uid)
+        if kept is not None and kept[0] is found and kept[1] == annotations and kept[2].priority == pod.priority:
+            return kept[2]
+        if len(self._kept) >= MAX_KEPT:
+            self._kept.clear()
+        group = as_group(found, annotations, pod.priority)
+        self._kept[uid] = found, annotations, group
+        return group
+
+
+def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None = None, priority: int = 0) -> PodGroup:
+    """Return what a PodGroup object wants, and its pods, which have these annotations and this priority."""
+    metadata, spec = podgroup.metadata, podgroup.spec
+    problem = "" if spec.min_member > 0 else f"minMember of the PodGroup is {spec.min_member}: must be 1 or more"
+    resources: dict[str, int] = {}
+    wanted = spec.min_resources or {}
+    try:
+        if len(wanted) > MAX_RESOURCES:
+            raise ValueError(f"it has {len(wanted)} resources, must have at most {MAX_RESOURCES}")
+        resources = allocatable_of(wanted)
+    except ValueError as error:
+        problem = problem or f"minResources of the PodGroup cannot be read: {shortened(str(error), MAX_SHOWN)}"
+    return PodGroup(
+        metadata.namespace,
+        metadata.name,
+        metadata.uid,
+        COSCHEDULING_POD_GROUP,
+        minimum=max(0, spec.min_member),
+        priority=priority,
+        is_ours=True,
+        succeeded=0 if podgroup.status.phase in api.FINAL_PHASES else podgroup.status.succeeded,
+        resources=MappingProxyType(resources),
+        timeout_seconds=float(max(0, spec.schedule_timeout_seconds or 0)),
+        **{"problem": problem, **wishes(metadata.group_annotations, of_pod, problem=problem)},
+    )

@@ -1,0 +1,336 @@
+"""The pod group cycle: when a member of a group is popped, the whole group is tried at once.
+
+    queue.pop ─► take the others out of the queue ─► order ─► skip ─► decide ─► submit ─┬─► with a node: loop.place
+                                                                                        └─► all others: failure
+
+Rule: pkg/scheduler/schedule_one_podgroup.go at v1.36.3. `loop.py` asks `steps` first for each pod that it pops.
+
+All of it is done in steps, so that a large group does not hold the event loop: see `algorithm.py`. Its members are in
+flight meanwhile, so the queue remembers what happens to them, and each is looked at again before it is bound.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Protocol
+
+from scheduler.api.pod import Pod
+from scheduler.config.defaults import CAPACITY_SCHEDULING
+from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.cycle_events import AttemptStarted, Decided, GroupDecided, GroupStarted
+from scheduler.cycle.failure import FailureHandler
+from scheduler.cycle.writers import GroupEvents
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.errors import SchedulerError
+from scheduler.framework.pod_groups import PodGroups
+from scheduler.framework.queued import QueuedPod
+from scheduler.framework.status import Code
+from scheduler.groups.algorithm import PodGroupAlgorithm
+from scheduler.groups.conditions import GroupConditions
+from scheduler.groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
+from scheduler.groups.records import GroupRecord, GroupRecords, result_of
+from scheduler.groups.reservations.keeper import Reservations
+from scheduler.groups.steps import QUICK, Steps, in_one_go
+from scheduler.groups.waits import FOR_THE_GROUP, Waits
+from scheduler.process.metrics import PodGroupMetrics
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.event_stream import EventStream
+from scheduler.runtime.framework import Framework
+
+NOT_FOR_NODES: Final = FOR_THE_GROUP | {CAPACITY_SCHEDULING}
+"""The plugins that refuse members for other reasons than nodes: what nodes lack is not known then."""
+
+REASONS: Final[Mapping[str, str]] = {
+    "scheduled": "Scheduled",
+    "unschedulable": "Unschedulable",
+    "waiting_on_preemption": "Unschedulable",
+    "error": "SchedulerError",
+}
+"""Result → reason of the condition."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Loop(Protocol):
+    """The part of the scheduling loop that the cycle needs."""
+
+    def should_skip(self, pod: Pod) -> bool:
+        """Return whether a pod is being deleted, or has its node."""
+
+    def place(
+        self,
+        framework: Framework,
+        state: CycleState,
+        queued: QueuedPod,
+        placed: Placed,
+        started: float,
+        since: int | None = None,
+    ) -> None:
+        """Assume a pod on its node, and begin to bind it. `since`: the last change of nodes that is known to it."""
+
+    def settle(self, queued: QueuedPod) -> None:
+        """Clean up after an attempt that failed unexpectedly."""
+
+
+class PodGroupCycle:
+    """Schedules groups of pods, one group after the other."""
+
+    def __init__(
+        self,
+        frameworks: Mapping[str, Framework],
+        groups: PodGroups,
+        algorithm: PodGroupAlgorithm,
+        queue: SchedulingQueue,
+        failure: FailureHandler,
+        loop: Loop,
+        conditions: GroupConditions,
+        reservations: Reservations,
+        events: GroupEvents,
+        metrics: PodGroupMetrics,
+        now: Callable[[], float],
+        stream: EventStream,
+    ) -> None:
+        """`now` is the queue's clock."""
+        self._frameworks = frameworks
+        self._groups = groups
+        self._algorithm = algorithm
+        self._queue = queue
+        self._failure = failure
+        self._loop = loop
+        self._conditions = conditions
+        self.reservations = reservations
+        self._events = events
+        self._metrics = metrics
+        self._now = now
+        self._stream = stream
+        self._under_way: Framework | None = None
+        self.records = GroupRecords()
+
+    def is_used(self, framework: Framework) -> bool:
+        """Return whether a group is being scheduled with the plugins of this profile."""
+        return self._under_way is framework
+
+    def take(self, queued: QueuedPod, pop: Callable[[str], QueuedPod | None] | None = None) -> bool:
+        """Schedule the group of a popped pod; return False if it has none. Errors are raised for the loop to report.
+
+        `pop` takes the pod of a UID out of the queue, or returns None; by default as the queue does.
+        """
+        steps = self.steps(queued, pop)
+        if steps is None:
+            return False
+        in_one_go(steps)
+        return True
+
+    def steps(self, queued: QueuedPod, pop: Callable[[str], QueuedPod | None] | None = None) -> Steps[None] | None:
+        """Return the same in steps, between which no other pod may be decided about; None if the pod has no group."""
+        return None if self._groups.key_of(queued.pod) is None else self._take(queued, pop)
+
+    def _take(self, queued: QueuedPod, pop: Callable[[str], QueuedPod | None] | None) -> Steps[None]:
+        if self._is_in_vain(queued):
+            self._queue.add_unschedulable_if_not_present(queued)
+            return
+        open_attempts = {queued.pod.uid: queued}
+        try:
+            yield from self._take_others(queued, pop or self._queue.pop_specific, open_attempts)
+            yield from self._schedule(in_order(open_attempts.values()), open_attempts)
+        except BaseException:
+            open_attempts.pop(queued.pod.uid, None)  # the loop settles this one
+            for each in open_attempts.values():
+                self._loop.settle(each)
+            raise
+        finally:
+            self._under_way = None
+            self._algorithm.forget_left()
+
+    def _is_in_vain(self, queued: QueuedPod) -> bool:
+        """Return whether to leave a group of our own rules alone for now, whose last attempt this pod waited for."""
+        framework = self._frameworks.get(queued.pod.spec.scheduler_name)
+        if framework is None or queued.was_flushed or queued.unschedulable_plugins <= NOT_FOR_NODES:
+            return False
+        group, members = self._groups.of(queued.pod), self._groups.members(queued.pod)
+        return group is not None and group.is_ours and not self._algorithm.may_fit(framework, group, members)
+
+    def _take_others(
+        self, first: QueuedPod, pop: Callable[[str], QueuedPod | None], open_attempts: dict[str, QueuedPod]
+    ) -> Steps[None]:
+        """Take the other members out of the queue."""
+        for number, pod in enumerate(self._groups.members(first.pod).unscheduled, 1):
+            uid = pod.metadata.uid
+            popped = None if uid in open_attempts else pop(uid)
+            if popped is not None:
+                open_attempts[uid] = popped
+            if not number % QUICK:
+                yield
+
+    def _schedule(self, members: list[QueuedPod], open_attempts: dict[str, QueuedPod]) -> Steps[None]:
+        began, now = time.perf_counter(), self._now()
+        for queued in members:
+            queued.attempt_began = now
+        try:
+            framework = self._framework_of(members)
+        except SchedulerError as error:
+            for queued in members:
+                del open_attempts[queued.pod.uid]
+                self._failure.handle(queued.pod.spec.scheduler_name, queued, error, time.perf_counter())
+                yield
+            return
+        self._under_way = framework
+        tried = yield from self._worth_trying(framework, members, open_attempts)
+        if framework is None or not tried:
+            return
+        if GroupStarted in self._stream.listeners:
+            self._stream.publish(GroupStarted(framework.name, tried))
+        decision = yield from self._algorithm.decide_and_leave(framework, tried)
+        record = self._record(framework, tried, decision)
+        self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
+        yield from self._submit(framework, tried, decision, open_attempts, record)
+        self._report(framework, tried[0].pod, decision, began, record)
+        if record is not None and decision.status is None:
+            self.reservations.placed(record.group)
+        elif record is not None and decision.is_rejected:
+            self.reservations.refused(record.group, (queued.pod for queued in tried))
+
+    def _worth_trying(
+        self, framework: Framework | None, members: Sequence[QueuedPod], open_attempts: dict[str, QueuedPod]
+    ) -> Steps[list[QueuedPod]]:
+        """Return the members without those that are skipped."""
+        tried = []
+        for number, queued in enumerate(members, 1):
+            if framework is None or self._loop.should_skip(queued.pod):
+                del open_attempts[queued.pod.uid]
+                self._queue.done(queued.pod.uid)
+            else:
+                tried.append(queued)
+            if not number % QUICK:
+                yield
+        return tried
+
+    def _framework_of(self, members: Sequence[QueuedPod]) -> Framework | None:
+        """Return the profile of all members; None if it was removed. Raises SchedulerError if there are several."""
+        name = members[0].pod.spec.scheduler_name
+        for queued in members:
+            other = queued.pod.spec.scheduler_name
+            if other != name:
+                raise SchedulerError(
+                    "all pods in a single pod group should have the same .spec.schedulerName set, "
+                    f'got: "{other}" and "{name}"'
+                )
+        return self._frameworks.get(name)
+
+    def _submit(
+        self,
+        framework: Framework,
+        members: Sequence[QueuedPod],
+        decision: GroupDecision,
+        open_attempts: dict[str, QueuedPod],
+        record: GroupRecord | None,
+    ) -> Steps[None]:
+        """Begin to bind those that have a node if the group is schedulable; send all others back to the queue."""
+        stream = self._stream
+        if GroupDecided in stream.listeners:
+            name = self._groups.name_of(members[0].pod)
+            stream.publish(GroupDecided(framework.name, name, members, decision))
+        # Not by position: ranks may have given them another order, and after an error some are missing.
+        decided = {outcome.queued.pod.metadata.uid: outcome for outcome in decision.members}
+        is_ours = record is not None and record.group.is_ours  # one Event for all of them then
+        waits = self.waits(framework, members, decision) if is_ours else None
+        for number, queued in enumerate(members):
+            if number:
+                yield
+            uid = queued.pod.metadata.uid
+            newest = self._queue.in_flight_version(uid)
+            if newest is None or self._loop.should_skip(newest):  # deleted or bound by others meanwhile
+                del open_attempts[uid]
+                self._queue.done(uid)
+                continue
+            outcome = decided.get(uid)
+            state = CycleState() if outcome is None else outcome.state
+            # As for a pod by itself, an attempt begins when the pod's own part begins.
+            started = time.perf_counter() - (0.0 if outcome is None else outcome.seconds)
+            verdict = verdict_of(decision, outcome)
+            if waits is not None and isinstance(verdict, Unplaced):
+                verdict = waits.of(uid, verdict)
+            if AttemptStarted in stream.listeners:
+                stream.publish(AttemptStarted(framework.name, queued, False))
+            if Decided in stream.listeners:
+                stream.publish(Decided(framework.name, state, queued, verdict, False))
+            del open_attempts[uid]
+            try:
+                if isinstance(verdict, Placed):
+                    self._loop.place(framework, state, queued, verdict, started, decision.changes)
+                else:
+                    self._failure.handle(framework.name, queued, verdict, started, has_event=not is_ours)
+            except BaseException:
+                open_attempts[uid] = queued
+                raise
+
+    def waits(self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision) -> Waits | None:
+        """Return what those members wait for that have no node; None for a group of kube-scheduler's rules."""
+        group = self._groups.of(members[0].pod)
+        return Waits(framework, self._queue, members, decision) if group is not None and group.is_ours else None
+
+    def _record(
+        self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision
+    ) -> GroupRecord | None:
+        """Note the decision for those who ask about the group; return the note, None if the group is gone."""
+        pod = members[0].pod
+        group = self._groups.of(pod)
+        if group is None:
+            return None
+        scheduled = self._groups.members(pod).scheduled_count
+        return self.records.add(group, framework.name, decision, len(members), scheduled)
+
+    def _report(
+        self, framework: Framework, member: Pod, decision: GroupDecision, began: float, record: GroupRecord | None
+    ) -> None:
+        """Count the attempt, set the group's condition, and say at the group why it waits."""
+        result = result_of(decision)
+        reason = REASONS[result]
+        if result == "error":
+            fields = {"podGroup": _name(self._groups, member), "err": decision.message}
+            _logger.error("Error scheduling pod group; retrying", extra=fields)
+        self._metrics.schedule_attempts.labels(result, framework.name).inc()
+        lasted = self._metrics.scheduling_attempt_duration.labels(result, framework.name)
+        lasted.observe(time.perf_counter() - began)
+        if _logger.isEnabledFor(logging.DEBUG):
+            fields = {"podGroup": _name(self._groups, member), "result": result, "err": decision.message}
+            _logger.debug("Tried to schedule a pod group", extra=fields)
+        if record is not None and result != "scheduled":
+            self._events.group_event(record.group, member, "Warning", "FailedScheduling", "Scheduling", record.text)
+        if record is not None and not record.group.is_ours:
+            is_scheduled = decision.status is None
+            self._conditions.set(record.group, is_scheduled=is_scheduled, reason=reason, message=decision.message)
+
+
+def verdict_of(decision: GroupDecision, outcome: MemberOutcome | None) -> Placed | Unplaced | SchedulerError:
+    """Return what becomes of one member. Rule: submitPodGroupAlgorithmResult."""
+    if decision.status is None and outcome is not None and isinstance(outcome.decision, Placed):
+        return outcome.decision
+    if decision.code is Code.ERROR:
+        if outcome is not None and isinstance(outcome.decision, SchedulerError):
+            return outcome.decision
+        return SchedulerError(decision.message)
+    refused_by = frozenset(filter(None, (decision.refused_by,)))
+    if outcome is None:  # the group was refused before its members were looked at: nominations stay as they are
+        return Unplaced(decision.message, nominated_node_name=None, unschedulable_plugins=refused_by)
+    of_group = f"{UNSCHEDULABLE_GROUP}, {outcome.permit_message or ''}"
+    if isinstance(outcome.decision, Placed):
+        if decision.is_waiting_for_preemption:
+            return Unplaced(decision.message, nominated_node_name=outcome.node_name, unschedulable_plugins=refused_by)
+        return Unplaced(of_group)
+    if outcome.requires_preemption and not decision.is_waiting_for_preemption:
+        return Unplaced(of_group)
+    return outcome.decision
+
+
+def in_order(members: Iterable[QueuedPod]) -> list[QueuedPod]:
+    """Return members in the order in which they are tried."""
+    return sorted(members, key=_order)
+
+
+def _order(queued: QueuedPod) -> tuple[int, float, str]:
+    return -queued.pod.priority, queued.initial_attempt_timestamp or 0.0, queued.pod.name
+
+
+def _name(groups: PodGroups, pod: Pod) -> str:
+    return f"{pod.namespace}/{groups.name_of(pod)}"

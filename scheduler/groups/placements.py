@@ -1,0 +1,88 @@
+"""Tries a group of pods in each of several placements, and chooses the best in which it fits.
+
+    plugins: which placements? ─► a what-if for each ─┬─ none fits ─► refused
+                                                     ├─ one ───────► that one
+                                                     └─ several ───► plugins: which is best? equals: by a hash
+
+Rule: podGroupSchedulingPlacementAlgorithm in pkg/scheduler/schedule_one_podgroup.go at v1.36.3.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from scheduler.cycle.algorithm import Algorithm
+from scheduler.cycle.failure import as_scheduler_error
+from scheduler.framework.columns import BoolColumn
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.placements import Placement, PodGroupAssignments, ProposedAssignment
+from scheduler.framework.queued import QueuedPod
+from scheduler.framework.status import Code, Status
+from scheduler.groups.decision import UNSCHEDULABLE_GROUP, GroupDecision
+from scheduler.groups.steps import Steps
+from scheduler.runtime.framework import Framework
+
+WhatIf: TypeAlias = Callable[[BoolColumn | None], Steps[GroupDecision]]
+"""The decision among the rows of a placement, or all nodes."""
+
+
+def decide_among_placements(
+    framework: Framework, algorithm: Algorithm, members: Sequence[QueuedPod], what_if: WhatIf
+) -> Steps[GroupDecision]:
+    """Decide about a group. Raises nothing that a plugin raises."""
+    table, pod, state = algorithm.table, members[0].pod, CycleState()
+    state.record_plugin_metrics = True
+    try:
+        placements = framework.placing.generate(state, pod, Placement("", np.flatnonzero(table.in_use)))
+    except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
+        return failed(framework, members, error)
+    if isinstance(placements, Status):
+        return GroupDecision(status=placements)
+    fitting: list[tuple[Placement, GroupDecision]] = []
+    first: GroupDecision | None = None
+    for placement in placements:
+        result = yield from what_if(_mask(placement, table.size, table.count))
+        result.placement = placement.name
+        if result.code is Code.ERROR:
+            return result
+        first = first or result
+        if result.code is Code.SUCCESS or result.is_waiting_for_preemption:
+            fitting.append((placement, result))
+    if not fitting:
+        assert first is not None, "there is one placement at least"
+        first.status, first.placement = Status(Code.UNSCHEDULABLE, (none_fits(len(placements)),)), ""
+        return first
+    if len(fitting) == 1:
+        return fitting[0][1]
+    candidates = [PodGroupAssignments(placement, _proposed(result)) for placement, result in fitting]
+    try:
+        totals = framework.placing.score(state, pod, candidates).total
+    except BaseException as error:  # noqa: BLE001 - the same
+        return failed(framework, members, error)
+    best = np.flatnonzero(totals == totals.max())
+    return fitting[algorithm.select(best, pod, members[0].attempts)][1]
+
+
+def none_fits(placements: int) -> str:
+    """Return what is said of a group that fits in none of so many placements."""
+    return f"0/{placements} placements are available, first placement status: {UNSCHEDULABLE_GROUP}"
+
+
+def failed(framework: Framework, members: Sequence[QueuedPod], error: BaseException) -> GroupDecision:
+    """Report what a plugin raised; return the decision about the group that this costs an attempt."""
+    framework.faults.report(error, members[0].pod)
+    return GroupDecision(status=Status(Code.ERROR, (str(as_scheduler_error(error)),)))
+
+
+def _mask(placement: Placement, size: int, count: int) -> BoolColumn | None:
+    """Return the rows of a placement as a column; None if it has all nodes."""
+    if len(placement.rows) == count:
+        return None
+    mask = np.zeros(size, np.bool_)
+    mask[placement.rows] = True
+    return mask
+
+
+def _proposed(decision: GroupDecision) -> list[ProposedAssignment]:
+    return [ProposedAssignment(each.queued.pod, each.node_name) for each in decision.members if each.node_name]

@@ -1,0 +1,215 @@
+"""Makes space for a group of pods that does not fit: one choice of victims for all of them.
+
+    its share has no space for it     CapacityScheduling: who has to give back what it needs?
+    its nodes have none               DefaultPreemption, or CapacityScheduling in a profile without it
+
+    choose, in steps ─► does the group fit without them still? ─► evict
+                                   └── no: choose again, after a few times in one go
+
+Victims are chosen for the nodes as they were when they were looked at; kube-scheduler chooses on a snapshot, too. What
+others do meanwhile is looked at in the end, in the step in which the evictions begin.
+
+Rule: runWorkloadAwarePreemption in pkg/scheduler/schedule_one_podgroup.go at v1.36.3.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from scheduler.api.pod import Pod
+from scheduler.config.defaults import CAPACITY_SCHEDULING
+from scheduler.cycle.failure import as_scheduler_error
+from scheduler.framework.group_preemption import PodGroupPostFilterPlugin
+from scheduler.framework.pod_groups import PodGroup
+from scheduler.framework.status import Code, Status, unschedulable
+from scheduler.groups.counting import counted
+from scheduler.groups.decision import GroupDecision, MemberOutcome
+from scheduler.groups.reservations.reservation import Reservation
+from scheduler.groups.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
+from scheduler.runtime.framework import Framework
+from scheduler.state.cache import Cache
+from scheduler.state.node_table import NodeTable
+
+OF_NODES: Final = "DefaultPreemption"
+"""The plugin that is asked if the nodes have no space."""
+
+NO_PLUGIN: Final = unschedulable("default preemption plugin is not registered, workload aware preemption is disabled")
+CONSTRAINED: Final = unschedulable(
+    "workload aware preemption is not supported for pod groups with scheduling constraints"
+)
+
+_logger = logging.getLogger(__name__)
+
+
+def preempt(
+    framework: Framework,
+    decision: GroupDecision,
+    pods: Sequence[Pod],
+    cache: Cache,
+    reserved: Reservation | None,
+    again: Callable[[], GroupDecision],
+) -> Steps[None]:
+    """Add to the decision about a group that does not fit whether it will once its victims are gone.
+
+    `reserved`: the nodes that are kept for a group. `again` decides about it once more, without PostFilter. Why there
+    are no victims is said as kube-scheduler says it; of a group of our own rules it is not said: its message is about
+    what it lacks.
+    """
+    victims, status = yield from _ask(framework, decision, pods, cache, reserved, again)
+    if status is None:
+        decision.is_waiting_for_preemption, decision.victims = True, victims
+    elif status.code is Code.ERROR:
+        decision.status = status
+    elif not _is_ours(framework, pods):
+        assert decision.status is not None, "the group does not fit"
+        decision.status = Status(decision.status.code, (*decision.status.reasons, status.message))
+
+
+def _is_ours(framework: Framework, pods: Sequence[Pod]) -> bool:
+    group = framework.handle.pod_groups.of(pods[0])
+    return group is not None and group.is_ours
+
+
+def _ask(
+    framework: Framework,
+    decision: GroupDecision,
+    pods: Sequence[Pod],
+    cache: Cache,
+    reserved: Reservation | None,
+    again: Callable[[], GroupDecision],
+) -> Steps[tuple[Sequence[Pod], Status | None]]:
+    is_for_share, by_name = decision.refused_by == CAPACITY_SCHEDULING, framework.plugins.by_name
+    plugin = by_name.get(CAPACITY_SCHEDULING if is_for_share or OF_NODES not in by_name else OF_NODES)
+    if not isinstance(plugin, PodGroupPostFilterPlugin):
+        return (), NO_PLUGIN
+    groups = framework.handle.pod_groups
+    group = groups.of(pods[0])
+    if group is None:
+        missing = f'podgroup.scheduling.k8s.io "{groups.name_of(pods[0])}" not found'
+        return (), Status(Code.ERROR, (f"failed to get pod group object: {missing}",))
+    if group.topology_keys:
+        return (), CONSTRAINED
+    try:
+        victims = yield from _choose(framework, plugin, group, pods, cache, reserved, again)
+        if isinstance(victims, Status):
+            return (), victims
+        if is_for_share:
+            decision.members = _members_without(victims, cache.table, again, len(pods))
+        plugin.evict_for_pod_group(group, pods, victims)
+    except GeneratorExit:  # the scheduler stops
+        raise
+    except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
+        framework.faults.report(error, pods[0])
+        return (), Status(Code.ERROR, (str(as_scheduler_error(error)),))
+    return victims, None
+
+
+def _choose(
+    framework: Framework,
+    plugin: PodGroupPostFilterPlugin,
+    group: PodGroup,
+    pods: Sequence[Pod],
+    cache: Cache,
+    reserved: Reservation | None,
+    again: Callable[[], GroupDecision],
+) -> Steps[Sequence[Pod] | Status]:
+    """Choose victims without whom the group fits now, or say why there are none."""
+
+    def once() -> Steps[Sequence[Pod] | Status]:
+        since = cache.changes
+        may_leave = plugin.may_leave(group, pods)
+        is_charged = plugin.name == CAPACITY_SCHEDULING
+        quick = yield from counted(framework, cache, reserved, group, pods, may_leave, is_charged=is_charged)
+        if quick is None:
+            with _what_if(cache.table, again, len(pods)) as what_if:
+                return in_one_go(plugin.pod_group_victims(group, pods, what_if))
+        chosen = yield from plugin.pod_group_victims(group, pods, quick)
+        if isinstance(chosen, Status):
+            return chosen
+        if sum(_waits(framework, pod) for pod in pods) < quick.needed:
+            return quick.refused
+        victims = [now for pod in chosen if (now := cache.get(pod.uid)) is not None and now.node_name == pod.node_name]
+        if not quick.fits_still(cache, since, victims):
+            raise Overtaken
+        return victims
+
+    for _ in range(MAX_OVERTAKEN):
+        try:
+            return (yield from once())
+        except Overtaken:
+            _logger.debug("The nodes with victims for a pod group have changed meanwhile", extra={"pod": str(pods[0])})
+    return in_one_go(once())
+
+
+def _members_without(
+    victims: Sequence[Pod], table: NodeTable, again: Callable[[], GroupDecision], decisions: int
+) -> list[MemberOutcome]:
+    """Return the members as they fit without the victims: nominated there, they keep what these give back."""
+    with _what_if(table, again, decisions) as what_if:
+        what_if.remove(victims)
+        found = again()
+    return found.members if found.code is Code.SUCCESS else []
+
+
+def _waits(framework: Framework, pod: Pod) -> bool:
+    """Return whether a member is still there, and without a node."""
+    newest = framework.handle.pods.get(pod.uid)
+    return newest is not None and not newest.is_deleting and not newest.node_name
+
+
+class _WhatIf:
+    """Implements framework.group_preemption.GroupWhatIf on the live table."""
+
+    def __init__(self, table: NodeTable, again: Callable[[], GroupDecision], decisions: int) -> None:
+        self.decisions: Final = decisions
+        self._table = table
+        self._again = again
+        self._removed: dict[str, Pod] = {}
+        self._orders: dict[str, tuple[str, ...]] = {}
+        """Node → the UIDs of its pods, in their order."""
+
+    def pods_by_node(self) -> Iterable[Collection[Pod]]:
+        return [tuple(self._table.pods_on(name)) for name in self._table.node_names()]
+
+    def remove(self, pods: Sequence[Pod]) -> None:
+        for pod in pods:
+            name = pod.node_name
+            if name not in self._orders:
+                self._orders[name] = self._table.order_on(self._table.row_of(name) or 0)
+            self._table.remove_pod(name, pod)
+            self._removed[pod.uid] = pod
+
+    def put_back(self, pods: Sequence[Pod]) -> None:
+        for pod in pods:
+            self._table.add_pod(pod.node_name, pod)
+            del self._removed[pod.uid]
+
+    def refusal(self) -> Status | None:
+        return self._again().status
+
+    def undo(self) -> None:
+        """Put back all that are removed, and each node's pods in their order."""
+        table = self._table
+        for pod in tuple(self._removed.values()):
+            row = table.row_of(pod.node_name)
+            if row is None or not table.has_pod(row, pod.uid):  # it is there if the table was rebuilt meanwhile
+                table.add_pod(pod.node_name, pod)
+        for name, order in self._orders.items():
+            row = table.row_of(name)
+            if row is not None:
+                table.restore_order(row, order)
+
+
+@contextmanager
+def _what_if(table: NodeTable, again: Callable[[], GroupDecision], decisions: int) -> Iterator[_WhatIf]:
+    """Let pods leave and come back; all are there again at the end, in their order."""
+    what_if = _WhatIf(table, again, decisions)
+    try:
+        try:
+            yield what_if
+        finally:
+            what_if.undo()
+    except BaseException:
+        table.is_broken = True  # a pod may be half gone: the table is made again before the next decision
+        raise

@@ -1,0 +1,207 @@
+"""The latest decision about each group of pods, in one sentence and in numbers.
+
+64 pods are needed at once: 48 of 64 fit; 16 do not: Insufficient cpu (on 5 nodes), node(s) had untolerated
+taint(s) (on 2 nodes)
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from scheduler.api.spelling import spelled
+from scheduler.api.text import MAX_MESSAGE, counted, encodable, shortened
+from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.framework.pod_groups import PodGroup
+from scheduler.groups.decision import GroupDecision, MemberOutcome
+from scheduler.groups.topology.near_misses import NearMiss
+
+MAX_GROUPS: Final = 2_000
+"""Of those that were decided about last."""
+
+MAX_REASONS: Final = 3
+"""In the sentence."""
+
+MAX_VICTIMS: Final = 10
+"""Names of victims that are kept."""
+
+Key: TypeAlias = tuple[str, str, str]
+"""Namespace, name and source of a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """A decision about a group."""
+
+    group: PodGroup
+    profile: str
+    at: float
+    """In seconds since 1970."""
+
+    result: str
+    """`scheduled`, `unschedulable`, `waiting_on_preemption` or `error`, as metrics say it."""
+
+    text: str
+    tried: int
+    """How many members were tried together."""
+
+    fitting: int
+    """How many of them have a node."""
+
+    placement: str = ""
+    """The domain that was chosen, where there are several."""
+
+    victims: tuple[str, ...] = ()
+    """The first of the pods that are evicted for it."""
+
+    decisions: int = 1
+    """How many there were of this group."""
+
+
+class GroupRecords:
+    """The latest record of each group."""
+
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        """`now`: seconds since 1970."""
+        self._now = now
+        self._records: dict[Key, GroupRecord] = {}
+
+    def of(self, group: PodGroup) -> GroupRecord | None:
+        """Return the latest record of a group; None if none is kept, or if it is that of an earlier one of its name."""
+        record = self._records.get(_key(group))
+        return record if record is not None and record.group.uid == group.uid else None
+
+    def add(self, group: PodGroup, profile: str, decision: GroupDecision, tried: int, scheduled: int) -> GroupRecord:
+        """Note a decision before it takes effect; `scheduled`: how many members had a node before."""
+        key, result = _key(group), result_of(decision)
+        before = self._records.pop(key, None)
+        fitting = sum([isinstance(each.decision, Placed) for each in decision.members])
+        record = self._records[key] = GroupRecord(
+            group,
+            profile,
+            self._now(),
+            result,
+            _all_fit(group.minimum, tried, scheduled)
+            if result == "scheduled" and fitting == tried
+            else sentence(group.minimum, decision, tried, scheduled),
+            tried,
+            fitting,
+            decision.placement,
+            tuple([str(each) for each in victims_of(decision)[:MAX_VICTIMS]]),
+            1 if before is None or before.group.uid != group.uid else before.decisions + 1,
+        )
+        if len(self._records) > MAX_GROUPS:
+            del self._records[next(iter(self._records))]
+        return record
+
+
+def _key(group: PodGroup) -> Key:
+    return group.namespace, group.name, group.source
+
+
+def result_of(decision: GroupDecision) -> str:
+    """Return the result as metrics say it."""
+    if decision.status is None:
+        return "scheduled"
+    if decision.is_rejected:
+        return "waiting_on_preemption" if decision.is_waiting_for_preemption else "unschedulable"
+    return "error"
+
+
+def victims_of(decision: GroupDecision) -> Sequence[object]:
+    """Return the pods that are evicted for the group, or for its members one by one."""
+    if not decision.is_waiting_for_preemption:
+        return ()
+    of_members = [each.decision.victims for each in decision.members if isinstance(each.decision, Unplaced)]
+    return decision.victims or tuple([victim for victims in of_members for victim in victims])
+
+
+def sentence(minimum: int, decision: GroupDecision, tried: int, scheduled: int) -> str:
+    """Return what is said of a decision. `scheduled`: how many members had a node before."""
+    return encodable(shortened("".join(_parts(minimum, decision, tried, scheduled)), MAX_MESSAGE))
+
+
+def _parts(minimum: int, decision: GroupDecision, tried: int, scheduled: int) -> Iterator[str]:
+    result, fitting = result_of(decision), sum(each.is_placed for each in decision.members)
+    if result == "error":
+        yield decision.message
+        return
+    yield _needed(minimum, scheduled)
+    if decision.near_misses:
+        yield _nearest(decision.near_misses[0])
+        return
+    if not decision.members:
+        yield f"none of {tried:,} was tried: {decision.message}"
+        return
+    yield _fitting(fitting, tried, *(("gets a node", "get a node") if result == "scheduled" else ("fits", "fit")))
+    if result == "waiting_on_preemption":
+        yield f"; it waits until {_pods(len(victims_of(decision)), 'is', 'are')} evicted for it"
+        return
+    if later := sum(each.requires_preemption for each in decision.members):
+        yield f", {later:,} more only if others were evicted"
+    refused = [each for each in decision.members if isinstance(each.decision, Unplaced) and not each.node_name]
+    if refused:
+        yield f"; {len(refused):,} {_verb(len(refused), 'does', 'do')} not: "
+        yield ", ".join(_reasons(refused))
+
+
+@lru_cache(maxsize=64)  # groups of one pod come by the thousand
+def _all_fit(minimum: int, tried: int, scheduled: int) -> str:
+    """Return the sentence about a group of which all pods get a node."""
+    return f"{_needed(minimum, scheduled)}{_fitting(tried, tried, 'gets a node', 'get a node')}"
+
+
+def _needed(minimum: int, scheduled: int) -> str:
+    if not minimum:
+        return ""
+    before = f", {scheduled:,} of them {_verb(scheduled, 'has', 'have')} a node" if scheduled else ""
+    return f"{_pods(minimum, 'is', 'are')} needed at once{before}: "
+
+
+def _fitting(fitting: int, tried: int, one: str, several: str) -> str:
+    return f"{fitting:,} of {tried:,} {_verb(fitting, one, several)}"
+
+
+def _nearest(miss: NearMiss) -> str:
+    """Say which domain comes nearest to holding a group, and what it lacks: `rack r7, lacks 2 nodes with 8 gpus`."""
+    if miss.domain:
+        text = (
+            f"no domain of {miss.label} holds them; the nearest, {miss.domain}, holds {miss.fits:,} of {miss.needed:,}"
+        )
+    else:
+        text = f"all nodes together hold {miss.fits:,} of {miss.needed:,}"
+    if not miss.resource:
+        return f"{text}: none of its {counted(miss.node_count, 'node')} takes such pods"
+    lacking = f"{counted(miss.lacking_nodes, 'node')} with {spelled(miss.resource, miss.amount_each)} {miss.resource}"
+    refusing = f"; {miss.refusing_count:,} of its {counted(miss.node_count, 'node')} take no such pods"
+    return f"{text} and lacks {lacking} free{refusing if miss.refusing_count else ''}"
+
+
+def _pods(count: int, one: str, several: str) -> str:
+    return f"{counted(count, 'pod')} {_verb(count, one, several)}"
+
+
+def _verb(count: int, one: str, several: str) -> str:
+    return one if count == 1 else several
+
+
+def _reasons(refused: Sequence[MemberOutcome]) -> Iterator[str]:
+    """Yield why these members fit nowhere, that of the most members first."""
+    pods, nodes = Counter[str](), Counter[str]()
+    for each in refused:
+        decision = each.decision
+        assert isinstance(decision, Unplaced), "only such are refused"
+        for refusal in decision.refusals:
+            pods[refusal.reason] += 1
+            nodes[refusal.reason] = max(nodes[refusal.reason], refusal.nodes)
+        if not decision.refusals:
+            pods[decision.message] += 1
+    found = sorted(pods, key=lambda reason: (-pods[reason], -nodes[reason], reason))
+    for reason in found[:MAX_REASONS]:
+        where = [f"{counted(pods[reason], 'pod')}"] if pods[reason] < len(refused) else []
+        where += [f"on {counted(nodes[reason], 'node')}"] if nodes[reason] else []
+        yield f"{reason} ({', '.join(where)})" if where else reason
+    if len(found) > MAX_REASONS:
+        yield f"and {counted(len(found) - MAX_REASONS, 'more reason')}"

@@ -1,0 +1,102 @@
+"""Says at groups of our own rules why they are not tried at all: one Event a group and reason, from the leader.
+
+    a pod or the object changes ─► marked ─► 10 to 20 seconds later: is it refused? ─► Event, unless it has that one
+
+Pods of a group come one after the other, so a group that is incomplete for a moment is not worth an Event. All who may
+create pods may create groups: in each look a namespace has few Events, and the others of its groups wait for the next.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from scheduler.config.defaults import COSCHEDULING
+from scheduler.cycle.writers import GroupEvents
+from scheduler.framework.events import POD_GROUP
+from scheduler.framework.pod_groups import GroupKey, PodGroup
+from scheduler.groups.apis.adapters import AdaptedGroups
+from scheduler.runtime.framework import Framework
+
+PAUSE: Final = 10.0
+"""Seconds between two looks."""
+
+MAX_EVENTS: Final = 100
+"""Of one look."""
+
+MAX_EVENTS_OF_NAMESPACE: Final = 10
+"""Of one look."""
+
+MAX_LOOKED_AT: Final = 16
+"""Pods of a group of which one is to be without scheduling gates."""
+
+MAX_GROUPS: Final = 10_000
+"""Of which it is known what their last Event said."""
+
+
+class GroupRefusals:
+    """Reports them."""
+
+    def __init__(self, groups: AdaptedGroups, frameworks: Mapping[str, Framework], events: GroupEvents) -> None:
+        self._groups = groups
+        self._frameworks = frameworks
+        self._events = events
+        self._is_running = False
+        self._marked: dict[GroupKey, None] = {}
+        self._due: dict[GroupKey, None] = {}
+        """Those that were marked before the last look."""
+        self._said: dict[GroupKey, str] = {}
+        """Why a group is refused, as its last Event says."""
+        self._any_marked = asyncio.Event()
+
+    def mark(self, key: GroupKey) -> None:
+        """Look at a group soon: something about it has changed."""
+        if self._is_running and key.source != POD_GROUP:
+            self._marked[key] = None
+            self._any_marked.set()
+
+    async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Report for ever, first on the groups that are there."""
+        self._is_running = True
+        for key in tuple(self._groups.members_by_group.groups()):
+            self.mark(key)
+        while True:
+            await self._any_marked.wait()
+            await sleep(PAUSE)
+            self.look()
+
+    def look(self) -> None:
+        """Look at the groups that were marked before the last look, and report on those that are refused."""
+        due, self._due, self._marked = self._due, self._marked, {}
+        said: Counter[str] = Counter()
+        for key in due:
+            if said.total() >= MAX_EVENTS or said[key.namespace] >= MAX_EVENTS_OF_NAMESPACE:
+                self._due[key] = None
+            elif self._report(key):
+                said[key.namespace] += 1
+        if not self._due:
+            self._any_marked.clear()
+
+    def _report(self, key: GroupKey) -> bool:
+        """Report on a group if there is something new; return whether there was."""
+        pods = self._groups.members_by_group.some_unscheduled(key, MAX_LOOKED_AT)
+        pod = next((pod for pod in pods if not pod.spec.scheduling_gates), None)
+        framework = None if pod is None else self._frameworks.get(pod.spec.scheduler_name)
+        if pod is None or framework is None:
+            self._said.pop(key, None)
+            return False
+        refusals = [each.pre_enqueue(pod) for each in framework.pre_enqueue if each.name == COSCHEDULING]
+        if not refusals or refusals[0] is None:
+            self._said.pop(key, None)
+            return False
+        message, group = refusals[0].message, self._groups.of(pod)
+        reason = "missing" if group is None else group.problem or "incomplete"
+        if self._said.pop(key, None) == reason:
+            self._said[key] = reason
+            return False
+        self._said[key] = reason
+        if len(self._said) > MAX_GROUPS:
+            del self._said[next(iter(self._said))]
+        of = group or PodGroup(key.namespace, key.name, str(key), key.source)  # without an object: said at the pod
+        self._events.group_event(of, pod, "Warning", "FailedScheduling", "Scheduling", message)
+        return True

@@ -1,0 +1,68 @@
+"""Whether there is enough free for a group at all, as far as columns say: asked before any of its pods is tried.
+
+    minResources of its object ─► is as much free in the cluster?
+    tried in vain before ───────► do nodes take as many of its smallest pods as it needs?
+
+A no is right; after a yes it is tried. So a group that waits costs little when something helps one of its pods.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import numpy as np
+
+from scheduler.api.pod import Pod
+from scheduler.api.requests import CPU, PODS
+from scheduler.framework.pod_groups import GroupMembers, PodGroup
+from scheduler.groups.amounts import demand_of, free_of
+from scheduler.runtime.framework import Framework
+from scheduler.state.node_table import NodeTable
+
+MAX_NAMED: Final = 5
+"""Resources that a message names."""
+
+
+def resource_gap(table: NodeTable, group: PodGroup, members: GroupMembers) -> str:
+    """Say which of the resources that a group needs together the cluster lacks; empty if none, or if it needs none.
+
+    What the group has already counts as free. Rule: CheckClusterResource in scheduler-plugins' pkg/coscheduling/core.
+    """
+    if not group.resources:
+        return ""
+    scheduled, lacking = members.scheduled, []
+    for name, amount in sorted({**group.resources, PODS: group.minimum}.items()):
+        free = free_of(table, name).clip(0)
+        own = len(scheduled) if name == PODS else sum(pod.requests.get(name, 0) for pod in scheduled)
+        gap = amount - own - int(free[table.in_use].sum())
+        if gap > 0:
+            lacking.append(f"{name}: {_shown(name, gap)}")
+    more = f", and {len(lacking) - MAX_NAMED} more" if len(lacking) > MAX_NAMED else ""
+    return f"resource gap: {', '.join(lacking[:MAX_NAMED])}{more}" if lacking else ""
+
+
+def may_have_space(framework: Framework, table: NodeTable, group: PodGroup, members: GroupMembers) -> bool:
+    """Return whether nodes may take as many members without a node as the group needs."""
+    needed = max(group.minimum - members.scheduled_count, 1)
+    capacity = np.full(table.size, needed, np.int64)
+    for name, amount in _smallest(framework, members.unscheduled).items():
+        np.minimum(capacity, free_of(table, name).clip(0) // amount, out=capacity)
+    return int(capacity[table.in_use].sum()) >= needed
+
+
+def _smallest(framework: Framework, pods: Iterable[Pod]) -> Mapping[str, int]:
+    """Return resource → the least that any of these pods needs free, of those that all need."""
+    smallest: dict[str, int] | None = None
+    seen: set[int] = set()
+    for pod in pods:
+        if id(pod.resources) not in seen:  # shared by those that are alike
+            seen.add(id(pod.resources))
+            demand = demand_of(framework, pod)
+            if smallest is None:
+                smallest = dict(demand)
+            else:
+                smallest = {name: min(amount, demand[name]) for name, amount in smallest.items() if name in demand}
+    return smallest or {}
+
+
+def _shown(name: str, amount: int) -> str:
+    return f"{amount}m" if name == CPU else str(amount)

@@ -1,0 +1,95 @@
+"""How many members of a group fit where: by columns, without trying any. Never fewer than really fit."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from scheduler.framework.columns import BoolColumn, Int64Column
+from scheduler.framework.nodes import NodeColumns
+from scheduler.groups.amounts import free_of
+from scheduler.groups.topology.domains import Domains
+
+_EVERYWHERE = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE, PODS))
+"""If several are used up, one that only some nodes have says more."""
+
+MANY: Final = 2**31
+"""The capacity of a node for pods that ask for nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """Members of a group that no plugin distinguishes."""
+
+    count: int
+    demand: Mapping[str, int]
+    """Resource → amount that each takes of what is free on its node, the pod itself as one of `pods`; never 0."""
+
+    possible: BoolColumn
+    """The nodes that do not refuse them for what they are, by labels or taints for example, whatever pods they have."""
+
+    feasible: BoolColumn
+    """The nodes that take one now. Pods of the group may change that, for others or for the better."""
+
+
+class Capacity:
+    """How many members fit on each node, and in each domain."""
+
+    def __init__(self, nodes: NodeColumns, shapes: Sequence[Shape], within: BoolColumn | None = None) -> None:
+        """`within`: the rows that count; None for all. The most frequent shape is first."""
+        self.shapes: Final = shapes
+        self.wanted: Final = sum(shape.count for shape in shapes)
+        """How many members there are."""
+        self._nodes = nodes
+        self.within: Final = nodes.in_use if within is None else nodes.in_use & within
+        self._free = {resource: free_of(nodes, resource).clip(0) for shape in shapes for resource in shape.demand}
+        self.by_shape: Final = [self._capacity_for(shape) for shape in shapes]
+        """Of each shape, how many fit on each row if no other member does."""
+
+    @property
+    def on_rows(self) -> Int64Column:
+        """About how many members each row takes."""
+        return self.by_shape[0]
+
+    def in_domains(self, domains: Domains) -> Int64Column:
+        """About how many members each domain takes, also beyond all that there are."""
+        return domains.sum(self.by_shape[0])
+
+    def fits(self, domains: Domains, *, now: bool = False) -> Int64Column:
+        """Return how many members fit into each domain at most; `now`: on nodes only that take one of them now."""
+        fits = np.zeros(len(domains.names), np.int64)
+        for shape, capacity in zip(self.shapes, self.by_shape, strict=True):
+            counted = np.minimum(capacity, shape.count)
+            fits += np.minimum(domains.sum(np.where(shape.feasible, counted, 0) if now else counted), shape.count)
+        if len(self.shapes) > 1:
+            possible = np.logical_or.reduce([shape.possible for shape in self.shapes]) & self.within
+            for resource, free in self._free.items():
+                np.minimum(fits, self._fits_by(resource, domains.sum(np.where(possible, free, 0))), out=fits)
+        return fits
+
+    def tightest(self, shape: Shape, rows: BoolColumn) -> str:
+        """Return the resource of which the rows have least for pods of a shape; empty if all rows refuse them."""
+        rows = rows & shape.possible & self.within
+        capacity = {
+            resource: int(np.minimum(self._free[resource][rows] // amount, shape.count).sum())
+            for resource, amount in shape.demand.items()
+        }
+        order = sorted(capacity, key=lambda each: (capacity[each], each in _EVERYWHERE, each))
+        return order[0] if order and rows.any() else ""
+
+    def _capacity_for(self, shape: Shape) -> Int64Column:
+        capacity = np.full(self._nodes.size, MANY, np.int64)
+        for resource, amount in shape.demand.items():
+            np.minimum(capacity, self._free[resource] // amount, out=capacity)
+        return np.where(shape.possible & self.within, capacity, 0)
+
+    def _fits_by(self, resource: str, free: Int64Column) -> Int64Column:
+        """Return how many members share what is free of one resource in each domain: those first that ask for least."""
+        fits, left = np.zeros(len(free), np.int64), free.copy()
+        for amount, count in sorted((shape.demand.get(resource, 0), shape.count) for shape in self.shapes):
+            taken = np.minimum(left // amount, count) if amount else np.full(len(free), count, np.int64)
+            fits += taken
+            left -= taken * amount
+        return fits

@@ -1,0 +1,71 @@
+"""Which domain a group is tried in first, which next: the smallest that holds it, of several the fullest."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler.framework.columns import BoolColumn, Int64Column, Rows
+from scheduler.groups.topology.capacity import Capacity
+from scheduler.groups.topology.domains import Domains
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A domain that may hold the group, or all nodes."""
+
+    level: int
+    """The place of its level among all, the widest first; -1: all nodes."""
+
+    fits: int
+    """How many members it holds, at most."""
+
+    domains: Domains | None = None
+    number: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the domain; empty for all nodes."""
+        return "" if self.domains is None else self.domains.names[self.number]
+
+    @property
+    def rows(self) -> BoolColumn | None:
+        """Its nodes; None for all."""
+        return None if self.domains is None else self.domains.rows(self.number)
+
+
+def candidates(
+    levels: Sequence[Domains], first: int, last: int, capacity: Capacity, needed: int, running: Rows
+) -> Iterator[Candidate]:
+    """Yield the domains in the order in which they are tried.
+
+    From the level `first` to the wider level `last`: those that hold all members; then those of `last` that hold the
+    `needed` ones at least, or all nodes if `last` is -1. `running`: the row of each member that has its node.
+    """
+    for level in range(first, max(last, 0) - 1, -1):
+        domains = levels[level]
+        holding = np.flatnonzero(capacity.fits(domains) == capacity.wanted)
+        if len(holding):
+            order = _order(domains, holding, capacity, running)
+            yield from (Candidate(level, capacity.wanted, domains, each) for each in order)
+    if last < 0:
+        yield Candidate(-1, capacity.wanted)
+        return
+    domains = levels[last]
+    fits = capacity.fits(domains)
+    for each in _most_first(fits, np.flatnonzero((fits < capacity.wanted) & (fits >= max(needed, 1))), domains):
+        yield Candidate(last, int(fits[each]), domains, each)
+
+
+def _order(domains: Domains, numbers: Rows, capacity: Capacity, running: Rows) -> list[int]:
+    """Return domains that hold all members: where most of the running ones are; where nodes take them now; fullest."""
+    now = capacity.fits(domains, now=True) == capacity.wanted
+    spare, there = capacity.in_domains(domains), domains.count(running)
+    return sorted(
+        numbers.tolist(),
+        key=lambda each: (-there[each], not now[each], spare[each], domains.node_counts[each], domains.names[each]),
+    )
+
+
+def _most_first(fits: Int64Column, numbers: Rows, domains: Domains) -> list[int]:
+    return sorted(numbers.tolist(), key=lambda each: (-fits[each], domains.names[each]))

@@ -1,0 +1,157 @@
+"""The shares of a plugin's arguments: a tree for clusters without any objects that describe one.
+
+The first share in the list that a pod matches counts. A resource that no share names has no limit. A root that names
+only a maximum has that much: there is nobody of whom it could borrow.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Final
+
+from scheduler.api.label_selectors import parse_label_selector
+from scheduler.api.objects import labels_of
+from scheduler.api.pod import Pod
+from scheduler.api.requests import PODS, allocatable_of
+from scheduler.api.text import shortened
+from scheduler.framework.events import NAMESPACE
+from scheduler.framework.shares import DECLARED, DeclaredShare, ShareRefusal
+from scheduler.quota.adapter import Asked, counting_nominated
+from scheduler.quota.reclaim.units import NOTHING_EVICTED, Policy, Preemption
+from scheduler.quota.sentences import refused
+from scheduler.quota.tree import Share, ShareTree
+from scheduler.state.objects import ObjectStore
+
+MAX_SHOWN: Final = 200
+"""Characters of what cannot be read."""
+
+
+class DeclaredShares:
+    """Implements Adapter."""
+
+    source: Final = DECLARED
+
+    def __init__(self, shares: Sequence[DeclaredShare], objects: ObjectStore) -> None:
+        self._objects = objects
+        self._shares, self._faults = _read(shares)
+        self._preemptions = {each.name: _preemption(each) for each in shares}
+        self._resources = {
+            resource
+            for share in self._shares
+            for amounts in (share.minimum, share.maximum, share.borrowing_limit, share.lending_limit)
+            for resource in amounts
+        }
+        self._selecting = [
+            (share, parse_label_selector(share.namespace_selector)) for share in shares if _selects(share)
+        ]
+        self._labels = tuple(sorted({label for share in shares for label in share.pod_labels}))
+        self._end: Callable[[], None] | None = None
+
+    @property
+    def reads(self) -> Hashable:
+        return self.source, self._labels
+
+    def declared(self) -> tuple[Sequence[Share], Mapping[str, str]]:
+        return self._shares, self._faults
+
+    def evidence(self, pod: Pod) -> Hashable:
+        if not self._labels:
+            return None
+        labels = labels_of(pod.metadata) or {}
+        return tuple([labels.get(label) for label in self._labels])
+
+    def find(self, namespace: str, evidence: Hashable) -> str:
+        labels = dict(zip(self._labels, evidence, strict=True)) if isinstance(evidence, tuple) else {}
+        for share, selector in self._selecting:
+            if not share.pod_labels.items() <= labels.items():
+                continue
+            if namespace in share.namespaces or (share.namespace_selector is None and not share.namespaces):
+                return share.name
+            if share.namespace_selector is not None and selector.matches(self._labels_of(namespace)):
+                return share.name
+        return ""
+
+    def amounts(self, evidence: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
+        limited = self._resources
+        amounts = {name: amount for name, amount in requests.items() if name in limited}
+        if PODS in limited:
+            amounts[PODS] = pods
+        return amounts
+
+    def wanted(self, tree: ShareTree, name: str, asked: Asked) -> Mapping[str, int]:
+        return self.amounts(asked.evidence, asked.need.requests, asked.need.pods)
+
+    def refusal(self, tree: ShareTree, name: str, asked: Asked) -> ShareRefusal | None:
+        amounts = self.wanted(tree, name, asked)
+        if not asked.nominated and tree.fits(name, amounts):  # in the quick way: most do
+            return None
+        with counting_nominated(tree, name, asked, amounts):
+            return None if tree.fits(name, amounts) else refused(self.source, tree, name, amounts)
+
+    @property
+    def evicts(self) -> bool:
+        return any(each.evicts for each in self._preemptions.values())
+
+    def preemption(self, name: str) -> Preemption:
+        return self._preemptions.get(name, NOTHING_EVICTED)
+
+    def object_of(self, name: str) -> None:
+        return None
+
+    def on_nodes(self, resource: str) -> str:
+        return resource
+
+    def nodes_for(self, tree: ShareTree, name: str, asked: Asked) -> None:
+        return None
+
+    def listen(self, changed: Callable[[Share | None], None]) -> None:
+        if not any(share.namespace_selector is not None for share, _ in self._selecting):
+            return
+
+        def namespace_changed(old: object, new: object) -> None:
+            if _labels(old) != _labels(new):
+                changed(None)
+
+        self._end = self._objects.subscribe(NAMESPACE, namespace_changed)
+
+    def close(self) -> None:
+        if self._end is not None:
+            self._end()
+            self._end = None
+
+    def _labels_of(self, namespace: str) -> Mapping[str, str] | None:
+        found = self._objects.get(NAMESPACE, namespace)
+        return None if found is None else labels_of(found.metadata)
+
+
+def _labels(namespace: object) -> Mapping[str, str] | None:
+    metadata = getattr(namespace, "metadata", None)
+    return None if metadata is None else labels_of(metadata)
+
+
+def _selects(share: DeclaredShare) -> bool:
+    return bool(share.namespaces or share.pod_labels) or share.namespace_selector is not None
+
+
+def _preemption(share: DeclaredShare) -> Preemption:
+    return Preemption(within_share=Policy(share.within_share), reclaim_within_cohort=Policy(share.reclaim))
+
+
+def _read(shares: Sequence[DeclaredShare]) -> tuple[Sequence[Share], Mapping[str, str]]:
+    read, faults = [], {}
+    for each in shares:
+        try:
+            minimum, maximum = allocatable_of(each.minimum), allocatable_of(each.maximum)
+            share = Share(
+                name=each.name,
+                parent=each.parent,
+                minimum=minimum if each.parent else {**maximum, **minimum},
+                maximum=maximum,
+                borrowing_limit=allocatable_of(each.borrowing_limit),
+                lending_limit=allocatable_of(each.lending_limit),
+                weight=each.weight,
+                priority=each.priority,
+            )
+        except ValueError as error:
+            faults[each.name] = f"its quantities cannot be read: {shortened(str(error), MAX_SHOWN)}"
+        else:
+            read.append(share)
+    return tuple(read), faults

@@ -1,0 +1,84 @@
+"""Dominant resource share, as Kueue reckons it: how much a share borrows of what its parent could lend, by weight."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from scheduler.quota.tree import MAX, ShareTree
+
+_NOTHING: Final[Mapping[str, int]] = {}
+
+
+class DominantShare(msgspec.Struct, frozen=True):
+    """The resource of which a share borrows most, and how much."""
+
+    ratio: float
+    """In thousandths of what the parent could lend, without the weight."""
+
+    resource: str
+    """Empty if nothing is borrowed that the parent could lend."""
+
+    is_borrowing: bool
+    weight: float
+
+    @property
+    def weighted(self) -> float:
+        """Infinite for a share that borrows although its weight is 0."""
+        if self.weight == 0:
+            return math.inf if self.is_borrowing or self.ratio else 0.0
+        return self.ratio / self.weight
+
+    @property
+    def key(self) -> tuple[float, float]:
+        """Orders shares: the least goes first; those that are infinite by what they borrow."""
+        weighted = self.weighted
+        return weighted, self.ratio if weighted == math.inf else 0.0
+
+
+def dominant_share(
+    tree: ShareTree,
+    name: str,
+    request: Mapping[str, int] = _NOTHING,
+    resource_of: Callable[[str], str] = str,
+) -> DominantShare:
+    """Return a share's dominant resource share, with a request on top of its usage; a root's is 0.
+
+    `resource_of`: which resource one of the tree's is; amounts of the same resource in several flavors are added.
+    """
+    share = tree.shares[name]
+    more = {
+        key: tree.usage(name, key) + request.get(key, 0) - tree.quota(name, key)
+        for key in (tree.resources if share.parent else ())
+    }
+    return _dominant(tree, share.parent, more, share.weight, resource_of)
+
+
+def dominant_share_of_own_pods(tree: ShareTree, name: str, resource_of: Callable[[str], str] = str) -> DominantShare:
+    """Return the same for the pods of a share that has children, as if they were in one more of these.
+
+    It is guaranteed nothing, and has the weight 1.
+    """
+    return _dominant(tree, name, {key: tree.used_by_own_pods(name, key) for key in tree.resources}, 1.0, resource_of)
+
+
+def _dominant(
+    tree: ShareTree, parent: str, more: Mapping[str, int], weight: float, resource_of: Callable[[str], str]
+) -> DominantShare:
+    """Return the dominant share of who uses so much more than is guaranteed."""
+    borrowed: dict[str, int] = {}
+    for key, amount in more.items():
+        if amount > 0:
+            resource = resource_of(key)
+            borrowed[resource] = borrowed.get(resource, 0) + amount
+    lendable = dict.fromkeys(borrowed, 0)
+    for key in tree.resources if borrowed else ():
+        resource = resource_of(key)
+        if resource in lendable:
+            lendable[resource] = min(MAX, lendable[resource] + tree.potential(parent, key))
+    ratio, dominant = 0.0, ""
+    for resource in sorted(borrowed):
+        if lendable[resource] > 0 and borrowed[resource] * 1000 / lendable[resource] > ratio:
+            ratio, dominant = borrowed[resource] * 1000 / lendable[resource], resource
+    return DominantShare(ratio, dominant, bool(borrowed), weight)

@@ -1,0 +1,137 @@
+"""The tree of one adapter's shares, kept in step with what pods use."""
+
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from scheduler.api.devices import IMPLICIT_PREFIX
+from scheduler.api.pod import Pod
+from scheduler.api.read_only import NOTHING
+from scheduler.framework.events import CLUSTER_QUEUE
+from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal, ShareState
+from scheduler.quota.adapter import Adapter, Asked
+from scheduler.quota.apis.kueue_quotas import resource_of
+from scheduler.quota.tree import Share, ShareTree
+from scheduler.state.share_usage import amounts_of
+
+if TYPE_CHECKING:
+    from scheduler.state.share_usage import Usage
+
+
+class Ledger:
+    """The declared shares of one adapter, and their usage."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self.adapter = adapter
+        self.source = adapter.source
+        self.amounts = adapter.amounts
+        self.tree = ShareTree(())
+        self.devices: frozenset[str] = frozenset()
+        """The resources of DeviceClasses that its shares name, as pods have them."""
+        self.amounts_of: Callable[[Pod], Mapping[str, int]] = amounts_of
+        """Returns what a pod with a node counts with."""
+        self._faults: Mapping[str, str] = {}
+
+    def renew(self) -> None:
+        """Make the tree again from what is declared now; nothing is used of it."""
+        shares, self._faults = self.adapter.declared()
+        self.tree = ShareTree(shares)
+        named = [each for each in self.tree.resources if IMPLICIT_PREFIX in each]
+        self.devices = frozenset([each[each.index(IMPLICIT_PREFIX) :] for each in named])  # a flavor may stand before
+
+    def count(self, usages: "Collection[tuple[str, Hashable, Usage]]") -> None:
+        """Count this usage in addition: share, evidence, amounts."""
+        self._count(usages, self.tree)
+
+    def used_by(self, pod: Pod, evidence: Hashable) -> Mapping[str, int]:
+        """Return what a pod with a node counts with, in the names of the tree."""
+        return self.amounts(evidence, self.amounts_of(pod), 1)
+
+    def add(self, name: str, evidence: Hashable, requests: Mapping[str, int], pods: int, sign: int) -> None:
+        """Count pods in a share that ask for this together, or stop counting them: 1 or -1."""
+        self.reserve(name, self.amounts(evidence, requests, pods), sign)
+
+    def reserve(self, name: str, amounts: Mapping[str, int], sign: int) -> None:
+        """The same for amounts in the names of the tree, which is as before in the end."""
+        if name in self.tree.shares:
+            (self.tree.add if sign > 0 else self.tree.remove)(name, amounts)
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """The shares that cannot be used: name → one sentence."""
+        return {**self.tree.problems, **self._faults}
+
+    def problem_of(self, name: str) -> str:
+        """Say why a share cannot be used; empty if it can."""
+        if name in self.tree.shares:
+            return ""
+        return self._faults.get(name) or self.tree.problems.get(name) or "it does not exist"
+
+    def wanted(self, name: str, asked: Asked) -> Mapping[str, int]:
+        """Return what a request would take now, in the names of the tree; nothing of a share that cannot be used."""
+        return self.adapter.wanted(self.tree, name, asked) if name in self.tree.shares else NOTHING
+
+    def nodes_for(self, name: str, asked: Asked) -> NodeKind | None:
+        """Return the nodes on which a pod counts with what it would take now; None for all."""
+        return self.adapter.nodes_for(self.tree, name, asked) if name in self.tree.shares else None
+
+    def refusal(self, name: str, asked: Asked) -> ShareRefusal | None:
+        """Say why there is no space in a share; None if there is."""
+        if name in self.tree.shares:
+            return self.adapter.refusal(self.tree, name, asked)
+        return ShareRefusal(ShareKey(self.source, name), f'share "{name}" cannot be used: {self.problem_of(name)}')
+
+    def root_of(self, name: str) -> str:
+        """Return the root above a share; the share itself if it is not in the tree."""
+        shares = self.tree.shares
+        while name in shares and shares[name].parent:
+            name = shares[name].parent
+        return name
+
+    def resource_of(self, key: str) -> str:
+        """Return the resource that a name in the tree means: several flavors may have the same."""
+        return resource_of(key) if self.source == CLUSTER_QUEUE else key
+
+    def state_of(self, name: str) -> ShareState | None:
+        """Return a share as it is now; None if there is none of that name."""
+        key, share = ShareKey(self.source, name), self.tree.shares.get(name)
+        if share is None:
+            problem = self.problems.get(name)
+            return None if problem is None else ShareState(key=key, problem=problem)
+        return ShareState(
+            key=key,
+            parent=share.parent,
+            minimum=MappingProxyType({**share.minimum}),
+            maximum=MappingProxyType({**share.maximum}),
+            used=MappingProxyType(self.used(name)),
+            weight=share.weight,
+            priority=share.priority,
+        )
+
+    def used(self, name: str, tree: ShareTree | None = None) -> dict[str, int]:
+        """Return what is used of a share, by resource; `tree`: another one of the same shares."""
+        tree = tree or self.tree
+        return {resource: tree.usage(name, resource) for resource in sorted(tree.resources)}
+
+    def counted(
+        self, usages: "Collection[tuple[str, Hashable, Usage]]", changed: Mapping[str, Share] | None = None
+    ) -> ShareTree:
+        """Return the same tree with this usage; `changed`: other versions of some shares."""
+        tree = ShareTree(tuple({**self.tree.shares, **(changed or {})}.values()))
+        self._count(usages, tree)
+        return tree
+
+    @contextmanager
+    def what_if(self, tree: ShareTree) -> Iterator[None]:
+        """Have another tree of the same names within a `with` block, in which nothing may await."""
+        before, self.tree = self.tree, tree
+        try:
+            yield
+        finally:
+            self.tree = before
+
+    def _count(self, usages: "Collection[tuple[str, Hashable, Usage]]", tree: ShareTree) -> None:
+        for name, evidence, usage in usages:
+            if name in tree.shares:
+                tree.add(name, self.amounts(evidence, usage.amounts, usage.pods))

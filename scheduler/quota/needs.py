@@ -1,0 +1,97 @@
+"""The amounts that pods need of a share: one by itself, or those together that a group still needs."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from scheduler.api.pod import Pod
+from scheduler.framework.pod_groups import GroupMembers, PodGroup
+from scheduler.state.share_usage import Tenant, amounts_of
+
+if TYPE_CHECKING:  # loaded once there are shares
+    from scheduler.quota.devices import ClaimKey, WithClaims
+
+
+class Need(NamedTuple):
+    """Amounts that are needed at once."""
+
+    pod: Pod
+    """The pod, or any of the group."""
+
+    uids: Collection[str]
+    """Of the pods that are meant: their own nominations do not count."""
+
+    requests: Mapping[str, int]
+    """The amounts that they ask for together, at least."""
+
+    pods: int
+
+    claims: "Collection[ClaimKey]" = ()
+    """The ResourceClaims by which the amounts change when they come."""
+
+    problem: str = ""
+    """Why their devices cannot be counted; empty if they can."""
+
+
+def need_of_pod(pod: Pod, asked: "WithClaims | None" = None) -> Need:
+    """Return what a pod needs: what is `asked`, if that is more than its own requests.
+
+    Raises ValueError for a quantity that cannot be read.
+    """
+    uids = (pod.metadata.uid,)
+    if asked is None:
+        return Need(pod, uids, amounts_of(pod), 1)
+    return Need(pod, uids, asked.amounts, 1, asked.claims, asked.problem)
+
+
+def need_of_group(
+    group: PodGroup,
+    members: GroupMembers,
+    tenant_of: Callable[[Pod], Tenant],
+    asked_by: "Callable[[Pod], WithClaims | None] | None" = None,
+) -> tuple[Tenant, Need] | None:
+    """Return the tenant of a group, and the least of each resource that those members need which make it complete.
+
+    So a group that is refused for it cannot fit, and one of which all pods are alike may start if it is not. None if
+    each member is bound by itself, if there are too few of them, or if their tenants differ. `asked_by` returns `asked`
+    of `need_of_pod`; members with a problem do not make a group complete.
+    """
+    wanted, unscheduled = group.minimum - members.scheduled_count, members.unscheduled
+    if wanted <= 0 or len(unscheduled) < wanted:
+        return None
+    kinds: Counter[int] = Counter()
+    firsts: dict[int, Need] = {}
+    tenants: set[Tenant] = set()
+    for pod in unscheduled:
+        asked = None if asked_by is None else asked_by(pod)
+        kind = id(pod.resources) if asked is None else id(pod)  # resources are shared by those that are alike
+        if kind not in firsts:
+            firsts[kind] = need_of_pod(pod, asked)
+        if not firsts[kind].problem:
+            kinds[kind] += 1
+        tenants.add(tenant_of(pod))
+    if len(tenants) > 1:
+        return None
+    amounts: dict[str, list[tuple[int, int]]] = {}
+    for kind, count in kinds.items():
+        for name, amount in firsts[kind].requests.items():
+            amounts.setdefault(name, []).append((amount, count))
+    countable = kinds.total()
+    requests = {name: _least(each, countable, min(wanted, countable)) for name, each in amounts.items()}
+    uids = frozenset([pod.uid for pod in unscheduled])
+    claims = {claim for each in firsts.values() for claim in each.claims}
+    problem = "" if countable >= wanted else next(each.problem for each in firsts.values() if each.problem)
+    return tenants.pop(), Need(next(iter(unscheduled)), uids, requests, wanted, claims, problem)
+
+
+def _least(asked: list[tuple[int, int]], members: int, wanted: int) -> int:
+    """Return the sum of the smallest amounts of so many of the members. `asked`: amounts, and how many ask for each.
+
+    All others ask for none. They are counted, not listed: each member may name a resource of its own.
+    """
+    total = 0
+    for amount, count in sorted([(0, members - sum(count for _, count in asked)), *asked]):
+        taken = min(count, wanted)
+        total += amount * taken
+        wanted -= taken
+    return total

@@ -1,0 +1,204 @@
+"""Candidates of a claim by priority and place in the tree: Kueue's classical preemption.
+
+Source: pkg/scheduler/preemption/classical_strategy.go and preemption/classical/ of Kueue. From the claim's share up
+to its root, units of shares that use more than they are guaranteed are candidates, as long as every share between
+them and the common ancestor does so, too. If the request fits into what is guaranteed to a subtree that holds the
+claim, the claim has an advantage over all units outside of it, whatever their priority (as far as
+`reclaim_within_cohort` lets it evict them). Others may be evicted while the claim's share borrows only if
+`borrow_within_cohort` says so. Two things differ from Kueue: a unit is safe from a claim that then borrows if
+its share, or one between, would have less than it is guaranteed without it, as that share could take back at once; and
+those whose eviction breaks a PodDisruptionBudget come last.
+"""
+
+import heapq
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from itertools import chain
+
+import msgspec
+
+from scheduler.quota.reclaim.units import (
+    Budgets,
+    Claim,
+    Order,
+    Policy,
+    Preemption,
+    Reason,
+    Runs,
+    Unit,
+    Victim,
+    cuts_guarantee,
+    may_free,
+)
+from scheduler.quota.tree import ShareTree
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A share whose units are candidates."""
+
+    name: str
+    path: tuple[str, ...]
+    """The share and its ancestors below the common one: all must use more than they are guaranteed."""
+
+    has_advantage: bool
+    """Whether the claim has an advantage over its units."""
+
+    policy: Policy
+    """Which of its units may be evicted."""
+
+
+class Classical:
+    """The candidates of one claim; the tree changes while they are taken off."""
+
+    def __init__(
+        self, tree: ShareTree, running: Runs, claim: Claim, preemption: Preemption, sources: Mapping[str, Source]
+    ) -> None:
+        """`sources`: what `sources_of` returns."""
+        self._tree = tree
+        self._running = running
+        self._claim = claim
+        self._preemption = preemption
+        found = (sources.get(name) for name in running.names())
+        some = [source for source in found if source is not None and self._has_candidates(source)]
+        self._others = [source for source in some if source.name != claim.share]
+        self._own = [source for source in some if source.name == claim.share]
+
+    def plans(self) -> tuple[bool, ...]:
+        """Return whether the claim's share may borrow, in the order in which that is to be tried."""
+        claim = self._claim
+        lacking = {each: claim.request.get(each, 0) for each in claim.contested}
+        if self._preemption.needs_quota and not may_free(self._tree, self._preemption, claim.share, lacking):
+            return ()
+        has_preferred = any(source.has_advantage for source in self._others)
+        may_borrow = self._preemption.borrow_within_cohort
+        if not self._others or not (may_borrow or self._is_below_quota()):
+            return (True,)
+        return (True, False) if may_borrow or has_preferred else (False, True)
+
+    def candidates(self, begun: Callable[[], Budgets], *, borrows: bool) -> Generator[Victim, None, None]:
+        """Yield candidates in order; each is off the tree before the next one is asked for."""
+        budgets, done = begun(), set[str]()
+        breaking: list[tuple[Victim, Source]] = []
+        cutting: list[tuple[Victim, Source]] = []
+        for unit, source in self._ordered(done, borrows=borrows):
+            reason = self._reason(unit, source, borrows=borrows)
+            if reason is None:
+                continue
+            if not source.path and not unit.is_evicted:
+                yield from self._due(cutting, borrows=borrows)
+                cutting.clear()
+            if not self._is_above_quota(source):
+                done.add(source.name)
+            elif not unit.is_evicted and not budgets.allow(unit):
+                breaking.append((Victim(unit, reason), source))
+            elif self._cuts(unit, source):
+                cutting.append((Victim(unit, reason), source))
+            else:
+                if not unit.is_evicted:
+                    budgets.use(unit)
+                yield Victim(unit, reason)
+        breaking.sort(key=lambda entry: self._cuts(entry[0].unit, entry[1]))
+        yield from self._due(cutting + breaking, borrows=borrows)
+
+    def _due(self, deferred: Sequence[tuple[Victim, Source]], *, borrows: bool) -> Iterator[Victim]:
+        """Yield what was put off and is a candidate still; what cuts a guarantee only if quota does not suffice."""
+        for victim, source in deferred:
+            is_covered = not (borrows and victim.reason is Reason.RECLAIM_WHILE_BORROWING)
+            if self._is_above_quota(source) and (
+                not self._cuts(victim.unit, source)
+                or (is_covered and not self._tree.fits(self._claim.share, self._claim.request))
+            ):
+                yield victim
+
+    def _ordered(self, done: set[str], *, borrows: bool) -> Iterator[tuple[Unit, Source]]:
+        """Yield evicted units first; of both kinds those over which the claim has an advantage first."""
+        may_borrow = not borrows or self._preemption.borrow_within_cohort
+        kinds = (
+            [source for source in self._others if source.has_advantage],
+            [source for source in self._others if not source.has_advantage and may_borrow],
+            self._own,
+        )
+        for evicted in (True, False):
+            for sources in kinds:
+                some = [source for source in sources if self._running.has(source.name, evicted=evicted)]
+                streams = [self._stream(source, done, evicted=evicted) for source in some]
+                yield from heapq.merge(*streams, key=_unit_order) if len(streams) > 1 else chain(*streams)
+
+    def _stream(self, source: Source, done: set[str], *, evicted: bool) -> Iterator[tuple[Unit, Source]]:
+        for unit in self._running.candidates(source.name, source.policy, self._claim, evicted=evicted):
+            if source.name in done:
+                return
+            yield unit, source
+
+    def _has_candidates(self, source: Source) -> bool:
+        return any(next(self._stream(source, set(), evicted=evicted), None) is not None for evicted in (False, True))
+
+    def _reason(self, unit: Unit, source: Source, *, borrows: bool) -> Reason | None:
+        """Return why a unit would be evicted; None if it may not be while the claim's share borrows."""
+        if not source.path:
+            return Reason.IN_SHARE
+        if source.has_advantage:
+            return Reason.RECLAMATION
+        threshold = self._preemption.max_priority_threshold
+        if (
+            not self._preemption.borrow_within_cohort
+            or unit.priority >= self._claim.priority
+            or (threshold is not None and unit.priority > threshold)
+        ):
+            return None if borrows else Reason.RECLAMATION
+        return Reason.RECLAIM_WHILE_BORROWING
+
+    def _is_above_quota(self, source: Source) -> bool:
+        """Say whether a source and all shares up to the common ancestor still use more than they are guaranteed."""
+        return all(self._tree.uses_more(name, self._claim.contested) for name in source.path)
+
+    def _cuts(self, unit: Unit, source: Source) -> bool:
+        return not unit.is_evicted and cuts_guarantee(self._tree, source.path, unit, self._claim.contested)
+
+    def _is_below_quota(self) -> bool:
+        """Say whether the claim's share uses less than it is guaranteed of everything that is contested."""
+        tree, name = self._tree, self._claim.share
+        return all(tree.usage(name, each) < tree.quota(name, each) for each in self._claim.contested)
+
+
+def sources_of(tree: ShareTree, claim: Claim, preemption: Preemption) -> dict[str, Source]:
+    """Return the shares whose units may be candidates, by name: those that use more than they are guaranteed of what
+    is contested, and the claim's own, as far as the policies let any be evicted.
+    """
+    found: dict[str, Source] = {}
+    if preemption.reclaim_within_cohort is not Policy.NEVER:
+        found = {source.name: source for source in _others(tree, claim, preemption.reclaim_within_cohort)}
+    if preemption.within_share is not Policy.NEVER:
+        found[claim.share] = Source(claim.share, (), has_advantage=False, policy=preemption.within_share)
+    return found
+
+
+def _others(tree: ShareTree, claim: Claim, policy: Policy) -> Iterator[Source]:
+    below, rest = claim.share, dict(claim.request)
+    has_advantage = _fits_in_quota(tree, below, rest)
+    while ancestor := tree.shares[below].parent:
+        found: list[tuple[str, tuple[str, ...]]] = [(ancestor, ())]
+        for name, path in found:
+            for child in tree.children[name]:
+                if child == below or not tree.uses_more(child, claim.contested):
+                    continue
+                if tree.children[child]:
+                    found.append((child, (*path, child)))
+                else:
+                    yield Source(child, (*path, child), has_advantage, policy)
+        has_advantage = _fits_in_quota(tree, ancestor, rest) or has_advantage
+        below = ancestor
+
+
+def _fits_in_quota(tree: ShareTree, name: str, rest: dict[str, int]) -> bool:
+    """Say whether a request fits into a subtree's quota; take off its `rest` what only this share can use."""
+    fits, lending = True, tree.shares[name].lending_limit
+    for resource, amount in rest.items():
+        usage, quota = tree.usage(name, resource), tree.quota(name, resource)
+        fits = fits and usage + amount <= quota
+        local = max(0, quota - lending[resource]) if resource in lending else 0
+        rest[resource] = max(0, amount - max(0, local - usage))
+    return fits
+
+
+def _unit_order(entry: tuple[Unit, Source]) -> Order:
+    return entry[0].order

@@ -1,0 +1,135 @@
+"""The victims of an ElasticQuota's pod, by the rule of scheduler-plugins.
+
+Source: SelectVictimsOnNode in pkg/capacityscheduling/capacity_scheduling.go of scheduler-plugins. A quota is a share
+whose root's quota is the sum of all minimums. If the claim takes its quota over its minimum, units of the same quota
+and of lower priority may go; otherwise units of other quotas that use more than their minimum, whatever their
+priority. Units without quota (their share is not in the tree) may go for claims without quota only, if their priority
+is lower. Those that break a PodDisruptionBudget are spared first, then the important ones.
+
+    found = elastic_candidates(tree, claim, units)                    `units`: of one node for scheduler-plugins'
+    answer, or of several victims = elastic_victims(tree, claim, found, violating, fits)    `violating`: the uids of
+    those that break a budget
+
+scheduler-plugins looks at one node at a time. Units of several nodes may be given here: what a quota borrowed is
+often spread over them.
+"""
+
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from scheduler.quota.reclaim.minimal import Fits, minimal_victims, quota_is_all
+from scheduler.quota.reclaim.units import NO_LIMITS, Reason, Unit, Victim
+from scheduler.quota.tree import ShareTree
+
+ALWAYS: Final = frozenset({"cpu", "memory"})
+"""Compared with the minimum even if a pod asks for none of it, as scheduler-plugins does."""
+
+
+class ElasticClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that waits, with what is nominated already and will be used before it."""
+
+    share: str
+    """Empty, or not in the tree: without quota."""
+
+    request: Mapping[str, int]
+    priority: int = 0
+    nominated: Mapping[str, int] = NO_LIMITS
+    """Of the same quota: pods with a nominated node and at least this priority."""
+
+    nominated_elsewhere: Mapping[str, int] = NO_LIMITS
+    """Of other quotas: nominated pods of those that do not use more than their minimum."""
+
+
+def elastic_candidates(tree: ShareTree, claim: ElasticClaim, units: Iterable[Unit]) -> list[Unit]:
+    """Return the units that may go, least important first; none: "No victims found on node"."""
+    ordered = sorted(units, key=lambda unit: (unit.priority, -unit.reserved_at, unit.uid))
+    if claim.share not in tree.shares:
+        return [unit for unit in ordered if unit.share not in tree.shares and unit.priority < claim.priority]
+    if _is_over_minimum(tree, claim.share, (), _sum(claim.request, claim.nominated)):
+        return [unit for unit in ordered if unit.share == claim.share and unit.priority < claim.priority]
+    found: list[Unit] = []
+    try:
+        for unit in ordered:
+            is_other = unit.share != claim.share and unit.share in tree.shares
+            if is_other and _is_over_minimum(tree, unit.share, tree.resources) and _gives(tree, claim, unit):
+                found.append(unit)
+                tree.remove(unit.share, unit.usage)
+    finally:
+        for unit in found:
+            tree.add(unit.share, unit.usage)
+    return found
+
+
+def giving_shares(tree: ShareTree, claim: ElasticClaim) -> set[str]:
+    """Return the shares whose units may have to go; of a claim without quota the units are in none."""
+    if claim.share not in tree.shares:
+        return set()
+    if _is_over_minimum(tree, claim.share, (), _sum(claim.request, claim.nominated)):
+        return {claim.share}
+    others = (name for name, share in tree.shares.items() if share.parent and name != claim.share)
+    return {name for name in others if _is_over_minimum(tree, name, tree.resources)}
+
+
+def elastic_victims(
+    tree: ShareTree,
+    claim: ElasticClaim,
+    candidates: Sequence[Unit],
+    violating: Collection[str] = frozenset(),
+    fits: Fits = quota_is_all,
+) -> list[Victim]:
+    """Return the fewest candidates that have to go; nobody if the claim does not fit with all of them gone.
+
+    The tree is changed meanwhile, and is as it was in the end, whatever `fits` raises.
+    """
+    own = _sum(claim.request, claim.nominated)
+    total = _sum(own, claim.nominated_elsewhere)
+    root = claim.share
+    while root in tree.shares and tree.shares[root].parent:
+        root = tree.shares[root].parent
+
+    def quota_fits() -> bool:
+        return root not in tree.shares or (
+            tree.fits(claim.share, own)
+            and tree.guarantees(root, {each: amount for each, amount in total.items() if amount > 0})
+        )
+
+    return minimal_victims(tree, _in_order(tree, claim, candidates, violating), quota_fits, fits)
+
+
+def _in_order(
+    tree: ShareTree, claim: ElasticClaim, candidates: Sequence[Unit], violating: Collection[str]
+) -> Generator[Victim, None, None]:
+    """Yield the least important first, those that break a budget last: what is spared first is taken last."""
+    for breaks in (False, True):
+        for unit in candidates:
+            if (unit.uid in violating) is breaks:
+                is_own = unit.share == claim.share or unit.share not in tree.shares
+                yield Victim(unit, Reason.IN_SHARE if is_own else Reason.RECLAMATION)
+
+
+def _is_over_minimum(
+    tree: ShareTree, share: str, resources: Iterable[str], more: Mapping[str, int] = NO_LIMITS
+) -> bool:
+    """Say whether a quota uses more of some resource that quotas name than its minimum, which is 0 if it has none."""
+    minimum = tree.shares[share].minimum
+    return any(
+        tree.usage(share, each) + more.get(each, 0) > minimum.get(each, 0) for each in {*ALWAYS, *resources, *more}
+    )
+
+
+def _gives(tree: ShareTree, claim: ElasticClaim, unit: Unit) -> bool:
+    """Say whether a unit uses something that its share has borrowed and that the claim, if it asks for any, needs.
+
+    scheduler-plugins looks at all resources, and takes the cpu of a quota that has borrowed memory only.
+    """
+    minimum = tree.shares[unit.share].minimum
+    wanted = [each for each, amount in claim.request.items() if amount > 0]
+    return not wanted or any(
+        unit.usage.get(each, 0) > 0 and tree.usage(unit.share, each) > minimum.get(each, 0) for each in wanted
+    )
+
+
+def _sum(amounts: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    return {each: amounts.get(each, 0) + more.get(each, 0) for each in {*amounts, *more}}

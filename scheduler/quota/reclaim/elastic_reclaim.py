@@ -1,0 +1,87 @@
+"""The pods that give quota back to one pod with an ElasticQuota, or make space for one without."""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Final
+
+from scheduler.api.pod import Pod
+from scheduler.framework.dry_run import Victims
+from scheduler.framework.shares import DisruptionBudgets
+from scheduler.quota.apis.elastic_quotas import is_over_minimum
+from scheduler.quota.reclaim.elastic import ElasticClaim, elastic_candidates, elastic_victims, giving_shares
+from scheduler.quota.reclaim.pods import Claimant, PodReclaim
+from scheduler.quota.reclaim.units import Unit, total
+
+MAX_PODS: Final = 10_000
+"""Possible victims that are looked at in one attempt, if any node may have them: meanwhile nothing else happens."""
+
+
+class ElasticReclaim(PodReclaim):
+    """Implements framework.shares.ShareReclaim."""
+
+    def __init__(self, claimant: Claimant, counted: Callable[[], Iterable[Pod]]) -> None:
+        """`counted` returns all pods with a node."""
+        super().__init__(claimant)
+        share, asked = claimant.share, claimant.asked
+        self._counted = counted
+        tree = self._tree
+        priority = asked.need.pod.priority
+        own = [each for each in asked.nominated if each.share == share and each.pod.priority >= priority]
+        elsewhere = [
+            each
+            for each in asked.nominated
+            if each.share != share and each.share in tree.shares and not is_over_minimum(tree, each.share)
+        ]
+        self._claim = ElasticClaim(
+            share=share,
+            request=asked.need.requests,
+            priority=priority,
+            nominated=total(each.amounts for each in own),
+            nominated_elsewhere=total(each.amounts for each in elsewhere),
+        )
+        self._giving = giving_shares(tree, self._claim) or ({""} if not share else set())
+
+    @property
+    def goes_by_nodes(self) -> bool:
+        return True
+
+    @property
+    def helps(self) -> bool:
+        return bool(self._giving)
+
+    @property
+    def takes_lower_only(self) -> bool:
+        return self._share in self._giving
+
+    def may_give(self, pod: Pod) -> bool:
+        return self._share_of(pod) in self._giving
+
+    def is_leaving_for(self, pod: Pod) -> bool:
+        unit = self._unit(pod)
+        if unit is None:
+            return False
+        return unit.priority < self._claim.priority if unit.share == self._share else unit.share in self._giving
+
+    def fewest(
+        self,
+        pods: Iterable[Pod] | None,
+        budgets: Callable[[], DisruptionBudgets],
+        fits: Callable[[Sequence[Pod]], bool],
+    ) -> Victims:
+        pods = islice(filter(self.may_give, self._counted()), MAX_PODS) if pods is None else filter(self.may_give, pods)
+        candidates = elastic_candidates(self._tree, self._claim, list(self._wholes(pods)))
+        tally, violating = budgets(), set[str]()
+        for unit in sorted(candidates, key=_importance):
+            if not tally.allow(self._pods[unit.uid]):
+                violating.add(unit.uid)
+            tally.use(self._pods[unit.uid])
+
+        def fits_all(gone: Sequence[Unit]) -> bool:
+            return self.fits() and fits(self._pods_of(gone))
+
+        found = elastic_victims(self._tree, self._claim, candidates, violating, fits_all)
+        return self._victims([victim.unit for victim in found], violating)
+
+
+def _importance(unit: Unit) -> tuple[int, float]:
+    return -unit.priority, unit.reserved_at

@@ -1,0 +1,178 @@
+"""Candidates of a claim by dominant resource share: Kueue's preemption under fair sharing.
+
+Source: pkg/scheduler/preemption/fair_strategy.go and preemption/fairsharing/ of Kueue, with the gate
+FairSharingPreemptWithinNominal, which is on by default there. The next victim is looked for from the root down: the
+child with the largest dominant resource share, then its child, and so on. Whether a unit of that share may be evicted
+depends on the two children of the lowest common ancestor that hold the claim's share and the unit's: by the first
+strategy the former, with the claim, must not have more than the latter is left with; by the second, it must have less
+than the latter has now. A claim that its share's guarantee covers takes back without comparing. All dominant resource
+shares are reckoned with the claim on the tree. Two
+things differ from Kueue: a unit is safe from a claim that borrows if its share would have less than it is guaranteed
+without it, as that share could take back at once; and those whose eviction breaks a PodDisruptionBudget come last.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from enum import StrEnum
+from itertools import chain
+
+import msgspec
+
+from scheduler.quota.dominant import dominant_share
+from scheduler.quota.reclaim.fair_targets import Ancestry, Key, Piles, Reckon, Targets
+from scheduler.quota.reclaim.units import (
+    Budgets,
+    Claim,
+    Policy,
+    Preemption,
+    Reason,
+    Runs,
+    Unit,
+    Victim,
+    cuts_guarantee,
+)
+from scheduler.quota.tree import ShareTree
+
+
+class Strategy(StrEnum):
+    """When a unit of another share may be evicted."""
+
+    LESS_THAN_OR_EQUAL_TO_FINAL_SHARE = "LessThanOrEqualToFinalShare"
+    LESS_THAN_INITIAL_SHARE = "LessThanInitialShare"
+
+
+class FairSharing(msgspec.Struct, frozen=True, kw_only=True):
+    """How dominant resource shares decide who is evicted."""
+
+    strategies: tuple[Strategy, ...] = (
+        Strategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE,
+        Strategy.LESS_THAN_INITIAL_SHARE,
+    )
+    """Tried one after the other; the second one can only be the one that is second here."""
+
+    reevaluates: bool = False
+    """Whether the first is tried again if units of the claim's own share are gone.
+
+    Kueue's gate FairSharingReevaluatePreemptionCandidates.
+    """
+
+    reckon: Reckon = dominant_share
+
+
+class Fair:
+    """The candidates of one claim; the tree changes while they are taken off."""
+
+    def __init__(self, tree: ShareTree, running: Runs, claim: Claim, preemption: Preemption, fair: FairSharing) -> None:
+        self._tree = tree
+        self._running = running
+        self._claim = claim
+        self._preemption = preemption
+        self._ancestry = Ancestry(tree, claim.share)
+        self._fair = fair
+        self._reckon = fair.reckon
+
+    def candidates(self, begun: Callable[[], Budgets]) -> Generator[Victim, None, None]:
+        """Yield candidates in order; each is off the tree before the next one is asked for."""
+        claim, tree, budgets = self._claim, self._tree, begun()
+        piles = Piles(self._units, lambda unit: (not unit.is_evicted and not budgets.allow(unit)) or self._cuts(unit))
+        those_aside = Piles(lambda share: sorted(piles.aside.get(share, ()), key=self._cuts))
+        tree.add(claim.share, claim.request)
+        try:
+            for victim in chain(self._by_strategies(piles), self._by_strategies(those_aside)):
+                if not victim.unit.is_evicted:
+                    budgets.use(victim.unit)
+                tree.remove(claim.share, claim.request)
+                try:
+                    # Space on nodes is no reason to cut a guarantee, only quota is.
+                    if not self._cuts(victim.unit) or not tree.fits(claim.share, claim.request):
+                        yield victim
+                finally:
+                    tree.add(claim.share, claim.request)
+        finally:
+            tree.remove(claim.share, claim.request)
+
+    def _units(self, share: str) -> Iterator[Unit]:
+        """Return the candidates of a share; none of one that does not borrow what is contested."""
+        policy, tree, claim = self._preemption.within_share, self._tree, self._claim
+        if share != claim.share:
+            policy = self._preemption.reclaim_within_cohort
+            if not tree.uses_more(share, claim.contested):
+                policy = Policy.NEVER
+        return chain.from_iterable(
+            self._running.candidates(share, policy, claim, evicted=evicted) for evicted in (True, False)
+        )
+
+    def _by_strategies(self, piles: Piles) -> Iterator[Victim]:
+        fair = self._fair
+        refused: dict[str, list[Iterable[Unit]]] = {}
+        own_are_gone = False
+        for victim in self._by_first(fair.strategies[0], piles, refused):
+            own_are_gone = own_are_gone or victim.reason is Reason.IN_SHARE
+            yield victim
+        if fair.reevaluates and own_are_gone:
+            again: dict[str, list[Iterable[Unit]]] = {}
+            yield from self._by_first(fair.strategies[0], piles.again(refused), again)
+            refused = again
+        if len(fair.strategies) > 1:
+            yield from self._by_second(piles.again(refused))
+
+    def _by_first(self, strategy: Strategy, piles: Piles, refused: dict[str, list[Iterable[Unit]]]) -> Iterator[Victim]:
+        claim = self._claim
+        targets = Targets(self._tree, self._ancestry, piles, self._reckon)
+        is_guaranteed = not self._tree.uses_more(claim.share, claim.contested)
+        for share in targets:
+            if share == claim.share or is_guaranteed:
+                unit = piles.pop(share)
+                yield Victim(unit, Reason.IN_SHARE if share == claim.share else Reason.RECLAMATION)
+                targets.forget(share)
+                continue
+            ours, path = self._ancestry.below_common_ancestor(share)
+            limit, before = targets.key(ours), targets.key(path[-1])
+            # Usage that goes makes no share larger: if even what it has now is too little, no unit has to be tried.
+            if not (limit < before or (limit == before and strategy is not Strategy.LESS_THAN_INITIAL_SHARE)):
+                refused.setdefault(share, []).append(piles.take_all(share))
+                continue
+            outcomes: dict[frozenset[tuple[str, int]], bool] = {}
+            while piles.head(share) is not None:
+                unit = piles.pop(share)
+                kind = frozenset(unit.usage.items())
+                if kind not in outcomes:
+                    outcomes[kind] = self._may_go(limit, unit) and (
+                        strategy is Strategy.LESS_THAN_INITIAL_SHARE or limit <= self._key_without(path[-1], unit)
+                    )
+                if outcomes[kind]:
+                    yield Victim(unit, Reason.FAIR_SHARING)
+                    targets.forget(share)
+                    break
+                refused.setdefault(share, []).append((unit,))
+
+    def _by_second(self, piles: Piles) -> Iterator[Victim]:
+        """Yield at most one unit of each share."""
+        targets = Targets(self._tree, self._ancestry, piles, self._reckon)
+        for share in targets:
+            ours, path = self._ancestry.below_common_ancestor(share)
+            limit = targets.key(ours)
+            targets.drop(share)
+            if limit < targets.key(path[-1]):
+                unit = piles.pop(share)
+                if self._may_go(limit, unit):
+                    yield Victim(unit, Reason.FAIR_SHARING)
+                    targets.forget(share)
+
+    def _may_go(self, limit: Key, unit: Unit) -> bool:
+        """Say whether a unit may go: if the claim borrows (its key is above 0), not one that could be claimed back."""
+        return limit[0] == 0 or not self._cuts(unit)
+
+    def _cuts(self, unit: Unit) -> bool:
+        """Say whether a share that borrows would have less than it is guaranteed without a unit."""
+        if unit.share == self._claim.share or unit.is_evicted:
+            return False
+        _, path = self._ancestry.below_common_ancestor(unit.share)
+        return cuts_guarantee(self._tree, path, unit, self._claim.contested)
+
+    def _key_without(self, share: str, unit: Unit) -> Key:
+        """Return a share's key if a unit of its subtree were gone."""
+        self._tree.remove(unit.share, unit.usage)
+        try:
+            return self._reckon(self._tree, share).key
+        finally:
+            self._tree.add(unit.share, unit.usage)

@@ -1,0 +1,147 @@
+"""Pods as units: the common half of all rules by which a pod, or a group, takes quota back."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from scheduler.api.importance import created, importance, started
+from scheduler.api.pod import Pod
+from scheduler.framework.dry_run import Victims
+from scheduler.framework.pod_groups import PodGroup, PodGroups
+from scheduler.quota.adapter import Asked, is_borrowing_with
+from scheduler.quota.ledger import Ledger
+from scheduler.quota.reclaim.units import NO_LIMITS, Unit, total
+
+if TYPE_CHECKING:
+    from scheduler.quota.places import Place
+
+SECOND: Final = 1_000_000
+"""In microseconds."""
+
+
+class Claimant(NamedTuple):
+    """A pod, or a group, that lacks quota, and what is known of all others."""
+
+    ledger: Ledger
+    share: str
+    """Empty if it has none."""
+
+    asked: Asked
+    place_of: "Callable[[Pod], Place | None]"
+    groups: PodGroups
+
+
+class PodReclaim:
+    """The half of framework.shares.ShareReclaim that no rule changes: who counts as gone; whether that is enough."""
+
+    def __init__(self, claimant: Claimant) -> None:
+        ledger, share, asked, self._place_of, self._groups = claimant
+        self._ledger = ledger
+        self._tree = ledger.tree
+        self._share = share
+        if share and asked.borrows is None:  # before anybody counts as gone: as of others that are nominated
+            asked = asked._replace(borrows=is_borrowing_with(ledger.tree, share, ledger.wanted(share, asked)))
+        self._asked = asked
+        self._away: set[str] = set()
+        """The UIDs of pods that count as gone."""
+        self._units: dict[str, Unit | None] = {}
+        self._pods: dict[str, Sequence[Pod]] = {}
+        """The UID of a unit that may go → its pods."""
+        self._together: dict[str, Unit | None] = {}
+        """The UID of a group that is disrupted as a whole → the unit that it is."""
+
+    @contextmanager
+    def without(self, pods: Iterable[Pod]) -> Iterator[None]:
+        taken: list[Unit] = []
+        self._together.clear()
+        try:
+            for pod in pods:
+                unit = self._unit(pod)
+                if unit is not None and unit.uid not in self._away:
+                    self._count(unit, -1)
+                    self._away.add(unit.uid)
+                    taken.append(unit)
+            yield
+        finally:
+            self._together.clear()
+            for unit in taken:
+                self._count(unit, 1)
+                self._away.discard(unit.uid)
+
+    def fits(self) -> bool:
+        return not self._share or self._ledger.refusal(self._share, self._asked) is None
+
+    def _count(self, unit: Unit, sign: int) -> None:
+        if unit.share:
+            self._ledger.reserve(unit.share, unit.usage, sign)
+
+    def _share_of(self, pod: Pod) -> str | None:
+        """Return a pod's share, empty for none; None if it counts elsewhere, or against one that cannot be used."""
+        place = self._place_of(pod)
+        if place is None:
+            return ""
+        return place.name if place.ledger is self._ledger and place.name in self._tree.shares else None
+
+    def _unit(self, pod: Pod) -> Unit | None:
+        """Return a pod as a unit; None if it has no share in this sense."""
+        uid = pod.metadata.uid
+        if uid in self._units:
+            return self._units[uid]
+        place, unit = self._place_of(pod), None
+        if place is None or (place.ledger is self._ledger and place.name in self._tree.shares):
+            unit = Unit(
+                uid=uid,
+                share="" if place is None else place.name,
+                usage=NO_LIMITS if place is None else self._ledger.used_by(pod, place.evidence),
+                priority=pod.priority,
+                queued_at=created(pod) / SECOND,
+                reserved_at=started(pod) / SECOND,
+            )
+        self._units[uid] = unit
+        return unit
+
+    def _whole(self, pod: Pod) -> Unit | None:
+        """Return the unit that has to go if a pod goes; None if it cannot."""
+        group = self._groups.of(pod) if self._groups.name_of(pod) else None
+        if group is not None and group.is_disrupted_together:
+            if group.uid not in self._together:
+                self._together[group.uid] = self._unit_of(group, pod)
+            return self._together[group.uid]
+        uid = pod.metadata.uid
+        self._pods[uid] = (pod,)
+        return None if uid in self._away else self._unit(pod)
+
+    def _unit_of(self, group: PodGroup, pod: Pod) -> Unit | None:
+        """Return a group as a unit, without those that are going already; None if its pods have several shares."""
+        pods = [each for each in self._groups.members(pod).scheduled if each.uid not in self._away]
+        found = [unit for each in pods if (unit := self._unit(each)) is not None]
+        if not found or len(found) < len(pods) or len({unit.share for unit in found}) > 1:
+            return None
+        self._pods[group.uid] = pods
+        return Unit(
+            uid=group.uid,
+            share=found[0].share,
+            usage=total(unit.usage for unit in found),
+            priority=group.priority,
+            queued_at=min(unit.queued_at for unit in found),
+            reserved_at=min(unit.reserved_at for unit in found),
+        )
+
+    def _wholes(self, pods: Iterable[Pod]) -> Iterator[Unit]:
+        """Yield the units of these pods, each once; not those that have other pods, too."""
+        there = {pod.uid: pod for pod in pods}
+        seen = set[str]()
+        for pod in there.values():
+            unit = self._whole(pod)
+            if unit is not None and unit.uid not in seen:
+                seen.add(unit.uid)
+                if all(each.uid in there for each in self._pods[unit.uid]):
+                    yield unit
+
+    def _pods_of(self, units: Iterable[Unit]) -> list[Pod]:
+        return [pod for unit in units for pod in self._pods[unit.uid]]
+
+    def _victims(self, units: Sequence[Unit], violating: Collection[str]) -> Victims:
+        """`violating`: the UIDs of units that violate a budget."""
+        pods = sorted(self._pods_of(units), key=importance)
+        return Victims(pods, sum(len(self._pods[unit.uid]) for unit in units if unit.uid in violating))

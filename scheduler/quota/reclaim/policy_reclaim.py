@@ -1,0 +1,138 @@
+"""The pods that give quota back to a pod, or a group, by Kueue's policies, which declared shares have, too."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from scheduler.api.importance import created
+from scheduler.api.pod import Pod
+from scheduler.framework.dry_run import Victims
+from scheduler.framework.shares import DisruptionBudgets
+from scheduler.quota.adapter import counting_nominated
+from scheduler.quota.reclaim.classical import Classical, Source, sources_of
+from scheduler.quota.reclaim.fair import Fair, FairSharing
+from scheduler.quota.reclaim.minimal import Fits
+from scheduler.quota.reclaim.pods import SECOND, Claimant, PodReclaim
+from scheduler.quota.reclaim.reclaim import by_fair_share, by_priority, contesting
+from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Running, Runs, Unit, Victim, may_evict
+
+
+class PolicyReclaim(PodReclaim):
+    """Implements framework.shares.ShareReclaim."""
+
+    def __init__(
+        self,
+        claimant: Claimant,
+        preemption: Preemption,
+        running: "Callable[[Callable[[Pod], Unit | None]], Runs]",
+        fair: FairSharing | None,
+    ) -> None:
+        """`preemption`: whom pods of the share may evict. `running` makes what has all pods of the ledger's shares,
+        of a function that returns the unit that goes with a pod. With `fair`, dominant resource shares decide who goes.
+        """
+        super().__init__(claimant)
+        ledger, share, asked = claimant.ledger, claimant.share, self._asked
+        pod = asked.need.pod
+        self._preemption = preemption
+        self._running = running
+        self._fair = fair
+        self._known: tuple[Claim, Mapping[str, Source]] | None = None
+        request = ledger.wanted(share, asked)
+        self._claim = Claim(share=share, request=request, priority=pod.priority, queued_at=created(pod) / SECOND)
+        with counting_nominated(self._tree, share, asked, request):
+            _, sources = self._contesting()
+        self._giving = {name: source.policy for name, source in sources.items()}
+
+    @property
+    def goes_by_nodes(self) -> bool:
+        return False
+
+    @property
+    def helps(self) -> bool:
+        return bool(self._giving)
+
+    @property
+    def takes_lower_only(self) -> bool:
+        return all(policy is Policy.LOWER_PRIORITY for policy in self._giving.values())
+
+    def may_give(self, pod: Pod) -> bool:
+        policy = self._giving.get(self._share_of(pod) or "")
+        if policy is None or (policy is Policy.LOWER_PRIORITY and pod.priority >= self._claim.priority):
+            return False
+        unit = self._unit(pod)
+        return unit is not None and may_evict(policy, self._claim, unit)
+
+    def is_leaving_for(self, pod: Pod) -> bool:
+        return self.may_give(pod)
+
+    @contextmanager
+    def without(self, pods: Iterable[Pod]) -> Iterator[None]:
+        leaving = tuple(pods)
+        if not leaving:  # what is known stays so
+            yield
+            return
+        with super().without(leaving):
+            self._known = None
+            try:
+                yield
+            finally:
+                self._known = None
+
+    def fewest(
+        self,
+        pods: Iterable[Pod] | None,
+        budgets: Callable[[], DisruptionBudgets],
+        fits: Callable[[Sequence[Pod]], bool],
+    ) -> Victims:
+        if pods is None:
+            running = self._running(self._whole)
+        else:
+            running = Running()
+            for unit in self._wholes(pods):
+                running.add(unit)
+
+        def begun() -> _Budgets:
+            return _Budgets(budgets(), self._pods)
+
+        with counting_nominated(self._tree, self._share, self._asked, self._claim.request):
+            claim, sources = self._known = self._known or self._contesting()
+            found = self._found(claim, sources, running, lambda gone: fits(self._pods_of(gone)), begun)
+        units, again, violating = [victim.unit for victim in found], begun(), set[str]()
+        for unit in units:
+            if again.allow(unit):
+                again.use(unit)
+            else:
+                violating.add(unit.uid)
+        return self._victims(units, violating)
+
+    def _found(
+        self,
+        claim: Claim,
+        sources: Mapping[str, Source],
+        running: Runs,
+        fits: Fits,
+        begun: "Callable[[], _Budgets]",
+    ) -> list[Victim]:
+        tree, preemption = self._tree, self._preemption
+        if self._fair is not None:
+            return by_fair_share(tree, claim, Fair(tree, running, claim, preemption, self._fair), fits, begun)
+        return by_priority(tree, claim, Classical(tree, running, claim, preemption, sources), fits, begun)
+
+    def _contesting(self) -> tuple[Claim, Mapping[str, Source]]:
+        """Return the claim and the shares that may give, as the tree is now."""
+        claim = contesting(self._tree, self._claim)
+        return claim, sources_of(self._tree, claim, self._preemption)
+
+
+class _Budgets(NamedTuple):
+    """Implements units.Budgets."""
+
+    of_pods: DisruptionBudgets
+    pods: Mapping[str, Sequence[Pod]]
+    """By the UID of their unit."""
+
+    def allow(self, unit: Unit) -> bool:
+        return self.of_pods.allow(self.pods[unit.uid])
+
+    def use(self, unit: Unit) -> None:
+        self.of_pods.use(self.pods[unit.uid])

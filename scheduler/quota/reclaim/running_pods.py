@@ -1,0 +1,51 @@
+"""All pods that run, as a decision by policies asks for them: no more of them are looked at than it needs."""
+
+import heapq
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from scheduler.api.importance import importance
+from scheduler.api.pod import Pod
+from scheduler.quota.reclaim.units import Claim, Policy, Unit, may_evict
+from scheduler.state.eviction_order import EvictionOrder
+from scheduler.state.share_usage import Tenant
+
+MAX_UNITS: Final = 10_000
+"""That one decision looks at, some 10 µs each: meanwhile nothing else happens."""
+
+
+class RunningPods:
+    """Implements Runs: those of one ledger, none of which is evicted already."""
+
+    def __init__(
+        self, order: EvictionOrder, tenants: Mapping[str, Sequence[Tenant]], whole: Callable[[Pod], Unit | None]
+    ) -> None:
+        """`tenants` by share; `whole` returns the unit that goes with a pod, None if it may not go."""
+        self._order = order
+        self._tenants = tenants
+        self._whole = whole
+        self._left = MAX_UNITS
+
+    def names(self) -> Iterable[str]:
+        return self._tenants
+
+    def has(self, share: str, *, evicted: bool) -> bool:
+        return not evicted and share in self._tenants
+
+    def candidates(self, share: str, policy: Policy, claim: Claim, *, evicted: bool) -> Iterator[Unit]:
+        if policy is Policy.NEVER or not self.has(share, evicted=evicted):
+            return
+        below = math.inf if policy is Policy.ANY else claim.priority + (policy is not Policy.LOWER_PRIORITY)
+        lines = [self._order.pods(tenant, below) for tenant in self._tenants[share]]
+        seen = set[str]()
+        for pod in heapq.merge(*lines, key=importance, reverse=True) if len(lines) > 1 else lines[0]:
+            unit = self._whole(pod)
+            self._left -= 1
+            if self._left < 0:
+                return
+            if unit is None or unit.uid in seen:
+                continue
+            seen.add(unit.uid)
+            if not claim.contested.isdisjoint(unit.usage) and may_evict(policy, claim, unit):
+                yield unit

@@ -1,0 +1,238 @@
+"""Claims for quota, the units that may be evicted for them, and the order in which these are considered.
+
+A unit is evicted as a whole: a pod, or a group that is disrupted together. Units belong to shares without children.
+Candidates come in Kueue's order (pkg/scheduler/preemption/common/ordering.go): already evicted, of other shares, of
+low priority, new, by uid. Within a share this order is the same for all claims, so `Running` keeps it, and a decision
+sorts nothing: it looks at the heads of the shares concerned.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Final, Protocol
+
+import msgspec
+
+from scheduler.quota.tree import ShareTree
+
+NO_LIMITS: Final[Mapping[str, int]] = {}
+
+Order = tuple[bool, float, float, str]
+"""The place of a unit among the candidates of its share: whether it is not evicted yet, priority, age, uid."""
+
+
+class Policy(StrEnum):
+    """The units that may be evicted, by their priority and age compared with the claim's."""
+
+    NEVER = "Never"
+    LOWER_PRIORITY = "LowerPriority"
+    LOWER_OR_NEWER_EQUAL_PRIORITY = "LowerOrNewerEqualPriority"
+    ANY = "Any"
+
+
+class Reason(StrEnum):
+    """Why a unit is a victim; Kueue's words."""
+
+    IN_SHARE = "InClusterQueue"
+    RECLAMATION = "InCohortReclamation"
+    FAIR_SHARING = "InCohortFairSharing"
+    RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
+
+
+class Preemption(msgspec.Struct, frozen=True, kw_only=True):
+    """The units that claims of one share may evict: `spec.preemption` of a ClusterQueue."""
+
+    within_share: Policy = Policy.NEVER
+    reclaim_within_cohort: Policy = Policy.NEVER
+    borrow_within_cohort: bool = False
+    """Whether units of other shares may be evicted although the claim's share then borrows."""
+
+    max_priority_threshold: int | None = None
+    """The highest priority of such units; None: any that is lower than the claim's."""
+
+    needs_quota: bool = False
+    """Whether nobody is evicted for a claim that fits only while its share borrows: see `may_free`."""
+
+    @property
+    def evicts(self) -> bool:
+        """Whether any unit may be evicted."""
+        return self.within_share is not Policy.NEVER or self.reclaim_within_cohort is not Policy.NEVER
+
+    def reclaims(self, *, is_lower: bool) -> bool:
+        """Say whether units of other shares may be evicted: of lower priority, or whatever theirs is."""
+        policy = self.reclaim_within_cohort
+        return policy is Policy.ANY or (is_lower and policy is not Policy.NEVER)
+
+
+NOTHING_EVICTED: Final = Preemption()
+"""For shares that say nothing: Kueue's default."""
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod or group that waits for quota, for a node, or for both."""
+
+    share: str
+    request: Mapping[str, int]
+    priority: int = 0
+    queued_at: float = 0.0
+    """Seconds; of two claims that are equal in everything else the one that was queued first is first."""
+
+    contested: frozenset[str] = frozenset()
+    """The resources that somebody has to give up.
+
+    Empty: those that the request is short of, or, if it is short of none, all it asks for.
+    """
+
+
+class Unit(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A pod, or a group, that runs and is evicted as a whole."""
+
+    uid: str
+    share: str
+    usage: Mapping[str, int]
+    priority: int = 0
+    queued_at: float = 0.0
+    """Seconds, on the clock of `Claim.queued_at`."""
+
+    reserved_at: float = 0.0
+    """Seconds; since when it has held its quota."""
+
+    is_evicted: bool = False
+    """Whether its eviction was decided before: it costs nothing to count it as gone."""
+
+    @property
+    def order(self) -> Order:
+        """The place among the candidates of one share: least important first."""
+        return not self.is_evicted, self.priority, -self.reserved_at, self.uid
+
+
+class Victim(msgspec.Struct, frozen=True):
+    """A unit that is to go, or, if it `is_evicted`, to be waited for."""
+
+    unit: Unit
+    reason: Reason
+
+
+class Running:
+    """Implements Runs. All units by share, each share's in the order in which they would be evicted."""
+
+    def __init__(self) -> None:
+        self._shares: dict[str, tuple[list[Order], list[Unit]]] = {}
+
+    def add(self, unit: Unit) -> None:
+        orders, units = self._shares.setdefault(unit.share, ([], []))
+        index = bisect_left(orders, unit.order)
+        orders.insert(index, unit.order)
+        units.insert(index, unit)
+
+    def remove(self, unit: Unit) -> None:
+        """Raise KeyError if there is no such unit; a unit that changed is removed as it was added."""
+        orders, units = self._shares.get(unit.share, ([], []))
+        index = bisect_left(orders, unit.order)
+        if index == len(orders) or orders[index] != unit.order:
+            raise KeyError(unit.uid)
+        del orders[index], units[index]
+        if not orders:
+            del self._shares[unit.share]
+
+    def names(self) -> Iterable[str]:
+        return self._shares
+
+    def has(self, share: str, *, evicted: bool) -> bool:
+        orders, _ = self._shares.get(share, ((), ()))
+        return bool(orders) and orders[0 if evicted else -1][0] is not evicted
+
+    def candidates(self, share: str, policy: Policy, claim: Claim, *, evicted: bool) -> Iterator[Unit]:
+        if policy is Policy.NEVER or not self.has(share, evicted=evicted):
+            return
+        orders, units = self._shares[share]
+        has_evicted = not orders[0][0]
+        start = _place(orders, True, -math.inf) if has_evicted and not evicted else 0
+        end = _place(orders, False, math.inf) if evicted else len(orders)
+        if policy is not Policy.ANY:
+            end = _place(orders, not evicted, claim.priority + (policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY))
+        for index in range(start, end):
+            unit = units[index]
+            if not claim.contested.isdisjoint(unit.usage) and may_evict(policy, claim, unit):
+                yield unit
+
+
+class Budgets(Protocol):
+    """PodDisruptionBudgets, with those units counted as gone that are chosen so far."""
+
+    def allow(self, unit: Unit) -> bool:
+        """Say whether a unit may go, too, without one being violated."""
+
+    def use(self, unit: Unit) -> None:
+        """Count a unit as gone."""
+
+
+class NoBudgets:
+    """Implements Budgets where there are none."""
+
+    def allow(self, unit: Unit) -> bool:
+        return True
+
+    def use(self, unit: Unit) -> None:
+        """Nothing is counted."""
+
+
+class Runs(Protocol):
+    """The units that run, as a decision asks for them."""
+
+    def names(self) -> Iterable[str]:
+        """Return the shares that may have any."""
+
+    def has(self, share: str, *, evicted: bool) -> bool:
+        """Say whether a share has units that are evicted already, or others."""
+
+    def candidates(self, share: str, policy: Policy, claim: Claim, *, evicted: bool) -> Iterator[Unit]:
+        """Yield those units that the policy lets a claim evict and that use what it contests, least important first."""
+
+
+def total(amounts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Add up amounts, by resource."""
+    found: dict[str, int] = {}
+    for each in amounts:
+        for resource, amount in each.items():
+            found[resource] = found.get(resource, 0) + amount
+    return found
+
+
+def may_evict(policy: Policy, claim: Claim, unit: Unit) -> bool:
+    """Say whether a policy lets a claim evict a unit: Kueue's SatisfiesPreemptionPolicy, without its alpha gates."""
+    if policy is Policy.ANY:
+        return True
+    if policy is Policy.NEVER:
+        return False
+    if unit.priority != claim.priority:
+        return unit.priority < claim.priority
+    return policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY and claim.queued_at < unit.queued_at
+
+
+def may_free(tree: ShareTree, preemption: Preemption, share: str, lacking: Mapping[str, int]) -> bool:
+    """Say whether anybody is asked to make space: if what is lacking is no more than the share is guaranteed by itself.
+
+    Or if a subtree with that share, but not the whole tree, has enough; or if claims that borrow may evict. Rule:
+    fitsResourceQuota in pkg/scheduler/flavorassigner of Kueue.
+    """
+    minimum = tree.shares[share].minimum
+    return preemption.borrow_within_cohort or all(
+        amount <= minimum.get(resource, 0) or tree.shares[tree.holder(share, resource, amount)].parent
+        for resource, amount in lacking.items()
+    )
+
+
+def cuts_guarantee(tree: ShareTree, path: Iterable[str], unit: Unit, resources: Iterable[str]) -> bool:
+    """Say whether a share of a path that borrows would use less than it is guaranteed if a unit below it were gone."""
+    return any(
+        (usage := tree.usage(name, each)) > tree.quota(name, each) > usage - unit.usage.get(each, 0)
+        for name in path
+        for each in resources
+    )
+
+
+def _place(orders: Sequence[Order], is_running: bool, priority: float) -> int:
+    """Return where units of a priority begin, among those that are evicted already, or that are not."""
+    return bisect_left(orders, (is_running, priority, -math.inf, ""))

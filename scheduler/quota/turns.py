@@ -1,0 +1,254 @@
+"""The order in which waiting pods of several shares get what is free: the argument `order` of CapacityScheduling.
+
+    turns = order.turns()
+    turns.offer(Turn(…))        the first pod of a line
+    turns.take()                the one that goes first of those that are offered; it is offered no longer
+
+In every order pods go first that take no more than their share is guaranteed, then shares of higher priority. Where
+neither shares nor usage are compared, those are next for which a smaller subtree has enough, as in Kueue
+(makeClassicalIterator in pkg/scheduler/scheduler.go).
+"""
+
+import heapq
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import count
+from typing import Any, NamedTuple, Protocol
+
+from scheduler.api.requests import CPU
+from scheduler.framework.events import ELASTIC_QUOTA
+from scheduler.quota.decay import DecayedUsage
+from scheduler.quota.dominant import dominant_share
+from scheduler.quota.ledger import Ledger
+from scheduler.quota.order import FairOrder, Head, height_of, is_guaranteed
+from scheduler.quota.places import Place
+
+
+class Turn(NamedTuple):
+    """The first pod of a line."""
+
+    line: Any
+    """Whatever the caller knows it by."""
+
+    ledger: Ledger | None
+    """None for a pod without a share."""
+
+    head: Head
+    age: Any
+    """Its place in the queue: the least goes first."""
+
+    @property
+    def by_share(self) -> tuple[bool, float]:
+        """Comes first in every order; the least goes first. It grows as others of the share are taken."""
+        return not self.is_guaranteed, -self.head.share_priority
+
+    @property
+    def is_guaranteed(self) -> bool:
+        return self.ledger is None or (
+            self.head.share in self.ledger.tree.shares and is_guaranteed(self.ledger.tree, self.head)
+        )
+
+    @property
+    def height(self) -> int:
+        """How many levels up it has to borrow."""
+        if self.ledger is None or self.head.share not in self.ledger.tree.shares:
+            return 0
+        return height_of(self.ledger.tree, self.head)
+
+
+class Turns(Protocol):
+    """Pods that are offered."""
+
+    def offer(self, turn: Turn) -> None:
+        """Let one take part."""
+
+    def take(self) -> Turn | None:
+        """Return the one that goes first; None if there is none."""
+
+
+class ShareOrder(Protocol):
+    """An order of shares."""
+
+    name: str
+    """As in the plugin's arguments."""
+
+    by_share: bool
+    """Whether the share decides before the pod's priority, also against pods that come now."""
+
+    def turns(self) -> Turns:
+        """Begin to choose among pods."""
+
+    def standing(self, ledger: Ledger, name: str) -> float:
+        """Return the number by which a share of the tree is compared, the least goes first; 0 if shares are not."""
+
+    def used(self, place: Place) -> None:
+        """Take note that less or more of a share is used."""
+
+    def renewed(self, ledger: Ledger) -> None:
+        """Take note that the tree was made again: of other shares perhaps, which use something else."""
+
+
+class Ranked:
+    """Pods by a rank that only grows as others are taken."""
+
+    def __init__(self, rank: Callable[[Turn], Any]) -> None:
+        self._rank = rank
+        self._heap: list[tuple[Any, int, Turn]] = []
+        self._numbers = count()
+
+    def offer(self, turn: Turn) -> None:
+        heapq.heappush(self._heap, (self._rank(turn), next(self._numbers), turn))
+
+    def take(self) -> Turn | None:
+        while self._heap:
+            rank, number, turn = self._heap[0]
+            if (newest := self._rank(turn)) <= rank:
+                return heapq.heappop(self._heap)[2]
+            heapq.heapreplace(self._heap, (newest, number, turn))
+        return None
+
+
+class ByPriority:
+    """Among pods that borrow as far, the order of the queue counts: priority and age. Implements ShareOrder."""
+
+    name = "Priority"
+    by_share = False
+
+    def turns(self) -> Turns:
+        return Ranked(lambda turn: (turn.by_share, turn.height, turn.age))
+
+    def standing(self, ledger: Ledger, name: str) -> float:
+        return 0.0
+
+    def used(self, place: Place) -> None:
+        """Nothing depends on it."""
+
+    def renewed(self, ledger: Ledger) -> None:
+        """Nothing depends on it."""
+
+
+class ByDecayedUsage:
+    """The share goes first that has used least lately, by its weight. Implements ShareOrder.
+
+    A share of which nothing is known, as after a restart, is charged for the first interval of all that it runs.
+    """
+
+    name = "DecayedUsage"
+    by_share = True
+
+    def __init__(self, half_life: float, weights: Mapping[str, float], now: Callable[[], float]) -> None:
+        """`half_life` in seconds; `weights` of resources, 1 for others. Raises ValueError for a half-life of 0."""
+        self._make = partial(DecayedUsage, half_life, half_life / 100, weights)
+        self._make()
+        self._now = now
+        self._usages: dict[str, DecayedUsage] = {}
+        """By source: other arguments make other ledgers, and change nothing of what was used."""
+
+    def turns(self) -> Turns:
+        now = self._now()
+        return Ranked(lambda turn: (turn.by_share, self._key(turn, now), turn.age))
+
+    def standing(self, ledger: Ledger, name: str) -> float:
+        return self._of_share(ledger, name, self._now())
+
+    def used(self, place: Place) -> None:
+        if place.name in place.ledger.tree.shares:
+            ledger, name, _ = place
+            self._of(ledger).run(_whose(ledger, name), _running(ledger, name), self._now())
+
+    def renewed(self, ledger: Ledger) -> None:
+        running = {_whose(ledger, name): _running(ledger, name) for name in ledger.tree.shares}
+        self._of(ledger).renew(running, self._now())
+
+    def _key(self, turn: Turn, now: float) -> float:
+        ledger, name = turn.ledger, turn.head.share
+        return 0.0 if ledger is None or name not in ledger.tree.shares else self._of_share(ledger, name, now)
+
+    def _of_share(self, ledger: Ledger, name: str, now: float) -> float:
+        weight, running = ledger.tree.shares[name].weight, _running(ledger, name)  # with what is promised
+        return self._of(ledger).key(_whose(ledger, name), weight, now, running)
+
+    def _of(self, ledger: Ledger) -> DecayedUsage:
+        if ledger.source not in self._usages:
+            self._usages[ledger.source] = self._make()
+        return self._usages[ledger.source]
+
+
+def _running(ledger: Ledger, share: str) -> Mapping[str, float]:
+    """Return what a share's own pods use, by the names and in the units of the weights: cores of cpu, as in Kueue."""
+    running: dict[str, float] = {}
+    for key in ledger.tree.resources:
+        resource, amount = ledger.resource_of(key), ledger.tree.used_by_own_pods(share, key)
+        if amount:
+            running[resource] = running.get(resource, 0) + (amount / 1000 if resource == CPU else amount)
+    return running
+
+
+def _whose(ledger: Ledger, share: str) -> str:
+    """Return who is charged for a share: of an elastic quota its namespace, or a quota of another name had no past."""
+    return share.partition("/")[0] if ledger.source == ELASTIC_QUOTA else share
+
+
+class ByDominantShare(ByPriority):
+    """The share goes first that borrows the smallest part of what it could, by its weight. Implements ShareOrder."""
+
+    name = "DominantShare"
+    by_share = True
+
+    def turns(self) -> Turns:
+        return _Tournaments()
+
+    def standing(self, ledger: Ledger, name: str) -> float:
+        return dominant_share(ledger.tree, name, resource_of=ledger.resource_of).weighted
+
+
+class _Tournaments:
+    """One tournament for each tree; pods without a share go after these."""
+
+    def __init__(self) -> None:
+        self._tournaments: dict[Ledger, _Tournament] = {}
+        self._others = Ranked(lambda turn: (turn.by_share, turn.age))
+
+    def offer(self, turn: Turn) -> None:
+        ledger = turn.ledger
+        if ledger is None or turn.head.share not in ledger.tree.shares:
+            self._others.offer(turn)
+            return
+        if ledger not in self._tournaments:
+            self._tournaments[ledger] = _Tournament(ledger)
+        self._tournaments[ledger].offer(turn)
+
+    def take(self) -> Turn | None:
+        for tournament in self._tournaments.values():
+            if (turn := tournament.take()) is not None:
+                return turn
+        return self._others.take()
+
+
+class _Tournament:
+    def __init__(self, ledger: Ledger) -> None:
+        self._order = FairOrder(ledger.tree, ledger.resource_of)
+        self._offered: dict[str, list[tuple[Any, int, Turn]]] = {}
+        """Share → heap."""
+        self._numbers = count()
+        self._last = ""
+
+    def offer(self, turn: Turn) -> None:
+        offered = self._offered.setdefault(turn.head.share, [])
+        heapq.heappush(offered, (turn.age, next(self._numbers), turn))
+        self._order.offer(offered[0][2].head)
+
+    def take(self) -> Turn | None:
+        if self._last:
+            self._order.changed(self._last)  # what was taken last may be counted by now
+        head = self._order.first()
+        if head is None:
+            return None
+        self._last = head.share
+        offered = self._offered[head.share]
+        turn = heapq.heappop(offered)[2]
+        if offered:
+            self._order.offer(offered[0][2].head)
+        else:
+            self._order.withdraw(head.share)
+        return turn

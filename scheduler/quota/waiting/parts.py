@@ -1,0 +1,228 @@
+"""The parts of the engine that shares need: connected while a profile has the plugin CapacityScheduling.
+
+Without it none of them is made, or even loaded, and no pod pays for them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from scheduler.api.read_only import NOTHING
+from scheduler.config.defaults import CAPACITY_SCHEDULING
+from scheduler.cycle.failure import FailureHandler
+from scheduler.cycle.handlers import ClusterEventHandlers
+from scheduler.cycle.writers import Writers
+from scheduler.framework.arguments import arguments_of
+from scheduler.framework.events import NODE, Action, ClusterEvent
+from scheduler.framework.pod_groups import PodGroups
+from scheduler.process.metrics import Samples
+from scheduler.process.tasks import Tasks
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.quota.adapters import AdaptedShares
+from scheduler.quota.places import Place
+from scheduler.runtime.framework import Framework
+from scheduler.state.cache import Cache
+from scheduler.state.objects import ObjectStore
+
+if TYPE_CHECKING:  # loaded once there are shares
+    from scheduler.quota.ledger import Ledger
+    from scheduler.quota.waiting.reports import ShareReports
+    from scheduler.quota.waiting.statuses import QuotaStatuses
+    from scheduler.quota.waiting.waits import ShareWaits
+
+PAUSE: Final = 1.0
+"""Seconds between two looks at what has changed."""
+
+NEW_LABELS: Final = ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL)
+"""May help pods that have space in their share, while there was no node of their flavor."""
+
+RETRY: Final = 300.0
+"""Seconds after which pods are tried that may evict others, whatever has changed: as the queue does with all others."""
+
+
+class ShareParts:
+    """Connects them, also while the program runs."""
+
+    def __init__(
+        self,
+        shares: AdaptedShares,
+        groups: PodGroups,
+        objects: ObjectStore,
+        cache: Cache,
+        queue: SchedulingQueue,
+        handlers: ClusterEventHandlers,
+        failure: FailureHandler,
+        writers: Writers,
+        tasks: Tasks,
+        clock: Callable[[], float],
+    ) -> None:
+        self.shares = shares
+        self.waits: ShareWaits | None = None
+        """The pods that wait for their shares; None until there are any shares."""
+        self._groups = groups
+        self._objects = objects
+        self._cache = cache
+        self._queue = queue
+        self._handlers = handlers
+        self._failure = failure
+        self._writers = writers
+        self._tasks = tasks
+        self._clock = clock
+        self._statuses: QuotaStatuses | None = None
+        self._reports: ShareReports | None = None
+        self._due = asyncio.Event()
+        self._retry_at = clock() + RETRY
+        self._arguments: Mapping[str, Any] | None = None
+        self._order_settings: tuple[Any, ...] = ()
+
+    def use(self, frameworks: Mapping[str, Framework]) -> None:
+        """Have shares as these profiles ask for them: all that do have the same arguments."""
+        plugins = [each.plugins.by_name.get(CAPACITY_SCHEDULING) for each in frameworks.values()]
+        plugin = next((each for each in plugins if each is not None), None)
+        arguments = None if plugin is None else arguments_of(plugin)
+        if arguments == self._arguments:
+            if self.waits is not None:
+                self.waits.restart()  # the queue may have another order
+            return
+        self._arguments = arguments
+        if plugin is None:
+            self._end()
+            return
+        if self.waits is None:
+            self._begin()
+        self._put_in_order(plugin)
+        self._cache.shares = self.shares.usage
+        self.shares.use(self._ledgers(plugin), self._cache.counted_pods)
+
+    def _begin(self) -> None:
+        from scheduler.quota.waiting.reports import ShareReports
+        from scheduler.quota.waiting.statuses import QuotaStatuses
+        from scheduler.quota.waiting.waits import ShareWaits
+
+        shares, writers, due = self.shares, self._writers, self._due.set
+        waits = self.waits = ShareWaits(shares, self._groups, self._queue)
+        self._statuses = QuotaStatuses(shares, self._objects, writers.api, self._tasks, due)
+        self._reports = ShareReports(shares, self._cache.table, writers.object_events)
+        shares.waiting, shares.placed, shares.freed = waits.refusal, waits.placed, self._freed
+        shares.redeclared, shares.promised, shares.meant = self._redeclared, waits.promised, waits.meant
+        shares.claim_changed = waits.claim_changed
+        self._failure.failed, self._handlers.waits = waits.failed, waits
+        self._handlers.node_may_help = self._node_may_help
+
+    def _put_in_order(self, plugin: Any) -> None:
+        """Let waiting pods have the order that the plugin asks for."""
+        from scheduler.quota.turns import ByDecayedUsage, ByDominantShare, ByPriority, ShareOrder
+
+        settings = plugin.order, plugin.usage_half_life_seconds, plugin.resource_weights
+        if settings == self._order_settings:
+            return  # what was used before counts on
+        self._order_settings = settings
+        order: ShareOrder
+        match plugin.order:
+            case "DecayedUsage":
+                order = ByDecayedUsage(plugin.usage_half_life_seconds, plugin.resource_weights, self._clock)
+            case "DominantShare":
+                order = ByDominantShare()
+            case _:
+                order = ByPriority()
+        assert self.waits is not None
+        assert self._statuses is not None
+        self.waits.order, mark = order, self._statuses.mark
+        self.shares.is_fair = plugin.order == "DominantShare"
+
+        def used(place: Place) -> None:
+            mark(place)
+            order.used(place)
+
+        self.shares.used, self.shares.renewed = used, order.renewed
+
+    def _redeclared(self, place: Place | None) -> None:
+        if self.waits is not None and self._statuses is not None:
+            self.waits.redeclared(place)
+            self._due.set()
+            if place is None:
+                self._statuses.mark_all()
+            else:
+                self._statuses.mark(place)
+            self._may_evict()
+
+    def _freed(self, place: Place) -> None:
+        """Let pods be woken for which there is space, and soon those tried that are guaranteed what others use."""
+        if self.waits:
+            self.waits.freed(place)
+            self.waits.may_claim_now = True
+            self._due.set()
+
+    def _node_may_help(self, event: ClusterEvent) -> None:
+        """Let pods be tried soon that a node may help which has come or changed."""
+        if self.waits is not None and NEW_LABELS.matches(event):
+            self.waits.nodes_changed = True
+            self._due.set()
+        self._may_evict()
+
+    def _may_evict(self) -> None:
+        """Let pods be tried soon that may evict others, if any wait: it may help them now."""
+        if self.waits:
+            self.waits.may_evict_now = True
+            self._due.set()
+
+    def _end(self) -> None:
+        """Without shares nothing waits for them: the queue asks all pods again when the configuration changes."""
+        shares = self.shares
+        shares.waiting = shares.placed = shares.freed = shares.promised = None
+        shares.used = shares.renewed = shares.redeclared = shares.claim_changed = None
+        shares.meant = ()
+        self._cache.shares = self._failure.failed = self._handlers.waits = self._handlers.node_may_help = None
+        self.waits = self._statuses = self._reports = None
+        self._order_settings = ()
+        shares.use((), tuple)
+
+    async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Write and report for ever. What is due before this replica leads, is done then."""
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._due.wait(), RETRY)
+            await sleep(PAUSE)
+            self._due.clear()
+            self.look()
+
+    def look(self) -> None:
+        """Write and report what is new, and have those tried that are to be tried again."""
+        if (now := self._clock()) >= self._retry_at:
+            self._retry_at = now + RETRY
+            self._may_evict()
+        if self.waits is not None and self.waits.retry():
+            self._due.set()
+        if self._statuses is not None:
+            self._statuses.write()
+        if self._reports is not None:
+            self._reports.look()
+
+    def excess(self) -> Samples:
+        """Yield source and resource, and how much more is guaranteed to shares together than nodes have."""
+        return () if self._reports is None else self._reports.excess()
+
+    def problems(self) -> Samples:
+        """Yield each source, and how many of its shares cannot be used."""
+        return () if self._reports is None else self._reports.problems()
+
+    def _ledgers(self, plugin: Any) -> "Sequence[Ledger]":
+        from scheduler.quota.apis.declared import DeclaredShares
+        from scheduler.quota.apis.elastic_quotas import ElasticQuotas
+        from scheduler.quota.ledger import Ledger
+
+        ledgers = [Ledger(DeclaredShares(plugin.shares, self._objects))] if plugin.shares else []
+        if plugin.kueue_queues:
+            from scheduler.quota.apis.kueue import KueueQueues
+
+            ledgers.append(Ledger(KueueQueues(self._objects, self._labels_of_node)))
+        if plugin.elastic_quotas:
+            ledgers.append(Ledger(ElasticQuotas(self._objects)))
+        return ledgers
+
+    def _labels_of_node(self, name: str) -> Mapping[str, str]:
+        """Return the labels of a node; none of one that is not known (any more)."""
+        table = self._cache.table
+        row = table.row_of(name)
+        return NOTHING if row is None else table.info(row).labels

@@ -1,0 +1,424 @@
+"""The pod group cycle on a whole engine: what becomes of each member, of the group, and of the queue."""
+
+import pytest
+
+from scheduler import framework as fw
+from scheduler.config.feature_gates import FeatureGates
+from scheduler.framework.errors import ApiError
+from scheduler.testing import a_node, a_pod
+from tests.fakes import Nomination, a_plugin, run, settle
+from tests.unit.cycle.fakes import PROFILE, an_engine, newer, raising
+from tests.unit.groups.groups import GATES, Groups
+
+WAITS = (
+    "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, "
+    "one or more plugins asked to wait and no plugin rejected pod"
+)
+
+
+def test_a_gang_that_fits_is_bound_in_one_cycle() -> None:
+    async def play() -> None:
+        groups = Groups()
+        groups.create()
+        groups.pods(3)
+
+        await groups.schedule()
+
+        assert sorted(groups.bound) == ["g-0", "g-1", "g-2"]
+        assert groups.condition() == ("True", "Scheduled", "")
+        count = groups.under_test.count
+        assert count("scheduler_podgroup_schedule_attempts_total", result="scheduled", profile=PROFILE) == 1
+        assert count("scheduler_podgroup_scheduling_algorithm_duration_seconds_count") == 1
+        groups.check()
+
+    run(play())
+
+
+def test_members_that_wait_for_nobody_any_more_are_not_nominated_before_they_are_bound() -> None:
+    async def play() -> None:
+        groups = Groups()
+        groups.create()
+        groups.pods(3)
+
+        await groups.schedule()
+
+        assert groups.under_test.world.written(Nomination) == []
+
+    run(play())
+
+
+def test_a_gang_that_does_not_fit_holds_nothing_and_says_why() -> None:
+    async def play() -> None:
+        groups = Groups(nodes=1)
+        groups.create()
+        groups.pods(3)
+
+        await groups.schedule()
+
+        assert groups.bound == {}
+        assert list(groups.engine.cache.assumed_pods()) == []
+        assert [groups.where(f"g-{number}") for number in range(3)] == ["backoff"] * 3
+        assert groups.condition() == ("False", "Unschedulable", "pod group is unschedulable")
+        notes = {event.pod: event.note for event in groups.under_test.world.events}
+        assert notes["default/g-0"] == notes["default/g-1"] == WAITS
+        assert notes["default/g-2"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
+        count = groups.under_test.count
+        assert count("scheduler_podgroup_schedule_attempts_total", result="unschedulable", profile=PROFILE) == 1
+        groups.check()
+
+    run(play())
+
+
+def test_pods_beyond_the_minimum_are_bound_as_far_as_they_fit() -> None:
+    async def play() -> None:
+        groups = Groups(nodes=1)
+        groups.create(minimum=2)
+        groups.pods(3)
+
+        await groups.schedule()
+
+        assert sorted(groups.bound) == ["g-0", "g-1"]
+        assert groups.where("g-2") == "backoff"
+        assert groups.condition() == ("True", "Scheduled", "")
+        groups.check()
+
+    run(play())
+
+
+def test_a_condition_that_was_true_stays_true() -> None:
+    async def play() -> None:
+        groups = Groups(nodes=1)
+        groups.create(minimum=2)
+        pods = groups.pods(3)
+        await groups.schedule()
+        groups.under_test.see(*(newer(pod, node_name="n0") for pod in pods[:2]))
+        groups.under_test.wait(10)
+
+        await groups.schedule()
+
+        assert groups.condition() == ("True", "Scheduled", "")
+        assert len(groups.api.patches) == 1
+
+    run(play())
+
+
+def test_a_group_that_is_no_gang_binds_what_fits() -> None:
+    async def play() -> None:
+        groups = Groups(nodes=1)
+        groups.create(minimum=None)
+        groups.pods(3)
+
+        await groups.schedule()
+
+        assert sorted(groups.bound) == ["g-0", "g-1"]
+        assert groups.condition() == ("True", "Scheduled", "")
+
+    run(play())
+
+
+def test_the_most_important_members_are_tried_first_then_those_that_came_first() -> None:
+    async def play() -> None:
+        groups = Groups(nodes=1)
+        groups.create(minimum=2)
+        for name, priority in (("low", 1), ("early", 5), ("late", 5)):
+            groups.under_test.clock.advance(1)
+            pod = a_pod(name, group="g", priority=priority, requests={"cpu": "1"}, scheduler_name=PROFILE)
+            groups.under_test.see(pod)
+
+        await groups.schedule()
+
+        assert groups.under_test.world.asked == [("default/early", "n0"), ("default/late", "n0")]
+
+    run(play())
+
+
+def test_members_wait_until_there_are_enough_of_them_and_a_group() -> None:
+    groups = Groups()
+    groups.pods(2)
+    assert groups.where("g-0") == "gated"
+    groups.create()
+    assert groups.where("g-0") == "gated"
+
+    groups.pods(3)
+
+    assert [groups.where(f"g-{number}") for number in range(3)] == ["active"] * 3
+
+
+def test_pods_that_came_before_their_group_are_let_in_when_it_comes() -> None:
+    groups = Groups()
+    groups.pods(3)
+    assert [groups.where(f"g-{number}") for number in range(3)] == ["gated"] * 3
+
+    groups.create()
+
+    assert [groups.where(f"g-{number}") for number in range(3)] == ["active"] * 3
+
+
+def test_without_the_gang_plugin_members_are_only_tried_together() -> None:
+    async def play() -> None:
+        groups = Groups(nodes=1, gates=FeatureGates(generic_workload=True))
+        groups.create()
+        groups.pods(3)
+
+        await groups.schedule()
+
+        assert sorted(groups.bound) == ["g-0", "g-1"]
+
+    run(play())
+
+
+def test_members_of_several_schedulers_all_fail() -> None:
+    async def play() -> None:
+        groups = Groups(profiles=(PROFILE, "other"))
+        groups.create(minimum=2)
+        for name, profile in (("p", PROFILE), ("q", "other")):
+            groups.under_test.see(a_pod(name, group="g", scheduler_name=profile))
+
+        await groups.schedule()
+
+        note = (
+            f'all pods in a single pod group should have the same .spec.schedulerName set, got: "other" and "{PROFILE}"'
+        )
+        assert groups.under_test.world.notes() == [note, note]
+        assert [groups.where("p"), groups.where("q")] == ["backoff", "backoff"]
+        groups.check()
+
+    run(play())
+
+
+def test_a_member_that_is_being_deleted_is_skipped() -> None:
+    async def play() -> None:
+        groups = Groups()
+        groups.create(minimum=2)
+        pods = groups.pods(3)
+        groups.under_test.see(newer(pods[0], deletion_timestamp="2026-01-01"))
+
+        await groups.schedule()
+
+        assert sorted(groups.bound) == ["g-1", "g-2"]
+        assert groups.engine.queue.in_flight_pods() == ()
+        groups.check()
+
+    run(play())
+
+
+def test_a_refusal_of_one_member_leaves_the_others_their_chance() -> None:
+    def refuse(state: fw.CycleState, pod: fw.Pod, node: str) -> fw.Status | None:
+        return fw.unschedulable("not this one") if pod.name == "g-1" else None
+
+    reserve = a_plugin("Choosy", fw.ReservePlugin, reserve=refuse, unreserve=lambda *_: None)
+
+    async def play() -> None:
+        groups = Groups(reserve)
+        groups.create(minimum=2)
+        groups.pods(3)
+
+        await groups.schedule()
+
+        assert sorted(groups.bound) == ["g-0", "g-2"]
+        assert groups.under_test.world.notes() == ["0/1 nodes are available: 1 not this one."]
+        groups.check()
+
+    run(play())
+
+
+@pytest.mark.parametrize("point", ["reserve", "permit"])
+def test_an_error_of_one_member_fails_the_group_and_leaves_no_trace(point: str) -> None:
+    def fail(state: fw.CycleState, pod: fw.Pod, node: str) -> None:
+        if pod.name == "g-1":
+            raise fw.AttemptFailed("broken")
+
+    async def play() -> None:
+        if point == "reserve":
+            failing = a_plugin("Failing", fw.ReservePlugin, reserve=fail, unreserve=lambda *_: None)
+        else:
+            failing = a_plugin("Failing", fw.PermitPlugin, permit=fail)
+        groups = Groups(failing)
+        groups.create()
+        groups.pods(3)
+
+        await groups.schedule()
+
+        of_pod = f'running {point.capitalize()} plugin "Failing": broken'
+        of_group = f"failed to schedule other pod from a pod group: {of_pod}"
+        notes = {event.pod: event.note for event in groups.under_test.world.events}
+        assert notes == {"default/g-0": of_group, "default/g-1": of_pod, "default/g-2": of_group}
+        assert groups.bound == {}
+        assert list(groups.engine.cache.assumed_pods()) == []
+        assert groups.condition() == ("False", "SchedulerError", of_group)
+        groups.check()
+
+    run(play())
+
+
+def test_what_is_reserved_for_a_group_that_does_not_fit_is_given_back_in_reverse() -> None:
+    calls: list[str] = []
+    reserve = a_plugin(
+        "Noting",
+        fw.ReservePlugin,
+        reserve=lambda state, pod, node: calls.append(f"+{pod.name}"),
+        unreserve=lambda state, pod, node: calls.append(f"-{pod.name}"),
+    )
+
+    async def play() -> None:
+        groups = Groups(reserve, nodes=1)
+        groups.create()
+        groups.pods(3)
+
+        await groups.schedule()
+
+        assert calls == ["+g-0", "+g-1", "-g-1", "-g-0"]
+
+    run(play())
+
+
+def test_a_fault_amid_a_cycle_loses_no_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        groups = Groups()
+        groups.create()
+        groups.pods(3)
+        loop = groups.engine.loop
+        monkeypatch.setattr(loop, "should_skip", raising(RuntimeError("a fault of ours")))
+        queued = groups.under_test.pop()
+
+        with pytest.raises(RuntimeError):
+            loop.schedule_one(queued)
+        loop.settle(queued)  # as the loop does with what is raised
+
+        assert [groups.where(f"g-{number}") for number in range(3)] == ["backoff"] * 3
+        groups.check()
+
+    run(play())
+
+
+def test_a_fault_after_the_members_were_placed_takes_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        groups = Groups()
+        groups.create()
+        groups.pods(3)
+        loop = groups.engine.loop
+        assert loop.groups is not None
+        monkeypatch.setattr(loop.groups, "_report", raising(RuntimeError("a fault of ours")))
+        queued = groups.under_test.pop()
+
+        with pytest.raises(RuntimeError, match="a fault of ours"):
+            loop.schedule_one(queued)
+        loop.settle(queued)  # as the loop does with what is raised
+        await settle()
+
+        assert sorted(groups.bound) == ["g-0", "g-1", "g-2"]
+        groups.check()
+
+    run(play())
+
+
+def test_members_keep_no_room_from_each_other_by_their_nominations() -> None:
+    async def play() -> None:
+        groups = Groups(nodes=1)
+        groups.create(minimum=1)
+        first, second, third = groups.pods(3)
+        groups.engine.nominator.add(third, "n0")
+
+        await groups.schedule()
+
+        assert groups.bound == {first.name: "n0", second.name: "n0"}
+        groups.check()
+
+    run(play())
+
+
+def test_a_member_that_needs_a_preemption_sends_the_whole_group_to_wait_for_it() -> None:
+    async def play() -> None:
+        groups = Groups(nodes=1)
+        groups.create(minimum=2)
+        groups.under_test.see(a_pod("victim", node_name="n0", priority=0, requests={"cpu": "1"}))
+        groups.pods(2, priority=10)
+
+        await groups.schedule()
+
+        waiting = "pod group is unschedulable, pod group is waiting for preemption to complete"
+        assert groups.condition() == ("False", "Unschedulable", waiting)
+        assert [eviction.victim for eviction in groups.under_test.world.writes if hasattr(eviction, "victim")] == [
+            "default/victim"
+        ]
+        nominated = groups.engine.nominator.nominated_pods("n0")
+        assert sorted(pod.name for pod in nominated) == ["g-0", "g-1"]
+        assert groups.bound == {}
+        result = {"result": "waiting_on_preemption", "profile": PROFILE}
+        assert groups.under_test.count("scheduler_podgroup_schedule_attempts_total", **result) == 1
+
+    run(play())
+
+
+def test_a_condition_is_sent_again_after_a_conflict() -> None:
+    async def play() -> None:
+        groups = Groups()
+        groups.create()
+        groups.pods(3)
+        groups.api.refusals = [ApiError(409, "changed meanwhile")]
+
+        await groups.schedule()
+        for _ in range(50):
+            await settle()
+
+        assert groups.api.refusals == []
+
+    run(play())
+
+
+def test_pods_without_a_group_are_scheduled_as_ever() -> None:
+    async def play() -> None:
+        groups = Groups(nodes=1)
+        groups.under_test.see(a_pod("alone", scheduler_name=PROFILE))
+
+        await groups.schedule()
+
+        assert groups.bound == {"alone": "n0"}
+        assert groups.api.patches == []
+
+    run(play())
+
+
+def test_without_the_gates_nothing_is_made_for_groups() -> None:
+    async def play() -> None:
+        plain = an_engine()
+        plain.see(a_node("n"), a_pod("p", group="g", scheduler_name=PROFILE))
+
+        await plain.schedule()
+
+        assert (plain.engine.loop.groups, plain.engine.cache.members, plain.engine.pod_groups) == (None, None, None)
+        assert plain.world.bound == {"default/p": "n"}
+        assert "scheduling.k8s.io/PodGroup" not in plain.engine.watched
+
+    run(play())
+
+
+def test_groups_are_watched_and_their_status_may_be_written() -> None:
+    resources = Groups(gates=GATES).engine.profiles.resources
+
+    assert {"scheduling.k8s.io/PodGroup", "podgroups.v1beta1.scheduling.k8s.io"} <= resources.watched.keys()
+    assert sorted({each[1:] for each in resources.written if each[0].plural == "podgroups"}) == [
+        ("", ("get",)),
+        ("status", ("patch",)),
+    ]
+
+
+def test_a_member_that_is_being_deleted_while_it_is_bound_stays_one_until_it_is_gone() -> None:
+    async def play() -> None:
+        groups = Groups()
+        groups.create()
+        first, *_ = groups.pods(3)
+        groups.under_test.world.hangs = True
+        await groups.schedule()
+        members = groups.engine.frameworks[PROFILE].handle.pod_groups.members(first)
+        assert (members.count, members.scheduled_count) == (3, 3)
+
+        groups.under_test.see(newer(first, deletion_timestamp="2026-01-31T12:00:00Z"))
+
+        assert (members.count, members.scheduled_count) == (3, 2)
+        groups.under_test.handlers.pod_deleted(first)
+        assert (members.count, members.scheduled_count) == (2, 2)
+        groups.under_test.world.answer_bindings()
+        await settle()
+
+    run(play())

@@ -1,0 +1,80 @@
+"""kube-scheduler's own cases of what DefaultPreemption does for a member of a group, and when it lets one in."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from scheduler import framework as fw
+from scheduler.api import pod_groups as api
+from scheduler.api.objects import ObjectMeta
+from scheduler.config.feature_gates import FeatureGates
+from scheduler.cycle.algorithm import Unplaced
+from scheduler.framework.queued import QueuedPod
+from scheduler.testing import a_node, a_pod
+from tests.conformance.transcribed import Case, cases
+from tests.fakes import run, settle
+from tests.unit.cycle.fakes import PROFILE
+from tests.unit.groups.groups import Groups
+
+HIGH = 1000
+
+
+def a_full_cluster(groups: dict[str, str | None], gates: Iterable[str]) -> Groups:
+    """One node, with room for the pod that it has. `groups`: name → topology key; `gates`: those that are on."""
+    on: dict[str, Any] = dict.fromkeys(gates, True)
+    made = Groups(nodes=0, gates=FeatureGates(generic_workload=True, **on))
+    made.under_test.see(a_node("node1", pods=1), a_pod("p1", node_name="node1"))
+    for name, key in groups.items():
+        topology = None if key is None else (api.TopologyConstraint(key=key),)
+        constraints = None if key is None else api.SchedulingConstraints(topology=topology)
+        spec = api.PodGroupSpec(priority=HIGH, scheduling_constraints=constraints)
+        made.store(api.PodGroup(metadata=ObjectMeta(name=name, namespace="default", uid=name), spec=spec))
+    return made
+
+
+def a_preemptor(name: str, group: str = "") -> fw.Pod:
+    return a_pod(name, group=group, priority=HIGH, scheduler_name=PROFILE)
+
+
+@pytest.mark.parametrize("case", cases("default_preemption_post_filter"))
+def test_a_member_evicts_others_by_itself_where_it_does_in_kube_scheduler(case: Case) -> None:
+    async def play() -> None:
+        groups = a_full_cluster(case["groups"], case["gates"])
+        pod = a_preemptor("p-with-podgroup", "foo")
+        groups.under_test.see(pod)
+
+        decision = groups.engine.algorithm.schedule(groups.under_test.framework, fw.CycleState(), pod)
+        await settle()
+
+        assert isinstance(decision, Unplaced)
+        assert decision.nominated_node_name == case.get("node")  # None: it stays as it is
+        assert case.get("refusal", "") in decision.message
+
+    run(play())
+
+
+@pytest.mark.parametrize("case", cases("default_preemption_pre_enqueue"))
+def test_a_pod_waits_for_its_preemption_or_that_of_its_group(case: Case) -> None:
+    async def play() -> None:
+        together = case.get("together", False)
+        gates = ["workload_aware_preemption"] if together else []
+        groups = a_full_cluster(dict.fromkeys(case.get("groups", ())), gates)
+        preemptor = a_preemptor("p", case.get("of", ""))
+        groups.under_test.see(preemptor)
+        framework = groups.under_test.framework
+        if together:
+            assert groups.engine.pod_groups is not None
+            decision = groups.engine.pod_groups.decide(framework, [QueuedPod(preemptor, 0.0)])
+            assert decision.is_waiting_for_preemption
+        else:
+            groups.engine.algorithm.schedule(framework, fw.CycleState(), preemptor)
+        plugin: Any = framework.plugins.by_name["DefaultPreemption"]
+
+        refusal = plugin.pre_enqueue(a_preemptor(case["asked"], case.get("asked_of", "")))
+
+        expected = fw.unresolvable(case["refusal"]) if "refusal" in case else None
+        assert refusal == expected
+        await settle()
+
+    run(play())

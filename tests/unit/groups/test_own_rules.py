@@ -1,0 +1,400 @@
+"""Our own rules for groups of pods: what brings a group back that was tried in vain, and what does not."""
+
+from typing import Any
+
+import pytest
+
+from scheduler import framework as fw
+from scheduler.testing import a_node
+from tests.fakes import Eviction, Unschedulable
+from tests.unit.cycle.fakes import PROFILE, newer
+from tests.unit.groups.coscheduling import Coscheduled
+
+
+class Stage(Coscheduled):
+    """With a count of the decisions about groups."""
+
+    def __init__(self, *plugins: type[fw.Plugin], **options: Any) -> None:
+        super().__init__(*plugins, **options)
+        self.decisions = 0
+        algorithm = self.engine.pod_groups
+        assert algorithm is not None
+        decide = algorithm.decide_and_leave
+
+        def counted(*arguments: Any) -> Any:
+            self.decisions += 1
+            return decide(*arguments)
+
+        algorithm.decide_and_leave = counted  # type: ignore[method-assign, assignment]
+
+    @property
+    def evicted(self) -> list[str]:
+        return [write.victim for write in self.under_test.world.writes if isinstance(write, Eviction)]
+
+    async def later(self, seconds: float = 20.0) -> None:
+        """Let backoffs end, and try what is there to try."""
+        self.under_test.clock.advance(seconds)
+        self.engine.queue.flush_backoff_completed()
+        await self.schedule()
+
+    def wait_counts(self) -> dict[tuple[str, ...], int]:
+        """The plugins that refused pods, and how many of the pods that wait they refused."""
+        counts: dict[tuple[str, ...], int] = {}
+        for queued in self.engine.queue.pending_pods()["unschedulable"]:
+            plugins = tuple(sorted(queued.unschedulable_plugins))
+            counts[plugins] = counts.get(plugins, 0) + 1
+        return counts
+
+
+async def test_one_of_the_members_that_are_alike_waits_for_events_and_the_others_for_it() -> None:
+    stage = Stage()
+    stage.create(minimum=8)
+    stage.pods(8)
+
+    await stage.schedule()
+
+    assert stage.wait_counts() == {("NodeResourcesFit",): 1, ("Coscheduling",): 7}
+
+
+async def test_a_node_that_comes_brings_the_whole_group_back() -> None:
+    stage = Stage()
+    stage.create(minimum=6)
+    stage.pods(6)
+    await stage.schedule()
+    assert (stage.decisions, stage.bound) == (1, {})
+
+    stage.under_test.see(a_node("new", cpu="2"))
+    await stage.later()
+
+    assert stage.decisions == 2
+    assert len(stage.bound) == 6
+    stage.check()
+
+
+async def test_an_event_that_helps_no_member_brings_no_group_back() -> None:
+    stage = Stage()
+    stage.create(minimum=6)
+    stage.pods(6)
+    await stage.schedule()
+
+    node = a_node("n0", cpu="2", labels={"a": "b"})
+    stage.engine.handlers.node_changed(node)
+    stage.see(["other"], requests={"cpu": "100"})
+    await stage.later()
+
+    assert stage.decisions == 1
+
+
+async def test_a_group_that_fails_again_waits_for_its_backoff() -> None:
+    stage = Stage(nodes=1)
+    stage.create(minimum=50)
+    stage.pods(50)
+    await stage.schedule()
+
+    for number in range(24):
+        stage.under_test.see(a_node(f"new-{number}", cpu="2"))
+        await stage.schedule()
+
+    assert stage.decisions == 1
+    await stage.later()
+    assert stage.decisions == 2
+    assert len(stage.bound) == 50
+
+
+async def test_of_two_gangs_that_want_the_same_room_one_gets_it_all() -> None:
+    stage = Stage()
+    for group in ("g", "h"):
+        stage.create(group, minimum=4)
+    for number in range(4):
+        stage.pods(1, "g", first=number)
+        stage.pods(1, "h", first=number)
+
+    await stage.schedule()
+
+    assert sorted(stage.bound) == ["g-0", "g-1", "g-2", "g-3"]
+    stage.check()
+    for name in ("g-0", "g-1", "g-2", "g-3"):
+        stage.engine.handlers.pod_deleted(stage.engine.pods[f"default/{name}"])
+    await stage.later()
+    assert sorted(stage.bound)[4:] == ["h-0", "h-1", "h-2", "h-3"]
+    stage.check()
+
+
+async def test_a_member_that_comes_once_the_minimum_runs_is_placed_at_once() -> None:
+    stage = Stage(nodes=3)
+    stage.create(minimum=3)
+    stage.pods(3)
+    await stage.schedule()
+
+    stage.pods(2, first=3)
+    await stage.schedule()
+
+    assert len(stage.bound) == 5
+
+
+async def test_members_beyond_the_minimum_that_fit_nowhere_wait_without_the_others() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    stage.pods(6)
+
+    await stage.schedule()
+    assert len(stage.bound) == 4
+    stage.under_test.see(a_node("new", cpu="2"))
+    await stage.later()
+
+    assert len(stage.bound) == 6
+    stage.check()
+
+
+async def test_a_member_that_dies_is_replaced() -> None:
+    stage = Stage()
+    stage.create(minimum=4)
+    pods = stage.pods(4)
+    await stage.schedule()
+
+    stage.engine.handlers.pod_deleted(newer(pods[1].bound_to("n0"), phase="Failed"))
+    stage.pods(1, first=4)
+    await stage.schedule()
+
+    assert "g-4" in stage.bound
+    stage.check()
+
+
+async def test_after_a_restart_in_the_middle_of_its_bindings_the_rest_of_a_group_is_placed() -> None:
+    """The API server lists by name: those that are bound may come last."""
+    stage = Coscheduled()
+    stage.create(minimum=3)
+
+    stage.pods(1)
+    stage.pods(2, first=1, node_name="n0")
+    await stage.schedule()
+
+    assert stage.under_test.world.bound == {"default/g-0": "n1"}
+
+
+async def test_the_member_that_waits_for_events_may_be_deleted() -> None:
+    stage = Stage()
+    stage.create(minimum=5)
+    stage.pods(6, requests={"cpu": "1"})
+    await stage.schedule()
+    (waiting,) = [
+        queued.pod
+        for queued in stage.engine.queue.pending_pods()["unschedulable"]
+        if queued.unschedulable_plugins == {"NodeResourcesFit"}
+    ]
+
+    stage.engine.handlers.pod_deleted(waiting)
+    await stage.later()
+    assert stage.wait_counts() == {("NodeResourcesFit",): 1, ("Coscheduling",): 4}
+    stage.under_test.see(a_node("new", cpu="2"))
+    await stage.later()
+
+    assert len(stage.bound) == 5
+
+
+async def test_kinds_of_members_wait_for_events_of_their_own() -> None:
+    stage = Stage()
+    stage.create(minimum=5)
+    stage.pods(4)
+    stage.pods(1, first=4, node_selector={"kind": "big"})
+
+    await stage.schedule()
+
+    assert stage.wait_counts() == {("NodeAffinity",): 1, ("Coscheduling",): 4}
+
+
+async def test_pods_behind_scheduling_gates_do_not_count_until_they_are_open() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    pods = stage.pods(3, gates=["kueue.x-k8s.io/admission"])
+    assert stage.decisions == 0
+
+    for pod in pods:
+        stage.see([pod.name], labels=dict(pod.labels))
+        await stage.schedule()
+
+    assert stage.decisions == 1
+    assert len(stage.bound) == 3
+
+
+async def test_a_group_that_is_deleted_keeps_its_pods_from_the_nodes() -> None:
+    stage = Stage()
+    stage.create(minimum=5)
+    pods = stage.pods(5)
+    await stage.schedule()
+
+    stage.delete()
+    stage.under_test.see(a_node("new", cpu="8"))
+    await stage.later()
+
+    assert not stage.bound
+    assert stage.decisions == 1
+    assert stage.refusal(pods[0]) == 'waiting for the PodGroup "g" of the pod to appear'
+    stage.create(minimum=5)
+    await stage.later()
+    assert len(stage.bound) == 5
+
+
+async def test_others_are_evicted_only_if_the_whole_group_fits_then() -> None:
+    stage = Stage()
+    stage.see(["victim-0", "victim-1"], priority=0)
+    await stage.schedule()
+    stage.create("small", minimum=3)
+    stage.create("large", minimum=5)
+
+    stage.pods(5, "large", priority=10)
+    await stage.schedule()
+    assert not stage.evicted
+    stage.pods(3, "small", priority=10)
+    await stage.schedule()
+
+    assert len(stage.evicted) == 1
+
+
+async def test_a_group_without_a_profile_is_left_alone() -> None:
+    stage = Stage(profiles=(PROFILE, "other"))
+    stage.create(minimum=2)
+    stage.pods(1)
+    stage.pods(1, first=1, scheduler_name="not-ours")
+
+    assert await stage.schedule() == 0
+
+
+@pytest.mark.parametrize("count", [300])
+async def test_many_groups_leave_nothing_behind(count: int) -> None:
+    stage = Stage(nodes=0)
+    pods = [pod for number in range(count) for pod in stage.annotated(1, 1, group=f"a{number}")]
+    for _ in range(10):
+        queued = stage.engine.queue.pop_nowait()
+        assert queued is not None
+        stage.engine.loop.schedule_one(queued)
+
+    for pod in pods:
+        stage.engine.handlers.pod_deleted(pod)
+
+    members = stage.engine.group_parts.groups.members_by_group
+    assert not members.groups()
+    members.check_invariants()
+
+
+async def test_a_group_for_which_there_is_no_room_is_not_tried_again_for_less() -> None:
+    stage = Stage()
+    stage.create(minimum=8)
+    stage.pods(8)
+    await stage.schedule()
+
+    stage.under_test.see(a_node("new-0", cpu="2"))
+    await stage.later()
+    assert stage.decisions == 1
+    assert stage.wait_counts() == {("NodeResourcesFit",): 1, ("Coscheduling",): 7}
+    stage.under_test.see(a_node("new-1", cpu="2"))
+    await stage.later()
+
+    assert stage.decisions == 2
+    assert len(stage.bound) == 8
+    stage.check()
+
+
+async def test_a_group_is_tried_in_full_once_it_has_waited_too_long() -> None:
+    stage = Stage()
+    stage.create(minimum=8)
+    stage.pods(8)
+    await stage.schedule()
+
+    stage.under_test.clock.advance(400)
+    stage.engine.queue.flush_unschedulable_leftover()
+    await stage.schedule()
+
+    assert stage.decisions == 2
+
+
+async def test_of_members_of_several_sizes_the_smallest_say_whether_there_may_be_room() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    stage.pods(2, requests={"cpu": "1500m", "memory": "1Gi"})
+    stage.pods(1, first=2, requests={"cpu": "600m"})
+    await stage.schedule()
+    assert stage.decisions == 1
+
+    stage.under_test.see(a_node("new", cpu="600m"))
+    await stage.later()
+
+    assert stage.decisions == 2
+    assert len(stage.bound) == 3
+
+
+async def test_what_a_group_needs_together_is_compared_with_the_cluster_before_any_pod_is_tried() -> None:
+    stage = Stage()
+    stage.create(minimum=3, min_resources={"cpu": "5", "example.com/gpu": "2", "pods": "1"})
+    stage.pods(3)
+
+    await stage.schedule()
+
+    messages = {write.message for write in stage.under_test.world.writes if isinstance(write, Unschedulable)}
+    assert messages == {"resource gap: cpu: 1000m, example.com/gpu: 2"}
+    stage.under_test.see(a_node("new", cpu="1"))
+    await stage.later()
+    assert stage.decisions == 1
+    stage.under_test.see(a_node("gpus", allocatable={"example.com/gpu": "2"}))
+    await stage.later()
+    assert len(stage.bound) == 3
+
+
+async def test_what_a_group_has_counts_as_free_for_it() -> None:
+    stage = Stage()
+    stage.create(minimum=3, min_resources={"cpu": "4"})
+    stage.pods(3)
+    await stage.schedule()
+
+    stage.pods(1, first=3)
+    await stage.schedule()
+
+    assert len(stage.bound) == 4
+
+
+@pytest.mark.parametrize(
+    ("resources", "refusal"),
+    [
+        ({"cpu": "much"}, "minResources of the PodGroup cannot be read: "),
+        ({f"example.com/r{number}": 1 for number in range(101)}, "minResources of the PodGroup cannot be read: it has"),
+    ],
+)
+async def test_resources_that_cannot_be_read_are_named(resources: dict[str, Any], refusal: str) -> None:
+    stage = Stage()
+    stage.create(minimum=1, min_resources=resources)
+    (pod,) = stage.pods(1)
+
+    assert await stage.schedule() == 0
+
+    assert stage.refusal(pod).startswith(refusal)
+
+
+@pytest.mark.parametrize("amount", ["9" * 30, "1e18", "-5", "0"])
+async def test_amounts_beyond_reason_do_no_harm(amount: str) -> None:
+    stage = Stage()
+    stage.create(minimum=2**31 - 1, min_resources={"cpu": amount, "example.com/unknown": amount})
+    stage.create("h", minimum=1, min_resources={"memory": amount})
+    stage.pods(2)
+    stage.pods(1, "h")
+
+    await stage.schedule()
+    stage.under_test.see(a_node("new", cpu="2"))
+    await stage.later()
+
+    assert sorted(stage.bound) in ([], ["h-0"])
+    stage.check()
+
+
+async def test_a_member_is_replaced_though_others_have_succeeded() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    pods = stage.pods(3)
+    await stage.schedule()
+
+    stage.engine.handlers.pod_deleted(newer(pods[0].bound_to("n0"), phase="Succeeded"))
+    stage.engine.handlers.pod_deleted(newer(pods[1].bound_to("n0"), phase="Failed"))
+    stage.pods(1, first=3)
+    await stage.schedule()
+
+    assert "g-3" in stage.bound
+    stage.check()

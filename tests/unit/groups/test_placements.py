@@ -1,0 +1,202 @@
+"""Groups that are tried in several placements: the domains of a topology."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugins.pod_group_pods_count import PodGroupPodsCount
+from plugins.topology_placement import TopologyPlacementGenerator
+from scheduler import framework as fw
+from scheduler.api import pod_groups as api
+from scheduler.api.objects import ObjectMeta
+from scheduler.config.feature_gates import FeatureGates
+from scheduler.framework.nodes import Int64Column
+from scheduler.testing import a_node, a_pod
+from tests.fakes import run
+from tests.unit.cycle.fakes import newer
+from tests.unit.groups.groups import Groups
+
+GATES = FeatureGates(generic_workload=True, gang_scheduling=True, topology_aware_workload_scheduling=True)
+RACK = "rack"
+
+
+class Racks(Groups):
+    """Racks of nodes with room for two pods each; `racks`: name → number of nodes."""
+
+    def __init__(self, gates: FeatureGates = GATES, **racks: int) -> None:
+        super().__init__(nodes=0, gates=gates)
+        for rack, nodes in racks.items():
+            for number in range(nodes):
+                self.under_test.see(a_node(f"{rack}-{number}", cpu="2", labels={RACK: rack}))
+
+    def create_in_racks(self, minimum: int, key: str = RACK) -> None:
+        self.create_constrained(minimum, key)
+
+    def create_constrained(self, minimum: int, *keys: str) -> None:
+        constraints = api.SchedulingConstraints(topology=tuple(api.TopologyConstraint(key=key) for key in keys))
+        spec = api.PodGroupSpec(
+            scheduling_policy=api.SchedulingPolicy(gang=api.GangPolicy(min_count=minimum)),
+            scheduling_constraints=constraints,
+        )
+        self.store(api.PodGroup(metadata=ObjectMeta(name="g", namespace="default", uid="g"), spec=spec))
+
+    @property
+    def racks(self) -> set[str]:
+        return {node.partition("-")[0] for node in self.bound.values()}
+
+
+def test_all_members_go_to_the_one_domain_that_holds_them() -> None:
+    async def play() -> None:
+        groups = Racks(a=1, b=2, c=1)
+        groups.create_in_racks(3)
+        groups.pods(3)
+
+        await groups.schedule()
+
+        assert len(groups.bound) == 3
+        assert groups.racks == {"b"}
+        assert groups.condition() == ("True", "Scheduled", "")
+        groups.check()
+
+    run(play())
+
+
+def test_a_group_that_no_domain_holds_is_refused_though_all_nodes_would() -> None:
+    async def play() -> None:
+        groups = Racks(a=1, b=1)
+        groups.create_in_racks(3)
+        groups.pods(3)
+
+        await groups.schedule()
+
+        text = "0/2 placements are available, first placement status: pod group is unschedulable"
+        assert groups.condition() == ("False", "Unschedulable", text)
+        assert groups.bound == {}
+        assert groups.under_test.world.notes()[-1].startswith("0/1 nodes are available: 1 Insufficient cpu.")
+        groups.check()
+
+    run(play())
+
+
+def test_a_topology_that_no_node_has_is_no_placement() -> None:
+    async def play() -> None:
+        groups = Racks(a=2)
+        groups.create_in_racks(2, key="block")
+        groups.pods(2)
+
+        await groups.schedule()
+
+        assert groups.condition() == ("False", "Unschedulable", "no feasible placements found")
+        assert groups.under_test.world.notes() == ["no feasible placements found"] * 2
+
+    run(play())
+
+
+def test_of_several_domains_the_one_is_chosen_that_holds_most_members_and_is_fullest() -> None:
+    async def play() -> None:
+        groups = Racks(a=2, b=2, c=1)
+        groups.under_test.see(a_pod("there", node_name="b-0", requests={"cpu": "1"}))
+        groups.create_in_racks(2)
+        groups.pods(3)
+
+        await groups.schedule()
+
+        assert groups.racks == {"b"}  # c holds two of the three; b is fuller than a
+
+    run(play())
+
+
+def test_a_member_that_comes_later_joins_the_others() -> None:
+    async def play() -> None:
+        groups = Racks(a=2, b=2)
+        groups.under_test.see(a_pod("there", node_name="b-0", requests={"cpu": "1"}))
+        groups.create_in_racks(2)
+        pods = groups.pods(2)
+        await groups.schedule()
+        assert groups.racks == {"b"}
+        groups.under_test.see(*(newer(pod, node_name=groups.bound[pod.name]) for pod in pods))
+        groups.under_test.handlers.pod_deleted(a_pod("there", node_name="b-0", requests={"cpu": "1"}))
+
+        groups.pods(1, first=2)
+        await groups.schedule()
+
+        assert len(groups.bound) == 3
+        assert groups.racks == {"b"}
+
+    run(play())
+
+
+def test_a_group_without_constraints_has_all_nodes() -> None:
+    async def play() -> None:
+        groups = Racks(a=1, b=1)
+        groups.create(minimum=3)
+        groups.pods(3)
+
+        await groups.schedule()
+
+        assert len(groups.bound) == 3
+
+    run(play())
+
+
+@pytest.mark.parametrize("keys", [(RACK,), ()])
+def test_no_member_of_a_constrained_group_evicts_others(keys: tuple[str, ...]) -> None:
+    async def play() -> None:
+        groups = Racks(a=1)
+        groups.under_test.see(a_pod("low", node_name="a-0", priority=0, requests={"cpu": "2"}))
+        groups.create_constrained(1, *keys)
+        groups.pods(1, priority=10)
+
+        await groups.schedule()
+
+        [note] = groups.under_test.world.notes()
+        assert note.endswith("preemption: not eligible due to placement-based pod group scheduling limitation")
+        assert not any(hasattr(write, "victim") for write in groups.under_test.world.writes)
+
+    run(play())
+
+
+def test_an_error_in_one_placement_ends_the_search() -> None:
+    async def play() -> None:
+        groups = Racks(a=1, b=1)
+        groups.create_in_racks(1)
+        pods = groups.pods(2)
+        groups.under_test.see(newer(pods[0], node_name="a-0"), newer(pods[1], node_name="b-0"))
+
+        groups.pods(1, first=2)
+        await groups.schedule()
+
+        text = "cannot determine domain for already scheduled pods: more than 1 domain found for pod group: a, b"
+        status, reason, message = groups.condition() or ("", "", "")
+        assert (status, reason) == ("False", "SchedulerError")
+        assert message == text
+
+    run(play())
+
+
+def test_the_plugins_need_their_gate() -> None:
+    framework = Groups().under_test.framework
+
+    assert {TopologyPlacementGenerator.name, PodGroupPodsCount.name}.isdisjoint(framework.plugins.by_name)
+    assert TopologyPlacementGenerator.name in Racks().under_test.framework.plugins.by_name
+
+
+@pytest.mark.parametrize(
+    ("scores", "normalized"),
+    [
+        pytest.param([5, 5, 5], [100, 100, 100], id="all the same"),
+        pytest.param([1, 2, 4], [25, 50, 100], id="the most is 100"),
+        pytest.param([0, 3], [0, 100], id="none in one of them"),
+    ],
+)
+def test_counts_are_scaled_to_the_largest(scores: list[int], normalized: list[int]) -> None:
+    column: Int64Column = np.array(scores, np.int64)
+    state: Any = fw.CycleState()
+
+    assert PodGroupPodsCount().normalize_placement_score(state, a_pod(), column).tolist() == normalized
+
+
+def test_no_pod_in_any_placement_is_an_error() -> None:
+    with pytest.raises(fw.AttemptFailed, match="no pods from pod group"):
+        PodGroupPodsCount().normalize_placement_score(fw.CycleState(), a_pod(), np.zeros(2, np.int64))

@@ -1,0 +1,376 @@
+"""Preemption for a group as a whole: who leaves, who stays, and what the group says meanwhile."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from plugins.default_preemption.pod_groups import Unit
+from plugins.shared.eviction.budgets import Budgets
+from scheduler import framework as fw
+from scheduler.api import pod_groups as api
+from scheduler.api.objects import ObjectMeta, PodStatus
+from scheduler.config.defaults import default_plugins
+from scheduler.config.feature_gates import FeatureGates
+from scheduler.framework.resources import POD_DISRUPTION_BUDGET
+from scheduler.runtime.profile_spec import Plugins, PluginSet
+from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_pod, an_object
+from tests.fakes import Eviction, run
+from tests.unit.cycle.fakes import PROFILE, raising
+from tests.unit.groups.groups import Groups
+from tests.unit.groups.test_placements import Racks
+
+GATES = FeatureGates(generic_workload=True, gang_scheduling=True, workload_aware_preemption=True)
+WAITS = (
+    "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, "
+    "one or more plugins asked to wait and no plugin rejected pod"
+)
+
+
+class Preempting(Groups):
+    """Nodes with room for two pods each, and groups that may evict others."""
+
+    def __init__(self, nodes: int = 1, gates: FeatureGates = GATES, **options: Any) -> None:
+        super().__init__(nodes=nodes, gates=gates, **options)
+
+    def run_pod(self, name: str, node: str, priority: int = 0, start: int = 0, **fields: Any) -> fw.Pod:
+        """Let a pod of a core run since second `start`."""
+        started = datetime.fromtimestamp(start, UTC) if start else None
+        fields = {"requests": {"cpu": "1"}, "status": PodStatus(start_time=started), **fields}
+        pod = a_pod(name, node_name=node, priority=priority, **fields)
+        self.under_test.see(pod)
+        return pod
+
+    def create_disrupted_together(self, name: str, priority: int) -> None:
+        spec = api.PodGroupSpec(priority=priority, disruption_mode=api.TOGETHER)
+        self.store(api.PodGroup(metadata=ObjectMeta(name=name, namespace="default", uid=name), spec=spec))
+
+    @property
+    def victims(self) -> list[str]:
+        evictions = self.under_test.world.written(Eviction)
+        return [eviction.victim.removeprefix("default/") for eviction in evictions]
+
+
+def test_no_more_leave_than_the_group_needs_and_it_waits_for_them() -> None:
+    async def play() -> None:
+        groups = Preempting(nodes=2)
+        groups.create(minimum=3, priority=10)
+        for number, node in enumerate(("n0", "n0", "n1", "n1")):
+            groups.run_pod(f"low-{number}", node, start=number + 1)
+        groups.pods(3)
+
+        await groups.schedule()
+
+        assert sorted(groups.victims) == ["low-1", "low-2", "low-3"]  # the one that has run longest stays
+        assert groups.condition() == ("False", "Unschedulable", "pod group is unschedulable")
+        result = {"result": "waiting_on_preemption", "profile": PROFILE}
+        assert groups.under_test.count("scheduler_podgroup_schedule_attempts_total", **result) == 1
+        [message] = {eviction.message for eviction in groups.under_test.world.written(Eviction)}
+        assert message == f"{PROFILE}: preempting to accommodate a higher priority podgroup"
+        assert groups.under_test.world.notes("Preempted")[0] == "Preempted by podgroup uid of g on node cluster"
+        groups.check()
+
+    run(play())
+
+
+def test_members_fit_once_their_victims_are_gone() -> None:
+    async def play() -> None:
+        groups = Preempting()
+        groups.create(minimum=2, priority=10)
+        low = groups.run_pod("low", "n0")
+        groups.pods(2)
+        await groups.schedule()
+        assert groups.victims == ["low"]
+        groups.under_test.handlers.pod_deleted(low)
+        groups.under_test.wait(10)
+
+        await groups.schedule()
+
+        assert sorted(groups.bound) == ["g-0", "g-1"]
+        assert groups.condition() == ("True", "Scheduled", "")
+        groups.check()
+
+    run(play())
+
+
+def test_nobody_leaves_for_a_group_that_does_not_fit_even_then() -> None:
+    async def play() -> None:
+        groups = Preempting()
+        groups.create(minimum=3, priority=10)
+        groups.run_pod("low", "n0")
+        groups.pods(3)
+
+        await groups.schedule()
+
+        assert groups.victims == []
+        assert groups.condition() == (
+            "False", "Unschedulable", "pod group is unschedulable, pod group is unschedulable",
+        )  # fmt: skip
+        groups.check()
+
+    run(play())
+
+
+def test_only_pods_of_lower_priority_than_the_groups_own_leave() -> None:
+    async def play() -> None:
+        groups = Preempting()
+        groups.create(minimum=2, priority=5)
+        groups.run_pod("equal", "n0", priority=5)
+        groups.pods(2, priority=100)
+
+        await groups.schedule()
+
+        assert groups.victims == []
+        text = "pod group is unschedulable, No preemption victims found for incoming preemptor"
+        assert groups.condition() == ("False", "Unschedulable", text)
+        assert groups.under_test.world.notes()[0] == WAITS
+
+    run(play())
+
+
+def test_no_member_evicts_others_by_itself() -> None:
+    async def play() -> None:
+        groups = Preempting()
+        groups.create(minimum=3, priority=5)
+        groups.run_pod("low", "n0")
+        groups.pods(3, priority=100)
+
+        await groups.schedule()
+
+        assert groups.under_test.world.notes()[-1].endswith(
+            "preemption: not eligible due to workload aware preemption enabled"
+        )
+
+    run(play())
+
+
+def test_a_member_that_may_not_preempt_keeps_the_group_from_it() -> None:
+    async def play() -> None:
+        groups = Preempting()
+        groups.create(minimum=2, priority=5)
+        groups.run_pod("low", "n0")
+        for name, policy in (("p", "Never"), ("q", None)):
+            pod = a_pod(name, group="g", requests={"cpu": "1"}, scheduler_name=PROFILE)
+            spec = fw.Pod(metadata=pod.metadata, spec=_with_policy(pod, policy), status=pod.status)
+            groups.under_test.see(spec)
+
+        await groups.schedule()
+
+        assert groups.victims == []
+        text = "pod group is unschedulable, not eligible due to preemptionPolicy=Never."
+        assert groups.condition() == ("False", "Unschedulable", text)
+
+    run(play())
+
+
+def _with_policy(pod: fw.Pod, policy: str | None) -> Any:
+    return msgspec.structs.replace(pod.spec, preemption_policy=policy)
+
+
+def test_a_group_that_is_disrupted_together_leaves_as_a_whole() -> None:
+    async def play() -> None:
+        groups = Preempting(nodes=2)
+        groups.create(minimum=2, priority=10)
+        groups.create_disrupted_together("others", priority=1)
+        for number, node in enumerate(("n0", "n1")):
+            groups.run_pod(f"other-{number}", node, group="others")
+            groups.run_pod(f"high-{number}", node, priority=100)
+        groups.pods(2)
+
+        await groups.schedule()
+
+        assert sorted(groups.victims) == ["other-0", "other-1"]
+
+    run(play())
+
+
+def test_of_two_groups_the_one_whose_first_pod_started_earlier_stays() -> None:
+    async def play() -> None:
+        groups = Preempting(nodes=4)
+        groups.create(minimum=2, priority=10)
+        for name, starts in (("older", (5, 1)), ("younger", (3, 4))):
+            groups.create_disrupted_together(name, priority=1)
+            for number, start in enumerate(starts):
+                row = number + (0 if name == "older" else 2)
+                groups.run_pod(f"{name}-{number}", f"n{row}", group=name, start=start)
+        for row in range(4):
+            groups.run_pod(f"high-{row}", f"n{row}", priority=100)
+        groups.pods(2)
+
+        await groups.schedule()
+
+        assert sorted(groups.victims) == ["younger-0", "younger-1"]
+
+    run(play())
+
+
+def test_pods_whose_budget_would_be_violated_stay_if_others_can_leave() -> None:
+    async def play() -> None:
+        groups = Preempting()
+        groups.create(minimum=1, priority=10)
+        groups.run_pod("kept", "n0", labels={"app": "kept"}, start=9)
+        groups.run_pod("low", "n0", start=1)
+        budget = an_object(
+            "b",
+            namespace="default",
+            spec={"selector": {"matchLabels": {"app": "kept"}}},
+            status={"disruptionsAllowed": 0},
+        )
+        groups.engine.object_handlers.object_changed(POD_DISRUPTION_BUDGET, budget)
+        groups.pods(1)
+
+        await groups.schedule()
+
+        assert groups.victims == ["low"]
+
+    run(play())
+
+
+def test_members_are_kept_out_while_their_victims_are_being_evicted() -> None:
+    async def play() -> None:
+        groups = Preempting()
+        groups.create(minimum=1, priority=10)
+        groups.run_pod("low-0", "n0")
+        groups.run_pod("low-1", "n0")
+        [pod] = groups.pods(1)
+        queued = groups.under_test.pop()
+        groups.engine.loop.schedule_one(queued)
+
+        assert groups.where(pod.name) == "gated"
+
+    run(play())
+
+
+def test_what_is_tried_leaves_no_trace() -> None:
+    async def play() -> None:
+        groups = Preempting(nodes=2)
+        groups.create(minimum=5, priority=10)
+        for number in range(4):
+            groups.run_pod(f"low-{number}", f"n{number % 2}", start=number + 1)
+        table = groups.engine.cache.table
+        before = {name: [pod.name for pod in table.pods_on(name)] for name in ("n0", "n1")}
+        groups.pods(5)
+
+        await groups.schedule()
+
+        assert {name: [pod.name for pod in table.pods_on(name)] for name in before} == before
+        groups.check()
+
+    run(play())
+
+
+def test_a_fault_amid_the_choice_of_victims_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        groups = Preempting()
+        groups.create(minimum=2, priority=10)
+        groups.run_pod("low", "n0")
+        groups.pods(2)
+        monkeypatch.setattr(Budgets, "violating", raising(RuntimeError("a fault")))
+
+        await groups.schedule()
+
+        status, reason, message = groups.condition() or ("", "", "")
+        assert (status, reason) == ("False", "SchedulerError")
+        assert "a fault" in message
+        groups.engine.cache.mend()
+        assert [pod.name for pod in groups.engine.cache.table.pods_on("n0")] == ["low"]
+        groups.check()
+
+    run(play())
+
+
+def test_a_table_is_made_again_if_a_victim_of_a_what_if_cannot_be_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        groups = Preempting()
+        groups.create(minimum=3, priority=10)  # more than fit without the other pod: it is put back at the end
+        low = groups.run_pod("low", "n0")
+        groups.pods(2)
+        groups.pods(1, first=2, requests={"cpu": "1", "memory": "1"})  # or the table would not be changed
+        table = groups.engine.cache.table
+        add_pod = type(table).add_pod
+
+        def failing_once(table: NodeTable, name: str, pod: fw.Pod) -> None:
+            if pod.uid == low.uid:
+                monkeypatch.undo()
+                raise RuntimeError("a fault")
+            add_pod(table, name, pod)
+
+        monkeypatch.setattr(NodeTable, "add_pod", failing_once)
+
+        await groups.schedule()
+
+        status, reason, message = groups.condition() or ("", "", "")
+        assert (status, reason) == ("False", "SchedulerError")
+        assert "a fault" in message
+        assert table.is_broken
+        groups.engine.cache.mend()
+        assert [pod.name for pod in table.pods_on("n0")] == ["low"]
+        groups.check()
+
+    run(play())
+
+
+def test_a_group_with_a_topology_preempts_nobody() -> None:
+    async def play() -> None:
+        gates = FeatureGates(
+            generic_workload=True,
+            gang_scheduling=True,
+            topology_aware_workload_scheduling=True,
+            workload_aware_preemption=True,
+        )
+        groups = Racks(gates, a=1)
+        groups.under_test.see(a_pod("low", node_name="a-0", requests={"cpu": "2"}))
+        groups.create_in_racks(1)
+        groups.pods(1, priority=10)
+
+        await groups.schedule()
+
+        status, reason, message = groups.condition() or ("", "", "")
+        assert (status, reason) == ("False", "Unschedulable")
+        assert message.endswith(
+            ", workload aware preemption is not supported for pod groups with scheduling constraints"
+        )
+
+    run(play())
+
+
+def test_without_the_plugin_that_is_said() -> None:
+    async def play() -> None:
+        enabled = default_plugins(GATES).multi_point.enabled
+        only = Plugins(multi_point=PluginSet(tuple(each for each in enabled if each.name != "DefaultPreemption")))
+        groups = Preempting(only=only)
+        groups.create(minimum=3, priority=10)
+        groups.pods(3)
+
+        await groups.schedule()
+
+        text = "default preemption plugin is not registered, workload aware preemption is disabled"
+        assert groups.condition() == ("False", "Unschedulable", f"pod group is unschedulable, {text}")
+
+    run(play())
+
+
+def a_unit(priority: int = 10, pods: int = 1, start: int = 0, *, of_group: bool = False) -> Unit:
+    return Unit([a_pod()] * pods, priority, start, of_group)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(a_unit(20), a_unit(10), id="higher priority"),
+        pytest.param(a_unit(of_group=True), a_unit(), id="a group before a pod"),
+        pytest.param(a_unit(start=500), a_unit(start=1000), id="pods: the older"),
+        pytest.param(a_unit(pods=2, of_group=True), a_unit(of_group=True), id="groups: the larger"),
+        pytest.param(
+            a_unit(pods=2, start=500, of_group=True),
+            a_unit(pods=2, start=1000, of_group=True),
+            id="groups of one size: the older",
+        ),
+    ],
+)
+def test_which_unit_is_more_important(first: Unit, second: Unit) -> None:
+    """podgrouppreemption_test.go at v1.36.3, TestMoreImportantVictim: 10 cases, each pair in both orders."""
+    assert sorted([second, first], key=lambda unit: unit.importance) == [first, second]
+    assert sorted([first, second], key=lambda unit: unit.importance) == [first, second]

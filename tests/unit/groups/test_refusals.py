@@ -1,0 +1,143 @@
+"""What is said of a group that is not tried at all: one Event for each reason, at the group."""
+
+from typing import Any
+
+import pytest
+
+from scheduler.groups.refusals import MAX_EVENTS_OF_NAMESPACE
+from scheduler.testing import a_pod
+from tests.unit.cycle.fakes import PROFILE
+from tests.unit.groups.coscheduling import Coscheduled
+from tests.unit.groups.test_events import GroupEvents
+
+
+class Stage(Coscheduled):
+    """With the Events of groups that are refused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.events = GroupEvents(self.engine)
+        self.refusals = self.engine.group_parts.refusals
+        self.refusals._events = self.events
+        self.refusals._is_running = True
+
+    def look(self) -> list[tuple[str, str]]:
+        """Let time enough pass; return the group and the text of each new Event."""
+        before = len(self.events.said)
+        for _ in range(2):
+            self.refusals.look()
+        return [(event.group, event.note) for event in self.events.said[before:]]
+
+
+def test_a_group_with_too_few_pods_says_so_once() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    pods = stage.pods(2)
+
+    said = stage.look()
+
+    text = "cannot find enough sibling pods, current pods number: 2, minMember of group: 3"
+    assert said == [("default/g", text)]
+    stage.under_test.handlers.pod_deleted(pods[1])
+    assert stage.look() == []
+
+
+def test_a_group_whose_pods_have_just_begun_to_come_says_nothing() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    stage.pods(2)
+    stage.refusals.look()
+    stage.pods(1, first=2)
+
+    said = stage.look()
+
+    assert said == []
+
+
+def test_pods_that_wait_for_a_group_that_does_not_exist_have_one_event() -> None:
+    stage = Stage()
+    pods = stage.pods(3)
+
+    said = stage.look()
+
+    assert said == [("default/g", 'waiting for the PodGroup "g" of the pod to appear')]
+    assert stage.events.said[0].member == str(pods[0])
+
+
+def test_a_group_whose_object_is_deleted_says_so() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    stage.pods(3)
+    assert stage.look() == []
+
+    stage.delete()
+
+    assert [note for _, note in stage.look()] == ['waiting for the PodGroup "g" of the pod to appear']
+
+
+def test_another_reason_is_another_event() -> None:
+    stage = Stage()
+    stage.create(minimum=0)
+    stage.pods(3)
+    first = stage.look()
+
+    stage.create(minimum=4)
+
+    assert [note for _, note in first] == ["minMember of the PodGroup is 0: must be 1 or more"]
+    assert [note for _, note in stage.look()] == [
+        "cannot find enough sibling pods, current pods number: 3, minMember of group: 4"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"priority": 5}, 'all pods in a pod group should have the same .spec.priority, got: "0" and "5"'),
+        (
+            {"annotations": {"loadmaster.dev/pod-group-min-available": "3"}},
+            "all pods in a pod group should have the same annotation loadmaster.dev/pod-group-min-available, "
+            'got: "2" and "3"',
+        ),
+    ],
+    ids=["priority", "annotation"],
+)
+def test_pods_that_contradict_each_other_have_one_event(fields: dict[str, Any], text: str) -> None:
+    stage = Stage()
+    stage.annotated(1, 2)
+    stage.annotated(1, 2, first=1, **fields)
+
+    said = stage.look()
+
+    assert said == [("default/a", text)]
+
+
+def test_pods_behind_scheduling_gates_are_not_reported() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    stage.pods(3, gates=("example.com/wait",))
+
+    assert stage.look() == []
+
+
+def test_a_namespace_of_thousands_of_groups_does_not_keep_others_from_being_reported() -> None:
+    stage = Stage()
+    for number in range(1_000):
+        stage.annotated(1, 2, group=f"many-{number}")
+    annotations = {"loadmaster.dev/pod-group": "one", "loadmaster.dev/pod-group-min-available": "2"}
+    stage.under_test.see(a_pod("one-0", namespace="quiet", annotations=annotations, scheduler_name=PROFILE))
+
+    groups = [group for group, _ in stage.look()]
+
+    assert len(groups) == MAX_EVENTS_OF_NAMESPACE + 1
+    assert groups[-1] == "quiet/one"
+    stage.refusals.look()
+    assert len(stage.events.said) == 2 * MAX_EVENTS_OF_NAMESPACE + 1
+
+
+def test_a_replica_that_does_not_lead_reports_and_remembers_nothing() -> None:
+    stage = Stage()
+    stage.refusals._is_running = False
+    stage.pods(3)
+
+    assert stage.look() == []
+    assert not stage.refusals._marked

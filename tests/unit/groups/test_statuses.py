@@ -1,0 +1,330 @@
+"""The status of a PodGroup of scheduling.x-k8s.io: what it says while the group comes, runs and ends."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler import framework as fw
+from scheduler.api import coscheduling as api
+from scheduler.api.objects import OwnerReference
+from scheduler.cycle.writers import Ending
+from scheduler.framework.errors import ApiError, ClusterError
+from scheduler.framework.events import COSCHEDULING_POD_GROUP
+from tests.fakes import settle
+from tests.unit.cycle.fakes import newer
+from tests.unit.groups.coscheduling import Coscheduled
+
+
+class ApiForStatuses:
+    """Takes patches as the API server does."""
+
+    def __init__(self, stage: "Stage") -> None:
+        self.stage = stage
+        self.patches: list[Any] = []
+        self.refusals: list[Exception] = []
+        self.keeps_scheduled = True
+
+    async def patch(self, resource: str, name: str, namespace: str, patch: Any, subresource: str = "") -> Any:
+        assert (resource, subresource) == (COSCHEDULING_POD_GROUP, "status")
+        if self.refusals:
+            raise self.refusals.pop(0)
+        self.patches.append(patch["status"])
+        status = {key: value for key, value in patch["status"].items() if key != "scheduled" or self.keeps_scheduled}
+        return self.stage.store(name, status=msgspec.convert(status, api.PodGroupStatus))
+
+
+class Stage(Coscheduled):
+    """With an API server that keeps the status."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.api = ApiForStatuses(self)
+        self.statuses = self.engine.group_parts.statuses
+        self.statuses._patches._writer = self.api  # type: ignore[assignment]
+        self.statuses._now = lambda: 1_700_000_000.0
+
+    def object(self, name: str = "g") -> Any:
+        return self.engine.objects.get(COSCHEDULING_POD_GROUP, name, "default")
+
+    def store(self, name: str, **changes: Any) -> Any:
+        """Let the watch show a new version."""
+        self._version += 1
+        group = self.object(name)
+        metadata = msgspec.structs.replace(group.metadata, resource_version=str(self._version))
+        new = msgspec.structs.replace(group, metadata=metadata, **changes)
+        self.engine.object_handlers.object_changed(COSCHEDULING_POD_GROUP, new)
+        return new
+
+    async def status(self, name: str = "g") -> api.PodGroupStatus:
+        """The status once what has changed is written."""
+        self.statuses.write()
+        await settle()
+        found: api.PodGroupStatus = self.object(name).status
+        return found
+
+    async def phase(self) -> str:
+        return (await self.status()).phase
+
+    def report(self, pod: fw.Pod, phase: str) -> None:
+        """Let the watch show the phase of a pod that is bound; one that has ended leaves the watch."""
+        node = self.bound[pod.name]
+        seen = newer(pod.bound_to(node), phase=phase)
+        if phase in ("Succeeded", "Failed"):
+            self.engine.handlers.pod_deleted(seen)
+        else:
+            self.engine.handlers.pod_changed(seen)
+
+
+async def test_a_group_comes_runs_and_ends() -> None:
+    stage = Stage()
+    stage.create(minimum=2)
+    assert await stage.phase() == "Pending"
+
+    pods = stage.pods(2)
+    assert await stage.phase() == "Scheduling"
+    await stage.schedule()
+    stage.report(pods[0], "Running")
+    assert await stage.phase() == "Scheduling"
+    stage.report(pods[1], "Running")
+    assert await stage.phase() == "Running"
+    stage.report(pods[0], "Succeeded")
+    assert await stage.phase() == "Running"
+    stage.report(pods[1], "Succeeded")
+
+    assert await stage.status() == api.PodGroupStatus(
+        phase="Finished", scheduled=0, succeeded=2, schedule_start_time="2023-11-14T22:13:20Z"
+    )
+
+
+async def test_counts_follow_the_pods() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    pods = stage.pods(3)
+    await stage.schedule()
+    for pod in pods:
+        stage.report(pod, "Running")
+
+    status = await stage.status()
+
+    assert (status.scheduled, status.running, status.succeeded, status.failed) == (3, 3, 0, 0)
+
+
+async def test_a_pod_that_fails_while_the_others_run_fails_the_group() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    pods = stage.pods(3)
+    await stage.schedule()
+    for pod in pods[:2]:
+        stage.report(pod, "Running")
+
+    stage.report(pods[2], "Failed")
+
+    status = await stage.status()
+    assert (status.phase, status.failed, status.running) == ("Failed", 1, 2)
+    stage.pods(1, first=7)
+    assert await stage.phase() == "Failed"
+
+
+async def test_a_group_that_loses_its_pods_is_pending_again() -> None:
+    stage = Stage()
+    stage.create(minimum=2)
+    pods = stage.pods(2)
+    assert await stage.phase() == "Scheduling"
+
+    stage.engine.handlers.pod_deleted(pods[0])
+
+    assert await stage.phase() == "Pending"
+
+
+async def test_the_owners_of_the_pods_occupy_the_group() -> None:
+    stage = Stage()
+    stage.create(minimum=1)
+    (pod,) = stage.pods(1)
+    owners = (OwnerReference(kind="Job", name="z"), OwnerReference(kind="JobSet", name="a"))
+    metadata = msgspec.structs.replace(pod.metadata, owner_references=owners, resource_version="2")
+    stage.engine.handlers.pod_changed(fw.Pod(metadata=metadata, spec=pod.spec))
+
+    status = await stage.status()
+
+    assert status.occupied_by == "default/a,default/z"
+
+
+async def test_nothing_is_written_twice() -> None:
+    stage = Stage()
+    stage.create(minimum=2)
+    stage.pods(2)
+    await stage.status()
+    written = len(stage.api.patches)
+
+    await stage.schedule()
+    stage.store("g")
+    for _ in range(3):
+        await stage.status()
+
+    assert len(stage.api.patches) == written
+
+
+async def test_a_server_that_does_not_keep_a_count_is_not_told_again_and_again() -> None:
+    stage = Stage()
+    stage.api.keeps_scheduled = False
+    stage.create(minimum=2)
+    pods = stage.pods(2)
+    await stage.schedule()
+    for pod in pods:
+        stage.report(pod, "Running")
+    assert await stage.phase() == "Running"
+    written = len(stage.api.patches)
+
+    for _ in range(3):
+        stage.store("g")
+        await stage.status()
+
+    assert len(stage.api.patches) == written
+
+
+async def test_what_ended_before_this_process_began_still_counts() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    stage.store("g", status=api.PodGroupStatus(phase="Running", succeeded=1))
+    stage.statuses._ended.clear()
+    stage.statuses.group_changed(None, stage.object())
+    pods = stage.pods(2)
+    await stage.schedule()
+    for pod in pods:
+        stage.report(pod, "Running")
+    assert (await stage.status()).running == 2
+
+    for pod in pods:
+        stage.report(pod, "Succeeded")
+
+    status = await stage.status()
+    assert (status.phase, status.succeeded) == ("Finished", 3)
+
+
+async def test_another_group_of_the_same_name_begins_anew() -> None:
+    stage = Stage()
+    stage.create(minimum=1)
+    (pod,) = stage.pods(1)
+    await stage.schedule()
+    stage.report(pod, "Running")
+    stage.report(pod, "Succeeded")
+    assert await stage.phase() == "Finished"
+
+    stage.delete()
+    stage.create(minimum=1)
+
+    assert await stage.phase() == "Pending"
+
+
+async def test_a_conflict_is_tried_again_on_the_newest_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduler.cycle.status_patches.FIRST_WAIT", 0.0)
+    stage = Stage()
+    stage.create(minimum=1)
+    stage.api.refusals = [ApiError(409, "it has changed"), ApiError(409, "it has changed")]
+
+    assert await stage.phase() == "Pending"
+
+
+async def test_a_refusal_is_logged_and_tried_with_the_next_change(caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage()
+    stage.create(minimum=1)
+    stage.api.refusals = [ApiError(403, "not allowed")]
+    assert await stage.phase() == ""
+    assert "The status of an object was not set" in caplog.text
+
+    stage.pods(1)
+
+    assert await stage.phase() == "Scheduling"
+
+
+async def test_a_replica_that_does_not_lead_writes_nothing() -> None:
+    stage = Stage()
+    stage.create(minimum=1)
+    stage.pods(1)
+
+    await settle()
+
+    assert stage.api.patches == []
+
+
+async def test_what_is_marked_is_forgotten_with_its_group() -> None:
+    stage = Stage()
+    for number in range(50):
+        stage.create(f"g{number}", minimum=1)
+        stage.pods(1, f"g{number}")
+    await stage.status("g0")
+
+    for pod in list(stage.engine.pods.values()):
+        stage.engine.handlers.pod_deleted(pod)
+    for number in range(50):
+        stage.delete(f"g{number}")
+    stage.statuses.write()
+    await settle()
+
+    assert not stage.statuses._ended
+    assert not stage.statuses._marked
+    assert not stage.statuses._patches._wanted
+
+
+async def test_pods_that_come_after_all_were_deleted_begin_anew() -> None:
+    stage = Stage()
+    stage.create(minimum=2)
+    pods = stage.pods(2)
+    await stage.schedule()
+    stage.report(pods[0], "Running")
+    stage.report(pods[0], "Succeeded")
+    assert (await stage.status()).succeeded == 1
+    stage.engine.handlers.pod_deleted(pods[1])
+    assert await stage.status() == api.PodGroupStatus(phase="Pending", schedule_start_time="2023-11-14T22:13:20Z")
+
+    stage.pods(1, first=5)
+
+    assert await stage.schedule() == 0
+
+
+class Endings:
+    """A cycle.writers.PodReader that knows how pods have ended."""
+
+    def __init__(self, **phases: str) -> None:
+        self.phases = phases
+
+    async def ending(self, pod: fw.Pod) -> Ending | None:
+        phase = self.phases.get(pod.name.replace("-", "_"))
+        if phase == "away":
+            raise ClusterError("the API server is away")
+        return Ending(phase, "", "") if phase else None
+
+
+async def test_how_a_pod_has_ended_is_read_as_the_watch_does_not_show_it() -> None:
+    stage = Stage()
+    stage.create(minimum=2)
+    pods = stage.pods(4)
+    await stage.schedule()
+    for pod in pods:
+        stage.report(pod, "Running")
+    assert await stage.phase() == "Running"
+
+    for pod in pods:
+        stage.engine.handlers.pod_deleted(newer(pod.bound_to(stage.bound[pod.name]), phase="Running"))
+    await stage.statuses.read(Endings(g_0="Succeeded", g_1="Succeeded", g_2="away"))
+
+    status = await stage.status()
+    assert (status.phase, status.succeeded, status.failed, status.running) == ("Finished", 2, 0, 0)
+
+
+async def test_a_pod_that_was_waiting_for_its_group_is_placed_once_another_is_known_to_have_succeeded() -> None:
+    stage = Stage()
+    pods = stage.annotated(2, 2)
+    await stage.schedule()
+    first, second = (newer(pod.bound_to(stage.bound[pod.name]), phase="Running") for pod in pods)
+    stage.engine.handlers.pod_changed(second)
+    stage.engine.handlers.pod_deleted(first)
+    stage.engine.handlers.pod_deleted(newer(second, deletion_timestamp="2026-01-01T00:00:00Z"))
+    stage.annotated(1, 2, first=7)
+    assert await stage.schedule() == 0
+
+    await stage.statuses.read(Endings(a_0="Succeeded"))
+    await stage.schedule()
+
+    assert "a-7" in stage.bound

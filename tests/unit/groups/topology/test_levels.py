@@ -1,0 +1,551 @@
+"""Groups that name a level of a topology, decided about by a whole engine."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from scheduler import framework as fw
+from scheduler.api.coscheduling import POD_GROUP_LABEL
+from scheduler.api.objects import GroupAnnotations, Taint
+from scheduler.cycle.cycle_events import GroupDecided
+from scheduler.groups.steps import in_one_go
+from scheduler.groups.topology.levels import TRIES
+from scheduler.testing import a_node, a_pod
+from tests.fakes import run, settle
+from tests.fakes.world import Eviction, Unschedulable
+from tests.unit.cycle.fakes import PROFILE, newer
+from tests.unit.groups.coscheduling import Coscheduled
+from tests.unit.groups.topology.clusters import BLOCK, HOST, LEVELS, RACK
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+
+
+class Levels(Coscheduled):
+    """Blocks of racks, of nodes with two cores each; `block/rack` → number of nodes."""
+
+    def __init__(
+        self,
+        racks: Mapping[str, int],
+        *plugins: type[fw.Plugin],
+        required: str = "",
+        preferred: str = "",
+        levels: Sequence[str] = LEVELS,
+    ) -> None:
+        super().__init__(*plugins, nodes=0)
+        self.engine.levels.configured = levels
+        self.decisions: list[GroupDecided] = []
+        self.engine.stream.subscribe({GroupDecided: self.decisions.append})
+        self.wishes = GroupAnnotations(required_topology=required, preferred_topology=preferred)
+        for path, count in racks.items():
+            for number in range(count):
+                self.add_node(path, number)
+
+    def of(self, minimum: int) -> None:
+        """Let the watch show the group."""
+        self.create("g", minimum, self.wishes)
+
+    def add_node(self, path: str, number: int, **fields: Any) -> None:
+        block, rack = path.split("/")
+        name = f"{rack}-{number}"
+        labels = {BLOCK: block, RACK: rack, HOST: name}
+        self.under_test.see(a_node(name, labels=labels, **{"cpu": "2", **fields}))
+
+    def occupy(self, node: str, cores: int = 1) -> None:
+        self.under_test.see(a_pod(f"on-{node}", node_name=node, requests={"cpu": str(cores)}))
+
+    def ranked(self, count: int) -> None:
+        """Let pods of the group come, those of the highest rank first."""
+        for rank in reversed(range(count)):
+            self.see([f"g-{rank}"], labels={POD_GROUP_LABEL: "g", INDEX: str(rank)})
+
+    def confirm(self) -> None:
+        """Let the watch show what was bound."""
+        for pod in tuple(self.engine.pods.values()):
+            if not pod.node_name and pod.name in self.bound:
+                self.under_test.see(newer(pod, node_name=self.bound[pod.name]))
+
+    @property
+    def racks(self) -> set[str]:
+        return {node.partition("-")[0] for node in self.bound.values()}
+
+    @property
+    def text(self) -> str:
+        """What the group's last decision says."""
+        return self.decisions[-1].decision.message
+
+    @property
+    def note(self) -> str:
+        return self.under_test.world.written(Unschedulable)[-1].message
+
+
+def test_a_group_goes_to_the_fullest_rack_that_holds_it() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 2, "a/r2": 3, "b/r3": 2}, required=RACK)
+        groups.occupy("r3-0")
+        groups.of(3)
+        groups.pods(3)
+
+        await groups.schedule()
+
+        assert groups.racks == {"r3"}
+        assert len(groups.bound) == 3
+        groups.check()
+
+    run(play())
+
+
+def test_a_group_that_no_rack_holds_is_refused_without_being_tried() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 2, "a/r7": 3, "b/r3": 2}, required=RACK)
+        groups.of(7)
+        groups.pods(7)
+        before = groups.engine.cache.table.pods.decision
+
+        await groups.schedule()
+
+        text = f"no domain of {RACK} holds the 7 pods that are needed at once: the nearest, r7, holds 6"
+        assert groups.note == text
+        assert groups.bound == {}
+        assert groups.engine.cache.table.pods.decision == before + 1  # one search for all that are alike
+        groups.check()
+
+    run(play())
+
+
+def test_a_refused_group_is_woken_by_what_helps_any_domain() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 2, "a/r2": 2}, required=RACK)
+        groups.occupy("r1-0")
+        groups.occupy("r2-0")
+        groups.of(4)
+        groups.pods(4)
+        await groups.schedule()
+        assert groups.bound == {}
+
+        groups.under_test.handlers.pod_deleted(a_pod("on-r1-0", node_name="r1-0", requests={"cpu": "1"}))
+        groups.under_test.clock.advance(60)
+        groups.engine.queue.flush_backoff_completed()
+        await groups.schedule()
+
+        assert groups.racks == {"r1"}
+
+    run(play())
+
+
+def test_a_refused_group_is_woken_by_a_node_that_gets_the_label_of_a_rack_and_by_no_other_label() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 1}, required=RACK)
+        groups.under_test.see(a_node("bare", cpu="2"))
+        groups.of(4)
+        groups.pods(4)
+        await groups.schedule()
+        groups.under_test.clock.advance(60)
+        groups.engine.queue.flush_backoff_completed()
+        await groups.schedule()
+
+        groups.under_test.see(a_node("bare", cpu="2", labels={"example.com/paint": "red"}))
+        assert await groups.schedule() == 0
+        groups.under_test.see(a_node("bare", cpu="2", labels={RACK: "r1", BLOCK: "a"}))
+        assert await groups.schedule() >= 1
+
+        assert set(groups.bound.values()) == {"r1-0", "bare"}
+
+    run(play())
+
+
+def test_a_preferred_level_widens_to_the_next_that_holds_the_group() -> None:
+    async def play(pods: int) -> set[str]:
+        groups = Levels({"a/r1": 1, "b/r2": 2, "b/r3": 1, "c/r4": 3}, preferred=RACK)
+        groups.of(pods)
+        groups.pods(pods)
+
+        await groups.schedule()
+
+        assert len(groups.bound) == pods
+        groups.check()
+        return groups.racks
+
+    assert run(play(3)) == {"r2"}
+    assert run(play(6)) == {"r4"}
+    assert run(play(7)) == {"r1", "r2", "r3"}  # in no block: b is filled, and the rest goes where it just fits
+
+
+def test_without_space_in_any_one_domain_a_preferred_level_uses_few() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 1, "b/r2": 3, "c/r3": 2}, preferred=RACK)
+        groups.of(8)
+        groups.pods(8)
+
+        await groups.schedule()
+
+        assert groups.racks == {"r1", "r2"}  # r2 whole, and then the smallest that holds the rest
+
+    run(play())
+
+
+def test_a_required_block_is_not_left_for_a_preferred_rack() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 1, "a/r2": 1, "b/r3": 1, "c/r4": 1}, required=BLOCK, preferred=RACK)
+        groups.of(4)
+        groups.pods(4)
+
+        await groups.schedule()
+
+        assert groups.racks == {"r1", "r2"}
+        groups.check()
+
+    run(play())
+
+
+def test_neighbouring_ranks_are_near_each_other() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 2, "a/r2": 2}, required=BLOCK)
+        groups.of(8)
+        groups.ranked(8)
+
+        await groups.schedule()
+
+        nodes = [groups.bound[f"g-{rank}"] for rank in range(8)]
+        assert [node.partition("-")[0] for node in nodes] == ["r1"] * 4 + ["r2"] * 4
+        assert all(nodes[rank] == nodes[rank + 1] for rank in range(0, 8, 2))
+        groups.check()
+
+    run(play())
+
+
+def test_a_topology_that_no_node_has_is_said_and_nothing_is_tried() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 2}, required="example.com/row")
+        groups.of(2)
+        groups.pods(2)
+
+        await groups.schedule()
+
+        text = "the pod group requires one domain of example.com/row, and no node has that label"
+        assert groups.text == text
+        assert groups.bound == {}
+
+    run(play())
+
+
+def test_a_preferred_topology_that_no_node_has_means_all_nodes() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 2}, preferred="example.com/row")
+        groups.of(2)
+        groups.pods(2)
+
+        await groups.schedule()
+
+        assert len(groups.bound) == 2
+
+    run(play())
+
+
+@pytest.mark.parametrize(("required", "preferred"), [(RACK, ""), ("", RACK)])
+def test_a_member_that_comes_later_joins_the_others(required: str, preferred: str) -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 2, "a/r2": 2}, required=required, preferred=preferred)
+        groups.occupy("r2-0", 2)
+        groups.of(2)
+        groups.pods(2)
+        await groups.schedule()
+        assert groups.racks == {"r2"}
+        groups.confirm()
+        groups.under_test.handlers.pod_deleted(a_pod("on-r2-0", node_name="r2-0", requests={"cpu": "2"}))
+        groups.occupy("r1-0", 1)  # fuller now than where the others are
+
+        groups.pods(1, first=2)
+        await groups.schedule()
+
+        assert groups.racks == {"r2"}
+
+    run(play())
+
+
+def test_a_member_that_comes_later_goes_elsewhere_only_if_its_level_is_preferred() -> None:
+    async def play(**level: str) -> dict[str, str]:
+        groups = Levels({"a/r1": 1, "a/r2": 2}, **level)
+        groups.of(2)
+        groups.pods(2)
+        await groups.schedule()
+        assert groups.racks == {"r1"}
+        groups.confirm()
+
+        groups.pods(1, first=2)
+        await groups.schedule()
+
+        return groups.bound
+
+    assert run(play(preferred=RACK))["g-2"].startswith("r2")
+    assert "g-2" not in run(play(required=RACK))
+
+
+def test_a_group_that_is_torn_already_is_refused_with_the_names_of_its_domains() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 1, "a/r2": 1}, required=RACK)
+        groups.of(1)
+        groups.pods(1, first=0, node_name="r1-0")
+        groups.pods(1, first=1, node_name="r2-0")
+        groups.pods(1, first=2)
+
+        await groups.schedule()
+
+        assert groups.note == f"the pod group requires one domain of {RACK}, and its pods run in 2: r1, r2"
+
+    run(play())
+
+
+def test_a_pod_on_a_node_without_the_label_is_named_by_its_node() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 1}, required=RACK)
+        groups.under_test.see(a_node("bare", cpu="2"))
+        groups.of(1)
+        groups.pods(1, first=0, node_name="bare")
+        groups.pods(1, first=1)
+
+        await groups.schedule()
+
+        text = "one of its pods runs on node bare, which has no such label"
+        assert groups.note == f"the pod group requires one domain of {RACK}, and {text}"
+
+    run(play())
+
+
+def test_nodes_that_refuse_the_members_make_no_space() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 2}, required=RACK)
+        for number in range(2):
+            groups.add_node("a/r0", number, taints=[Taint(key="broken", effect="NoSchedule")])
+        groups.of(4)
+        groups.pods(4)
+
+        await groups.schedule()
+
+        assert groups.racks == {"r1"}
+
+    run(play())
+
+
+def test_members_of_several_shapes_go_to_one_domain() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 2, "a/r2": 2}, required=RACK)
+        groups.occupy("r1-0")
+        groups.of(3)
+        groups.pods(1, first=0, requests={"cpu": "2"})
+        groups.pods(2, first=1)
+
+        await groups.schedule()
+
+        assert len(groups.bound) == 3
+        assert groups.racks == {"r2"}
+
+    run(play())
+
+
+def test_more_kinds_of_members_than_are_counted_are_placed_all_the_same() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 10, "a/r2": 10}, required=RACK)
+        groups.of(20)
+        for number in range(20):
+            groups.pods(1, first=number, requests={"cpu": f"{500 + number}m"})
+
+        await groups.schedule()
+
+        assert len(groups.bound) == 20
+        assert len(groups.racks) == 1
+
+    run(play())
+
+
+def test_a_gang_with_spare_members_takes_the_domain_that_holds_most_of_them() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 1, "a/r2": 2}, required=RACK)
+        groups.of(2)
+        groups.pods(5)
+
+        await groups.schedule()
+
+        assert groups.racks == {"r2"}
+        assert len(groups.bound) == 4
+
+    run(play())
+
+
+class Moody(fw.FilterPlugin):
+    """Refuses pods on nodes of racks that it does not like, for a reason of its own."""
+
+    name = "Moody"
+    disliked: frozenset[str] = frozenset()
+    asked: int = 0
+
+    def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
+        return fw.unschedulable("not today") if node.name.partition("-")[0] in type(self).disliked else None
+
+
+def test_the_next_domain_is_tried_if_columns_promised_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Moody, "disliked", frozenset({"r1"}))
+
+    async def play() -> None:
+        groups = Levels({"a/r1": 1, "a/r2": 2}, Moody, required=RACK)
+        groups.of(2)
+        groups.pods(2)
+
+        await groups.schedule()
+
+        assert groups.racks == {"r2"}
+        groups.check()
+
+    run(play())
+
+
+def test_a_decision_tries_so_many_domains_and_the_next_attempt_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    racks = [f"r{number:02}" for number in range(TRIES + 2)]
+    monkeypatch.setattr(Moody, "disliked", frozenset(racks[:-1]))
+
+    async def play() -> None:
+        groups = Levels({f"a/{rack}": 1 for rack in racks}, Moody, required=RACK)
+        groups.of(2)
+        groups.pods(2)
+        # Nodes that take members now are tried first: this one does not, until its pod has gone.
+        groups.occupy(f"{racks[-1]}-0", 2)
+        await groups.schedule()
+        assert groups.bound == {}
+        assert f"none of the {TRIES} domains of {RACK} that were tried, of {TRIES + 1}" in groups.text
+
+        groups.under_test.handlers.pod_deleted(
+            a_pod(f"on-{racks[-1]}-0", node_name=f"{racks[-1]}-0", requests={"cpu": "2"})
+        )
+        groups.under_test.clock.advance(60)
+        groups.engine.queue.flush_backoff_completed()
+        await groups.schedule()
+
+        assert groups.racks == {racks[-1]}
+
+    run(play())
+
+
+def test_a_group_that_was_tried_in_vain_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Moody, "disliked", frozenset({"r1", "r2"}))
+
+    async def play() -> None:
+        groups = Levels({"a/r1": 1, "a/r2": 1}, Moody, required=RACK)
+        groups.of(2)
+        groups.pods(2)
+
+        await groups.schedule()
+
+        text = f"the pod group fits in none of the 2 domains of {RACK} with enough free: r1, r2"
+        assert groups.text == text
+        assert groups.note.startswith("0/1 nodes are available: 1 not today.")
+        groups.check()
+
+    run(play())
+
+
+class Broken(fw.FilterPlugin):
+    name = "Broken"
+
+    def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
+        raise ValueError("broken")
+
+
+def test_a_plugin_that_fails_costs_the_group_an_attempt_and_nothing_else() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 1}, Broken, required=RACK)
+        groups.of(2)
+        groups.pods(2)
+
+        await groups.schedule()
+
+        assert groups.bound == {}
+        assert "broken" in groups.text
+        groups.check()
+
+    run(play())
+
+
+def test_the_nearest_misses_are_kept_with_the_decision() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 1, "a/r7": 3}, required=RACK)
+        groups.of(8)
+        pods = groups.pods(8)
+        framework = groups.engine.frameworks[PROFILE]
+        group = framework.handle.pod_groups.of(pods[0])
+        assert group is not None
+
+        found = groups.engine.levels.near_misses(framework, group, pods)
+
+        assert [(each.domain, each.fits, each.resource, each.lacking_nodes, each.amount_each) for each in found] == [
+            ("r7", 6, "cpu", 1, 2000),
+            ("r1", 2, "cpu", 3, 2000),
+        ]
+        groups.check()
+
+    run(play())
+
+
+def test_a_node_that_comes_in_the_middle_has_the_decision_made_again() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 1, "a/r2": 2}, required=RACK)
+        groups.of(4)
+        groups.pods(4)
+        assert groups.engine.loop.groups is not None
+        steps = groups.engine.loop.groups.steps(groups.under_test.pop())
+        assert steps is not None
+        for _ in range(3):
+            next(steps)
+        groups.add_node("a/r1", 1)  # equally full now, and the first by name
+
+        in_one_go(steps)
+        await settle()
+
+        assert groups.racks == {"r1"}
+        assert len(groups.bound) == 4
+        groups.check()
+
+    run(play())
+
+
+def test_a_large_gang_costs_a_search_of_all_nodes_and_then_one_of_few_for_each_member() -> None:
+    racks, per_rack, pods = 250, 2, 200
+
+    async def play() -> None:
+        groups = Levels({f"b{rack % 10}/r{rack}": per_rack for rack in range(racks)}, required=RACK)
+        for number in range(per_rack):
+            groups.add_node("b9/large", number, cpu="200")
+        groups.of(pods)
+        members = groups.pods(pods)
+        framework, nodes = groups.engine.frameworks[PROFILE], racks * per_rack + per_rack
+        evaluated = [step._evaluations for step in framework.filtering.steps if step.name == "NodeResourcesFit"]
+        decisions = groups.engine.cache.table.pods
+
+        await groups.schedule()
+
+        assert groups.racks == {"large"}
+        assert len(groups.bound) == len(members)
+        assert decisions.decision <= 1 + pods + per_rack  # one for what is alike, and one more where a node is full
+        (rows,) = (each.value for each in evaluated)
+        assert rows <= 2 * nodes + 2 * (pods + per_rack)  # all once or twice, and then those that have changed
+
+    run(play())
+
+
+def test_pods_are_evicted_in_one_domain_only_and_no_more_than_the_group_needs() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 2, "a/r2": 1}, required=RACK)
+        for node in ("r1-0", "r1-1", "r2-0"):
+            for number in range(2):
+                low = a_pod(f"low-{node}-{number}", node_name=node, priority=-1, requests={"cpu": "1"})
+                groups.under_test.see(low)
+        groups.of(3)
+        groups.pods(3, priority=10)
+
+        await groups.schedule()
+
+        evicted = [write.victim for write in groups.under_test.world.writes if isinstance(write, Eviction)]
+        assert len(evicted) == 3
+        assert all("low-r1" in name for name in evicted)
+        groups.check()
+
+    run(play())

@@ -1,0 +1,194 @@
+"""A cluster with random demand and a clock that counts rounds, for tests of decisions about shares.
+
+Pods of some shares come, run for a while on nodes with gpus, and end. A pod that is evicted waits again, with the age
+that it had.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from scheduler.quota.order import FairOrder, Head
+from scheduler.quota.reclaim.fair import FairSharing
+from scheduler.quota.reclaim.reclaim import Reclaim
+from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Running, Unit
+from scheduler.quota.tree import Share, ShareTree
+
+NODES, GPUS = 8, 8
+COMING: Final = 0.3
+"""The chance that a pod comes in a round: more than the nodes have space for."""
+
+ROUNDS: Final = (60, 300)
+"""How long a pod runs."""
+
+SIZES: Final = (1, 1, 1, 2, 2, 4, 8)
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """An eviction: for which pod, of which pods, and whether the pod was placed then."""
+
+    ended: int
+    """How many pods had ended by then."""
+
+    claim: Claim
+    uid: str
+    gone: tuple[Unit, ...]
+    is_placed: bool
+
+
+Choose = Callable[["Demand", Claim], list[Unit]]
+"""Returns who is evicted for a claim."""
+
+
+class Demand:
+    """Pods that come and go, and the decisions about them."""
+
+    def __init__(
+        self,
+        shares: Sequence[Share],
+        preemptions: Mapping[str, Preemption],
+        choose: Choose,
+        fair: FairSharing | None = None,
+        seed: int = 1,
+    ) -> None:
+        self.tree = ShareTree(shares)
+        self.running = Running()
+        self.preemptions = preemptions
+        self.fair = fair
+        self.decisions: list[Decision] = []
+        self.placed: set[str] = set()
+        self.finished = 0
+        self._has_evicted = False
+        self.now = 0
+        self._choose = choose
+        self._chance = random.Random(seed)
+        self._leaves = [name for name in self.tree.shares if not self.tree.children[name]]
+        self._busy = dict.fromkeys(self._leaves, 1.0)
+        self._waiting: dict[str, list[Unit]] = {name: [] for name in self._leaves}
+        self._free = [GPUS] * NODES
+        self._node: dict[str, int] = {}
+        self._ends: dict[str, int] = {}
+        self._units: dict[str, Unit] = {}
+
+    def round(self) -> None:
+        """Let pods end and come, then, if any did, place what can be placed, and evict for one pod at most."""
+        self.now += 1
+        ended = [uid for uid, end in self._ends.items() if end <= self.now]
+        for uid in ended:
+            self._stop(self._units[uid])
+            self.finished += 1
+        if self.now % 200 == 0:
+            self._busy = {name: self._chance.choice((0.0, 0.3, 1.0, 3.0)) for name in self._leaves}
+        has_come = any(self._busy.values()) and self._chance.random() < COMING
+        if has_come:
+            share = self._chance.choices(self._leaves, [self._busy[name] for name in self._leaves])[0]
+            if len(self._waiting[share]) < 20:
+                self._come(share)
+        if ended or has_come or self._has_evicted:
+            self._has_evicted = self.decide()
+
+    def decide(self) -> bool:
+        """Place pods in fair order until one has others evicted; say whether one has."""
+        order = FairOrder(self.tree)
+        for waiting in self._waiting.values():
+            if waiting:
+                order.offer(_head(waiting[0]))
+        while head := order.first():
+            order.withdraw(head.share)
+            unit = self._waiting[head.share][0]
+            has_evicted = not self._place(unit) and self._evict_for(unit)
+            if has_evicted:
+                return True
+            if unit.uid in self._node and self._waiting[head.share]:
+                order.offer(_head(self._waiting[head.share][0]))
+        return False
+
+    def finds_node(self, gpus: int, gone: Sequence[Unit] = ()) -> int | None:
+        """Return the node with the least space that suffices if some units are gone."""
+        free = list(self._free)
+        for unit in gone:
+            free[self._node[unit.uid]] += unit.usage["gpu"]
+        return min((space, node) for node, space in enumerate(free) if space >= gpus)[1] if max(free) >= gpus else None
+
+    def reclaim(self, claim: Claim) -> list[Unit]:
+        """Choose as the scheduler does."""
+        victims = Reclaim(self.tree, self.running, self.preemptions, self.fair).victims(
+            claim, lambda gone: self.finds_node(claim.request["gpu"], gone) is not None
+        )
+        return [victim.unit for victim in victims]
+
+    def _come(self, share: str) -> None:
+        gpus = self._chance.choice(SIZES)
+        priority = self._chance.randrange(3)
+        unit = Unit(
+            uid=f"{share}-{self.now}", share=share, usage={"gpu": gpus}, priority=priority, queued_at=float(self.now)
+        )
+        self._wait(unit)
+
+    def _wait(self, unit: Unit) -> None:
+        waiting = self._waiting[unit.share]
+        waiting.append(unit)
+        waiting.sort(key=lambda each: (-each.priority, each.queued_at, each.uid))
+
+    def _place(self, unit: Unit) -> bool:
+        node = self.finds_node(unit.usage["gpu"])
+        if node is None or not self.tree.fits(unit.share, unit.usage):
+            return False
+        self._waiting[unit.share].remove(unit)
+        unit = msgspec.structs.replace(unit, reserved_at=float(self.now))
+        self._units[unit.uid] = unit
+        self._node[unit.uid] = node
+        self._free[node] -= unit.usage["gpu"]
+        self._ends[unit.uid] = self.now + self._chance.randint(*ROUNDS)
+        self.tree.add(unit.share, unit.usage)
+        self.running.add(unit)
+        self.placed.add(unit.uid)
+        return True
+
+    def _evict_for(self, unit: Unit) -> bool:
+        claim = Claim(share=unit.share, request=unit.usage, priority=unit.priority, queued_at=unit.queued_at)
+        gone = self._choose(self, claim)
+        for each in gone:
+            self._stop(each)
+            self._wait(each)
+        if gone:
+            self.decisions.append(Decision(self.finished, claim, unit.uid, tuple(gone), self._place(unit)))
+        return bool(gone)
+
+    def _stop(self, unit: Unit) -> None:
+        self._free[self._node.pop(unit.uid)] += unit.usage["gpu"]
+        del self._ends[unit.uid], self._units[unit.uid]
+        self.tree.remove(unit.share, unit.usage)
+        self.running.remove(unit)
+
+
+def plain(demand: Demand, claim: Claim) -> list[Unit]:
+    """Choose without looking at nodes or sparing anybody: those that borrow, until quota suffices."""
+    tree, gone = demand.tree, []
+    wish = Claim(share=claim.share, request=claim.request, priority=claim.priority, contested=frozenset(claim.request))
+    others = [
+        unit
+        for share in tree.shares
+        if share != claim.share
+        for unit in demand.running.candidates(share, Policy.ANY, wish, evicted=False)
+    ]
+    own = list(demand.running.candidates(claim.share, Policy.LOWER_PRIORITY, wish, evicted=False))
+    borrows = any(
+        tree.usage(claim.share, r) + amount > tree.quota(claim.share, r) for r, amount in claim.request.items()
+    )
+    for unit in own if borrows else sorted(others, key=lambda each: each.order):
+        if tree.fits(claim.share, claim.request):
+            break
+        if unit.share == claim.share or tree.usage(unit.share, "gpu") > tree.quota(unit.share, "gpu"):
+            tree.remove(unit.share, unit.usage)
+            gone.append(unit)
+    fits = tree.fits(claim.share, claim.request)
+    for unit in gone:
+        tree.add(unit.share, unit.usage)
+    return gone if fits else []
+
+
+def _head(unit: Unit) -> Head:
+    return Head(share=unit.share, uid=unit.uid, request=unit.usage, priority=unit.priority, queued_at=unit.queued_at)

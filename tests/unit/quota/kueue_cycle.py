@@ -1,0 +1,193 @@
+"""One scheduling cycle of Kueue's tests, played with our adapter, order and reclaim.
+
+    the first Workload of each ClusterQueue ─► order ─► space? ─► admitted
+                                                          └ no ─► victims? ─► they are evicted, and it waits for them
+
+Kueue decides about all of them by what there is when the cycle begins, and skips those for which that has changed at
+their turn. Here each is decided about at its turn, as in the engine: by what those before it have left; those that are
+evicted count until they are gone, and those for which they are evicted count as nominated.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from scheduler.api import kueue as api
+from scheduler.api.pod import Pod
+from scheduler.api.unstructured import Unstructured
+from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
+from scheduler.quota.adapter import Asked, Nominated, counting_nominated, is_borrowing_with
+from scheduler.quota.apis.kueue import KueueQueues
+from scheduler.quota.apis.kueue_quotas import CLUSTER_QUEUE_PREFIX
+from scheduler.quota.ledger import Ledger
+from scheduler.quota.needs import Need
+from scheduler.quota.order import Head
+from scheduler.quota.reclaim.fair import FairSharing
+from scheduler.quota.reclaim.reclaim import Reclaim
+from scheduler.quota.reclaim.units import Claim, Running, Unit
+from scheduler.quota.turns import ByDominantShare, ByPriority, Turn
+from scheduler.state.objects import ObjectStore
+from scheduler.testing import a_pod
+from tests.unit.quota.kueue_objects import a_cohort, a_flavor, a_local_queue, a_queue
+
+START: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+BY_TYPE: Final = {
+    api.ClusterQueue: CLUSTER_QUEUE,
+    api.Cohort: COHORT,
+    api.LocalQueue: LOCAL_QUEUE,
+    api.ResourceFlavor: RESOURCE_FLAVOR,
+    Unstructured: NAMESPACE,
+}
+
+
+class Waiting(NamedTuple):
+    """A Workload that waits: a pod, or a group of which all start at once."""
+
+    name: str
+    share: str
+    asked: Asked
+    queued_at: float
+
+    @property
+    def pod(self) -> Pod:
+        return self.asked.need.pod
+
+
+class Outcome(NamedTuple):
+    admitted: dict[str, Mapping[str, int]]
+    """Workload → what it takes of which flavor."""
+
+    preempted: set[str]
+
+
+class KueueCycle:
+    """The objects, what runs and what waits of one case."""
+
+    def __init__(self, base: Mapping[str, Any], case: Mapping[str, Any]) -> None:
+        self._objects = ObjectStore()
+        self._objects.watch(BY_TYPE.values())
+        self._adapter = KueueQueues(self._objects, lambda _: {})
+        for name in base["flavors"]:
+            self._put(a_flavor(name, {"flavor": name}))
+        for name, labels in base["namespaces"].items():
+            self._put(Unstructured.from_dict({"metadata": {"name": name, "uid": name, "labels": labels}}))
+        for name, queue in {**base["queues"], **case.get("queues", {})}.items():
+            self._put(a_queue(name, **queue))
+        for name, cohort in case.get("cohorts", {}).items():
+            self._put(a_cohort(name, **cohort))
+        for name, queue in {**base["local"], **case.get("local", {})}.items():
+            namespace, _, local = name.partition("/")
+            self._put(a_local_queue(namespace, local, queue))
+        self._ledger = Ledger(self._adapter)
+        self._ledger.renew()
+        self._tree = self._ledger.tree
+        self._running = Running()
+        self._leaving: list[Unit] = []
+        self._nominated: list[Nominated] = []
+        self._fair = FairSharing() if case.get("fair") else None
+        waiting = []
+        for name, declared in case["workloads"].items():
+            if "in" in declared:
+                self._run(name, declared)
+            else:
+                waiting.append(self._waiting(name, declared))
+        waiting.sort(key=lambda each: (-each.pod.priority, each.queued_at))
+        self._heads = {each.share: each for each in reversed(waiting)}
+
+    def play(self) -> Outcome:
+        """Decide about the first of each queue."""
+        found, tree = Outcome({}, set()), self._tree
+        for each in self._in_order():
+            asked = each.asked._replace(nominated=self._nominated)
+            if self._adapter.refusal(tree, each.share, asked) is None:
+                found.admitted[each.name] = amounts = self._adapter.wanted(tree, each.share, asked)
+                tree.add(each.share, amounts)
+                continue
+            with self._without(self._leaving):
+                if self._adapter.refusal(tree, each.share, asked) is None:
+                    continue  # it waits for those
+                victims = self._victims(each, asked)
+            if victims:
+                found.preempted.update(unit.uid for unit in victims if not unit.is_evicted)
+                self._leaving += victims
+                amounts = self._adapter.wanted(tree, each.share, asked)
+                borrows = is_borrowing_with(tree, each.share, amounts)
+                self._nominated.append(Nominated(each.share, each.pod, amounts, borrows))
+        return found
+
+    def _victims(self, waiting: Waiting, asked: Asked) -> list[Unit]:
+        tree, share = self._tree, waiting.share
+        amounts = self._adapter.wanted(tree, share, asked)
+        claim = Claim(share=share, request=amounts, priority=waiting.pod.priority, queued_at=waiting.queued_at)
+        with counting_nominated(tree, share, asked, amounts):
+            preemptions = {share: self._adapter.preemption(share)}
+            victims = Reclaim(tree, self._running, preemptions, self._fair).victims(claim) if amounts else []
+        return [victim.unit for victim in victims]
+
+    @contextmanager
+    def _without(self, units: Sequence[Unit]) -> Iterator[None]:
+        """Have these gone within a `with` block."""
+        for unit in units:
+            self._tree.remove(unit.share, unit.usage)
+            self._running.remove(unit)
+        try:
+            yield
+        finally:
+            for unit in units:
+                self._tree.add(unit.share, unit.usage)
+                self._running.add(unit)
+
+    def _in_order(self) -> Iterator[Waiting]:
+        turns = (ByPriority() if self._fair is None else ByDominantShare()).turns()
+        for name, each in self._heads.items():
+            if name in self._tree.shares:
+                head = Head(
+                    share=name,
+                    uid=each.name,
+                    request=self._ledger.wanted(name, each.asked),
+                    priority=each.pod.priority,
+                    queued_at=each.queued_at,
+                )
+                turns.offer(Turn(each, self._ledger, head, head.by_age))
+        while (turn := turns.take()) is not None:
+            yield turn.line
+
+    def _put(self, found: Any) -> None:
+        if not isinstance(found, Unstructured):
+            uid = f"{type(found).__name__}/{found.metadata.namespace}/{found.metadata.name}"
+            found = msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, uid=uid))
+        self._objects.set(BY_TYPE[type(found)], found)
+
+    def _run(self, name: str, declared: Mapping[str, Any]) -> None:
+        unit = Unit(
+            uid=name,
+            share=f"{CLUSTER_QUEUE_PREFIX}{declared['in']}",
+            usage=declared["uses"],
+            priority=declared.get("priority", 0),
+            queued_at=declared.get("queued", 0.0),
+            reserved_at=declared.get("reserved", 0.0),
+            is_evicted=declared.get("evicted", False),
+        )
+        self._tree.add(unit.share, unit.usage)
+        self._running.add(unit)
+
+    def _waiting(self, name: str, declared: Mapping[str, Any]) -> Waiting:
+        namespace, _, of_pod = name.partition("/")
+        labels = {api.QUEUE_LABEL: declared["queue"]}
+        queued = declared.get("queued", 0.0)
+        pod = a_pod(of_pod, namespace=namespace, labels=labels, priority=declared.get("priority", 0))
+        created = (START + timedelta(seconds=queued)).isoformat()
+        metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=created)
+        pod = msgspec.structs.replace(pod, metadata=metadata)
+        requests: dict[str, int] = {}
+        for count, amounts in declared["pods"]:
+            for resource, amount in amounts.items():
+                requests[resource] = requests.get(resource, 0) + count * amount
+        evidence = self._adapter.evidence(pod)
+        need = Need(pod, (pod.uid,), requests, sum(count for count, _ in declared["pods"]))
+        share = self._adapter.find(namespace, evidence)
+        return Waiting(name, share, Asked(need, evidence), queued)

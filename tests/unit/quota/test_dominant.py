@@ -1,0 +1,49 @@
+import math
+
+from scheduler.quota.dominant import dominant_share
+from scheduler.quota.tree import Share, ShareTree
+
+
+def tree(weight: float = 1.0) -> ShareTree:
+    return ShareTree(
+        [
+            Share(name="root"),
+            Share(name="a", parent="root", minimum={"cpu": 2, "gpu": 1}, weight=weight),
+            Share(name="b", parent="root", minimum={"cpu": 8, "gpu": 9}),
+        ]
+    )
+
+
+def test_the_resource_of_which_most_is_borrowed_is_dominant() -> None:
+    shares = tree(weight=2.0)
+
+    shares.add("a", {"cpu": 3, "gpu": 4})
+
+    found = dominant_share(shares, "a")
+    assert (found.resource, found.ratio, found.weighted) == ("gpu", 300.0, 150.0)
+    assert dominant_share(shares, "a", {"cpu": 5}).resource == "cpu"
+
+
+def test_of_equal_resources_the_first_by_name_is_dominant() -> None:
+    shares = tree()
+
+    shares.add("a", {"cpu": 4, "gpu": 3})
+
+    assert dominant_share(shares, "a").resource == "cpu"
+
+
+def test_a_share_without_weight_that_borrows_comes_last() -> None:
+    shares = tree(weight=0.0)
+
+    assert dominant_share(shares, "a").weighted == 0
+
+    assert dominant_share(shares, "a", {"cpu": 3}).weighted == math.inf
+    assert dominant_share(shares, "a", {"cpu": 3}).key < dominant_share(shares, "a", {"cpu": 4}).key
+
+
+def test_a_root_has_no_dominant_share() -> None:
+    shares = tree()
+
+    shares.add("b", {"cpu": 20})
+
+    assert dominant_share(shares, "root").weighted == 0

@@ -1,0 +1,97 @@
+"""The rule of scheduler-plugins' CapacityScheduling for victims."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from scheduler.quota.reclaim.elastic import ElasticClaim, elastic_candidates, elastic_victims
+from scheduler.quota.reclaim.units import Reason, Unit, Victim
+from scheduler.quota.tree import Share, ShareTree
+
+
+def quotas(*units: Unit) -> ShareTree:
+    """Three quotas of 4 cpus of at most 8, under a root that has what they have together."""
+    tree = ShareTree(
+        [
+            Share(name="*"),
+            *(Share(name=name, parent="*", minimum={"cpu": 4}, maximum={"cpu": 8}) for name in ("a", "b", "c")),
+        ]
+    )
+    for unit in units:
+        if unit.share in tree.shares:
+            tree.add(unit.share, unit.usage)
+    return tree
+
+
+def unit(uid: str, share: str, cpus: int, priority: int = 0, reserved_at: float = 0.0) -> Unit:
+    return Unit(uid=uid, share=share, usage={"cpu": cpus}, priority=priority, reserved_at=reserved_at)
+
+
+def uids(units: Sequence[Unit]) -> list[str]:
+    return [each.uid for each in units]
+
+
+def test_a_claim_over_its_minimum_takes_from_its_own_quota_what_is_less_important() -> None:
+    units = [unit("a-high", "a", 2, 9), unit("a-low", "a", 2, 1), unit("b", "b", 8, -5)]
+    tree, claim = quotas(*units), ElasticClaim(share="a", request={"cpu": 2}, priority=5)
+
+    found = elastic_candidates(tree, claim, units)
+
+    assert uids(found) == ["a-low"]
+    assert elastic_victims(tree, claim, found) == [Victim(units[1], Reason.IN_SHARE)]
+
+
+def test_a_claim_within_its_minimum_takes_back_from_quotas_over_theirs_whatever_their_priority() -> None:
+    units = [unit("b-old", "b", 4, 1000), unit("b-new", "b", 4, 1000, reserved_at=9), unit("c", "c", 4, -5)]
+    tree, claim = quotas(*units), ElasticClaim(share="a", request={"cpu": 4})
+
+    found = elastic_candidates(tree, claim, units)
+
+    assert uids(found) == ["b-new"]
+    assert elastic_victims(tree, claim, found) == [Victim(units[1], Reason.RECLAMATION)]
+    assert [tree.usage(name, "cpu") for name in ("*", "a", "b", "c")] == [12, 0, 8, 4]
+
+
+def test_what_is_nominated_in_the_same_quota_counts_as_used_by_it() -> None:
+    units = [unit("a", "a", 2, -1), unit("b", "b", 8)]
+    claim = ElasticClaim(share="a", request={"cpu": 2}, nominated={"cpu": 1})
+
+    assert uids(elastic_candidates(quotas(*units), claim, units)) == ["a"]
+
+
+def test_pods_without_quota_and_pods_with_one_leave_each_other_alone() -> None:
+    units = [unit("b", "b", 8, -9), unit("free-low", "", 1, -1), unit("free-high", "", 1, 1)]
+    tree = quotas(*units)
+
+    assert uids(elastic_candidates(tree, ElasticClaim(share="", request={"cpu": 1}), units)) == ["free-low"]
+    assert uids(elastic_candidates(tree, ElasticClaim(share="a", request={"cpu": 1}), units)) == ["b"]
+
+
+def test_a_pod_without_quota_is_held_up_by_nodes_only() -> None:
+    units = [unit("x", "", 1, -2), unit("y", "elsewhere", 1, -1)]
+    claim = ElasticClaim(share="", request={"cpu": 1})
+
+    victims = elastic_victims(quotas(), claim, units, fits=lambda gone: "y" in uids(gone))
+
+    assert victims == [Victim(units[1], Reason.IN_SHARE)]
+
+
+def test_those_that_break_a_budget_are_spared_first() -> None:
+    units = [unit("b1", "b", 1, 1), unit("b2", "b", 1, 2), unit("b3", "b", 6, 3)]
+    tree, claim = quotas(*units, unit("c", "c", 4)), ElasticClaim(share="a", request={"cpu": 1})
+    found = elastic_candidates(tree, claim, units)
+
+    assert [each.unit.uid for each in elastic_victims(tree, claim, found)] == ["b1"]
+    assert [each.unit.uid for each in elastic_victims(tree, claim, found, {"b1"})] == ["b2"]
+
+
+@pytest.mark.parametrize(("request_", "nominated_elsewhere"), [(9, 0), (4, 9)], ids=["its maximum", "all minimums"])
+def test_nobody_goes_if_quota_does_not_suffice_even_so(request_: int, nominated_elsewhere: int) -> None:
+    units = [unit("b", "b", 8)]
+    claim = ElasticClaim(
+        share="a",
+        request={"cpu": request_},
+        nominated_elsewhere={"cpu": nominated_elsewhere} if nominated_elsewhere else {},
+    )
+
+    assert elastic_victims(quotas(*units), claim, units) == []

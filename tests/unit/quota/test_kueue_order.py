@@ -1,0 +1,168 @@
+"""Kueue's tables of which workload goes first: by borrowing, priority and age, and by what was used lately."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.quota.apis.declared import DeclaredShares
+from scheduler.quota.decay import DecayedUsage
+from scheduler.quota.ledger import Ledger
+from scheduler.quota.order import FairOrder, Head
+from scheduler.quota.places import Place
+from scheduler.quota.tree import Share, ShareTree
+from scheduler.quota.turns import ByDecayedUsage, ByPriority, ShareOrder, Turn
+from scheduler.state.objects import ObjectStore
+from tests.fakes import FakeClock
+
+HALF_LIFE = 10.0
+INTERVAL = 300.0
+
+
+def table(name: str) -> Any:
+    return json.loads(Path(__file__).with_name(f"kueue_{name}.json").read_text("utf-8"))
+
+
+ORDER, USAGE = table("order"), table("usage")
+PARTS = [ORDER["orders"], ORDER["pairs"], USAGE["firsts"], USAGE["schedules"], USAGE["decays"]]
+
+
+def ids(cases: Mapping[str, Any]) -> dict[str, Any]:
+    applying = {name: case for name, case in cases.items() if "does not apply" not in case}
+    return {"argvalues": applying.values(), "ids": applying}
+
+
+def test_the_tables_are_whole_and_say_why_a_case_does_not_apply() -> None:
+    apart = [case["does not apply"] for part in PARTS for case in part.values() if "does not apply" in case]
+
+    assert len(ORDER["orders"]) + len(ORDER["pairs"]) == ORDER["count"] == 10
+    assert sum(len(USAGE[each]) for each in ("firsts", "schedules", "decays")) == USAGE["count"] == 24
+    assert len(apart) == 9
+    assert all(apart)
+
+
+@pytest.mark.parametrize("case", **ids(ORDER["orders"]))
+def test_entries_are_in_the_order_of_kueue(case: dict[str, Any]) -> None:
+    entries = ORDER["entries"][case["entries"]]
+    # One that borrows 0, 1 or 2 levels up: of what itself, its parent or the root is guaranteed.
+    parents = [
+        Share(name="root", minimum={"cpu": 9}),
+        Share(name="near", parent="root", minimum={"cpu": 9}),
+        Share(name="far", parent="root"),
+    ]
+    shares = [
+        Share(
+            name=name, parent="far" if each["borrows"] == 2 else "near", minimum={} if each["borrows"] else {"cpu": 1}
+        )
+        for name, each in entries.items()
+    ]
+    ledger = a_ledger(*parents, *shares)
+    heads = [
+        Head(
+            share=name,
+            uid=f"{number:02}",
+            request={"cpu": 1},
+            priority=each["priority"],
+            queued_at=each.get(case["by"], each["created"]),
+        )
+        for number, (name, each) in enumerate(entries.items())
+    ]
+
+    assert [each.share for each in taken(ByPriority(), ledger, *heads)] == case["order"]
+
+
+@pytest.mark.parametrize("case", **ids(ORDER["pairs"]))
+def test_of_two_shares_that_goes_first_in_the_fair_order_which_does_so_in_kueue(case: list[Any]) -> None:
+    shares = [Share(name=name, parent="root", minimum={"cpu": each["minimum"]}) for name, each in case]
+    order = FairOrder(ShareTree([Share(name="root", minimum={"cpu": 9}), *shares]))
+    for name, each in reversed(case):
+        order.offer(Head(share=name, uid=name, request={"cpu": 1}, queued_at=each["queued"]))
+
+    first = order.first()
+
+    assert first is not None
+    assert first.share == case[0][0]
+
+
+@pytest.mark.parametrize("case", **ids(USAGE["firsts"]))
+def test_the_workload_goes_first_whose_queue_has_used_least(case: dict[str, Any]) -> None:
+    shares = [Share(name=name, parent="cq", weight=each["weight"]) for name, each in case["queues"].items()]
+    ledger = a_ledger(Share(name="cq", minimum={"cpu": 9000, "gpu": 9}), *shares)
+    usages = {name: each["usage"] for name, each in case["queues"].items()}
+    order = an_order(case, ledger, usages)
+    heads = [
+        Head(share=queue, uid=name, request={"cpu": 1000}, priority=priority)
+        for name, (queue, priority) in case["workloads"].items()
+    ]
+
+    assert next(taken(order, ledger, *heads)).uid == case["first"]
+
+
+@pytest.mark.parametrize("case", **ids(USAGE["schedules"]))
+def test_the_workloads_start_that_start_in_kueue(case: dict[str, Any]) -> None:
+    queues = sorted({queue for queue, _, _ in case["workloads"].values()})
+    ledger = a_ledger(Share(name="cq", minimum={"cpu": 8000}), *(Share(name=name, parent="cq") for name in queues))
+    order = an_order(case, ledger, {name: {"cpu": cores} for name, cores in case["usage"].items()})
+    waiting = {
+        name: Head(share=queue, uid=name, request={"cpu": cores * 1000}, queued_at=queued)
+        for name, (queue, cores, queued) in case["workloads"].items()
+    }
+
+    admitted = []
+    while waiting:
+        firsts = {head.share: head for head in sorted(waiting.values(), key=lambda each: each.by_age, reverse=True)}
+        head = next(taken(order, ledger, *firsts.values()))
+        del waiting[head.uid]
+        if ledger.tree.fits(head.share, head.request):
+            ledger.tree.add(head.share, head.request)
+            order.used(Place(ledger, head.share, None))
+            admitted.append(head.uid)
+
+    assert sorted(admitted) == case["admitted"]
+
+
+@pytest.mark.parametrize("case", **ids(USAGE["decays"]))
+def test_usage_decays_as_in_kueue_or_as_the_case_says(case: dict[str, Any]) -> None:
+    usage = DecayedUsage(case["half_life"], INTERVAL, {})
+    if "before" in case:
+        usage.run("lq", case["before"], -1000 * case["half_life"])
+        usage.run("lq", case["runs"], -INTERVAL)
+    usage.run("lq", case["runs"], 0)
+
+    assert usage.usage("lq", 0) == pytest.approx(case.get("here", case["now"]), abs=0.002)  # Kueue rounds down
+    assert ("here" in case) == ("why" in case)
+
+
+def a_ledger(*shares: Share) -> Ledger:
+    ledger = Ledger(DeclaredShares((), ObjectStore()))
+    ledger.tree = ShareTree(shares)
+    return ledger
+
+
+def an_order(case: Mapping[str, Any], ledger: Ledger, usages: Mapping[str, Mapping[str, int]]) -> ShareOrder:
+    """The order that a case is about, where so much was used lately of each share."""
+    if case.get("order") == "Priority":
+        return ByPriority()
+    clock = FakeClock()
+    order = ByDecayedUsage(HALF_LIFE, case.get("weights", {}), clock)
+    amounts = {
+        name: {each: amount * 1000 if each == "cpu" else amount for each, amount in used.items()}
+        for name, used in usages.items()
+    }
+    for change in (ledger.tree.add, ledger.tree.remove):
+        for name, used in amounts.items():
+            change(name, used)
+            order.used(Place(ledger, name, None))
+        clock.advance(1000 * HALF_LIFE if change == ledger.tree.add else 0)
+    return order
+
+
+def taken(order: ShareOrder, ledger: Ledger, *heads: Head) -> Iterator[Head]:
+    """Yield heads in an order."""
+    turns = order.turns()
+    for each in heads:
+        turns.offer(Turn(each.uid, ledger, each, each.by_age))
+    while (turn := turns.take()) is not None:
+        yield turn.head

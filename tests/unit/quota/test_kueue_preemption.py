@@ -1,0 +1,121 @@
+"""Kueue's tables of who is preempted: classical preemption, in hierarchies, and by fair sharing."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.quota.reclaim.fair import FairSharing, Strategy
+from scheduler.quota.reclaim.fair_targets import Ancestry, Piles, Targets
+from scheduler.quota.reclaim.reclaim import Reclaim
+from scheduler.quota.reclaim.units import Claim, Policy, Unit, may_evict
+from scheduler.quota.tree import ShareTree
+from tests.unit.quota.kueue import claim_of, preemptions_of, running, tree_of, units_of
+
+
+def table(name: str) -> Any:
+    return json.loads(Path(__file__).with_name(f"kueue_{name}.json").read_text("utf-8"))
+
+
+CLASSICAL, HIERARCHICAL, FAIR = table("preemption"), table("hierarchical_preemption"), table("fair_preemption")
+ORDER = table("preemption_order")
+
+
+def ids(cases: Mapping[str, Any]) -> dict[str, Any]:
+    return {"argvalues": cases.values(), "ids": cases}
+
+
+def test_the_tables_are_whole() -> None:
+    assert len(CLASSICAL["cases"]) == CLASSICAL["count"] == 36
+    assert len(HIERARCHICAL["cases"]) == HIERARCHICAL["count"] == 15
+    assert len(FAIR["cases"]) == FAIR["count"] == 38
+    assert sum(len(ORDER[each]) for each in ("orders", "policies", "targets")) == ORDER["count"] == 30
+
+
+@pytest.mark.parametrize("case", **ids(CLASSICAL["cases"]))
+def test_the_victims_are_those_of_classical_preemption(case: dict[str, Any]) -> None:
+    declared = CLASSICAL["trees"][case["shares"]]
+
+    check(case, declared["shares"], declared["preemption"])
+
+
+@pytest.mark.parametrize("case", **ids(HIERARCHICAL["cases"]))
+def test_the_victims_are_those_of_preemption_in_hierarchies(case: dict[str, Any]) -> None:
+    check(case, case["shares"], case["preemption"])
+
+
+@pytest.mark.parametrize("case", **ids(FAIR["cases"]))
+def test_the_victims_are_those_of_fair_sharing(case: dict[str, Any]) -> None:
+    fair = FairSharing(reevaluates=case.get("reevaluates", False))
+    if "strategies" in case:
+        strategies = tuple(Strategy(each) for each in case["strategies"])
+        fair = FairSharing(strategies=strategies, reevaluates=fair.reevaluates)
+
+    check(case, case["shares"], case["preemption"], fair)
+
+
+def check(
+    case: Mapping[str, Any], shares: Mapping[str, Any], preemptions: Mapping[str, Any], fair: FairSharing | None = None
+) -> None:
+    units = units_of(case["units"])
+    tree = tree_of(shares, units)
+    before = usage(tree)
+
+    victims = Reclaim(tree, running(units), preemptions_of(preemptions), fair).victims(claim_of(case))
+
+    found = {each.unit.uid: str(each.reason) for each in victims if not each.unit.is_evicted}
+    assert found == case.get("here", case["victims"])
+    assert usage(tree) == before
+
+
+def usage(tree: ShareTree) -> dict[tuple[str, str], int]:
+    return {(name, resource): tree.usage(name, resource) for name in tree.shares for resource in tree.resources}
+
+
+@pytest.mark.parametrize("case", **ids({k: v for k, v in ORDER["orders"].items() if "not_applicable" not in v}))
+def test_candidates_come_in_the_order_of_kueue(case: dict[str, Any]) -> None:
+    units = units_of(case["units"])
+
+    found = sorted(units, key=lambda unit: (unit.order[0], unit.share == "preemptor", *unit.order[1:]))
+
+    assert [unit.uid for unit in found] == case["order"]
+
+
+def test_what_does_not_apply_or_differs_says_why() -> None:
+    reasons = [case["not_applicable"] for case in ORDER["orders"].values() if "not_applicable" in case]
+    cases = [*CLASSICAL["cases"].values(), *HIERARCHICAL["cases"].values(), *FAIR["cases"].values()]
+    differing = [case for case in cases if "here" in case]
+
+    assert (len(reasons), len(differing)) == (3, 4)
+    assert all(reasons)
+    assert all(case["why"] and case["here"] != case["victims"] for case in differing)
+
+
+@pytest.mark.parametrize(
+    ("policy", "claim", "unit", "may"), argvalues=ORDER["policies"].values(), ids=ORDER["policies"]
+)
+def test_a_policy_allows_what_it_allows_in_kueue(policy: str, claim: list[int], unit: list[int], may: bool) -> None:
+    claims = Claim(share="a", request={}, priority=claim[0], queued_at=claim[1])
+    runs = Unit(uid="unit", share="b", usage={}, priority=unit[0], queued_at=unit[1])
+
+    assert may_evict(Policy(policy), claims, runs) == may
+
+
+@pytest.mark.parametrize("case", **ids(ORDER["targets"]))
+def test_victims_come_from_the_shares_in_the_order_of_kueue(case: dict[str, Any]) -> None:
+    units = units_of(case["units"])
+    piles = Piles(lambda share: [unit for unit in units if unit.share == share])
+    tree = tree_of(case["shares"], units)
+    targets = Targets(tree, Ancestry(tree, case["claim"]), piles)
+
+    order = []
+    for share in targets:
+        order.append(share)
+        if share in case.get("drops", ()):
+            targets.drop(share)
+        else:
+            piles.pop(share)
+
+    assert order == case["order"]

@@ -1,0 +1,389 @@
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from scheduler.quota.reclaim.fair import FairSharing
+from scheduler.quota.reclaim.minimal import Fits, minimal_victims
+from scheduler.quota.reclaim.reclaim import Reclaim
+from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Reason, Running, Unit, Victim
+from scheduler.quota.tree import Share, ShareTree
+from tests.unit.quota.kueue import running
+
+ANY = Preemption(within_share=Policy.LOWER_PRIORITY, reclaim_within_cohort=Policy.ANY)
+
+
+def tree(*units: Unit) -> ShareTree:
+    shares = ShareTree(
+        [
+            Share(name="root"),
+            Share(name="a", parent="root", minimum={"gpu": 10}),
+            Share(name="b", parent="root", minimum={"gpu": 10}),
+            Share(name="c", parent="root", minimum={"gpu": 10}),
+        ]
+    )
+    for unit in units:
+        shares.add(unit.share, unit.usage)
+    return shares
+
+
+def units(share: str, count: int, gpus: int = 1) -> list[Unit]:
+    return [
+        Unit(uid=f"{share}{number:04}", share=share, usage={"gpu": gpus}, priority=number) for number in range(count)
+    ]
+
+
+class Allowing:
+    """A budget that covers the units of `b` whose names have a number, and allows so many to go."""
+
+    def __init__(self, allowed: int) -> None:
+        self.left = allowed
+
+    def allow(self, unit: Unit) -> bool:
+        return self.left > 0 or not self._covers(unit)
+
+    def use(self, unit: Unit) -> None:
+        self.left -= self._covers(unit)
+
+    def _covers(self, unit: Unit) -> bool:
+        return unit.uid.startswith("b0")
+
+
+class Nodes:
+    """Says that a claim finds its nodes if certain units are gone, and counts how often it is asked."""
+
+    def __init__(self, *needed: str) -> None:
+        self.needed = set(needed)
+        self.asked = 0
+
+    def __call__(self, gone: Sequence[Unit]) -> bool:
+        self.asked += 1
+        return self.needed <= {unit.uid for unit in gone}
+
+
+def uids(victims: Sequence[Victim]) -> list[str]:
+    return [victim.unit.uid for victim in victims]
+
+
+def test_nodes_are_asked_about_only_where_quota_suffices() -> None:
+    runs = units("b", 30)
+    nodes = Nodes()
+
+    victims = Reclaim(tree(*runs), running(runs), {"a": ANY}).victims(Claim(share="a", request={"gpu": 8}), nodes)
+
+    assert uids(victims) == [f"b000{number}" for number in range(8)]
+    assert nodes.asked == 1
+
+
+def test_units_that_make_no_space_on_nodes_are_left_alone() -> None:
+    runs = units("b", 20)
+    nodes = Nodes("b0007")
+
+    victims = Reclaim(tree(*runs), running(runs), {"a": ANY}).victims(Claim(share="a", request={"gpu": 1}), nodes)
+
+    assert uids(victims) == ["b0007"]
+
+
+def test_nobody_is_evicted_if_the_pod_finds_no_node_in_any_case() -> None:
+    runs = units("b", 20)
+    shares = tree(*runs)
+    nodes = Nodes("somebody else")
+
+    assert Reclaim(shares, running(runs), {"a": ANY}).victims(Claim(share="a", request={"gpu": 1}), nodes) == []
+
+    assert shares.usage("b", "gpu") == 20
+    assert nodes.asked <= 12
+
+
+def test_a_thousand_candidates_cost_few_questions_about_nodes() -> None:
+    runs = units("b", 2000)
+    nodes = Nodes("b0700", "b0701", "b0950")
+    shares = tree(*runs)
+    claim = Claim(share="b", request={"gpu": 1}, priority=5000, contested=frozenset({"gpu"}))
+    shares.remove("b", {"gpu": 1990})
+
+    victims = Reclaim(shares, running(runs), {"b": ANY}).victims(claim, nodes)
+
+    assert uids(victims) == ["b0700", "b0701", "b0950"]
+    assert nodes.asked < 60
+
+
+def test_a_share_that_uses_what_it_is_guaranteed_loses_nothing() -> None:
+    runs = units("b", 10) + units("c", 20)
+
+    victims = Reclaim(tree(*runs), running(runs), {"a": ANY}).victims(Claim(share="a", request={"gpu": 10}))
+
+    assert {unit.share for unit in (victim.unit for victim in victims)} == {"c"}
+    assert len(victims) == 10
+
+
+@pytest.mark.parametrize("fair", [None, FairSharing()], ids=["classical", "fair"])
+def test_a_guarantee_is_cut_only_if_quota_does_not_suffice_otherwise(fair: FairSharing | None) -> None:
+    large = Unit(uid="large", share="b", usage={"gpu": 8}, priority=-1)
+    runs = [large, *units("b", 6), *units("c", 16)]
+    reclaim = Reclaim(tree(*runs), running(runs), {"a": ANY}, fair)
+
+    spared = reclaim.victims(Claim(share="a", request={"gpu": 9}))
+    cut = reclaim.victims(Claim(share="a", request={"gpu": 10}), Nodes("large"))
+
+    assert len(spared) == 9
+    assert large not in [victim.unit for victim in spared]
+    assert cut == []
+
+
+@pytest.mark.parametrize("fair", [None, FairSharing()], ids=["classical", "fair"])
+def test_a_guarantee_is_cut_for_a_claim_that_has_no_quota_otherwise(fair: FairSharing | None) -> None:
+    runs = [Unit(uid=f"b{number}", share="b", usage={"gpu": 7}) for number in range(2)]
+    shares = tree(*runs)
+    shares.add("c", {"gpu": 10})
+
+    victims = Reclaim(shares, running(runs), {"a": ANY}, fair).victims(Claim(share="a", request={"gpu": 10}))
+
+    assert uids(victims) == ["b0"]
+
+
+def test_a_claim_that_borrows_cuts_no_guarantee() -> None:
+    runs = [Unit(uid="large", share="b", usage={"gpu": 12}, priority=-1)]
+    shares = tree(*runs)
+    shares.add("a", {"gpu": 10})
+    shares.add("c", {"gpu": 8})
+    borrows = Preemption(reclaim_within_cohort=Policy.ANY, borrow_within_cohort=True)
+    claim = Claim(share="a", request={"gpu": 1})
+
+    assert Reclaim(shares, running(runs), {"a": borrows}).victims(claim) == []
+    assert Reclaim(shares, running(runs), {"a": borrows}, FairSharing()).victims(claim) == []
+
+
+def test_a_group_goes_as_a_whole() -> None:
+    runs = [Unit(uid="group", share="b", usage={"gpu": 12}), *units("b", 18)]
+
+    victims = Reclaim(tree(*runs), running(runs), {"a": ANY}).victims(
+        Claim(share="a", request={"gpu": 2}), Nodes("group")
+    )
+
+    assert uids(victims) == ["group"]
+
+
+def test_a_unit_that_breaks_a_budget_goes_last() -> None:
+    runs = units("b", 10) + units("c", 20)
+    runs += [Unit(uid=f"b-late-{number}", share="b", usage={"gpu": 1}, priority=100) for number in range(5)]
+    shares = tree(*runs)
+    shares.remove("c", {"gpu": 10})
+    claim = Claim(share="a", request={"gpu": 8})
+    reclaim = Reclaim(shares, running([unit for unit in runs if unit.share == "b"]), {"a": ANY})
+
+    assert uids(reclaim.victims(claim, budgets=partial(Allowing, 9))) == ["b0000", "b0001", "b0002"]
+    assert uids(reclaim.victims(claim, budgets=partial(Allowing, 2))) == ["b0000", "b0001", "b-late-0"]
+    assert uids(reclaim.victims(claim, budgets=partial(Allowing, 0))) == ["b-late-0", "b-late-1", "b-late-2"]
+
+
+def test_a_budget_is_broken_if_nothing_else_helps() -> None:
+    runs = units("b", 30)
+    claim = Claim(share="a", request={"gpu": 3})
+
+    for fair in (None, FairSharing()):
+        victims = Reclaim(tree(*runs), running(runs), {"a": ANY}, fair).victims(claim, budgets=partial(Allowing, 1))
+
+        assert len(victims) == 3
+
+
+def test_what_was_evicted_before_is_counted_as_gone_first() -> None:
+    evicted = Unit(uid="evicted", share="b", usage={"gpu": 1}, priority=99, is_evicted=True)
+    runs = [*units("b", 29), evicted]
+
+    victims = Reclaim(tree(*runs), running(runs), {"a": ANY}).victims(Claim(share="a", request={"gpu": 1}))
+
+    assert victims == [Victim(evicted, Reason.RECLAMATION)]
+
+
+def test_a_claim_that_has_its_quota_but_no_node_takes_back_from_those_that_borrow() -> None:
+    runs = units("b", 12)
+
+    victims = Reclaim(tree(*runs), running(runs), {"a": ANY}).victims(
+        Claim(share="a", request={"gpu": 2}), Nodes("b0001")
+    )
+
+    assert uids(victims) == ["b0001"]
+
+
+def test_a_fault_of_the_caller_leaves_the_tree_as_it_was() -> None:
+    runs = units("b", 20)
+    shares = tree(*runs)
+
+    for fair in (None, FairSharing()):
+        for asked in range(4):
+            answers = iter([False, False, True, True][:asked])
+
+            def fails(_: Sequence[Unit], answers: Iterator[bool] = answers) -> bool:
+                for answer in answers:
+                    return answer
+                raise RuntimeError("no nodes")
+
+            with pytest.raises(RuntimeError, match="no nodes"):
+                Reclaim(shares, running(runs), {"a": ANY}, fair).victims(Claim(share="a", request={"gpu": 1}), fails)
+
+            assert [shares.usage(name, "gpu") for name in ("root", "a", "b")] == [20, 0, 20]
+
+
+def test_a_share_that_says_nothing_evicts_nobody() -> None:
+    runs = units("b", 30)
+
+    assert Reclaim(tree(*runs), running(runs), {}).victims(Claim(share="a", request={"gpu": 1})) == []
+
+
+def test_a_unit_is_taken_off_by_its_place_and_one_that_is_not_there_is_an_error() -> None:
+    runs = Running()
+    first, second = units("b", 2)
+    runs.add(second)
+    runs.add(first)
+    claim = Claim(share="a", request={}, contested=frozenset({"gpu"}))
+
+    runs.remove(first)
+
+    assert list(runs.candidates("b", Policy.ANY, claim, evicted=False)) == [second]
+    with pytest.raises(KeyError):
+        runs.remove(first)
+    runs.remove(second)
+    assert not runs.has("b", evicted=False)
+
+
+POLICIES = st.sampled_from(list(Policy))
+WORLDS = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.integers(1, 4), st.integers(0, 3), st.booleans()),
+    max_size=25,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@example(  # the claim is more than its share is guaranteed, and within what the team is
+    world=[("a", 2, 0, False), ("c", 3, 0, False), ("c", 3, 0, False)],
+    within=Policy.NEVER,
+    reclaims=Policy.LOWER_PRIORITY,
+    is_fair=True,
+    may_borrow=False,
+    asked=5,
+    in_the_way=set(),
+)
+@given(
+    world=WORLDS,
+    within=POLICIES,
+    reclaims=POLICIES,
+    is_fair=st.booleans(),
+    may_borrow=st.booleans(),
+    asked=st.integers(1, 8),
+    in_the_way=st.sets(st.integers(0, 24)),
+)
+def test_whatever_runs_the_victims_keep_what_is_promised(
+    world: list[tuple[str, int, int, bool]],
+    within: Policy,
+    reclaims: Policy,
+    is_fair: bool,
+    may_borrow: bool,
+    asked: int,
+    in_the_way: set[int],
+) -> None:
+    shares = ShareTree(
+        [
+            Share(name="root"),
+            Share(name="team", parent="root", minimum={"gpu": 2}),
+            Share(name="a", parent="team", minimum={"gpu": 4}, weight=2),
+            Share(name="b", parent="team", minimum={"gpu": 3}, lending_limit={"gpu": 2}),
+            Share(name="c", parent="root", minimum={"gpu": 4}, maximum={"gpu": 9}),
+            Share(name="d", parent="root", weight=0),
+        ]
+    )
+    runs = []
+    for number, (share, gpus, priority, is_gone) in enumerate(world):
+        if shares.fits(share, {"gpu": gpus}):
+            shares.add(share, {"gpu": gpus})
+            runs.append(
+                Unit(uid=f"u{number:02}", share=share, usage={"gpu": gpus}, priority=priority, is_evicted=is_gone)
+            )
+    preemption = Preemption(within_share=within, reclaim_within_cohort=reclaims, borrow_within_cohort=may_borrow)
+    claim = Claim(share="a", request={"gpu": asked}, priority=1)
+    needed = {unit.uid for number, unit in enumerate(runs) if number in in_the_way and number % 3 == 0}
+    before = {name: shares.usage(name, "gpu") for name in shares.shares}
+    used, quota = dict(before), {name: shares.quota(name, "gpu") for name in shares.shares}
+
+    victims = Reclaim(shares, running(runs), {"a": preemption}, FairSharing() if is_fair else None).victims(
+        claim, lambda gone: needed <= {unit.uid for unit in gone}
+    )
+
+    assert {name: shares.usage(name, "gpu") for name in shares.shares} == before
+    gone = [victim.unit for victim in victims]
+    assert len(set(uids(victims))) == len(victims)
+    if victims:
+        assert needed <= set(uids(victims))
+    for unit in gone:
+        assert unit.share == "a" or used[unit.share] > quota[unit.share]
+        policy = within if unit.share == "a" else reclaims
+        assert policy is Policy.ANY or (policy is not Policy.NEVER and unit.priority < claim.priority)
+        shares.remove(unit.share, unit.usage)
+        used = {name: shares.usage(name, "gpu") for name in shares.shares}
+    if victims:
+        assert shares.fits("a", claim.request)
+    borrowing = {Reason.FAIR_SHARING, Reason.RECLAIM_WHILE_BORROWING}
+    for share in {unit.share for unit in gone}:
+        of_it = [victim for victim in victims if victim.unit.share == share]
+        ours = ("a",) if share == "b" else ("a", "team")
+        borrows = all(shares.usage(name, "gpu") + asked > quota[name] for name in ours)
+        # Under fair sharing, units of the claim's own share may come back that others were cut for.
+        is_settled = not is_fair or within is Policy.NEVER
+        if borrows and is_settled and all(each.reason in borrowing for each in of_it):
+            assert used[share] >= quota[share] or any(each.unit.is_evicted for each in of_it)
+    for unit in gone:
+        shares.add(unit.share, unit.usage)
+        assert not (shares.fits("a", claim.request) and unit.uid not in needed) or keeps_from_borrowing(shares, claim)
+        shares.remove(unit.share, unit.usage)
+
+
+def keeps_from_borrowing(shares: ShareTree, claim: Claim) -> bool:
+    """Say whether a claim would borrow: some victims go only so that it does not."""
+    return shares.usage("a", "gpu") + claim.request["gpu"] > shares.quota("a", "gpu")
+
+
+@settings(max_examples=300)
+@given(st.lists(st.tuples(st.sampled_from("bc"), st.integers(1, 3)), max_size=20), st.data())
+def test_the_fewest_victims_are_those_of_one_candidate_at_a_time(
+    world: list[tuple[str, int]], data: st.DataObject
+) -> None:
+    runs = [Unit(uid=f"u{number:02}", share=share, usage={"gpu": gpus}) for number, (share, gpus) in enumerate(world)]
+    asked = data.draw(st.integers(1, 40))
+    needed = data.draw(st.sets(st.sampled_from([unit.uid for unit in runs] or ["none"]), max_size=4))
+
+    def fits(gone: Sequence[Unit]) -> bool:
+        return needed <= {unit.uid for unit in gone}
+
+    shares, same = tree(*runs), tree(*runs)
+    found = minimal_victims(
+        shares,
+        (Victim(unit, Reason.RECLAMATION) for unit in runs),
+        lambda: shares.fits("a", {"gpu": asked}),
+        fits,
+    )
+
+    assert [victim.unit for victim in found] == one_at_a_time(same, runs, asked, fits)
+
+
+def one_at_a_time(shares: ShareTree, runs: Sequence[Unit], asked: int, fits: Fits) -> list[Unit]:
+    """Do what Kueue does, plainly."""
+    if shares.fits("a", {"gpu": asked}) and fits(()):
+        return []
+    gone: list[Unit] = []
+    for unit in runs:
+        shares.remove(unit.share, unit.usage)
+        gone.append(unit)
+        if shares.fits("a", {"gpu": asked}) and fits(gone):
+            break
+    else:
+        return []
+    for unit in list(reversed(gone))[1:]:
+        shares.add(unit.share, unit.usage)
+        rest = [each for each in gone if each is not unit]
+        if shares.fits("a", {"gpu": asked}) and fits(rest):
+            gone = rest
+        else:
+            shares.remove(unit.share, unit.usage)
+    return gone

@@ -1,0 +1,170 @@
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.quota.tree import MAX, Lack, Share, ShareTree
+
+
+def tree(*shares: Share) -> ShareTree:
+    return ShareTree([Share(name="root"), *shares])
+
+
+def test_a_share_borrows_what_its_sibling_leaves_idle() -> None:
+    shares = tree(
+        Share(name="a", parent="root", minimum={"cpu": 4}), Share(name="b", parent="root", minimum={"cpu": 6})
+    )
+
+    shares.add("b", {"cpu": 2})
+
+    assert shares.available("a", "cpu") == 8
+    assert shares.potential("a", "cpu") == 10
+    assert shares.fits("a", {"cpu": 8})
+    assert not shares.fits("a", {"cpu": 9})
+
+
+def test_what_a_share_does_not_lend_stays_with_it() -> None:
+    shares = tree(
+        Share(name="a", parent="root", minimum={"cpu": 4}),
+        Share(name="b", parent="root", minimum={"cpu": 6}, lending_limit={"cpu": 1}),
+    )
+
+    shares.add("b", {"cpu": 5})
+
+    assert shares.usage("root", "cpu") == 0
+    assert (shares.available("a", "cpu"), shares.available("b", "cpu")) == (5, 5)
+
+
+def test_a_refusal_names_the_ancestor_that_lacks_something_and_who_borrows_it() -> None:
+    shares = tree(
+        Share(name="a", parent="root", minimum={"cpu": 4}, maximum={"cpu": 5}),
+        Share(name="b", parent="root", minimum={"cpu": 6}),
+    )
+
+    shares.add("b", {"cpu": 9})
+
+    assert shares.lacks("a", {"cpu": 6}) == [
+        Lack("a", "cpu", 1, is_limit=True),
+        Lack("root", "cpu", 5, is_limit=False),
+    ]
+    assert shares.borrowers("root", "cpu") == {"b": 3}
+
+
+def test_usage_that_is_taken_away_leaves_nothing_behind() -> None:
+    shares = tree(Share(name="a", parent="root", minimum={"cpu": 4}, lending_limit={"cpu": 1}))
+
+    shares.add("a", {"cpu": 7})
+    shares.remove("a", {"cpu": 7})
+
+    assert (shares.usage("a", "cpu"), shares.usage("root", "cpu")) == (0, 0)
+
+
+amounts = st.dictionaries(st.sampled_from(("cpu", "gpu")), st.integers(0, 9) | st.just(MAX), min_size=2)
+limits: st.SearchStrategy[dict[str, int]] = st.just({}) | amounts
+versions = st.builds(
+    Share,
+    name=st.sampled_from("abcd"),
+    minimum=amounts,
+    borrowing_limit=limits,
+    lending_limit=limits,
+    weight=st.just(1.0) | st.just(2.0),
+)
+
+
+@given(st.lists(versions, max_size=12), st.lists(st.tuples(st.sampled_from("abcd"), amounts), max_size=6))
+def test_a_tree_whose_amounts_have_changed_is_as_one_that_is_made_of_the_new_ones(
+    changes: list[Share], used: list[tuple[str, dict[str, int]]]
+) -> None:
+    parents = {"a": "", "b": "a", "c": "b", "d": "a"}
+    shares = {name: Share(name=name, parent=parents[name], minimum={"cpu": 1, "gpu": 1}) for name in "abcd"}
+    changed = ShareTree(list(shares.values()))
+    for name, requests in used:
+        changed.add(name, requests)
+
+    for each in changes:
+        shares[each.name] = msgspec.structs.replace(each, parent=parents[each.name])
+        assert changed.put(shares[each.name])
+    made = ShareTree(list(shares.values()))
+    for name, requests in used:
+        made.add(name, requests)
+
+    assert changed.shares == made.shares
+    for name in "abcd":
+        for resource in ("cpu", "gpu"):
+            for ask in (made.usage, made.quota, made.local, made.available, made.potential):
+                assert getattr(changed, ask.__name__)(name, resource) == ask(name, resource)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Share(name="new", parent="root", minimum={"cpu": 1}),
+        Share(name="a", parent="b", minimum={"cpu": 1}),
+        Share(name="a", parent="root", minimum={"gpu": 1}),
+        Share(name="a", parent="root", minimum={"cpu": -1}),
+    ],
+    ids=["another", "another parent", "another resource", "a problem"],
+)
+def test_a_tree_takes_over_nothing_but_amounts(other: Share) -> None:
+    shares = tree(Share(name="a", parent="root", minimum={"cpu": 1}), Share(name="b", parent="root"))
+    before = dict(shares.shares)
+
+    assert not shares.put(other)
+    assert shares.shares == before
+
+
+def test_what_is_wrong_with_shares_is_said_of_all_of_them_and_harms_no_other() -> None:
+    shares = tree(
+        Share(name="x", parent="y"),
+        Share(name="y", parent="x"),
+        Share(name="below", parent="x"),
+        Share(name="lost", parent="nobody"),
+        Share(name="above", minimum={"cpu": 2}, maximum={"cpu": 1}),
+        Share(name="twice"),
+        Share(name="twice"),
+        Share(name="absurd", minimum={"cpu": 2**63}),
+        Share(name="sound", parent="root", minimum={"cpu": 1}),
+    )
+
+    assert shares.problems == {
+        "x": "its parents form a cycle: x → y → x",
+        "y": "its parents form a cycle: x → y → x",
+        "below": 'its ancestor "x" cannot be used',
+        "lost": 'its parent "nobody" does not exist',
+        "above": "its minimum of cpu, 2, is above its maximum, 1",
+        "twice": 'there are several shares with the name "twice"',
+        "absurd": f"its minimum of cpu is {2**63}: must be from 0 to {2**63 - 1}",
+    }
+    assert shares.available("sound", "cpu") == 1
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 9)), max_size=30), st.data())
+def test_checked_admissions_keep_the_quota_and_usage_equals_a_recomputation(
+    wishes: list[tuple[str, int]], data: st.DataObject
+) -> None:
+    declared = (
+        Share(name="team", parent="root", minimum={"cpu": 2}),
+        Share(name="a", parent="team", minimum={"cpu": 4}, lending_limit={"cpu": 1}),
+        Share(name="b", parent="team", minimum={"cpu": 3}, maximum={"cpu": 5}),
+        Share(name="c", parent="root", minimum={"cpu": 5}, borrowing_limit={"cpu": 2}, lending_limit={"cpu": 3}),
+    )
+    shares, admitted = tree(*declared), []
+
+    for name, amount in wishes:
+        fits = shares.fits(name, {"cpu": amount})
+        assert fits == (amount <= shares.available(name, "cpu")) == (not shares.lacks(name, {"cpu": amount}))
+        if fits:
+            shares.add(name, {"cpu": amount})
+            admitted.append((name, amount))
+        elif admitted:
+            gone = admitted.pop(data.draw(st.integers(0, len(admitted) - 1)))
+            shares.remove(gone[0], {"cpu": gone[1]})
+
+    fresh = tree(*declared)
+    for name, amount in admitted:
+        fresh.add(name, {"cpu": amount})
+    names = list(shares.shares)
+    assert [shares.usage(each, "cpu") for each in names] == [fresh.usage(each, "cpu") for each in names]
+    assert sum(amount for _, amount in admitted) <= 14
+    assert shares.usage("b", "cpu") <= 5
+    assert shares.usage("c", "cpu") <= 7

@@ -1,0 +1,231 @@
+"""Groups of pods that take back what is guaranteed to their share."""
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from plugins.contrib.coscheduling.plugin import Coscheduling
+from scheduler import framework as fw
+from scheduler.api import coscheduling as api
+from scheduler.api import pod_groups
+from scheduler.api.objects import GroupedMeta, ObjectMeta
+from scheduler.config.feature_gates import FeatureGates
+from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP
+from scheduler.framework.shares import DeclaredShare
+from scheduler.groups.apis.annotations import MIN_AVAILABLE_ANNOTATION, POD_GROUP_ANNOTATION
+from scheduler.testing import a_node
+from tests.unit.cycle.fakes import newer
+from tests.unit.quota.waiting.shares import Sharing
+from tests.unit.quota.waiting.test_policies import COMPANY, a_team, leave, running, two_queues
+
+
+def a_group(stage: Sharing, *cpus: str, memory: str = "0", **fields: Any) -> list[fw.Pod]:
+    """Let the watch show a group that needs all of its pods, with so many cores each."""
+    metadata = GroupedMeta(name="g", namespace="a", uid="uid of g", resource_version="1")
+    group = api.PodGroup(metadata=metadata, spec=api.PodGroupSpec(min_member=len(cpus)))
+    stage.engine.object_handlers.object_changed(COSCHEDULING_POD_GROUP, group)
+    labels = {api.POD_GROUP_LABEL: "g"}
+    return [
+        stage.pod(f"g-{number}", requests={"cpu": cpu, "memory": memory}, labels=labels, **fields)
+        for number, cpu in enumerate(cpus)
+    ]
+
+
+class Stage(Sharing):
+    """Two teams with four cores each; `b` uses all eight, spread over the nodes."""
+
+    def __init__(self, *nodes: str, cpu: str = "64", team: DeclaredShare | None = None, **options: Any) -> None:
+        shares = COMPANY, team or a_team("a", cpu="4", reclaim="Any"), a_team("b", cpu="4")
+        first, *others = nodes or ("n",)
+        super().__init__(*shares, also=(Coscheduling,), node=a_node(first, cpu=cpu, memory="64Gi"), **options)
+        for name in others:
+            self.under_test.see(a_node(name, cpu=cpu, memory="64Gi"))
+        running(self, "b", 8, nodes or ("n",))
+
+    @property
+    def evicted(self) -> list[str]:
+        return sorted(self.under_test.evicted)
+
+
+async def test_a_group_takes_back_what_all_of_its_pods_need_and_no_more() -> None:
+    stage = Stage()
+    a_group(stage, "1", "1", "1")
+
+    await stage.schedule()
+
+    assert stage.evicted == ["b/b-5", "b/b-6", "b/b-7"]
+    assert not any(name.startswith("g") for name in stage.placed)
+    stage.check()
+
+
+async def test_it_starts_when_the_last_of_them_is_gone() -> None:
+    stage = Stage()
+    a_group(stage, "1", "1", "1")
+    await stage.schedule()
+    leaving = [leave(stage, name) for name in ("b-5", "b-6", "b-7")]
+    await stage.schedule(400)
+    assert len(stage.evicted) == 3
+
+    for victim in leaving:
+        stage.delete(victim)
+        await stage.schedule()
+
+    assert [name for name in stage.placed if name.startswith("g")] == ["g-0", "g-1", "g-2"]
+    assert len(stage.evicted) == 3
+    stage.check()
+
+
+async def test_what_the_first_victims_leave_is_kept_for_it() -> None:
+    stage = Stage()
+    a_group(stage, "1", "1", "1")
+    await stage.schedule()
+    stage.pod("late", namespace="b", priority=1000)
+
+    stage.delete(leave(stage, "b-7"))
+    await stage.schedule()
+    assert "late" not in stage.placed
+    for name in ("b-5", "b-6"):
+        stage.delete(leave(stage, name))
+    await stage.schedule()
+
+    assert [name for name in stage.placed if name.startswith("g")] == ["g-0", "g-1", "g-2"]
+    assert "late" not in stage.placed
+
+
+async def test_a_group_that_wants_more_than_its_share_is_guaranteed_evicts_nobody() -> None:
+    stage = Stage()
+    a_group(stage, "1", "1", "1", "1", "1")
+
+    await stage.schedule()
+
+    assert stage.evicted == []
+
+
+async def test_nobody_is_evicted_if_the_nodes_have_no_space_for_all_of_it() -> None:
+    stage = Stage("n", "m")
+    a_group(stage, "1", "1", "1", memory="40Gi")
+
+    await stage.schedule()
+
+    assert stage.evicted == []
+
+
+async def test_victims_are_chosen_where_all_of_it_fits() -> None:
+    stage = Stage("n", "m", "o", "p", cpu="2")
+    a_group(stage, "2", "2")
+
+    await stage.schedule()
+
+    assert stage.evicted == ["b/b-2", "b/b-3", "b/b-6", "b/b-7"]
+
+
+async def test_without_a_policy_it_waits() -> None:
+    stage = Stage(team=a_team("a", cpu="4"))
+    a_group(stage, "1", "1", "1")
+
+    await stage.schedule()
+
+    assert stage.evicted == []
+
+
+async def test_a_group_that_may_not_preempt_waits() -> None:
+    stage = Stage()
+    for pod in a_group(stage, "1", "1", "1"):
+        spec = msgspec.structs.replace(pod.spec, preemption_policy="Never")
+        stage.under_test.see(newer(msgspec.structs.replace(pod, spec=spec)))
+
+    await stage.schedule()
+
+    assert stage.evicted == []
+
+
+async def test_budgets_are_kept_where_others_may_go() -> None:
+    stage = Stage()
+    stage.protect("b-7", "b")
+    a_group(stage, "1", "1", "1")
+
+    await stage.schedule()
+
+    assert stage.evicted == ["b/b-4", "b/b-5", "b/b-6"]
+
+
+async def test_members_that_are_not_alike_are_decided_about() -> None:
+    stage = Stage()
+    members = a_group(stage, "2", "1")
+
+    await stage.schedule()
+
+    assert stage.evicted == ["b/b-5", "b/b-6", "b/b-7"]
+    assert [stage.engine.nominator.node_of(each.uid) for each in members] == ["n", "n"]
+    stage.check()
+
+
+async def test_a_group_whose_evictions_fail_is_tried_again() -> None:
+    stage = Stage()
+    stage.under_test.world.eviction_refusal = ValueError("refused")
+    a_group(stage, "1", "1", "1")
+    await stage.under_test.schedule()
+    failed = Counter(stage.evicted)
+    stage.under_test.world.eviction_refusal = None
+
+    await stage.schedule()
+
+    assert Counter(stage.evicted) - failed == Counter(["b/b-5", "b/b-6", "b/b-7"])
+
+
+async def test_a_group_that_goes_frees_what_was_kept_for_it() -> None:
+    stage = Stage()
+    members = a_group(stage, "1", "1", "1")
+    await stage.schedule()
+    for name in ("b-5", "b-6", "b-7"):
+        stage.delete(leave(stage, name))
+    stage.pods(3, "b", first=8)
+    stage.delete(*members)
+
+    await stage.schedule()
+
+    assert {"b-8", "b-9", "b-10"} <= set(stage.placed)
+    stage.check()
+
+
+async def test_a_group_of_kubernetes_takes_its_share_back_too() -> None:
+    stage = Stage(gates=FeatureGates(generic_workload=True, gang_scheduling=True))
+    policy = pod_groups.SchedulingPolicy(gang=pod_groups.GangPolicy(min_count=3))
+    metadata = ObjectMeta(name="k", namespace="a", uid="uid of k", resource_version="1")
+    group = pod_groups.PodGroup(metadata=metadata, spec=pod_groups.PodGroupSpec(scheduling_policy=policy))
+    stage.engine.object_handlers.object_changed(POD_GROUP, group)
+    for number in range(3):
+        stage.pod(f"k-{number}", group="k")
+    await stage.schedule()
+    assert stage.evicted == ["b/b-5", "b/b-6", "b/b-7"]
+
+    for name in ("b-5", "b-6", "b-7"):
+        stage.delete(leave(stage, name))
+    await stage.schedule()
+
+    assert {"k-0", "k-1", "k-2"} <= set(stage.placed)
+    stage.check()
+
+
+async def test_an_elastic_quota_takes_its_minimum_back_for_a_group() -> None:
+    stage = Sharing(also=(Coscheduling,), node=a_node("n", cpu="4", memory="64Gi"))
+    for namespace in ("a", "b"):
+        stage.quota(namespace, minimum={"cpu": "2"}, maximum={"cpu": "4"})
+    running(stage, "b", 4)
+    a_group(stage, "1", "1")
+
+    await stage.schedule()
+
+    assert stage.under_test.evicted == ["b/b-2", "b/b-3"]
+
+
+async def test_the_quota_of_a_flavor_is_taken_back_on_its_nodes() -> None:
+    queues = two_queues(Coscheduling, reclaimWithinCohort="Any")
+    annotations = {POD_GROUP_ANNOTATION: "g", MIN_AVAILABLE_ANNOTATION: "2"}
+    members = [queues.pod(f"g-{number}", annotations=annotations) for number in range(2)]
+
+    await queues.schedule()
+
+    assert queues.under_test.evicted == ["ns/b-0", "ns/b-1"]
+    assert {queues.engine.nominator.node_of(each.uid)[:4] for each in members} == {"spot"}

@@ -1,0 +1,152 @@
+"""A group of pods is charged as a whole or not at all."""
+
+from itertools import count
+
+from plugins.contrib.coscheduling.plugin import Coscheduling
+from scheduler import framework as fw
+from scheduler.api import coscheduling as api
+from scheduler.api.objects import GroupedMeta
+from scheduler.framework.events import COSCHEDULING_POD_GROUP
+from scheduler.testing import a_node
+from tests.unit.quota.waiting.shares import Sharing
+
+
+class Stage(Sharing):
+    """With groups of pods in namespace a."""
+
+    def __init__(self) -> None:
+        super().__init__(also=(Coscheduling,))
+        self._numbers = count(1)
+
+    def group(self, name: str, minimum: int, pods: int, **fields: object) -> list[fw.Pod]:
+        metadata = GroupedMeta(
+            name=name, namespace="a", uid=f"uid of {name}", resource_version=str(next(self._numbers))
+        )
+        group = api.PodGroup(metadata=metadata, spec=api.PodGroupSpec(min_member=minimum))
+        self.engine.object_handlers.object_changed(COSCHEDULING_POD_GROUP, group)
+        labels = {api.POD_GROUP_LABEL: name}
+        return [self.pod(f"{name}-{number}", labels=labels, **fields) for number in range(pods)]
+
+
+async def test_a_group_above_its_share_has_none_of_its_pods_placed() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage.group("g", 4, 4)
+
+    await stage.schedule()
+
+    assert stage.placed == []
+    assert stage.used() == 0
+    stage.check()
+
+
+async def test_what_a_waiting_group_does_not_take_goes_to_others() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage.group("g", 4, 4)
+    await stage.schedule()
+    stage.pods(3)
+
+    await stage.schedule()
+
+    assert stage.placed == ["a-0", "a-1", "a-2"]
+
+
+async def test_a_group_is_woken_once_there_is_room_for_all_of_it() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    running = stage.pods(2)
+    await stage.schedule()
+    stage.group("g", 4, 4)
+    await stage.schedule()
+
+    stage.delete(running[0])
+    assert await stage.schedule() == 0
+    stage.delete(running[1])
+    await stage.schedule()
+
+    assert stage.placed == ["g-0", "g-1", "g-2", "g-3"]
+    stage.check()
+
+
+async def test_what_was_kept_for_more_pods_than_a_group_has_goes_to_others() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    running = stage.pod("large", requests={"cpu": "4"})
+    await stage.schedule()
+    group = stage.group("g", 4, 4, priority=9)
+    await stage.schedule()
+    stage.pods(2)
+    await stage.schedule()
+
+    stage.delete(running)
+    stage.group("g", 3, 0)
+    stage.delete(group[1])
+    await stage.schedule()
+    await stage.schedule()
+
+    assert stage.placed == ["a-0", "g-0", "g-2", "g-3"]
+    stage.check()
+
+
+async def test_nobody_is_woken_for_what_the_rest_of_a_group_takes() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    running = stage.pod("large", requests={"cpu": "4"})
+    await stage.schedule()
+    stage.group("g", 4, 4, priority=9)
+    await stage.schedule()
+    stage.pods(8)
+    await stage.schedule()
+
+    stage.delete(running)
+
+    assert await stage.schedule() == 1
+    assert await stage.schedule() == 0
+    assert stage.placed == ["g-0", "g-1", "g-2", "g-3"]
+    stage.check()
+
+
+async def test_pods_beyond_the_minimum_of_a_group_wait_alone() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage.group("g", 2, 5)
+
+    await stage.schedule()
+
+    assert len(stage.placed) == 3
+    assert stage.used() == 3000
+    stage.check()
+
+
+async def test_the_event_of_a_group_says_why_it_waits() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    pods = stage.group("g", 4, 4)
+
+    await stage.schedule()
+
+    group, cycle = stage.engine.group_parts.groups.of(pods[0]), stage.engine.loop.groups
+    assert group is not None
+    assert cycle is not None
+    record = cycle.records.of(group)
+    assert record is not None
+    assert "is rejected in PreFilter because ElasticQuota a is more than Max" in record.text
+
+
+async def test_a_group_that_has_space_in_its_share_and_no_nodes_waits_for_nodes() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "4", "memory": "1Ti"}, maximum={"cpu": "4", "memory": "1Ti"})
+    running = stage.pods(4)
+    await stage.schedule()
+    stage.group("g", 4, 4, requests={"cpu": "1", "memory": "40Gi"})
+    await stage.schedule()
+    stage.delete(*running)
+    await stage.schedule()
+    assert stage.placed == []
+
+    stage.under_test.see(a_node("large", cpu="8", memory="512Gi"))
+    await stage.schedule()
+
+    assert stage.placed == ["g-0", "g-1", "g-2", "g-3"]
+    stage.check()

@@ -1,0 +1,118 @@
+"""Shares come and go with the configuration, and cost nothing without it."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
+from scheduler.engine.dumper import dump
+from scheduler.framework.shares import DeclaredShare
+from scheduler.testing import a_node, a_pod
+from tests.unit.cycle.fakes import PROFILE, an_engine
+from tests.unit.quota.waiting.shares import Sharing
+
+ROOT: Final = Path(__file__).parents[4]
+
+WITHOUT = """
+import sys
+from tests.unit.cycle.fakes import an_engine
+engine = an_engine().engine
+assert engine.cache.shares is engine.handlers.waits is engine.share_parts.waits is None
+print(*sorted(name for name in sys.modules if name.startswith(("scheduler.shares.", "scheduler.quota.waiting."))))
+"""
+
+A = DeclaredShare("a", minimum={"cpu": "1"}, namespaces=("a",))
+LARGER = DeclaredShare("a", minimum={"cpu": "3"}, namespaces=("a",))
+
+
+def use(stage: Sharing, *shares: DeclaredShare) -> None:
+    """Have the same profile with other arguments of the plugin."""
+    framework = stage.engine.frameworks[PROFILE]
+    plugins = dict(framework.plugins.by_name)
+    plugins["CapacityScheduling"] = CapacityScheduling(shares=shares)
+    object.__setattr__(framework.plugins, "by_name", plugins)
+    stage.engine.share_parts.use(stage.engine.frameworks)
+
+
+def test_a_profile_without_shares_loads_nothing_of_them() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT],
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    of_shares = ("adapter", "adapters", "needs", "places")
+    assert run.stdout.split() == ["scheduler.quota.waiting.parts", *(f"scheduler.shares.{name}" for name in of_shares)]
+
+
+async def test_other_arguments_hold_at_once_and_wake_pods() -> None:
+    stage = Sharing(A)
+    stage.pods(4)
+    await stage.schedule()
+    assert len(stage.placed) == 1
+
+    use(stage, LARGER)
+    await stage.schedule()
+
+    assert len(stage.placed) == 3
+    stage.check()
+
+
+async def test_a_tenant_is_kept_when_the_amounts_of_shares_change() -> None:
+    by_label = DeclaredShare("gpu", minimum={"cpu": "1"}, pod_labels={"team": "gpu"})
+    stage = Sharing(by_label)
+    (pod,) = stage.pods(1, labels={"team": "gpu"})
+    await stage.schedule()
+    usage = stage.shares.usage.tenant_of(pod.uid)
+
+    use(stage, DeclaredShare("gpu", minimum={"cpu": "2"}, pod_labels={"team": "gpu"}))
+
+    assert stage.shares.usage.tenant_of(pod.uid) is usage
+    assert stage.used("gpu") == 1000
+
+
+async def test_all_pods_are_free_without_the_plugin() -> None:
+    stage = Sharing(A)
+    stage.pods(3)
+    await stage.schedule()
+    framework = stage.engine.frameworks[PROFILE]
+    plugins = {name: each for name, each in framework.plugins.by_name.items() if name != "CapacityScheduling"}
+    object.__setattr__(framework.plugins, "by_name", plugins)
+
+    stage.engine.share_parts.use(stage.engine.frameworks)
+    for _ in stage.under_test.queue.ask_again([PROFILE]):
+        pass
+    await stage.schedule()
+
+    assert len(stage.placed) == 3
+    assert stage.engine.cache.shares is None
+
+
+async def test_pods_that_are_there_before_the_plugin_count() -> None:
+    under_test = an_engine(CapacityScheduling)
+    under_test.see(a_node("n", cpu="8"), a_pod("one", namespace="a", node_name="n", requests={"cpu": "2"}))
+    stage = Sharing()
+    stage.engine, stage.under_test, stage.shares = under_test.engine, under_test, under_test.engine.shares
+
+    stage.quota(minimum={"cpu": "4"})
+
+    assert stage.used() == 2000
+
+
+async def test_the_dump_says_what_is_used_and_whether_it_is_so() -> None:
+    stage = Sharing(A)
+    stage.pods(1)
+    await stage.schedule()
+    (ledger, _) = stage.shares.ledgers
+
+    def lines() -> list[dict[str, object]]:
+        found = dump(stage.engine, stage.clock())
+        return [dict(line.fields) for line in found if line.message == "Dump of share" and line.fields["share"] == "a"]
+
+    assert lines() == [{"share": "a", "source": "shares", "used": {"cpu": "1"}}]
+    ledger.tree.add("a", {"cpu": 500})
+    assert lines() == [{"share": "a", "source": "shares", "used": {"cpu": "1.5"}, "countedAgain": {"cpu": "1"}}]

@@ -1,0 +1,293 @@
+"""Quotas below their minimum take back what others have borrowed: whom that costs, and when nobody is evicted."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+from scheduler import framework as fw
+from scheduler.api.objects import PodCondition, PodStatus
+from scheduler.testing import a_node
+from tests.fakes import settle
+from tests.unit.cycle.fakes import newer
+from tests.unit.quota.waiting.shares import Sharing
+from tests.unit.quota.waiting.test_capacity_scheduling_cases import WITHOUT_DEFAULT_PREEMPTION
+
+BUDGET = "policy/PodDisruptionBudget"
+START = datetime(2026, 1, 1, tzinfo=UTC)
+LEAVING = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+
+
+def borrowing(count: int = 4, *nodes: str) -> Sharing:
+    """Two quotas of two cores each; `b` uses all four, spread over the nodes."""
+    stage = Sharing()
+    for name in nodes:
+        stage.under_test.see(a_node(name, cpu="64", memory="64Gi"))
+    for namespace in ("a", "b"):
+        stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    at = nodes or ("n",)
+    for number in range(count):
+        started = PodStatus(start_time=START + timedelta(seconds=number))
+        stage.pod(f"b-{number}", namespace="b", node_name=at[number % len(at)], status=started)
+    return stage
+
+
+def leaving(stage: Sharing, pod: fw.Pod) -> None:
+    """Let the watch show that a pod is being deleted because it was preempted."""
+    stage.under_test.see(newer(pod, deletion_timestamp="2026-01-01T00:00:00Z", conditions=(LEAVING,)))
+
+
+async def test_what_is_borrowed_is_given_back_by_the_newest_and_no_more_of_it() -> None:
+    stage = borrowing()
+    pod = stage.pod("mine")
+
+    await stage.schedule()
+
+    assert stage.under_test.evicted == ["b/b-3"]
+    assert [each.uid for each in stage.engine.nominator.nominated_pods("n")] == [pod.uid]
+    stage.check()
+
+
+async def test_two_that_wait_for_their_victims_are_both_woken_when_these_are_gone() -> None:
+    stage = borrowing()
+    pods = stage.pods(2)
+    await stage.schedule()
+    for name in set(stage.under_test.evicted):
+        stage.delete(next(each for each in stage.engine.cache.counted_pods() if str(each) == name))
+
+    await stage.schedule()
+
+    assert {pod.name for pod in pods} <= set(stage.placed)
+    stage.check()
+
+
+async def test_what_a_pod_has_taken_back_is_not_lost_behind_an_older_one_that_waits() -> None:
+    stage = borrowing()
+    stage.quota("a", minimum={"memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    stage.quota("b", minimum={"cpu": "4", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    older = stage.pod("older")
+    await stage.schedule()
+    for namespace in ("b", "a"):
+        stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    newer_one = stage.pod("newer")
+    await stage.schedule()
+    assert stage.engine.nominator.node_of(newer_one.uid) == "n"
+
+    for victim in stage.under_test.evicted:
+        stage.delete(next(each for each in stage.engine.cache.counted_pods() if str(each) == victim))
+    await stage.schedule()
+
+    assert stage.placed == ["b-0", "b-1", "b-2", "newer"]
+    assert stage.where(older) == "unschedulable"
+    stage.check()
+
+
+async def test_a_pod_is_tried_again_once_another_quota_says_that_others_borrow_what_is_guaranteed_to_it() -> None:
+    stage = borrowing()
+    stage.quota("a", minimum={"memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    stage.quota("b", minimum={"cpu": "4", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    stage.pod("mine")
+    await stage.schedule()
+    await stage.after_a_look()
+    assert stage.under_test.evicted == []
+
+    for namespace in ("b", "a"):
+        stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    await stage.after_a_look()
+
+    assert stage.under_test.evicted == ["b/b-3"]
+    stage.check()
+
+
+async def test_a_pod_is_tried_again_once_its_quota_uses_less_than_it_is_guaranteed() -> None:
+    stage = borrowing()
+    own = [stage.pod(f"own-{number}", node_name="n") for number in range(2)]
+    stage.pod("mine")
+    await stage.schedule()
+    await stage.after_a_look()
+    assert stage.under_test.evicted == []
+
+    stage.delete(own[0])
+    await stage.after_a_look()
+
+    assert len(stage.under_test.evicted) == 2, "six cores are used, and four may be"
+    stage.check()
+
+
+async def test_a_pod_that_its_own_preemption_has_held_back_is_tried_when_that_is_over() -> None:
+    stage = Sharing(node=a_node("n1", cpu="1"), only=WITHOUT_DEFAULT_PREEMPTION)
+    stage.under_test.see(a_node("n2", cpu="1"))
+    low = [stage.pod(f"low-{number}", namespace="free", priority=0, node_name=f"n{number}") for number in (1, 2)]
+    may_end = stage.under_test.world.evictions_may_end = asyncio.Event()
+    high = [stage.pod(f"high-{number}", namespace="free", priority=9) for number in (1, 2)]
+    await stage.schedule()
+    nominated = dict(stage.engine.nominator.by_node())
+    assert nominated.keys() == {"n1", "n2"}
+
+    stage.delete(low[0])  # the preemptor of the other is held back at this event
+    await stage.schedule()
+    stage.delete(low[1])
+    may_end.set()
+    await settle()
+    await stage.schedule()
+
+    assert stage.placed == [pod.name for pod in high]
+    stage.check()
+
+
+async def test_the_pod_starts_when_its_victim_is_gone_and_evicts_nobody_else_meanwhile() -> None:
+    stage = borrowing()
+    stage.pod("mine")
+    await stage.schedule()
+    victim = next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3")
+    leaving(stage, victim)
+    await stage.schedule(400)
+    assert stage.under_test.evicted == ["b/b-3"]
+
+    stage.delete(victim)
+    await stage.schedule()
+
+    assert stage.placed == ["b-0", "b-1", "b-2", "mine"]
+    assert stage.under_test.evicted == ["b/b-3"]
+    stage.check()
+
+
+async def test_nobody_goes_below_its_minimum() -> None:
+    stage = borrowing()
+    stage.pod("first")
+    stage.pod("second")
+    stage.pod("third")
+
+    await stage.schedule()
+
+    assert sorted(set(stage.under_test.evicted)) == ["b/b-2", "b/b-3"]
+
+
+async def test_what_is_needed_may_be_spread_over_several_nodes() -> None:
+    stage = borrowing(4, "n1", "n2", "n3", "n4")
+    stage.pod("wide", requests={"cpu": "2"})
+
+    await stage.schedule()
+
+    assert stage.under_test.evicted == ["b/b-2", "b/b-3"]
+    stage.check()
+
+
+async def test_nobody_is_evicted_for_a_pod_that_fits_on_no_node_then() -> None:
+    stage = borrowing()
+    stage.pod("elsewhere", node_selector={"no": "such"})
+
+    await stage.schedule()
+
+    assert stage.under_test.evicted == []
+
+
+async def test_nobody_is_evicted_for_a_pod_above_its_own_maximum() -> None:
+    stage = borrowing()
+    stage.pod("huge", requests={"cpu": "5"}, priority=100)
+
+    await stage.schedule()
+
+    assert stage.under_test.evicted == []
+
+
+async def test_above_its_minimum_a_pod_takes_the_place_of_a_lower_one_of_its_own_quota() -> None:
+    stage = borrowing()
+    stage.pod("equal", namespace="b")
+    await stage.schedule()
+    assert stage.under_test.evicted == []
+
+    stage.pod("high", namespace="b", priority=10)
+    await stage.schedule()
+
+    assert stage.under_test.evicted == ["b/b-3"]
+
+
+async def test_pods_under_a_budget_are_taken_last() -> None:
+    stage = borrowing()
+    stage.protect("b-3", "b")
+    stage.pod("mine")
+
+    await stage.schedule()
+
+    assert stage.under_test.evicted == ["b/b-2"]
+
+
+async def test_a_policy_of_never_is_heeded() -> None:
+    stage = borrowing()
+    pod = stage.pod("elsewhere")
+    stage.under_test.see(newer(pod, preemption_policy="Never"))
+
+    await stage.schedule()
+
+    assert stage.under_test.evicted == []
+
+
+async def test_a_quota_that_has_borrowed_something_else_gives_nothing() -> None:
+    """It uses memory of others; the cpu that is asked for is all its own, or that of a third."""
+    stage = Sharing()
+    stage.quota("a", minimum={"cpu": "2", "memory": "8Gi"})
+    stage.quota("b", minimum={"cpu": "2", "memory": "1Gi"})
+    stage.quota("c", minimum={"cpu": "0", "memory": "8Gi"})
+    stage.pod("of-b", namespace="b", requests={"cpu": "2", "memory": "2Gi"}, node_name="n")
+    stage.pod("of-c", namespace="c", requests={"cpu": "2"}, node_name="n")
+    stage.pod("mine")
+
+    await stage.schedule()
+
+    assert stage.under_test.evicted == ["c/of-c"]
+
+
+async def test_an_eviction_that_fails_is_tried_again() -> None:
+    stage = borrowing()
+    stage.under_test.world.eviction_refusal = OSError("unreachable")
+    stage.pod("mine")
+    queued = stage.engine.queue.pop_nowait()
+    assert queued is not None
+    stage.engine.loop.schedule_one(queued)
+    await settle()
+    stage.under_test.world.eviction_refusal = None
+
+    await stage.schedule()
+
+    assert stage.under_test.evicted[-1] == "b/b-3"
+    assert len(stage.under_test.evicted) > 1
+    victim = next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3")
+    stage.delete(victim)
+    await stage.schedule()
+    assert "mine" in stage.placed
+
+
+async def test_default_preemption_evicts_nobody_for_a_pod_above_its_quota() -> None:
+    """The free pod is of lower priority, and on a full node; for the quota its end would not help."""
+    stage = Sharing(node=a_node("n", cpu="3", memory="64Gi"))
+    stage.quota("a", minimum={"cpu": "2"}, maximum={"cpu": "2"})
+    stage.pods(2, node_name="n", priority=5)
+    stage.pod("free", namespace="free", node_name="n")
+
+    stage.pod("more", priority=5)
+    await stage.schedule()
+
+    assert stage.under_test.evicted == []
+
+
+async def test_where_both_are_enabled_nodes_are_the_matter_of_default_preemption() -> None:
+    stage = Sharing(node=a_node("n", cpu="3", memory="64Gi"))
+    stage.quota("a", minimum={"cpu": "8"}, maximum={"cpu": "8"})
+    for number in range(3):
+        stage.pod(f"free-{number}", namespace="free", node_name="n")
+
+    stage.pod("mine", priority=5)
+    await stage.schedule()
+
+    assert len(stage.under_test.evicted) == 1
+
+
+async def test_victims_that_leave_for_one_pod_count_for_the_next_and_no_more_go_than_are_missing() -> None:
+    stage = borrowing()
+    stage.pod("first")
+    await stage.schedule()
+    leaving(stage, next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3"))
+
+    stage.pod("second")
+    await stage.schedule()
+
+    assert stage.under_test.evicted == ["b/b-2", "b/b-3"]
