@@ -229,11 +229,14 @@ class DefaultPreemption(
         ineligibility = self._ineligibility(newest, node_to_status)
         if ineligibility:
             return None, fw.unschedulable(f"preemption: {ineligibility}")
-        search, found = self._search(state, newest, self._rows(newest, node_to_status))
+        rows = self._rows(newest, node_to_status)
+        search, found = self._search(state, newest, rows)
         if not found.candidates:
             if found.errors:
                 raise fw.PluginError(self.name, "PostFilter", f"preemption: {aggregated(found.errors)}")
-            return fw.PostFilterResult(""), fw.unschedulable(f"preemption: {self._refusal_message(found)}")
+            # Space in its share may be on the way, with a nomination: that is not ours to end.
+            result = None if rows is NO_ROWS else fw.PostFilterResult("")
+            return result, fw.unschedulable(f"preemption: {self._refusal_message(found)}")
         return _Candidates(newest, search, found.candidates)
 
     def _evict(
