@@ -134,7 +134,8 @@ class DeviceSearch:
                 raise DevicesError(f"{request.where}: asks for all devices, but resource pool {pool} is {state}")
             for view in pool.slices:
                 for device in view.devices:
-                    if self._selects(request, device) and self._has_capacity(request, device):
+                    # One that is large enough but partly used is among them, so that the request is refused.
+                    if self._selects(request, device) and self._has_capacity(request, device, {}):
                         yield DeviceCandidate(device, pool)
 
     def _next(self, indices: DeviceIndices, position: Position = _START, alternative: int | None = None) -> bool:
@@ -188,7 +189,7 @@ class DeviceSearch:
                     if (
                         not self._is_in_use(indices, request, device.id)
                         and self._selects(request, device)
-                        and self._has_capacity(request, device)
+                        and self._has_capacity(request, device, self._consumed_of(device.id))
                         and self._take(indices, request, DeviceCandidate(device, pool), (p, s, d + 1), alternative)
                     ):
                         return True
@@ -206,9 +207,8 @@ class DeviceSearch:
             known = self._selected[key] = request.selects(device, self._node)
         return known
 
-    def _has_capacity(self, request: Request, device: SliceDevice) -> bool:
+    def _has_capacity(self, request: Request, device: SliceDevice, consumed: Consumed) -> bool:
         capacity, requested = device.device.capacity, request.asked.capacity
-        consumed = self._consumed_of(device.id)
         if device.has_plain_capacity and not consumed and (requested is None or not requested.requests):
             return True  # as a whole it fits into itself
         return fits(requested, capacity or {}, consumed)
@@ -264,7 +264,7 @@ class DeviceSearch:
                     raise DevicesError(f"{request.where}: {never}")
                 return False
             undo.append(partial(constraint.remove, *names, device))
-        if not self._has_capacity(request, device):
+        if not self._has_capacity(request, device, self._consumed_of(device.id)):
             return False
         consumed: Mapping[str, Quantity] | None = None
         if is_shared:

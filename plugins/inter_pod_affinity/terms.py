@@ -1,6 +1,7 @@
 """The affinity terms of a pending pod, with the namespaces that they select now.
 
-Rule: interpodaffinity/plugin.go (mergeAffinityTermNamespacesIfNotEmpty) and filtering.go at v1.36.3.
+Rule: interpodaffinity/plugin.go (mergeAffinityTermNamespacesIfNotEmpty) at v1.37.2, where the selector of a term that
+was looked up is gone, and filtering.go at v1.36.3.
 """
 
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from typing import Final, NamedTuple
 
 from plugins.inter_pod_affinity.namespaces import namespaces_version, selected_namespaces
 from scheduler import framework as fw
-from scheduler.api.label_selectors import EVERYTHING, Selector
+from scheduler.api.label_selectors import EVERYTHING, NOTHING, Selector
 from scheduler.api.pod_affinity import AffinityTerm, AffinityTerms, WeightedTerm
 from scheduler.api.recent_caches import RecentCache
 
@@ -56,16 +57,14 @@ class TermResolver:
         return self._wanted.put(terms, self._find(terms)) if found is None else found
 
     def resolved(self, terms: Sequence[AffinityTerm]) -> tuple[AffinityTerm, ...]:
-        """Return the terms with the namespaces that their selectors name added by name.
-
-        The selector stays with them, and is asked with no labels at all: so does kube-scheduler, which by that
-        takes a selector that an unlabelled namespace would match for all namespaces.
-        """
+        """Return the terms with the namespaces that they select added by name; only a selector of all is kept."""
         self._forget_old_namespaces()
         return tuple(
             term
             if term.namespace_selector.is_nothing or term.namespace_selector == EVERYTHING
-            else term._replace(namespaces=term.namespaces | self._names(term.namespace_selector))
+            else term._replace(
+                namespaces=term.namespaces | self._names(term.namespace_selector), namespace_selector=NOTHING
+            )
             for term in terms
         )
 
@@ -99,8 +98,7 @@ class TermResolver:
 
 def match_of(term: AffinityTerm) -> fw.PodMatch:
     """Return the pods that a resolved term selects."""
-    everywhere = term.namespace_selector.matches(None)
-    return fw.PodMatch(None if everywhere else term.namespaces, term.selector)
+    return fw.PodMatch(None if term.namespace_selector.is_everything else term.namespaces, term.selector)
 
 
 def matches_all(terms: Sequence[AffinityTerm], pod: fw.Pod) -> bool:

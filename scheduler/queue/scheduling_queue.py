@@ -64,7 +64,6 @@ LEFTOVER_INTERVAL: Final = 30.0
 
 UNSCHEDULABLE_TIMEOUT: Final = ClusterEvent(ANY, Action.ALL, "UnschedulableTimeout")
 FORCE_ACTIVATE: Final = ClusterEvent(ANY, Action.ALL, "ForceActivate")
-OF_THE_POD_ITSELF: Final = frozenset({UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label})
 SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF_Q: Final = "PopFromBackoffQ"
@@ -468,6 +467,7 @@ class SchedulingQueue:
         return uid in self._active or uid in self._backoff or uid in self._unschedulable or uid in self._held
 
     def _take_in(self, pod: Pod, event: ClusterEvent) -> None:
+        self._nominator.add(pod)
         self._requeue(QueuedPod(pod, self._now()), Requeue.IMMEDIATELY, event.label)
 
     def _refresh(self, old: Pod | None, new: Pod) -> bool:
@@ -542,8 +542,6 @@ class SchedulingQueue:
         self._active.add(queued)
         self._fairness.entered(queued)
         self._count_incoming("active", label)
-        if label in OF_THE_POD_ITSELF:
-            self._nominator.add(queued.pod)
         self._arrived.set()
 
     def _park(self, queued: QueuedPod, label: str) -> None:

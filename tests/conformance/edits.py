@@ -1,13 +1,15 @@
-"""Edits of kube-scheduler's files for one build of the oracle, in which nothing is left to chance.
+"""Edits of kube-scheduler's files, with which the oracle is built.
 
-In a pod group cycle one choice follows from another: which of two equal nodes the first member gets decides what is
-left for the second. So equals cannot be compared afterwards, as for a single pod; here the smallest name wins wherever
-kube-scheduler draws lots or goes by the order of a Go map. The module's own files are edited and built in their place.
+`MENDED` is in every build: faults that Loadmaster does not copy, each with its row in docs/differences.md.
+
+`BY_NAME` is in the build for pod groups only, and leaves nothing to chance there. In a pod group cycle one choice
+follows from another: which of two equal nodes the first member gets decides what is left for the second. So equals
+cannot be compared afterwards, as for a single pod; here the smallest name wins wherever kube-scheduler draws lots or
+goes by the order of a Go map. Two faults are mended there, too, for what comes of them depends on where other pods
+happen to be: the snapshot of a cycle does not know of the affinity terms of members that are assumed on nodes without
+any; and a group of victims has the start time of the pod that is met first, not of the one that started first.
+
 An edit whose text is not found exactly once fails, so that a new version cannot lose one silently.
-
-Two faults of kube-scheduler are mended, for what comes of them depends on where other pods happen to be: the snapshot
-of a cycle does not know of the affinity terms of members that are assumed on nodes without any; and a group of victims
-has the start time of the pod that is met first, not of the one that started first.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +19,79 @@ from typing import Final
 from tests.controlplane.toolchain import BuildError
 
 SCHEDULER: Final = "pkg/scheduler"
-EDITS: Final[Mapping[str, Mapping[str, str]]] = {
+KUBERNETES: Final = "k8s.io/kubernetes"
+DEVICES: Final = "k8s.io/dynamic-resource-allocation"
+
+Edits = Mapping[str, Mapping[str, Mapping[str, str]]]
+"""Module → file → what is there, and what replaces it."""
+
+_PLUGINS: Final = f"{SCHEDULER}/framework/plugins"
+_MERGE: Final = "mergeAffinityTermNamespacesIfNotEmpty("
+
+MENDED: Final[Edits] = {
+    KUBERNETES: {
+        # As in 1.37: a namespace selector that was looked up is gone.
+        f"{_PLUGINS}/interpodaffinity/plugin.go": {f"{_MERGE}at fwk.AffinityTerm": f"{_MERGE}at *fwk.AffinityTerm"},
+        f"{_PLUGINS}/interpodaffinity/filtering.go": {
+            f"{_MERGE}s.podInfo.{terms}()[i])": f"{_MERGE}&s.podInfo.{terms}()[i])"
+            for terms in ("GetRequiredAffinityTerms", "GetRequiredAntiAffinityTerms")
+        },
+        f"{_PLUGINS}/interpodaffinity/scoring.go": {
+            f"{_MERGE}state.podInfo.{terms}()[i].AffinityTerm)": f"{_MERGE}&state.podInfo.{terms}()[i].AffinityTerm)"
+            for terms in ("GetPreferredAffinityTerms", "GetPreferredAntiAffinityTerms")
+        },
+        # As in 1.37: image volumes count in the cap. In neither: each of them is capped by itself.
+        f"{_PLUGINS}/imagelocality/image_locality.go": {
+            "\tscore := calculatePriority(imageScores, len(pod.Spec.InitContainers)+len(pod.Spec.Containers))\n": (
+                "\timages := len(pod.Spec.InitContainers) + len(pod.Spec.Containers)\n"
+                "\tfor _, volume := range pod.Spec.Volumes {\n"
+                "\t\tif volume.Image != nil {\n\t\t\timages++\n\t\t}\n"
+                "\t}\n"
+                "\tscore := calculatePriority(imageScores, images)\n"
+            ),
+            (
+                "normalizedImageName(volume.Image.Reference)]; ok {\n"
+                "\t\t\tsum += scaledImageScore(state, totalNumNodes)\n"
+            ): (
+                "normalizedImageName(volume.Image.Reference)]; ok {\n"
+                "\t\t\tsum += min(scaledImageScore(state, totalNumNodes), maxContainerThreshold)\n"
+            ),
+        },
+        # As in 1.37: a new pod keeps the node that it is nominated to if it is gated, and any pod if it is updated.
+        f"{SCHEDULER}/backend/queue/scheduling_queue.go": {
+            (
+                "\t\tif event == framework.EventUnscheduledPodAdd.Label() || "
+                "event == framework.EventUnscheduledPodUpdate.Label() {\n"
+                "\t\t\tp.nominator.addNominatedPod(logger, pInfo.PodInfo, nil)\n"
+                "\t\t}\n"
+            ): "",
+            "\tpInfo := p.newQueuedPodInfo(ctx, pod)\n\tlogger := klog.FromContext(ctx)\n": (
+                "\tpInfo := p.newQueuedPodInfo(ctx, pod)\n\tlogger := klog.FromContext(ctx)\n"
+                "\tp.nominator.addNominatedPod(logger, pInfo.PodInfo, nil)\n"
+            ),
+            "\tpInfo := p.newQueuedPodInfo(ctx, newPod)\n": (
+                "\tpInfo := p.newQueuedPodInfo(ctx, newPod)\n"
+                "\tp.nominator.addNominatedPod(logger, pInfo.PodInfo, nil)\n"
+            ),
+        },
+    },
+    DEVICES: {
+        # As in 1.37: a request for all devices counts those that are partly used, and fails.
+        "structured/internal/incubating/allocator_incubating.go": {
+            (
+                "\t\t\t\t\t\t\tdevice := slice.Spec.Devices[deviceIndex]\n"
+                "\t\t\t\t\t\t\tsuccess, err := alloc.CmpRequestOverCapacity(requestData.request, slice, device)\n"
+            ): (
+                "\t\t\t\t\t\t\tdevice := slice.Spec.Devices[deviceIndex]\n"
+                "\t\t\t\t\t\t\tsuccess, err := CmpRequestOverCapacity(NewConsumedCapacity(), "
+                "requestData.request.capacities(), device.AllowMultipleAllocations, device.Capacity, "
+                "NewConsumedCapacity())\n"
+            ),
+        },
+    },
+}
+
+BY_NAME: Final[Mapping[str, Mapping[str, str]]] = {
     f"{SCHEDULER}/schedule_one.go": {
         # Of nodes with the same score.
         "h[i].Randomizer > h[j].Randomizer": "h[i].Name < h[j].Name",
@@ -124,9 +198,14 @@ EDITS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def edited_files(module: Path) -> dict[str, str]:
-    """Name below Kubernetes' `module` → text after the edits. Raises BuildError if something is not there to edit."""
-    return {name: edit((module / name).read_text(), edits.items(), name) for name, edits in EDITS.items()}
+def edits_of(kind: str) -> Edits:
+    """Return the edits of a build of the oracle."""
+    return MENDED if kind == "oracle" else {**MENDED, KUBERNETES: {**MENDED[KUBERNETES], **BY_NAME}}
+
+
+def edited_files(module: Path, edits: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Name below a module's folder → text after the edits. Raises BuildError if something is not there to edit."""
+    return {name: edit((module / name).read_text(), each.items(), name) for name, each in edits.items()}
 
 
 def edit(text: str, edits: Iterable[tuple[str, str]], name: str) -> str:

@@ -1,7 +1,7 @@
 """kube-scheduler's verdict: builds the Go program in `oracle/` once and talks to it.
 
-It answers a JSON line with a JSON line, in order, and judges many cases at a time. There are two builds: `oracle` with
-kube-scheduler as it is, and `groups` with the edits that leave nothing in a pod group cycle to chance.
+It answers a JSON line with a JSON line, in order, and judges many cases at a time. There are two builds, `oracle` and
+`groups`, which differ by their edits of kube-scheduler's files: `edits.py`.
 """
 
 import hashlib
@@ -99,25 +99,25 @@ def build(binary: Path, kind: str) -> None:
     partial = binary.with_suffix(".partial")
     go = str(find_go(cache_directory()))
     command = [go, "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", f"-o={partial}", "."]
-    if kind == "oracle":
-        run_go(command)
-    else:
-        with edited_modules(go) as modules:
-            run_go(command, GOMODCACHE=str(modules), GODEBUG="goindex=0")  # the index does not follow links
+    with edited_modules(go, kind) as modules:
+        run_go(command, GOMODCACHE=str(modules), GODEBUG="goindex=0")  # the index does not follow links
     for outdated in binary.parent.glob(f"{kind}-*[0-9a-f]"):
         outdated.unlink()
     partial.rename(binary)
 
 
 @contextmanager
-def edited_modules(go: str) -> Iterator[Path]:
+def edited_modules(go: str, kind: str) -> Iterator[Path]:
     """A module cache with kube-scheduler edited: all that is not edited is built already, under the same names."""
-    module = Path(run_go([go, "list", "-mod=readonly", "-m", "-f={{.Dir}}", "k8s.io/kubernetes"]).strip())
     cache = Path(run_go([go, "env", "GOMODCACHE"]).strip())
-    below = module.relative_to(cache)
+    changed: dict[str, str] = {}
+    for name, of_module in edits.edits_of(kind).items():
+        module = Path(run_go([go, "list", "-mod=readonly", "-m", "-f={{.Dir}}", name]).strip())
+        below = module.relative_to(cache)
+        changed |= {f"{below}/{file}": text for file, text in edits.edited_files(module, of_module).items()}
     with tempfile.TemporaryDirectory() as directory:
         edited = Path(directory) / "mod"
-        link_all(cache, edited, {f"{below}/{name}": text for name, text in edits.edited_files(module).items()})
+        link_all(cache, edited, changed)
         yield edited
 
 

@@ -1,4 +1,4 @@
-"""Waiting pods of other schedulers, for which room was made on a node."""
+"""Waiting pods that are not tried here, of other schedulers or gated, for which room was made on a node."""
 
 from scheduler import framework as fw
 from scheduler.api.objects import PodStatus
@@ -29,6 +29,12 @@ async def test_room_that_another_scheduler_made_for_its_pod_is_not_taken() -> No
     engine = await an_engine_that_yielded(theirs())
 
     assert "0/1 nodes are available: 1 Insufficient cpu." in engine.world.notes()[0]
+
+
+async def test_room_that_was_made_for_a_gated_pod_is_not_taken_even_after_a_restart() -> None:
+    status = PodStatus(nominated_node_name="n1")
+
+    await an_engine_that_yielded(a_pod("gated", requests={"cpu": "4"}, priority=10, gates=["x"], status=status))
 
 
 async def test_room_that_was_made_for_a_pod_of_lower_priority_may_be_taken() -> None:

@@ -310,6 +310,19 @@ def test_policies_round_what_is_asked_for(policy: Any, asked: str | None, consum
         assert [each.consumed_capacity for each in found[0].devices.results or ()] == [{"memory": consumed}]
 
 
+def test_a_request_for_all_fails_if_a_device_is_partly_used_and_leaves_out_those_too_small() -> None:
+    devices_ = (
+        a_device(name, memory=memory, allowMultipleAllocations=True)
+        for name, memory in (("d0", "10Gi"), ("d1", "10Gi"), ("small", "1Gi"))
+    )
+    world = a_slice("n1", *devices_)
+    everything = a_claim("c", a_request(allocationMode="All", capacity={"requests": {"memory": "6Gi"}}))
+    used = a_claim("other", status=allocated("n1/d0", shareID="s", consumedCapacity={"memory": "6Gi"}))
+
+    assert devices(allocate([world], everything)) == [["q: n1/d0", "q: n1/d1"]]
+    assert allocate([world, used], everything) is None
+
+
 def test_a_capacity_that_the_device_has_not_does_not_fit() -> None:
     assert allocate([two()], wants("c", "1Gi")) is None
 

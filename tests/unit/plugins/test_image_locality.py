@@ -67,13 +67,23 @@ def test_an_image_has_several_names() -> None:
     assert scores(ImageLocality(), pod_of("x:1"), a_cluster(node)) == {"a": 48}
 
 
-def test_an_image_that_is_a_volume_counts_but_is_no_container() -> None:
-    image = Volume(name="data", image=ImageVolumeSource(reference="data"))
-    pod = pod_of("app:1")
-    pod = replace(pod, spec=replace(pod.spec, volumes=(image,)))
+def test_an_image_that_is_a_volume_counts_as_a_containers_does() -> None:
     images = {"app:1": 300 * MEBIBYTE, "data:latest": 500 * MEBIBYTE}
 
-    assert scores(ImageLocality(), pod, a_cluster(a_node("a", images=images))) == {"a": 79}
+    assert scores(ImageLocality(), with_data("app:1"), a_cluster(a_node("a", images=images))) == {"a": 39}
+
+
+def test_a_huge_image_volume_does_not_hide_which_node_has_the_containers_image() -> None:
+    data = {"data:latest": 9000 * MEBIBYTE}
+    cluster = a_cluster(a_node("both", images={"app:1": 1000 * MEBIBYTE, **data}), a_node("data", images=data))
+
+    assert scores(ImageLocality(), with_data("app:1"), cluster) == {"both": 74, "data": 49}
+
+
+def with_data(*images: str) -> fw.Pod:
+    pod = pod_of(*images)
+    image = Volume(name="data", image=ImageVolumeSource(reference="data"))
+    return replace(pod, spec=replace(pod.spec, volumes=(image,)))
 
 
 def test_two_images_add_up() -> None:

@@ -191,9 +191,10 @@ RED, BLUE = a_selector(team="red"), a_selector(team="blue")
         pytest.param(
             (),
             a_selector(("team", "NotIn", "red")),
-            {"default", "blue", "bare", "unknown"},
-            id="what matches no labels at all means all: kube-scheduler's way",
+            {"blue", "bare"},
+            id="those without a label",
         ),
+        pytest.param((), a_selector(("team", "DoesNotExist")), {"bare"}, id="those that lack a label"),
         pytest.param((), a_selector(("team", "Exists")), {"default", "blue"}, id="those that have a label"),
     ],
 )

@@ -59,7 +59,7 @@ def test_a_gated_pod_waits_with_the_refused_ones(queue: QueueUnderTest) -> None:
     assert queue.where("a") == "gated"
     assert queue.incoming("unschedulable", "UnschedulablePodAdd") == 1
     assert queue.unschedulable_counts() == {(GATE, PROFILE): 1}
-    assert queue.nominator.calls == []
+    assert queue.nominator.calls == [("add", "a")]
 
 
 def test_an_attempt_is_counted_when_the_pod_is_popped(queue: QueueUnderTest) -> None:
