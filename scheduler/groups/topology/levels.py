@@ -149,18 +149,23 @@ class TopologyLevels:
         running = table.rows_of([pod.node_name for pod in there])
         problem, within = "", None
         if found.last >= 0:
-            problem, within = self._of_running(levels[found.last], running)
+            lost = next((pod.node_name for pod in there if table.row_of(pod.node_name) is None), "")
+            problem, within = self._of_running(levels[found.last], running, lost)
         shapes = shapes_of(framework, self._algorithm, kinds)
         return Outlook(found, levels, shapes, Capacity(table, shapes.shapes, within), needed, running, problem)
 
-    def _of_running(self, domains: Domains, running: Rows) -> tuple[str, BoolColumn | None]:
-        """Return what keeps the group from its required level, and the domain in which it has to stay."""
+    def _of_running(self, domains: Domains, running: Rows, lost: str) -> tuple[str, BoolColumn | None]:
+        """Return what keeps the group from its required level, and the rows to which it may go.
+
+        `lost`: a node of its pods that does not exist, or not for the moment; empty if there is none.
+        """
         level = f"one domain of {domains.label}"
         if not domains.names:
             return f"the pod group requires {level}, and no node has that label", None
         numbers = np.unique(domains.numbers[running])
         if not len(numbers):
-            return "", None
+            text = f"the pod group requires {level}, and one of its pods runs on node {lost}, which does not exist"
+            return text if lost else "", domains.numbers >= 0
         if numbers[0] < 0:
             row = running[domains.numbers[running] < 0][0]
             name = self._algorithm.table.names()[row]

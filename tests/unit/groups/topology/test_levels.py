@@ -198,6 +198,44 @@ def test_a_required_block_is_not_left_for_a_preferred_rack() -> None:
     run(play())
 
 
+def test_nodes_without_the_required_label_take_no_pod_although_a_narrower_level_is_preferred() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 1}, required=RACK, preferred=HOST)
+        groups.under_test.see(a_node("plain", labels={HOST: "plain"}, cpu="2"))
+        groups.occupy("r1-0", 0)
+        groups.of(2)
+        groups.pods(2)
+
+        await groups.schedule()
+
+        assert set(groups.bound.values()) == {"r1-0"}
+
+    run(play())
+
+
+def test_pods_on_a_node_that_is_gone_keep_their_rack() -> None:
+    async def play() -> None:
+        groups = Levels({"a/r1": 1, "a/r2": 1}, required=RACK)
+        groups.of(1)
+        groups.pods(1, node_name="r1-0")
+        node = groups.engine.cache.table.node("r1-0")
+        assert node is not None
+        groups.under_test.handlers.node_deleted(node)
+        groups.pods(1, first=1)
+
+        await groups.schedule()
+        while_gone, note = dict(groups.bound), groups.note
+        groups.add_node("a/r1", 0)
+        groups.under_test.wait(20)
+        await groups.schedule()
+
+        assert while_gone == {}
+        assert note.endswith("and one of its pods runs on node r1-0, which does not exist")
+        assert groups.bound == {"g-1": "r1-0"}
+
+    run(play())
+
+
 def test_neighbouring_ranks_are_near_each_other() -> None:
     async def play() -> None:
         groups = Levels({"a/r1": 2, "a/r2": 2}, required=BLOCK)
