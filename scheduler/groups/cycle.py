@@ -21,6 +21,7 @@ from scheduler.cycle.cycle_events import AttemptStarted, Decided, GroupDecided, 
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.writers import GroupEvents
 from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.demand import DemandPlugin
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.pod_groups import PodGroups
 from scheduler.framework.queued import QueuedPod
@@ -127,6 +128,8 @@ class PodGroupCycle:
 
     def _take(self, queued: QueuedPod, pop: Callable[[str], QueuedPod | None] | None) -> Steps[None]:
         if self._is_in_vain(queued):
+            framework = self._frameworks[queued.pod.spec.scheduler_name]
+            queued.unschedulable_plugins |= {plugin.name for plugin in framework.plugins.of("filter", DemandPlugin)}
             self._queue.add_unschedulable_if_not_present(queued)
             return
         open_attempts = {queued.pod.uid: queued}

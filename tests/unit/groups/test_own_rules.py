@@ -295,6 +295,24 @@ async def test_a_group_for_which_there_is_no_room_is_not_tried_again_for_less() 
     stage.check()
 
 
+async def test_a_group_that_was_left_alone_for_lack_of_space_is_woken_by_what_is_freed() -> None:
+    stage = Stage(nodes=0)
+    stage.under_test.see(a_node("new-0", cpu="2", unschedulable=True))
+    stage.create(minimum=2)
+    stage.pods(2)
+    await stage.schedule()
+    (service,) = stage.see(["service"], node_name="new-0", requests={"cpu": "2"})
+
+    stage.under_test.see(a_node("new-0", cpu="2"))
+    await stage.later()
+    while_full = dict(stage.bound)
+    stage.engine.handlers.pod_deleted(service)
+    await stage.later()
+
+    assert while_full == {}
+    assert sorted(stage.bound) == ["g-0", "g-1"]
+
+
 async def test_a_group_is_tried_in_full_once_it_has_waited_too_long() -> None:
     stage = Stage()
     stage.create(minimum=8)
