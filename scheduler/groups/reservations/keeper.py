@@ -6,7 +6,7 @@
                             │   ├── replaced: a group of higher priority is due ◄───────┤  waits on as it did
                             │   └── given up: fits not even on empty nodes, or ◄────────┤  its wait begins again
                             │       nothing has come of it for too long                 │
-    (none) ◄── placed, or gone: deleted, incomplete, contradicting itself, no node ◄────┤
+    (none) ◄── placed, or gone: deleted, incomplete, contradicting itself, short of quota ◄─┤
     (none) ◄── turned off ◄─────────────────────────────────────────────────────────────┘
 
 There is one at a time, or several groups would each hold a part of what they need. It is looked at every few seconds:
@@ -193,11 +193,16 @@ class Reservations:
             if reserved is not None and (candidate is None or candidate.key != reserved.group.key):
                 is_waiting = candidate is not None and reserved.group.key in self._waits
                 self._end("replaced" if is_waiting else "gone")
+                if not is_waiting:
+                    return
             if candidate is None or (yield from self._reserve(candidate)):
                 return
 
     def _reserve(self, candidate: _Candidate) -> Steps[bool]:
-        """Reserve nodes for a group, or choose them again; return False if others have their turn."""
+        """Reserve nodes for a group, or choose them again; return whether that is all for now.
+
+        It is when a reservation has ended: the pods that it refused are tried before another one is made.
+        """
         framework = self._frameworks[candidate.pod.spec.scheduler_name]
         try:
             plan = yield from self._plan(framework, candidate)
@@ -207,12 +212,12 @@ class Reservations:
         if candidate.key not in self._waits:
             return False  # placed meanwhile, or turned off
         if plan is None:
-            self._give_up(candidate, "it would not fit on any nodes, were they empty")
-            return False
+            return self._give_up(candidate, "it would not fit on any nodes, were they empty")
+        if self._reserved is None and plan.fitting == plan.needed:
+            return self._give_up(candidate, "it lacks no nodes")
         reserved = self._after(candidate.group, plan)
         if self._now() > reserved.progress + PATIENCE:
-            self._give_up(candidate, f"nothing has come of it for {PATIENCE / 60:.0f} minutes")
-            return False
+            return self._give_up(candidate, f"nothing has come of it for {PATIENCE / 60:.0f} minutes")
         self._set(reserved, candidate.pod)
         return True
 
@@ -227,7 +232,7 @@ class Reservations:
                 del self._waits[key]
             elif wait.since <= due:
                 rank = found.group.priority, key == current, -wait.since
-                if best is None or rank > best[0]:
+                if (best is None or rank > best[0]) and not self._lacks_quota(found):
                     best = rank, found
         return None if best is None else best[1]
 
@@ -241,6 +246,11 @@ class Reservations:
         if members.scheduled_count >= group.minimum or members.ready_count < group.minimum:
             return None
         return _Candidate(key, group, pods[0])
+
+    def _lacks_quota(self, found: _Candidate) -> bool:
+        """Return whether a group waits for its share: nodes would not help it."""
+        shares = self._frameworks[found.pod.spec.scheduler_name].handle.shares
+        return shares.refusal_of_group(found.group, self._groups.members(found.pod)) is not None
 
     def _plan(self, framework: Framework, candidate: _Candidate) -> Steps[Plan | None]:
         members = self._groups.members(candidate.pod)
@@ -304,17 +314,17 @@ class Reservations:
     def _trusts_promises(self) -> bool:
         return self._backfill is not GroupBackfill.ENFORCED
 
-    def _give_up(self, candidate: _Candidate, why: str) -> None:
-        """Let others have their turn: this group waits from now on as one that was refused now."""
+    def _give_up(self, candidate: _Candidate, why: str) -> bool:
+        """Let this group wait as one that was refused now; return whether nodes were reserved for it."""
         self._waits[candidate.key].since = self._now()
-        if self._reserved is not None:
-            fields = {**_fields(self._reserved), "reason": why}
-            _logger.info("Nodes are no longer reserved for a pod group, which does not fit", extra=fields)
-            note = f"nodes are no longer reserved for it: {why}"
-            self._events.group_event(
-                candidate.group, candidate.pod, "Warning", "ReservationGivenUp", "Scheduling", note
-            )
-            self._end("given up")
+        if self._reserved is None:
+            return False
+        fields = {**_fields(self._reserved), "reason": why}
+        _logger.info("Nodes are no longer reserved for a pod group, which does not fit", extra=fields)
+        note = f"nodes are no longer reserved for it: {why}"
+        self._events.group_event(candidate.group, candidate.pod, "Warning", "ReservationGivenUp", "Scheduling", note)
+        self._end("given up")
+        return True
 
     def _end(self, outcome: str) -> None:
         """End the reservation, if there is one, and wake those that it has refused."""

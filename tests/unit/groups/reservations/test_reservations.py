@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from scheduler import framework as fw
 from scheduler.api.objects import PodCondition
 from scheduler.framework.events import POD_GROUP
 from scheduler.groups.reservations.keeper import PATIENCE
@@ -193,10 +194,43 @@ async def test_a_reservation_of_which_nothing_comes_is_given_up_and_others_have_
     await stage.wait_long()
 
     await stage.wait(PATIENCE + 1)
+    await stage.wait(5)
 
     assert stage.ends == {"given up": 1}
     assert stage.engine.algorithm.reservation is not None
     assert stage.engine.algorithm.reservation.group.name == "late"
+
+
+async def test_a_pod_that_fits_waits_for_one_reservation_only() -> None:
+    stage = Stage(nodes=2)
+    stage.running("first", "n0", cpu="1")
+    stage.running("second", "n1", cpu="1")
+    for name in ("early", "late"):
+        stage.annotated(2, 2, name, requests={"cpu": "2"})
+    await stage.wait_long()
+    stage.small("small")
+    await stage.schedule()
+    refused = stage.where("small")
+
+    await stage.wait(PATIENCE + 1)
+
+    assert refused == "unschedulable"
+    assert "small" in stage.bound
+
+
+async def test_a_group_that_lacks_no_nodes_gets_none_reserved() -> None:
+    class Never(fw.FilterPlugin):
+        name = "Never"
+
+        def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
+            return fw.unschedulable("never") if pod.name.startswith("a-") else None
+
+    stage = Stage(Never, nodes=2)
+    stage.annotated(2, 2)
+
+    await stage.wait_long()
+
+    assert stage.reserved == {}
 
 
 async def test_the_group_is_told_what_is_reserved_and_why_it_is_so_no_longer() -> None:

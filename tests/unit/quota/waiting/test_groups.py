@@ -6,7 +6,9 @@ from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
 from scheduler.api import coscheduling as api
 from scheduler.api.objects import GroupedMeta
+from scheduler.config.types import LoadmasterSettings
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
+from scheduler.groups.steps import in_one_go
 from scheduler.testing import a_node
 from tests.unit.quota.waiting.shares import Sharing
 
@@ -150,3 +152,28 @@ async def test_a_group_that_has_space_in_its_share_and_no_nodes_waits_for_nodes(
 
     assert stage.placed == ["g-0", "g-1", "g-2", "g-3"]
     stage.check()
+
+
+async def test_nodes_are_reserved_for_a_group_only_while_it_lacks_no_quota() -> None:
+    stage = Stage()
+    reservations = stage.engine.group_parts.reservations
+    assert reservations is not None
+    reservations.use(LoadmasterSettings(group_reservation_seconds=60))
+    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage.pod("large", namespace="b", node_name="n", requests={"cpu": "62"})
+    stage.group("g", 4, 4)
+
+    async def look() -> bool:
+        await stage.schedule()
+        in_one_go(reservations.look())
+        return reservations.reserved is not None
+
+    await look()
+    without_quota = await look()
+    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    await look()
+    with_quota = await look()
+    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    lowered = await look()
+
+    assert (without_quota, with_quota, lowered) == (False, True, False)
