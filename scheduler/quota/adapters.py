@@ -323,7 +323,6 @@ class AdaptedShares:
     def _reclaim(self, place: Place | None, need: Need) -> ShareReclaim | None:
         from scheduler.quota.dominant import dominant_share
         from scheduler.quota.reclaim.elastic_reclaim import ElasticReclaim
-        from scheduler.quota.reclaim.fair import FairSharing
         from scheduler.quota.reclaim.pods import Claimant
         from scheduler.quota.reclaim.policy_reclaim import PolicyReclaim
 
@@ -340,9 +339,9 @@ class AdaptedShares:
         if self.usage.order is None:
             return None
         running = partial(self._running, ledger, self.usage.order)
-        fair = FairSharing(reckon=partial(dominant_share, resource_of=ledger.resource_of)) if self.is_fair else None
+        reckon = partial(dominant_share, resource_of=ledger.resource_of) if self.is_fair else None
         claimant = Claimant(ledger, name, asked, self.place_of, self._groups)
-        return PolicyReclaim(claimant, preemption, running, fair)
+        return PolicyReclaim(claimant, preemption, running, reckon)
 
     def _running(self, ledger: "Ledger", order: EvictionOrder, whole: "Callable[[Pod], Unit | None]") -> "RunningPods":
         """Return the pods that run in the shares of a ledger."""

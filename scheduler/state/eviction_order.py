@@ -7,6 +7,8 @@ of its line.
 
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from scheduler.api.importance import started
@@ -14,6 +16,9 @@ from scheduler.api.pod import Pod
 
 _Line: TypeAlias = list[tuple[int, str]]
 """When each pod started, and its UID: the oldest first."""
+
+
+_start = itemgetter(0)
 
 
 class _Entry(NamedTuple):
@@ -58,11 +63,12 @@ class EvictionOrder:
             self._take_out(entry)
 
     def pods(self, tenant: Hashable, below: float) -> Iterator[Pod]:
-        """Yield the pods of a tenant whose priority is `below`, the first to be evicted first."""
+        """Yield the pods of a tenant whose priority is `below`, the first to be evicted first; equal ones by UID."""
         lines = self._lines.get(tenant, {})
         for priority in sorted(each for each in lines if each < below):
-            for _, uid in reversed(lines[priority]):
-                yield self._entries[uid].pod
+            for _, equal in groupby(reversed(lines[priority]), key=_start):
+                for _, uid in reversed(list(equal)):
+                    yield self._entries[uid].pod
 
     def check_invariants(self) -> None:
         """Each pod is in one line, which is in order. For tests and debugging."""

@@ -34,16 +34,16 @@ from scheduler.quota.adapter import Adapter
 from scheduler.quota.adapters import AdaptedShares
 from scheduler.quota.apis.elastic_quotas import ElasticQuotas
 from scheduler.quota.apis.kueue import KueueQueues
+from scheduler.quota.dominant import dominant_share
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.order import FairOrder, Head
-from scheduler.quota.reclaim.fair import FairSharing
-from scheduler.quota.reclaim.reclaim import Reclaim
-from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Running, Unit
+from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Unit
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
+from tests.unit.quota.reclaiming import Reclaiming, a_ledger
 
 ORGANISATIONS, DEPARTMENTS, TEAMS = 10, 100, 889
 PODS: Final = 100_000
@@ -71,10 +71,10 @@ def shares() -> Iterator[Share]:
     yield Share(name=CLAIMING, parent="department-0", minimum={"cpu": 60_000_000, "memory": 200_000})
 
 
-def world(seed: int = 1) -> tuple[ShareTree, Running]:
+def world(seed: int = 1) -> tuple[ShareTree, list[Unit]]:
     """Return a tree whose quota is all in use, most of it by teams that borrow, and what runs."""
     chance = random.Random(seed)
-    tree, running = ShareTree(list(shares())), Running()
+    tree, running = ShareTree(list(shares())), list[Unit]()
     for number in range(PODS):
         unit = Unit(
             uid=f"pod-{number}",
@@ -84,7 +84,7 @@ def world(seed: int = 1) -> tuple[ShareTree, Running]:
             queued_at=float(number),
             reserved_at=float(number),
         )
-        running.add(unit)
+        running.append(unit)
         tree.add(unit.share, unit.usage)
     tree.add(CLAIMING, {resource: tree.available(CLAIMING, resource) for resource in ("cpu", "memory")})
     return tree, running
@@ -119,19 +119,18 @@ def main() -> None:
         ("classical, reclaim from lower priority", LOWER_ONLY, None, 2),
         ("classical, reclaim, nobody is lower", LOWER_ONLY, None, 0),
         ("classical, within the share only", WITHIN_ONLY, None, 2),
-        ("fair sharing, reclaim from any", EVERYBODY, FairSharing(), 2),
-        ("fair sharing, nobody is lower", LOWER_ONLY, FairSharing(), 0),
+        ("fair sharing, reclaim from any", EVERYBODY, dominant_share, 2),
+        ("fair sharing, nobody is lower", LOWER_ONLY, dominant_share, 0),
     )
-    for title, preemption, fair, priority in kinds:
-        reclaim = Reclaim(tree, running, {CLAIMING: preemption}, fair)
+    for title, preemption, reckon, priority in kinds:
+        reclaim = Reclaiming(a_ledger(tree, {CLAIMING: preemption}), running, reckon)
         for claim in claims(priority):
             median, largest, victims = timed(lambda c=claim, r=reclaim: len(r.victims(c)), runs)  # type: ignore[misc]
             note = "" if median <= LIMIT else f"  over {LIMIT:.0f} ms"
             print(f"{title:46} {claim.request['cpu'] // 1000:7,} {victims:8,} {median:10.2f} {largest:11.2f}{note}")
     order = FairOrder(tree)
-    for name in tree.shares:
-        if running.has(name, evicted=False):
-            order.offer(Head(share=name, uid=name, request={"cpu": 1000, "memory": 1}))
+    for name in {unit.share for unit in running}:
+        order.offer(Head(share=name, uid=name, request={"cpu": 1000, "memory": 1}))
     measure_changes(runs)
     median, largest, _ = timed(lambda: first_and_next(order), 1000)
     print(f"{'next share in fair order, after a change':46} {'':7} {'':8} {median:10.3f} {largest:11.2f}")

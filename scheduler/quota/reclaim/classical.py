@@ -83,18 +83,17 @@ class Classical:
             reason = self._reason(unit, source, borrows=borrows)
             if reason is None:
                 continue
-            if not source.path and not unit.is_evicted:
+            if not source.path:
                 yield from self._due(cutting, borrows=borrows)
                 cutting.clear()
             if not self._is_above_quota(source):
                 done.add(source.name)
-            elif not unit.is_evicted and not budgets.allow(unit):
+            elif not budgets.allow(unit):
                 breaking.append((Victim(unit, reason), source))
             elif self._cuts(unit, source):
                 cutting.append((Victim(unit, reason), source))
             else:
-                if not unit.is_evicted:
-                    budgets.use(unit)
+                budgets.use(unit)
                 yield Victim(unit, reason)
         breaking.sort(key=lambda entry: self._cuts(entry[0].unit, entry[1]))
         yield from self._due(cutting + breaking, borrows=borrows)
@@ -110,27 +109,25 @@ class Classical:
                 yield victim
 
     def _ordered(self, done: set[str], *, borrows: bool) -> Iterator[tuple[Unit, Source]]:
-        """Yield evicted units first; of both kinds those over which the claim has an advantage first."""
+        """Yield those over which the claim has an advantage first."""
         may_borrow = not borrows or self._preemption.borrow_within_cohort
         kinds = (
             [source for source in self._others if source.has_advantage],
             [source for source in self._others if not source.has_advantage and may_borrow],
             self._own,
         )
-        for evicted in (True, False):
-            for sources in kinds:
-                some = [source for source in sources if self._running.has(source.name, evicted=evicted)]
-                streams = [self._stream(source, done, evicted=evicted) for source in some]
-                yield from heapq.merge(*streams, key=_unit_order) if len(streams) > 1 else chain(*streams)
+        for sources in kinds:
+            streams = [self._stream(source, done) for source in sources]
+            yield from heapq.merge(*streams, key=_unit_order) if len(streams) > 1 else chain(*streams)
 
-    def _stream(self, source: Source, done: set[str], *, evicted: bool) -> Iterator[tuple[Unit, Source]]:
-        for unit in self._running.candidates(source.name, source.policy, self._claim, evicted=evicted):
+    def _stream(self, source: Source, done: set[str]) -> Iterator[tuple[Unit, Source]]:
+        for unit in self._running.candidates(source.name, source.policy, self._claim):
             if source.name in done:
                 return
             yield unit, source
 
     def _has_candidates(self, source: Source) -> bool:
-        return any(next(self._stream(source, set(), evicted=evicted), None) is not None for evicted in (False, True))
+        return next(self._stream(source, set()), None) is not None
 
     def _reason(self, unit: Unit, source: Source, *, borrows: bool) -> Reason | None:
         """Return why a unit would be evicted; None if it may not be while the claim's share borrows."""
@@ -152,7 +149,7 @@ class Classical:
         return all(self._tree.uses_more(name, self._claim.contested) for name in source.path)
 
     def _cuts(self, unit: Unit, source: Source) -> bool:
-        return not unit.is_evicted and cuts_guarantee(self._tree, source.path, unit, self._claim.contested)
+        return cuts_guarantee(self._tree, source.path, unit, self._claim.contested)
 
     def _is_below_quota(self) -> bool:
         """Say whether the claim's share uses less than it is guaranteed of everything that is contested."""

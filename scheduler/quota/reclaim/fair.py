@@ -3,21 +3,17 @@
 Source: pkg/scheduler/preemption/fair_strategy.go and preemption/fairsharing/ of Kueue, with the gate
 FairSharingPreemptWithinNominal, which is on by default there. The next victim is looked for from the root down: the
 child with the largest dominant resource share, then its child, and so on. Whether a unit of that share may be evicted
-depends on the two children of the lowest common ancestor that hold the claim's share and the unit's: by the first
-strategy the former, with the claim, must not have more than the latter is left with; by the second, it must have less
-than the latter has now. A claim that its share's guarantee covers takes back without comparing. All dominant resource
-shares are reckoned with the claim on the tree. Two
-things differ from Kueue: a unit is safe from a claim that borrows if its share would have less than it is guaranteed
-without it, as that share could take back at once; and those whose eviction breaks a PodDisruptionBudget come last.
+depends on the two children of the lowest common ancestor that hold the claim's share and the unit's: first the former,
+with the claim, must not have more than the latter is left with; where that gives too little, it must have less than the
+latter has now. A claim that its share's guarantee covers takes back without comparing. All dominant resource shares are
+reckoned with the claim on the tree. Two things differ from Kueue: a unit is safe from a claim that borrows if its share
+would have less than it is guaranteed without it, as that share could take back at once; and those whose eviction breaks
+a PodDisruptionBudget come last.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from enum import StrEnum
 from itertools import chain
 
-import msgspec
-
-from scheduler.quota.dominant import dominant_share
 from scheduler.quota.reclaim.fair_targets import Ancestry, Key, Piles, Reckon, Targets
 from scheduler.quota.reclaim.units import (
     Budgets,
@@ -33,53 +29,26 @@ from scheduler.quota.reclaim.units import (
 from scheduler.quota.tree import ShareTree
 
 
-class Strategy(StrEnum):
-    """When a unit of another share may be evicted."""
-
-    LESS_THAN_OR_EQUAL_TO_FINAL_SHARE = "LessThanOrEqualToFinalShare"
-    LESS_THAN_INITIAL_SHARE = "LessThanInitialShare"
-
-
-class FairSharing(msgspec.Struct, frozen=True, kw_only=True):
-    """How dominant resource shares decide who is evicted."""
-
-    strategies: tuple[Strategy, ...] = (
-        Strategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE,
-        Strategy.LESS_THAN_INITIAL_SHARE,
-    )
-    """Tried one after the other; the second one can only be the one that is second here."""
-
-    reevaluates: bool = False
-    """Whether the first is tried again if units of the claim's own share are gone.
-
-    Kueue's gate FairSharingReevaluatePreemptionCandidates.
-    """
-
-    reckon: Reckon = dominant_share
-
-
 class Fair:
     """The candidates of one claim; the tree changes while they are taken off."""
 
-    def __init__(self, tree: ShareTree, running: Runs, claim: Claim, preemption: Preemption, fair: FairSharing) -> None:
+    def __init__(self, tree: ShareTree, running: Runs, claim: Claim, preemption: Preemption, reckon: Reckon) -> None:
         self._tree = tree
         self._running = running
         self._claim = claim
         self._preemption = preemption
         self._ancestry = Ancestry(tree, claim.share)
-        self._fair = fair
-        self._reckon = fair.reckon
+        self._reckon = reckon
 
     def candidates(self, begun: Callable[[], Budgets]) -> Generator[Victim, None, None]:
         """Yield candidates in order; each is off the tree before the next one is asked for."""
         claim, tree, budgets = self._claim, self._tree, begun()
-        piles = Piles(self._units, lambda unit: (not unit.is_evicted and not budgets.allow(unit)) or self._cuts(unit))
+        piles = Piles(self._units, lambda unit: not budgets.allow(unit) or self._cuts(unit))
         those_aside = Piles(lambda share: sorted(piles.aside.get(share, ()), key=self._cuts))
         tree.add(claim.share, claim.request)
         try:
             for victim in chain(self._by_strategies(piles), self._by_strategies(those_aside)):
-                if not victim.unit.is_evicted:
-                    budgets.use(victim.unit)
+                budgets.use(victim.unit)
                 tree.remove(claim.share, claim.request)
                 try:
                     # Space on nodes is no reason to cut a guarantee, only quota is.
@@ -97,25 +66,15 @@ class Fair:
             policy = self._preemption.reclaim_within_cohort
             if not tree.uses_more(share, claim.contested):
                 policy = Policy.NEVER
-        return chain.from_iterable(
-            self._running.candidates(share, policy, claim, evicted=evicted) for evicted in (True, False)
-        )
+        return self._running.candidates(share, policy, claim)
 
     def _by_strategies(self, piles: Piles) -> Iterator[Victim]:
-        fair = self._fair
         refused: dict[str, list[Iterable[Unit]]] = {}
-        own_are_gone = False
-        for victim in self._by_first(fair.strategies[0], piles, refused):
-            own_are_gone = own_are_gone or victim.reason is Reason.IN_SHARE
-            yield victim
-        if fair.reevaluates and own_are_gone:
-            again: dict[str, list[Iterable[Unit]]] = {}
-            yield from self._by_first(fair.strategies[0], piles.again(refused), again)
-            refused = again
-        if len(fair.strategies) > 1:
-            yield from self._by_second(piles.again(refused))
+        yield from self._by_final_share(piles, refused)
+        yield from self._by_initial_share(piles.again(refused))
 
-    def _by_first(self, strategy: Strategy, piles: Piles, refused: dict[str, list[Iterable[Unit]]]) -> Iterator[Victim]:
+    def _by_final_share(self, piles: Piles, refused: dict[str, list[Iterable[Unit]]]) -> Iterator[Victim]:
+        """Kueue's LessThanOrEqualToFinalShare."""
         claim = self._claim
         targets = Targets(self._tree, self._ancestry, piles, self._reckon)
         is_guaranteed = not self._tree.uses_more(claim.share, claim.contested)
@@ -128,7 +87,7 @@ class Fair:
             ours, path = self._ancestry.below_common_ancestor(share)
             limit, before = targets.key(ours), targets.key(path[-1])
             # Usage that goes makes no share larger: if even what it has now is too little, no unit has to be tried.
-            if not (limit < before or (limit == before and strategy is not Strategy.LESS_THAN_INITIAL_SHARE)):
+            if limit > before:
                 refused.setdefault(share, []).append(piles.take_all(share))
                 continue
             outcomes: dict[frozenset[tuple[str, int]], bool] = {}
@@ -136,17 +95,15 @@ class Fair:
                 unit = piles.pop(share)
                 kind = frozenset(unit.usage.items())
                 if kind not in outcomes:
-                    outcomes[kind] = self._may_go(limit, unit) and (
-                        strategy is Strategy.LESS_THAN_INITIAL_SHARE or limit <= self._key_without(path[-1], unit)
-                    )
+                    outcomes[kind] = self._may_go(limit, unit) and limit <= self._key_without(path[-1], unit)
                 if outcomes[kind]:
                     yield Victim(unit, Reason.FAIR_SHARING)
                     targets.forget(share)
                     break
                 refused.setdefault(share, []).append((unit,))
 
-    def _by_second(self, piles: Piles) -> Iterator[Victim]:
-        """Yield at most one unit of each share."""
+    def _by_initial_share(self, piles: Piles) -> Iterator[Victim]:
+        """Yield at most one unit of each share: Kueue's LessThanInitialShare."""
         targets = Targets(self._tree, self._ancestry, piles, self._reckon)
         for share in targets:
             ours, path = self._ancestry.below_common_ancestor(share)
@@ -164,7 +121,7 @@ class Fair:
 
     def _cuts(self, unit: Unit) -> bool:
         """Say whether a share that borrows would have less than it is guaranteed without a unit."""
-        if unit.share == self._claim.share or unit.is_evicted:
+        if unit.share == self._claim.share:
             return False
         _, path = self._ancestry.below_common_ancestor(unit.share)
         return cuts_guarantee(self._tree, path, unit, self._claim.contested)

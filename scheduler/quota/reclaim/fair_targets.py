@@ -176,4 +176,4 @@ class Targets:
         if head is None or rival is None:
             return rival is None
         mine, theirs = share == self._share, other == self._share
-        return (not head.is_evicted, mine, *head.order) < (not rival.is_evicted, theirs, *rival.order)
+        return (mine, *head.order) < (theirs, *rival.order)

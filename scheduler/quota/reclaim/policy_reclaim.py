@@ -1,8 +1,10 @@
 """The pods that give quota back to a pod, or a group, by Kueue's policies, which declared shares have, too."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
+
+import msgspec
 
 from scheduler.api.importance import created
 from scheduler.api.pod import Pod
@@ -10,11 +12,12 @@ from scheduler.framework.dry_run import Victims
 from scheduler.framework.shares import DisruptionBudgets
 from scheduler.quota.adapter import counting_nominated
 from scheduler.quota.reclaim.classical import Classical, Source, sources_of
-from scheduler.quota.reclaim.fair import Fair, FairSharing
-from scheduler.quota.reclaim.minimal import Fits
+from scheduler.quota.reclaim.fair import Fair
+from scheduler.quota.reclaim.fair_targets import Reckon
+from scheduler.quota.reclaim.minimal import Fits, minimal_victims
 from scheduler.quota.reclaim.pods import SECOND, Claimant, PodReclaim
-from scheduler.quota.reclaim.reclaim import by_fair_share, by_priority, contesting
 from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Running, Runs, Unit, Victim, may_evict
+from scheduler.quota.tree import ShareTree
 
 
 class PolicyReclaim(PodReclaim):
@@ -25,17 +28,17 @@ class PolicyReclaim(PodReclaim):
         claimant: Claimant,
         preemption: Preemption,
         running: "Callable[[Callable[[Pod], Unit | None]], Runs]",
-        fair: FairSharing | None,
+        reckon: Reckon | None,
     ) -> None:
         """`preemption`: whom pods of the share may evict. `running` makes what has all pods of the ledger's shares,
-        of a function that returns the unit that goes with a pod. With `fair`, dominant resource shares decide who goes.
+        of a function that returns the unit that goes with a pod. With `reckon`, dominant resource shares decide.
         """
         super().__init__(claimant)
         ledger, share, asked = claimant.ledger, claimant.share, self._asked
         pod = asked.need.pod
         self._preemption = preemption
         self._running = running
-        self._fair = fair
+        self._reckon = reckon
         self._known: tuple[Claim, Mapping[str, Source]] | None = None
         request = ledger.wanted(share, asked)
         self._claim = Claim(share=share, request=request, priority=pod.priority, queued_at=created(pod) / SECOND)
@@ -84,12 +87,7 @@ class PolicyReclaim(PodReclaim):
         budgets: Callable[[], DisruptionBudgets],
         fits: Callable[[Sequence[Pod]], bool],
     ) -> Victims:
-        if pods is None:
-            running = self._running(self._whole)
-        else:
-            running = Running()
-            for unit in self._wholes(pods):
-                running.add(unit)
+        running = self._running(self._whole) if pods is None else Running(self._wholes(pods))
 
         def begun() -> _Budgets:
             return _Budgets(budgets(), self._pods)
@@ -114,13 +112,18 @@ class PolicyReclaim(PodReclaim):
         begun: "Callable[[], _Budgets]",
     ) -> list[Victim]:
         tree, preemption = self._tree, self._preemption
-        if self._fair is not None:
-            return by_fair_share(tree, claim, Fair(tree, running, claim, preemption, self._fair), fits, begun)
-        return by_priority(tree, claim, Classical(tree, running, claim, preemption, sources), fits, begun)
+        if self._reckon is not None:
+            candidates = Fair(tree, running, claim, preemption, self._reckon).candidates(begun)
+            return _fewest(tree, claim, candidates, fits, borrows=True)
+        classical = Classical(tree, running, claim, preemption, sources)
+        for borrows in classical.plans():
+            if victims := _fewest(tree, claim, classical.candidates(begun, borrows=borrows), fits, borrows=borrows):
+                return victims
+        return []
 
     def _contesting(self) -> tuple[Claim, Mapping[str, Source]]:
         """Return the claim and the shares that may give, as the tree is now."""
-        claim = contesting(self._tree, self._claim)
+        claim = _contesting(self._tree, self._claim)
         return claim, sources_of(self._tree, claim, self._preemption)
 
 
@@ -136,3 +139,19 @@ class _Budgets(NamedTuple):
 
     def use(self, unit: Unit) -> None:
         self.of_pods.use(self.pods[unit.uid])
+
+
+def _fewest(
+    tree: ShareTree, claim: Claim, candidates: Generator[Victim, None, None], fits: Fits, *, borrows: bool
+) -> list[Victim]:
+    def quota_fits() -> bool:
+        return tree.fits(claim.share, claim.request) and (borrows or tree.guarantees(claim.share, claim.request))
+
+    return minimal_victims(tree, candidates, quota_fits, fits)
+
+
+def _contesting(tree: ShareTree, claim: Claim) -> Claim:
+    """Return a claim that names what it contests."""
+    asked = {resource: amount for resource, amount in claim.request.items() if amount > 0}
+    short = [each for each, amount in asked.items() if amount > tree.available(claim.share, each)]
+    return msgspec.structs.replace(claim, contested=frozenset(short or asked))

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from scheduler.api.importance import importance
+from scheduler.api.importance import started
 from scheduler.api.pod import Pod
 from scheduler.quota.reclaim.units import Claim, Policy, Unit, may_evict
 from scheduler.state.eviction_order import EvictionOrder
@@ -16,7 +16,7 @@ MAX_UNITS: Final = 10_000
 
 
 class RunningPods:
-    """Implements Runs: those of one ledger, none of which is evicted already."""
+    """Implements Runs: those of one ledger."""
 
     def __init__(
         self, order: EvictionOrder, tenants: Mapping[str, Sequence[Tenant]], whole: Callable[[Pod], Unit | None]
@@ -30,16 +30,13 @@ class RunningPods:
     def names(self) -> Iterable[str]:
         return self._tenants
 
-    def has(self, share: str, *, evicted: bool) -> bool:
-        return not evicted and share in self._tenants
-
-    def candidates(self, share: str, policy: Policy, claim: Claim, *, evicted: bool) -> Iterator[Unit]:
-        if policy is Policy.NEVER or not self.has(share, evicted=evicted):
+    def candidates(self, share: str, policy: Policy, claim: Claim) -> Iterator[Unit]:
+        if policy is Policy.NEVER or share not in self._tenants:
             return
         below = math.inf if policy is Policy.ANY else claim.priority + (policy is not Policy.LOWER_PRIORITY)
         lines = [self._order.pods(tenant, below) for tenant in self._tenants[share]]
         seen = set[str]()
-        for pod in heapq.merge(*lines, key=importance, reverse=True) if len(lines) > 1 else lines[0]:
+        for pod in heapq.merge(*lines, key=_order) if len(lines) > 1 else lines[0]:
             unit = self._whole(pod)
             self._left -= 1
             if self._left < 0:
@@ -49,3 +46,7 @@ class RunningPods:
             seen.add(unit.uid)
             if not claim.contested.isdisjoint(unit.usage) and may_evict(policy, claim, unit):
                 yield unit
+
+
+def _order(pod: Pod) -> tuple[int, int, str]:
+    return pod.priority, -started(pod), pod.uid

@@ -1,15 +1,13 @@
 """Claims for quota, the units that may be evicted for them, and the order in which these are considered.
 
 A unit is evicted as a whole: a pod, or a group that is disrupted together. Units belong to shares without children.
-Candidates come in Kueue's order (pkg/scheduler/preemption/common/ordering.go): already evicted, of other shares, of
-low priority, new, by uid. Within a share this order is the same for all claims, so `Running` keeps it, and a decision
-sorts nothing: it looks at the heads of the shares concerned.
+Candidates come in Kueue's order (pkg/scheduler/preemption/common/ordering.go): of other shares, of low priority, new,
+by uid. Kueue has those first that are evicted already; here they count as gone before the choice begins.
 """
 
-import math
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
+from operator import attrgetter
 from typing import Final, Protocol
 
 import msgspec
@@ -18,8 +16,8 @@ from scheduler.quota.tree import ShareTree
 
 NO_LIMITS: Final[Mapping[str, int]] = {}
 
-Order = tuple[bool, float, float, str]
-"""The place of a unit among the candidates of its share: whether it is not evicted yet, priority, age, uid."""
+Order = tuple[float, float, str]
+"""The rank of a unit among the candidates of its share: priority, age, uid."""
 
 
 class Policy(StrEnum):
@@ -98,62 +96,32 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     reserved_at: float = 0.0
     """Seconds; since when it has held its quota."""
 
-    is_evicted: bool = False
-    """Whether its eviction was decided before: it costs nothing to count it as gone."""
-
     @property
     def order(self) -> Order:
-        """The place among the candidates of one share: least important first."""
-        return not self.is_evicted, self.priority, -self.reserved_at, self.uid
+        """The rank among the candidates of one share: least important first."""
+        return self.priority, -self.reserved_at, self.uid
 
 
 class Victim(msgspec.Struct, frozen=True):
-    """A unit that is to go, or, if it `is_evicted`, to be waited for."""
+    """A unit that is to go."""
 
     unit: Unit
     reason: Reason
 
 
 class Running:
-    """Implements Runs. All units by share, each share's in the order in which they would be evicted."""
+    """Implements Runs over these units."""
 
-    def __init__(self) -> None:
-        self._shares: dict[str, tuple[list[Order], list[Unit]]] = {}
-
-    def add(self, unit: Unit) -> None:
-        orders, units = self._shares.setdefault(unit.share, ([], []))
-        index = bisect_left(orders, unit.order)
-        orders.insert(index, unit.order)
-        units.insert(index, unit)
-
-    def remove(self, unit: Unit) -> None:
-        """Raise KeyError if there is no such unit; a unit that changed is removed as it was added."""
-        orders, units = self._shares.get(unit.share, ([], []))
-        index = bisect_left(orders, unit.order)
-        if index == len(orders) or orders[index] != unit.order:
-            raise KeyError(unit.uid)
-        del orders[index], units[index]
-        if not orders:
-            del self._shares[unit.share]
+    def __init__(self, units: Iterable[Unit]) -> None:
+        self._shares: dict[str, list[Unit]] = {}
+        for unit in sorted(units, key=attrgetter("order")):
+            self._shares.setdefault(unit.share, []).append(unit)
 
     def names(self) -> Iterable[str]:
         return self._shares
 
-    def has(self, share: str, *, evicted: bool) -> bool:
-        orders, _ = self._shares.get(share, ((), ()))
-        return bool(orders) and orders[0 if evicted else -1][0] is not evicted
-
-    def candidates(self, share: str, policy: Policy, claim: Claim, *, evicted: bool) -> Iterator[Unit]:
-        if policy is Policy.NEVER or not self.has(share, evicted=evicted):
-            return
-        orders, units = self._shares[share]
-        has_evicted = not orders[0][0]
-        start = _place(orders, True, -math.inf) if has_evicted and not evicted else 0
-        end = _place(orders, False, math.inf) if evicted else len(orders)
-        if policy is not Policy.ANY:
-            end = _place(orders, not evicted, claim.priority + (policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY))
-        for index in range(start, end):
-            unit = units[index]
+    def candidates(self, share: str, policy: Policy, claim: Claim) -> Iterator[Unit]:
+        for unit in self._shares.get(share, ()):
             if not claim.contested.isdisjoint(unit.usage) and may_evict(policy, claim, unit):
                 yield unit
 
@@ -168,26 +136,13 @@ class Budgets(Protocol):
         """Count a unit as gone."""
 
 
-class NoBudgets:
-    """Implements Budgets where there are none."""
-
-    def allow(self, unit: Unit) -> bool:
-        return True
-
-    def use(self, unit: Unit) -> None:
-        """Nothing is counted."""
-
-
 class Runs(Protocol):
     """The units that run, as a decision asks for them."""
 
     def names(self) -> Iterable[str]:
         """Return the shares that may have any."""
 
-    def has(self, share: str, *, evicted: bool) -> bool:
-        """Say whether a share has units that are evicted already, or others."""
-
-    def candidates(self, share: str, policy: Policy, claim: Claim, *, evicted: bool) -> Iterator[Unit]:
+    def candidates(self, share: str, policy: Policy, claim: Claim) -> Iterator[Unit]:
         """Yield those units that the policy lets a claim evict and that use what it contests, least important first."""
 
 
@@ -231,8 +186,3 @@ def cuts_guarantee(tree: ShareTree, path: Iterable[str], unit: Unit, resources: 
         for name in path
         for each in resources
     )
-
-
-def _place(orders: Sequence[Order], is_running: bool, priority: float) -> int:
-    """Return where units of a priority begin, among those that are evicted already, or that are not."""
-    return bisect_left(orders, (is_running, priority, -math.inf, ""))

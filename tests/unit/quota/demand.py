@@ -11,10 +11,10 @@ from typing import Final
 import msgspec
 
 from scheduler.quota.order import FairOrder, Head
-from scheduler.quota.reclaim.fair import FairSharing
-from scheduler.quota.reclaim.reclaim import Reclaim
-from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Running, Unit
+from scheduler.quota.reclaim.fair_targets import Reckon
+from scheduler.quota.reclaim.units import Claim, Preemption, Unit
 from scheduler.quota.tree import Share, ShareTree
+from tests.unit.quota.reclaiming import Reclaiming, a_ledger
 
 NODES, GPUS = 8, 8
 COMING: Final = 0.3
@@ -50,13 +50,12 @@ class Demand:
         shares: Sequence[Share],
         preemptions: Mapping[str, Preemption],
         choose: Choose,
-        fair: FairSharing | None = None,
+        reckon: Reckon | None = None,
         seed: int = 1,
     ) -> None:
         self.tree = ShareTree(shares)
-        self.running = Running()
-        self.preemptions = preemptions
-        self.fair = fair
+        self.running: dict[str, Unit] = {}
+        self._reclaiming = Reclaiming(a_ledger(self.tree, preemptions), (), reckon)
         self.decisions: list[Decision] = []
         self.placed: set[str] = set()
         self.finished = 0
@@ -114,10 +113,9 @@ class Demand:
 
     def reclaim(self, claim: Claim) -> list[Unit]:
         """Choose as the scheduler does."""
-        victims = Reclaim(self.tree, self.running, self.preemptions, self.fair).victims(
-            claim, lambda gone: self.finds_node(claim.request["gpu"], gone) is not None
+        return self._reclaiming.victims(
+            claim, lambda gone: self.finds_node(claim.request["gpu"], [self.running[uid] for uid in gone]) is not None
         )
-        return [victim.unit for victim in victims]
 
     def _come(self, share: str) -> None:
         gpus = self._chance.choice(SIZES)
@@ -143,7 +141,8 @@ class Demand:
         self._free[node] -= unit.usage["gpu"]
         self._ends[unit.uid] = self.now + self._chance.randint(*ROUNDS)
         self.tree.add(unit.share, unit.usage)
-        self.running.add(unit)
+        self.running[unit.uid] = unit
+        self._reclaiming.add(unit)
         self.placed.add(unit.uid)
         return True
 
@@ -161,24 +160,20 @@ class Demand:
         self._free[self._node.pop(unit.uid)] += unit.usage["gpu"]
         del self._ends[unit.uid], self._units[unit.uid]
         self.tree.remove(unit.share, unit.usage)
-        self.running.remove(unit)
+        del self.running[unit.uid]
+        self._reclaiming.remove(unit)
 
 
 def plain(demand: Demand, claim: Claim) -> list[Unit]:
     """Choose without looking at nodes or sparing anybody: those that borrow, until quota suffices."""
     tree, gone = demand.tree, []
-    wish = Claim(share=claim.share, request=claim.request, priority=claim.priority, contested=frozenset(claim.request))
-    others = [
-        unit
-        for share in tree.shares
-        if share != claim.share
-        for unit in demand.running.candidates(share, Policy.ANY, wish, evicted=False)
-    ]
-    own = list(demand.running.candidates(claim.share, Policy.LOWER_PRIORITY, wish, evicted=False))
+    running = sorted(demand.running.values(), key=lambda each: each.order)
+    others = [unit for unit in running if unit.share != claim.share]
+    own = [unit for unit in running if unit.share == claim.share and unit.priority < claim.priority]
     borrows = any(
         tree.usage(claim.share, r) + amount > tree.quota(claim.share, r) for r, amount in claim.request.items()
     )
-    for unit in own if borrows else sorted(others, key=lambda each: each.order):
+    for unit in own if borrows else others:
         if tree.fits(claim.share, claim.request):
             break
         if unit.share == claim.share or tree.usage(unit.share, "gpu") > tree.quota(unit.share, "gpu"):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Running, Unit
+from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Unit
 from scheduler.quota.tree import Share, ShareTree
 
 
@@ -23,13 +23,6 @@ def units_of(declared: Sequence[Sequence[Any]]) -> list[Unit]:
     ]
 
 
-def running(units: Sequence[Unit]) -> Running:
-    found = Running()
-    for unit in units:
-        found.add(unit)
-    return found
-
-
 def preemptions_of(declared: Mapping[str, Sequence[Any]]) -> dict[str, Preemption]:
     """`declared`: share → [within the share, reclaim within the cohort, highest priority for borrowing]."""
     return {
@@ -45,8 +38,7 @@ def preemptions_of(declared: Mapping[str, Sequence[Any]]) -> dict[str, Preemptio
 
 def claim_of(case: Mapping[str, Any]) -> Claim:
     share, priority, request, queued_at = case["claim"]
-    contested = frozenset(case["contested"])
-    return Claim(share=share, priority=priority, request=request, queued_at=queued_at, contested=contested)
+    return Claim(share=share, priority=priority, request=request, queued_at=queued_at)
 
 
 def _share(name: str, parent: str, quotas: Mapping[str, Sequence[int | None]], weight: float = 1.0) -> Share:

@@ -8,9 +8,10 @@ their turn. Here each is decided about at its turn, as in the engine: by what th
 evicted count until they are gone, and those for which they are evicted count as nominated.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -19,21 +20,19 @@ from scheduler.api import kueue as api
 from scheduler.api.pod import Pod
 from scheduler.api.unstructured import Unstructured
 from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
-from scheduler.quota.adapter import Asked, Nominated, counting_nominated, is_borrowing_with
+from scheduler.quota.adapter import Asked, Nominated, is_borrowing_with
 from scheduler.quota.apis.kueue import KueueQueues
 from scheduler.quota.apis.kueue_quotas import CLUSTER_QUEUE_PREFIX
+from scheduler.quota.dominant import dominant_share
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.needs import Need
 from scheduler.quota.order import Head
-from scheduler.quota.reclaim.fair import FairSharing
-from scheduler.quota.reclaim.reclaim import Reclaim
-from scheduler.quota.reclaim.units import Claim, Running, Unit
+from scheduler.quota.reclaim.units import Unit
 from scheduler.quota.turns import ByDominantShare, ByPriority, Turn
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
 from tests.unit.quota.kueue_objects import a_cohort, a_flavor, a_local_queue, a_queue
-
-START: Final = datetime(2026, 1, 1, tzinfo=UTC)
+from tests.unit.quota.reclaiming import START, Reclaiming
 
 BY_TYPE: Final = {
     api.ClusterQueue: CLUSTER_QUEUE,
@@ -64,13 +63,20 @@ class Outcome(NamedTuple):
     preempted: set[str]
 
 
+class _Queues(KueueQueues):
+    """Pods that run count with what the table says."""
+
+    def amounts(self, evidence: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
+        return dict(evidence) if type(evidence) is tuple else super().amounts(evidence, requests, pods)
+
+
 class KueueCycle:
     """The objects, what runs and what waits of one case."""
 
     def __init__(self, base: Mapping[str, Any], case: Mapping[str, Any]) -> None:
         self._objects = ObjectStore()
         self._objects.watch(BY_TYPE.values())
-        self._adapter = KueueQueues(self._objects, lambda _: {})
+        self._adapter = _Queues(self._objects, lambda _: {})
         for name in base["flavors"]:
             self._put(a_flavor(name, {"flavor": name}))
         for name, labels in base["namespaces"].items():
@@ -85,10 +91,10 @@ class KueueCycle:
         self._ledger = Ledger(self._adapter)
         self._ledger.renew()
         self._tree = self._ledger.tree
-        self._running = Running()
         self._leaving: list[Unit] = []
         self._nominated: list[Nominated] = []
-        self._fair = FairSharing() if case.get("fair") else None
+        self._reckon = partial(dominant_share, resource_of=self._ledger.resource_of) if case.get("fair") else None
+        self._reclaiming = Reclaiming(self._ledger, (), self._reckon)
         waiting = []
         for name, declared in case["workloads"].items():
             if "in" in declared:
@@ -110,39 +116,30 @@ class KueueCycle:
             with self._without(self._leaving):
                 if self._adapter.refusal(tree, each.share, asked) is None:
                     continue  # it waits for those
-                victims = self._victims(each, asked)
+                victims = self._reclaiming.victims_for(each.share, asked)
             if victims:
-                found.preempted.update(unit.uid for unit in victims if not unit.is_evicted)
+                found.preempted.update(unit.uid for unit in victims)
                 self._leaving += victims
                 amounts = self._adapter.wanted(tree, each.share, asked)
                 borrows = is_borrowing_with(tree, each.share, amounts)
                 self._nominated.append(Nominated(each.share, each.pod, amounts, borrows))
         return found
 
-    def _victims(self, waiting: Waiting, asked: Asked) -> list[Unit]:
-        tree, share = self._tree, waiting.share
-        amounts = self._adapter.wanted(tree, share, asked)
-        claim = Claim(share=share, request=amounts, priority=waiting.pod.priority, queued_at=waiting.queued_at)
-        with counting_nominated(tree, share, asked, amounts):
-            preemptions = {share: self._adapter.preemption(share)}
-            victims = Reclaim(tree, self._running, preemptions, self._fair).victims(claim) if amounts else []
-        return [victim.unit for victim in victims]
-
     @contextmanager
     def _without(self, units: Sequence[Unit]) -> Iterator[None]:
         """Have these gone within a `with` block."""
         for unit in units:
             self._tree.remove(unit.share, unit.usage)
-            self._running.remove(unit)
+            self._reclaiming.remove(unit)
         try:
             yield
         finally:
             for unit in units:
                 self._tree.add(unit.share, unit.usage)
-                self._running.add(unit)
+                self._reclaiming.add(unit)
 
     def _in_order(self) -> Iterator[Waiting]:
-        turns = (ByPriority() if self._fair is None else ByDominantShare()).turns()
+        turns = (ByPriority() if self._reckon is None else ByDominantShare()).turns()
         for name, each in self._heads.items():
             if name in self._tree.shares:
                 head = Head(
@@ -170,10 +167,9 @@ class KueueCycle:
             priority=declared.get("priority", 0),
             queued_at=declared.get("queued", 0.0),
             reserved_at=declared.get("reserved", 0.0),
-            is_evicted=declared.get("evicted", False),
         )
         self._tree.add(unit.share, unit.usage)
-        self._running.add(unit)
+        self._reclaiming.add(unit)
 
     def _waiting(self, name: str, declared: Mapping[str, Any]) -> Waiting:
         namespace, _, of_pod = name.partition("/")

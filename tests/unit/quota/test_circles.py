@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from scheduler.quota.reclaim.fair import FairSharing
+from scheduler.quota.dominant import dominant_share
 from scheduler.quota.reclaim.units import Policy, Preemption
 from scheduler.quota.tree import Share
 from tests.unit.quota.demand import Decision, Demand, plain
@@ -31,13 +31,13 @@ LOWER: Final = Preemption(
 KINDS: Final = {
     "reclaim from any": (ANY, None),
     "reclaim from lower priority, while borrowing": (LOWER, None),
-    "fair sharing": (ANY, FairSharing()),
+    "fair sharing": (ANY, dominant_share),
 }
 
 
 def played(kind: str, rounds: int, seed: int = 1) -> Demand:
-    preemption, fair = KINDS[kind]
-    demand = Demand(SHARES, dict.fromkeys("abcd", preemption), Demand.reclaim, fair, seed)
+    preemption, reckon = KINDS[kind]
+    demand = Demand(SHARES, dict.fromkeys("abcd", preemption), Demand.reclaim, reckon, seed)
     for _ in range(rounds):
         demand.round()
     return demand

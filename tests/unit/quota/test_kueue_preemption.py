@@ -1,4 +1,4 @@
-"""Kueue's tables of who is preempted: classical preemption, in hierarchies, and by fair sharing."""
+"""Kueue's tables of who is preempted, by the path of the plugin: classical preemption, in hierarchies, fair sharing."""
 
 import json
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from scheduler.quota.reclaim.fair import FairSharing, Strategy
-from scheduler.quota.reclaim.fair_targets import Ancestry, Piles, Targets
-from scheduler.quota.reclaim.reclaim import Reclaim
+from scheduler.quota.dominant import dominant_share
+from scheduler.quota.reclaim.fair_targets import Ancestry, Piles, Reckon, Targets
 from scheduler.quota.reclaim.units import Claim, Policy, Unit, may_evict
 from scheduler.quota.tree import ShareTree
-from tests.unit.quota.kueue import claim_of, preemptions_of, running, tree_of, units_of
+from tests.unit.quota.kueue import claim_of, preemptions_of, tree_of, units_of
+from tests.unit.quota.reclaiming import Reclaiming, a_ledger
 
 
 def table(name: str) -> Any:
@@ -24,7 +24,8 @@ ORDER = table("preemption_order")
 
 
 def ids(cases: Mapping[str, Any]) -> dict[str, Any]:
-    return {"argvalues": cases.values(), "ids": cases}
+    applying = {name: case for name, case in cases.items() if "not_applicable" not in case}
+    return {"argvalues": applying.values(), "ids": applying}
 
 
 def test_the_tables_are_whole() -> None:
@@ -48,25 +49,20 @@ def test_the_victims_are_those_of_preemption_in_hierarchies(case: dict[str, Any]
 
 @pytest.mark.parametrize("case", **ids(FAIR["cases"]))
 def test_the_victims_are_those_of_fair_sharing(case: dict[str, Any]) -> None:
-    fair = FairSharing(reevaluates=case.get("reevaluates", False))
-    if "strategies" in case:
-        strategies = tuple(Strategy(each) for each in case["strategies"])
-        fair = FairSharing(strategies=strategies, reevaluates=fair.reevaluates)
-
-    check(case, case["shares"], case["preemption"], fair)
+    check(case, case["shares"], case["preemption"], dominant_share)
 
 
 def check(
-    case: Mapping[str, Any], shares: Mapping[str, Any], preemptions: Mapping[str, Any], fair: FairSharing | None = None
+    case: Mapping[str, Any], shares: Mapping[str, Any], preemptions: Mapping[str, Any], reckon: Reckon | None = None
 ) -> None:
     units = units_of(case["units"])
     tree = tree_of(shares, units)
     before = usage(tree)
 
-    victims = Reclaim(tree, running(units), preemptions_of(preemptions), fair).victims(claim_of(case))
+    reclaiming = Reclaiming(a_ledger(tree, preemptions_of(preemptions)), units, reckon)
+    victims = reclaiming.victims(claim_of(case), leaving=case.get("leaving", ()))
 
-    found = {each.unit.uid: str(each.reason) for each in victims if not each.unit.is_evicted}
-    assert found == case.get("here", case["victims"])
+    assert {unit.uid for unit in victims} == case.get("here", case["victims"]).keys()
     assert usage(tree) == before
 
 
@@ -74,21 +70,21 @@ def usage(tree: ShareTree) -> dict[tuple[str, str], int]:
     return {(name, resource): tree.usage(name, resource) for name in tree.shares for resource in tree.resources}
 
 
-@pytest.mark.parametrize("case", **ids({k: v for k, v in ORDER["orders"].items() if "not_applicable" not in v}))
+@pytest.mark.parametrize("case", **ids(ORDER["orders"]))
 def test_candidates_come_in_the_order_of_kueue(case: dict[str, Any]) -> None:
     units = units_of(case["units"])
 
-    found = sorted(units, key=lambda unit: (unit.order[0], unit.share == "preemptor", *unit.order[1:]))
+    found = sorted(units, key=lambda unit: (unit.share == "preemptor", *unit.order))
 
     assert [unit.uid for unit in found] == case["order"]
 
 
 def test_what_does_not_apply_or_differs_says_why() -> None:
-    reasons = [case["not_applicable"] for case in ORDER["orders"].values() if "not_applicable" in case]
     cases = [*CLASSICAL["cases"].values(), *HIERARCHICAL["cases"].values(), *FAIR["cases"].values()]
+    reasons = [each["not_applicable"] for each in (*cases, *ORDER["orders"].values()) if "not_applicable" in each]
     differing = [case for case in cases if "here" in case]
 
-    assert (len(reasons), len(differing)) == (3, 4)
+    assert (len(reasons), len(differing)) == (7, 3)
     assert all(reasons)
     assert all(case["why"] and case["here"] != case["victims"] for case in differing)
 

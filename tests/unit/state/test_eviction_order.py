@@ -35,6 +35,12 @@ def test_low_priority_goes_first_then_what_is_new() -> None:
     assert names(order, "nobody") == []
 
 
+def test_of_equal_pods_the_smallest_uid_goes_first() -> None:
+    order = EvictionOrder((pod(name, 1, 5), "t") for name in ("b", "c", "a"))
+
+    assert names(order) == ["a", "b", "c"]
+
+
 def test_a_new_version_takes_its_place_and_is_what_is_returned() -> None:
     order = EvictionOrder([(pod("a", 0, 5), "t"), (pod("b"), "t")])
     started = pod("b", 0, 1)
