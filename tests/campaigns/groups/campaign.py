@@ -1,0 +1,124 @@
+"""Plays scenarios, looks for violations, and makes those that are found as short as they can be."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+from unittest.mock import patch
+
+from tests.campaigns.groups.findings import RULES, Record
+from tests.campaigns.groups.life import Life
+from tests.campaigns.groups.quiet import GIVEN_UP_SECONDS, QUIET_SECONDS, QuietPoint
+from tests.campaigns.groups.scenarios import Scenario, scenario
+from tests.campaigns.groups.world import World
+
+END_SECONDS: Final = 95.0
+"""The victims are gone within 30 seconds, and what they are evicted for starts within 60."""
+
+MAX_WAITS: Final = 20
+
+
+@dataclass
+class Figures:
+    """What was found so far."""
+
+    scenarios: int = 0
+    found: dict[str, list[int]] = field(default_factory=dict)
+    """Kind of finding → the scenarios that had it."""
+    seen: Counter[str] = field(default_factory=Counter)
+    """Kind of event → how many scenarios had it."""
+
+
+def search(seed: int, numbers: Iterator[int], say: Callable[[str], None], shown: int) -> Figures:
+    """Play scenarios, and `say` the shortest history of the first `shown` findings of each kind."""
+    figures = Figures()
+    for number in numbers:
+        record = play(scenario(seed, number))
+        figures.scenarios += 1
+        figures.seen.update(record.seen.keys())
+        for finding in record.findings:
+            numbers_found = figures.found.setdefault(finding.kind, [])
+            numbers_found.append(number)
+            if len(numbers_found) <= shown:
+                say(report(seed, number, finding.kind))
+    return figures
+
+
+def report(seed: int, number: int, kind: str) -> str:
+    """Return a short history that leads to a finding of this kind, and how to see it again."""
+    record = play(shortened(scenario(seed, number), kind))
+    finding = next((each for each in record.findings if each.kind == kind), None)
+    rule = kind.split(":")[0]
+    return "\n".join(
+        [
+            f"== {kind}",
+            f"   the rule: {RULES[rule]}",
+            f"   again:    python -m tests.campaigns.groups --seed {seed} --scenario {number}",
+            *record.history,
+            "" if finding is None else f"   {finding.text}",
+        ]
+    )
+
+
+def play(scenario: Scenario) -> Record:
+    """Play one scenario."""
+    logging.disable(logging.CRITICAL)
+    record = Record()
+    world = World(scenario, record)
+    try:
+        with patch("time.time", world.time_of_day), world:
+            _live(world)
+    except Exception as error:  # noqa: BLE001 - whatever breaks is a finding
+        record.violated("broken", type(error).__name__, repr(error)[:300])
+    return record
+
+
+def _live(world: World) -> None:
+    life = Life(world)
+    world.act(life.begin, 1)
+    for step in world.scenario.steps:
+        world.act(lambda step=step: life.do(step), step.wait)  # type: ignore[misc]
+        if step.wait > QUIET_SECONDS and world.now() - world.last_change > QUIET_SECONDS:
+            QuietPoint(world).check()
+    world.is_calm = True
+    world.server.fates = []
+    world.act(lambda: None, END_SECONDS)
+    for _ in range(MAX_WAITS):
+        if world.now() - world.last_change > QUIET_SECONDS:
+            break
+        world.act(lambda: None, QUIET_SECONDS)
+    point = QuietPoint(world)
+    point.check()
+    refused = [pod.name for pod, _ in point.lone_that_fit() if point.refused_by_reservation(pod)]
+    if refused:
+        _check_starved(world, refused)
+
+
+def _check_starved(world: World, refused: list[str]) -> None:
+    """Let the time of one reservation pass, in which nothing changes outside."""
+    world.record.note("time of a reservation", f"nothing happens for {GIVEN_UP_SECONDS:.0f} s")
+    world.act(lambda: None, GIVEN_UP_SECONDS)
+    for pod, nodes in QuietPoint(world).lone_that_fit():
+        if pod.name in refused:
+            text = f"{pod.name} still waits, and fits on {', '.join(nodes)}: {world.message(pod)!r}"
+            world.record.violated("starved", "longer than one reservation", text)
+
+
+def shortened(long: Scenario, kind: str) -> Scenario:
+    """Leave out steps, groups and nodes as long as the finding stays."""
+
+    def still(candidate: Scenario) -> bool:
+        return any(each.kind == kind for each in play(candidate).findings)
+
+    size = max(1, len(long.steps) // 2)
+    while size:
+        start = 0
+        while start < len(long.steps):
+            candidate = long.with_steps((*long.steps[:start], *long.steps[start + size :]))
+            if still(candidate):
+                long = candidate
+            else:
+                start += size
+        size //= 2
+    return long

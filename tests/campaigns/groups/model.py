@@ -1,0 +1,157 @@
+"""The cluster as the API server has it, kept apart from the scheduler's own tables, and simple arithmetic about it."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.campaigns.groups.scenarios import BLOCK, RACK, GroupPlan, NodePlan
+
+Json = dict[str, Any]
+
+
+@dataclass
+class NodeState:
+    plan: NodePlan
+    exists: bool = True
+    is_cordoned: bool = False
+    is_dead: bool = False
+    """Its kubelet does not answer: it is tainted, and its pods do not end."""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return dict(self.plan.labels)
+
+    @property
+    def takes_pods(self) -> bool:
+        return self.exists and not self.is_cordoned and not self.is_dead
+
+
+@dataclass
+class PodState:
+    name: str
+    cpu: int
+    priority: int
+    manifest: Json
+    """As it was written last, without what the fields below say."""
+    group: str = ""
+    """Empty for a pod without one."""
+    of_daemon: str = ""
+    """The node that it is for, if it is one of a DaemonSet."""
+    is_replaced: bool = False
+    minimum: int = 0
+    """For an annotated group, what it says that the group needs."""
+    index: int = 0
+    node: str = ""
+    binding_to: str = ""
+    """The node of a binding that was sent and not answered."""
+    is_deleting: bool = False
+    phase: str = "Pending"
+    is_gated: bool = False
+    grace: int = 0
+    version: int = 1
+    started: str = ""
+    refused_since: str = ""
+    seconds: int = 0
+    is_licensed: bool = True
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it counts as a member: it has not ended, and nobody has deleted it."""
+        return not self.is_deleting and self.phase in ("Pending", "Running")
+
+    @property
+    def place(self) -> str:
+        """The node that it has, or is being bound to."""
+        return self.node or self.binding_to
+
+
+@dataclass
+class GroupState:
+    plan: GroupPlan
+    minimum: int
+    template_minimum: int
+    object_exists: bool = False
+    object_version: int = 0
+    succeeded: int = 0
+    """Of its pods that still exist."""
+    ever_succeeded: int = 0
+    is_wanted: bool = False
+    """Whether its owner wants it to run: a controller replaces what is missing."""
+    generation: int = 0
+
+
+@dataclass
+class Model:
+    levels: tuple[str, ...]
+    nodes: dict[str, NodeState] = field(default_factory=dict)
+    pods: dict[str, PodState] = field(default_factory=dict)
+    """UID → each pod that exists."""
+    groups: dict[str, GroupState] = field(default_factory=dict)
+    has_license: bool = True
+
+    def members(self, group: str) -> list[PodState]:
+        """The pods of a group that count as its members."""
+        return [pod for pod in self.pods.values() if pod.group == group and pod.is_active]
+
+    def free(self, node: str, *, also_taken: Iterable[tuple[str, int]] = ()) -> int:
+        """The cores that are free on a node; less than 0 if it has more than it can take. `also_taken`: by node."""
+        taken = sum(pod.cpu for pod in self.pods.values() if pod.place == node and pod.phase in ("Pending", "Running"))
+        return self.nodes[node].plan.cpu - taken - sum(cpu for where, cpu in also_taken if where == node)
+
+    def domain(self, node: str, level: str) -> tuple[str, ...] | None:
+        """The domain of a node at a level: with the wider levels' values, as two racks may have one name."""
+        labels = self.nodes[node].labels
+        wider = self.levels[: self.levels.index(level)] if level in self.levels else ()
+        if level not in labels:
+            return None
+        return (*(labels.get(each, "") for each in wider), labels[level])
+
+    def domains(self, level: str) -> Mapping[tuple[str, ...], list[str]]:
+        """The domains of a level, with the nodes that take pods."""
+        found: dict[tuple[str, ...], list[str]] = {}
+        for name, node in self.nodes.items():
+            domain = self.domain(name, level)
+            if domain is not None and node.takes_pods:
+                found.setdefault(domain, []).append(name)
+        return found
+
+    def fits(self, pod: PodState, taken: Collection[tuple[str, int]] = ()) -> list[str]:
+        """The nodes that have as much free as a pod asks for."""
+        names = [pod.of_daemon] if pod.of_daemon else [name for name, node in self.nodes.items() if node.takes_pods]
+        return [
+            name
+            for name in names
+            if self.nodes[name].exists
+            and not self.nodes[name].is_dead
+            and self.free(name, also_taken=taken) >= pod.cpu
+            and (self.has_license or pod.is_licensed)
+        ]
+
+    def holds(self, nodes: Collection[str], cpus: Collection[int], taken: Collection[tuple[str, int]] = ()) -> bool:
+        """Whether pods that ask for so much fit on these nodes together: true only if it is certain."""
+        free = {name: self.free(name, also_taken=taken) for name in nodes}
+        for cpu in sorted(cpus, reverse=True):
+            name = min((each for each in free if free[each] >= cpu), key=lambda each: free[each], default=None)
+            if name is None:
+                return False
+            free[name] -= cpu
+        return True
+
+    def open_nodes(self) -> list[str]:
+        return [name for name, node in self.nodes.items() if node.takes_pods]
+
+    def allowed(self, group: str) -> Iterator[list[str]]:
+        """Yield sets of nodes, one of which all members without a node may go to by the level that they require."""
+        level = self.groups[group].plan.required
+        if not level:
+            yield self.open_nodes()
+            return
+        taken = {self.domain(pod.place, level) for pod in self.members(group) if pod.place}
+        for domain, nodes in self.domains(level).items():
+            if not taken or taken == {domain}:
+                yield nodes
+
+
+def racks(node: NodePlan) -> str:
+    labels = dict(node.labels)
+    return "/".join(labels[key] for key in (BLOCK, RACK) if key in labels) or "no rack"

@@ -1,0 +1,171 @@
+"""The configuration and the objects of a scenario as the scheduler sees them."""
+
+from datetime import timedelta
+from functools import cache
+from typing import Final
+
+from msgspec.structs import replace
+
+import plugins
+from scheduler.api.coscheduling import POD_GROUP_LABEL, PodGroup, PodGroupSpec, PodGroupStatus
+from scheduler.api.decoding import convert
+from scheduler.api.objects import GroupAnnotations, GroupedMeta, Node, Taint
+from scheduler.api.pod import Pod
+from scheduler.config.load import config_from_dict
+from scheduler.config.types import Config
+from scheduler.framework import Plugin
+from scheduler.testing import a_node, pod_from_dict
+from scheduler.testing.api_server import BEGIN
+from tests.campaigns.groups.license import LABEL, License
+from tests.campaigns.groups.model import GroupState, Json, NodeState, PodState
+from tests.campaigns.groups.scenarios import GroupPlan, Settings
+
+REGISTRY: Final[dict[str, type[Plugin]]] = {**plugins.SHIPPED, License.name: License}
+PROFILE: Final = "default-scheduler"
+PLUGINS: Final = (
+    "PrioritySort",
+    "SchedulingGates",
+    "NodeUnschedulable",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodeResourcesFit",
+    "DefaultBinder",
+    "Coscheduling",
+    License.name,
+)
+"""The plugins that have something to do here: an engine with all of them takes twice as long to start."""
+
+CORDONED: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+UNREACHABLE: Final = (
+    Taint(key="node.kubernetes.io/unreachable", effect="NoSchedule"),
+    Taint(key="node.kubernetes.io/unreachable", effect="NoExecute"),
+)
+TOLERATIONS: Final = [
+    {"key": CORDONED.key, "operator": "Exists"},
+    {"key": "node.kubernetes.io/not-ready", "operator": "Exists"},
+]
+"""Of the pods of a DaemonSet. They do not tolerate dead nodes here: it would only be one more case."""
+
+
+@cache
+def config(settings: Settings) -> Config:
+    """Return the configuration of a scenario."""
+    names = [*PLUGINS, *(["DefaultPreemption"] if settings.preempts else [])]
+    multi_point = {"disabled": [{"name": "*"}], "enabled": [{"name": name} for name in names]}
+    return config_from_dict(
+        {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "profiles": [{"schedulerName": PROFILE, "plugins": {"multiPoint": multi_point}}],
+            "loadmaster": {
+                "topologyLevels": list(settings.levels),
+                "groupReservationSeconds": settings.reservation_seconds,
+                "groupBackfill": settings.backfill,
+            },
+        },
+        REGISTRY,
+    )
+
+
+def clock(seconds: float) -> str:
+    """The time of day at a time of the event loop."""
+    return (BEGIN + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def manifest(name: str, cpu: int, priority: int, created: str) -> Json:
+    """A pod as it is created."""
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": name,
+            "creationTimestamp": created,
+            "labels": {},
+            "annotations": {},
+        },
+        "spec": {
+            "schedulerName": PROFILE,
+            "priority": priority,
+            "containers": [{"name": "main", "image": "img", "resources": {"requests": {"cpu": str(cpu)}}}],
+        },
+    }
+
+
+def announce(written: Json, how: str, seconds: int) -> None:
+    """Let a pod say how long it runs."""
+    if how == "deadline":
+        written["spec"]["activeDeadlineSeconds"] = seconds
+    elif how == "expected":
+        written["metadata"]["annotations"]["loadmaster.dev/expected-seconds"] = str(seconds)
+
+
+def join(written: Json, plan: GroupPlan, minimum: int, index: int) -> None:
+    """Let a pod be one of a group."""
+    labels, annotations = written["metadata"]["labels"], written["metadata"]["annotations"]
+    labels["batch.kubernetes.io/job-completion-index"] = str(index)
+    if plan.needs_license:
+        labels[LABEL] = "needed"
+    if plan.has_object:
+        labels[POD_GROUP_LABEL] = plan.name
+        return
+    annotations["loadmaster.dev/pod-group"] = plan.name
+    annotations["loadmaster.dev/pod-group-min-available"] = str(minimum)
+    annotations.update(topology(plan))
+
+
+def topology(plan: GroupPlan) -> dict[str, str]:
+    """The annotations about the topology."""
+    wishes = {"loadmaster.dev/required-topology": plan.required, "loadmaster.dev/preferred-topology": plan.preferred}
+    return {key: level for key, level in wishes.items() if level}
+
+
+def for_daemon(written: Json, node: str) -> None:
+    """Let a pod be one of a DaemonSet."""
+    written["metadata"]["ownerReferences"] = [
+        {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "agent", "controller": True}
+    ]
+    fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
+    selector = {"nodeSelectorTerms": [{"matchFields": fields}]}
+    written["spec"]["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
+    written["spec"]["tolerations"] = TOLERATIONS
+
+
+def pod_object(pod: PodState, nominated: str = "") -> Pod:
+    """A pod as the watch shows it."""
+    written = pod.manifest
+    metadata = {**written["metadata"], "resourceVersion": str(pod.version)}
+    spec = dict(written["spec"])
+    status: Json = {"phase": pod.phase}
+    if pod.is_deleting:
+        metadata["deletionTimestamp"] = metadata["creationTimestamp"]
+    if pod.is_gated:
+        spec["schedulingGates"] = [{"name": "example.com/wait"}]
+    if pod.node:
+        spec["nodeName"] = pod.node
+        status["startTime"] = pod.started
+    if nominated and not pod.node:
+        status["nominatedNodeName"] = nominated
+    if pod.refused_since and not pod.node:
+        refusal = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+        status["conditions"] = [{**refusal, "lastTransitionTime": pod.refused_since}]
+    return pod_from_dict({"metadata": metadata, "spec": spec, "status": status})
+
+
+def node_object(node: NodeState) -> Node:
+    taints = [*([CORDONED] if node.is_cordoned else ()), *(UNREACHABLE if node.is_dead else ())]
+    plan = node.plan
+    return a_node(plan.name, cpu=plan.cpu, labels=node.labels, taints=taints, unschedulable=node.is_cordoned)
+
+
+def group_object(group: GroupState) -> PodGroup:
+    """The PodGroup of a group, with the status that the leading replica writes."""
+    plan = group.plan
+    metadata = GroupedMeta(
+        name=plan.name,
+        namespace="default",
+        uid=f"group {plan.name} {group.generation}",
+        resource_version=str(group.object_version),
+        group_annotations=convert(topology(plan), GroupAnnotations) if topology(plan) else None,
+    )
+    spec = PodGroupSpec(min_member=group.minimum)
+    return replace(PodGroup(metadata, spec), status=PodGroupStatus(phase="Running", succeeded=group.succeeded))

@@ -1,0 +1,163 @@
+"""The rules about what the scheduler leaves: played at quiet points, when nothing has changed for some time."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from scheduler.framework.events import COSCHEDULING_POD_GROUP
+from scheduler.testing import Scheduler, an_object
+from tests.campaigns.groups import objects
+from tests.campaigns.groups.license import LICENSES
+from tests.campaigns.groups.model import GroupState, PodState
+from tests.campaigns.groups.world import World
+
+QUIET_SECONDS: Final = 50.0
+"""Longer than any backoff, which is 10 seconds times the root of the number of pods; shorter than the flush."""
+
+GIVEN_UP_SECONDS: Final = 600.0 + 60.0
+RESERVED: Final = "reserved for the pod group"
+
+
+class QuietPoint:
+    """What there is at a quiet point of a world."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.model = world.model
+        self.nominations = dict(world.nominations())
+        waiting = [pod for pod in self.model.pods.values() if pod.is_active and not pod.place and not pod.is_gated]
+        self.lone = [pod for pod in waiting if not pod.group]
+        self.groups = [self.model.groups[name] for name in sorted({pod.group for pod in waiting if pod.group})]
+
+    def taken(self, *, without: str = "") -> list[tuple[str, int]]:
+        """What is nominated: node and cores; not for a pod, or the pods of a group, of this name."""
+        found = []
+        for uid, node in self.nominations.items():
+            pod = self.model.pods.get(uid)
+            if pod is not None and not pod.place and without not in (pod.name, pod.group):
+                found.append((node, pod.cpu))
+        return found
+
+    def refused_by_reservation(self, pod: PodState) -> bool:
+        return RESERVED in self.world.message(pod)
+
+    def lone_that_fit(self) -> Iterator[tuple[PodState, list[str]]]:
+        """Yield the pods without a group that wait though something is free for them, with the nodes."""
+        for pod in self.lone:
+            if nodes := self.model.fits(pod, self.taken(without=pod.name)):
+                yield pod, nodes
+
+    def check(self) -> None:
+        """Look for violations."""
+        self._check_nominations()
+        violated = self.world.record.violated
+        for pod, nodes in self.lone_that_fit():
+            text = (
+                f"{pod.name} ({pod.cpu} cpu) waits, and {', '.join(nodes)} would take it: {self.world.message(pod)!r}"
+            )
+            if not self.refused_by_reservation(pod):
+                violated("lone fits", "it waits", text)
+            elif not self.world.rules.reserved:
+                violated("held", "a reservation for what is gone or placed", text)
+        for group in self.groups:
+            self._check_group(group)
+        if self.lone or self.groups:
+            self._check_fresh()
+
+    def _check_nominations(self) -> None:
+        for uid, node in self.nominations.items():
+            pod = self.model.pods.get(uid)
+            if pod is None or not pod.is_active:
+                symptom = "the pod is gone"
+            elif pod.place:
+                symptom = "the pod is bound"
+            elif pod.group and self._lacks_object(self.model.groups[pod.group]):
+                symptom = "the PodGroup is gone"
+            elif not self.model.nodes[node].exists:
+                symptom = "the node is gone"
+            else:
+                continue
+            self.world.record.violated("nominated", symptom, f"{uid} is nominated to {node}: {symptom}")
+
+    @staticmethod
+    def _lacks_object(group: GroupState) -> bool:
+        return group.plan.has_object and not group.object_exists
+
+    def _is_kept_waiting(self, group: GroupState) -> bool:
+        """Whether a reservation for another group explains that it waits."""
+        return any(name != group.plan.name for name in self.world.rules.reserved)
+
+    def _check_group(self, group: GroupState) -> None:
+        name = group.plan.name
+        members = self.model.members(name)
+        placed = [pod for pod in members if pod.place]
+        waiting = [pod for pod in members if not pod.place and not pod.is_gated]
+        need = group.minimum - len(placed) - group.succeeded
+        if not self._may_start(group, waiting, need) or self._is_kept_waiting(group):
+            return
+        taken = self.taken(without=name)
+        cpus = sorted(pod.cpu for pod in waiting)[: max(1, need)]
+        for nodes in self.model.allowed(name):
+            if self.model.holds(nodes, cpus, taken):
+                rule, symptom = "group fits" if need > 0 else "elastic", self._state(group, placed, waiting)
+                needed = f"{max(1, need)} pods of {name} ({', '.join(map(str, cpus))} cpu)"
+                message = self.world.message(waiting[0])
+                self.world.record.violated(rule, symptom, f"{needed} fit on {', '.join(nodes)}, and wait: {message!r}")
+                return
+
+    def _may_start(self, group: GroupState, waiting: Sequence[PodState], need: int) -> bool:
+        """Whether nothing but space may keep it from its nodes."""
+        said = {(pod.priority, pod.minimum if not group.plan.has_object else 0) for pod in waiting}
+        has_license = self.model.has_license or not group.plan.needs_license
+        return len(waiting) >= max(1, need) and len(said) == 1 and has_license and not self._lacks_object(group)
+
+    def _state(self, group: GroupState, placed: Sequence[PodState], waiting: Sequence[PodState]) -> str:
+        if len(waiting) + len(placed) < group.minimum:
+            return "it waits: its successes do not count"
+        ending = [pod for pod in self.model.pods.values() if pod.group == group.plan.name and pod.is_deleting]
+        if not group.plan.has_object and any(pod.minimum != group.minimum for pod in placed):
+            return "its template has changed"
+        if ending and group.plan.required:
+            return "a level is required, and pods are being deleted elsewhere"
+        return "pods of it are being deleted" if ending else "it waits"
+
+    def _check_fresh(self) -> None:
+        """Have a scheduler that has just been started look at the same state."""
+        fresh = FreshScheduler(self.world, self.nominations)
+        with fresh:
+            fresh.begin()
+            for uid in fresh.placed:
+                pod = self.model.pods[uid]
+                explained = pod.group and self._is_kept_waiting(self.model.groups[pod.group])
+                if explained or self.refused_by_reservation(pod):
+                    continue
+                symptom = "a pod of a group" if pod.group else "a pod without a group"
+                text = f"{pod.name} waits ({self.world.message(pod)!r}), and a fresh engine places it"
+                self.world.record.violated("fresh", symptom, text)
+
+
+class FreshScheduler(Scheduler):
+    """A scheduler that has just been started, on the state of a world. It evicts nobody: it ends where it would."""
+
+    def __init__(self, world: World, nominations: dict[str, str]) -> None:
+        settings = replace(world.scenario.settings, reservation_seconds=0)
+        super().__init__(objects.config(settings), objects.REGISTRY)
+        self._world = world
+        self._nominations = nominations
+
+    def begin(self) -> None:
+        model = self._world.model
+        if model.has_license:
+            self.put(LICENSES, an_object("site", version=1))
+        for group in model.groups.values():
+            if group.object_exists:
+                self.put(COSCHEDULING_POD_GROUP, objects.group_object(group))
+        self.set_node(*(objects.node_object(node) for node in model.nodes.values() if node.exists))
+        pods = sorted(model.pods.values(), key=lambda pod: not pod.place)
+        self.create(*(objects.pod_object(pod, self._nominations.get(pod.name, "")) for pod in pods))
+        self.advance(2)
+
+    @property
+    def placed(self) -> list[str]:
+        """The pods that it binds, in this order, until it would evict any."""
+        return [] if self.evicted else [pod.uid for pod in self.bound]

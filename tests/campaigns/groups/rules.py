@@ -1,0 +1,292 @@
+"""The rules about what the scheduler does: bindings, evictions, reservations. `quiet.py`: what it leaves."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.campaigns.groups.findings import Record
+from tests.campaigns.groups.model import GroupState, Model, PodState
+from tests.campaigns.groups.scenarios import Settings
+
+START_SECONDS: Final = 60.0
+"""A group starts within this time after its last victim is gone: its backoff is shorter."""
+
+MAX_ROUNDS: Final = 3
+"""How often a group may evict before it starts, if nothing outside changed."""
+
+
+@dataclass
+class StepOfGroup:
+    """The bindings of a group at one moment."""
+
+    at: float
+    before: Collection[str]
+    """The members that had a node before."""
+    terminating: int
+    """Pods with a node that are being deleted."""
+    failed: int
+    succeeded: int
+    """Of pods that still exist."""
+    minimum: int
+    sent: list[str] = field(default_factory=list)
+    preferred: tuple[str, list[str]] | None = None
+    """A level of which one domain holds all pods, and the nodes of such domains."""
+
+
+@dataclass
+class Claim:
+    """Evictions for a group that has not started yet."""
+
+    began: float
+    victims: set[str] = field(default_factory=set)
+    rounds: set[float] = field(default_factory=set)
+    due: float = float("inf")
+    is_late: bool = False
+
+
+class Rules:
+    def __init__(self, model: Model, record: Record, settings: Settings) -> None:
+        self.reserved: dict[str, float] = {}
+        """Group → since when nodes are reserved for it, by its Events."""
+        self._model = model
+        self._record = record
+        self._settings = settings
+        self._steps: dict[str, StepOfGroup] = {}
+        self._claims: dict[str, Claim] = {}
+
+    # What happens outside.
+
+    def time_passed(self) -> None:
+        now = self._record.now
+        for name, step in tuple(self._steps.items()):
+            if step.at < now:
+                self._close(name, self._steps.pop(name))
+        for name, claim in self._claims.items():
+            if claim.due < now and not claim.is_late:
+                claim.is_late = True
+                self._violated_in_vain(name, claim)
+
+    def arrived(self, pod: PodState) -> None:
+        """A pod of the same or a higher priority may take what was made free."""
+        self._excuse(lambda group: pod.priority >= self._model.groups[group].plan.priority and pod.group != group)
+
+    def left(self, pod: PodState) -> None:
+        """A pod has ended, or its deletion has begun."""
+        if pod.group:
+            self.changed_group(pod.group)
+
+    def gone(self, pod: PodState) -> None:
+        for claim in self._claims.values():
+            claim.victims.discard(pod.name)
+            if not claim.victims and claim.due == float("inf"):
+                claim.due = self._record.now + START_SECONDS
+
+    def changed_group(self, name: str) -> None:
+        """A group was changed or has lost a member; "": any may have been changed."""
+        self._excuse(lambda group: name in ("", group))
+        if name and not self._model.members(name):
+            self.reserved.pop(name, None)
+
+    def lost_node(self) -> None:
+        self._excuse(lambda _: True)
+
+    def _excuse(self, which: Callable[[str], bool]) -> None:
+        self._claims = {name: claim for name, claim in self._claims.items() if not which(name)}
+
+    # Bindings.
+
+    def binding_sent(self, pod: PodState, node: str) -> None:
+        self._check_node(pod, node)
+        # kube-scheduler lets a more important pod take what was made free: an open question of docs/groups.md.
+        self._excuse(lambda name: pod.group != name and pod.priority > self._model.groups[name].plan.priority)
+        if not pod.group:
+            return
+        group = self._model.groups[pod.group]
+        if group.plan.has_object and not group.object_exists:
+            self._violated("no object", "a member is bound", f"{pod.name} is bound, and there is no PodGroup")
+        self._check_agreement(group, pod)
+        step = self._steps.get(pod.group)
+        if step is None:
+            step = self._steps[pod.group] = self._open(group, pod)
+        step.sent.append(pod.name)
+        self._check_level(group, pod, step)
+
+    def binding_failed(self, pod: PodState) -> None:
+        if pod.group:
+            self.changed_group(pod.group)
+
+    def _check_node(self, pod: PodState, name: str) -> None:
+        node = self._model.nodes[name]
+        if not node.exists or node.is_dead or (node.is_cordoned and not pod.of_daemon):
+            self._violated("node", "it takes no pods", f"{pod.name} is bound to {name}, which takes no pods")
+        elif self._model.free(name) < 0:
+            self._violated("node", "more than it has", f"{pod.name} is bound to {name}, which is full")
+        if not (pod.is_licensed or self._model.has_license):
+            self._violated("node", "without a license", f"{pod.name} is bound, and there is no license")
+
+    def _check_agreement(self, group: GroupState, pod: PodState) -> None:
+        waiting = [each for each in self._model.members(group.plan.name) if not each.node]
+        if len({each.priority for each in waiting if not each.is_gated}) > 1:
+            text = f"{pod.name} is bound, and the pods of {group.plan.name} without a node have different priorities"
+            self._violated("disagree", "a member is bound", text)
+
+    def _open(self, group: GroupState, first: PodState) -> StepOfGroup:
+        name = group.plan.name
+        pods = [pod for pod in self._model.pods.values() if pod.group == name and pod is not first]
+        members = [pod for pod in pods if pod.is_active]
+        waiting = [pod for pod in members if not pod.place]
+        declared = [] if group.plan.has_object else [pod.minimum for pod in (*waiting, first)]
+        step = StepOfGroup(
+            self._record.now,
+            {pod.name for pod in members if pod.place},
+            sum(pod.is_deleting and bool(pod.node) for pod in pods),
+            sum(pod.phase == "Failed" for pod in pods),
+            group.ever_succeeded,
+            min([group.minimum, *declared]),
+        )
+        if not step.before and group.plan.preferred:
+            step.preferred = self._preferred(group, [first, *(pod for pod in waiting if not pod.is_gated)])
+        return step
+
+    def _preferred(self, group: GroupState, pods: Collection[PodState]) -> tuple[str, list[str]] | None:
+        """The narrowest level from the preferred one up of which one domain holds all pods, with the nodes of these."""
+        level, levels, model = group.plan.preferred, self._model.levels, self._model
+        (first, *_) = pods
+        where, first.binding_to = first.binding_to, ""
+        try:
+            for each in (level, *(reversed(levels[: levels.index(level)]) if level in levels else ())):
+                found = [
+                    nodes
+                    for nodes in model.domains(each).values()
+                    if model.holds(nodes, [pod.cpu for pod in pods]) and self._within_required(group, nodes)
+                ]
+                if found:
+                    return each, [name for nodes in found for name in nodes]
+        finally:
+            first.binding_to = where
+        return None
+
+    def _within_required(self, group: GroupState, nodes: Collection[str]) -> bool:
+        level = group.plan.required
+        domains = {self._model.domain(name, level) for name in nodes} if level else {()}
+        return len(domains) == 1 and None not in domains
+
+    def _check_level(self, group: GroupState, pod: PodState, step: StepOfGroup) -> None:
+        level, model = group.plan.required, self._model
+        if not level:
+            return
+        domain = model.domain(pod.place, level)
+        others = [each for each in model.members(group.plan.name) if each.place and each is not pod]
+        if domain is None:
+            self._violated("required", "a node without the label", f"{pod.name} is bound to {pod.place}: no {level}")
+        for other in others:
+            if model.domain(other.place, level) != domain:
+                is_late = other.name in step.before
+                is_unknown = not model.nodes[other.place].exists
+                symptom = "the node of the others is gone for the moment" if is_unknown else "other domain"
+                text = f"{pod.name} is bound to {pod.place}, and {other.name} has {other.place}: two of {level}"
+                self._violated("late member" if is_late else "required", symptom, text)
+                return
+
+    def _close(self, name: str, step: StepOfGroup) -> None:
+        group = self._model.groups[name]
+        placed = len(step.before) + len(step.sent)
+        if placed + step.succeeded < step.minimum:
+            if placed + step.succeeded + step.terminating >= step.minimum:
+                symptom = "pods that are being deleted count"
+            elif placed + step.succeeded + step.terminating + step.failed >= step.minimum:
+                symptom = "pods that have failed count"
+            else:
+                symptom = "a part of it starts"
+            text = (
+                f"{', '.join(step.sent)} of {name} bound: {placed} members have a node, {step.succeeded} succeeded, "
+                f"{step.minimum} are needed; {step.terminating} are being deleted"
+            )
+            self._violated("all or nothing", symptom, text)
+        else:
+            self._claims.pop(name, None)
+        if placed + step.succeeded >= group.minimum:
+            self.reserved.pop(name, None)
+        self._check_preferred(group, step)
+
+    def _check_preferred(self, group: GroupState, step: StepOfGroup) -> None:
+        if step.preferred is None or self.reserved:
+            return
+        level, nodes = step.preferred
+        places = {pod.place for pod in self._model.members(group.plan.name) if pod.name in step.sent and pod.place}
+        if len({self._model.domain(place, level) for place in places}) > 1:
+            text = (
+                f"{group.plan.name} is on {', '.join(sorted(places))}, and one {level} of {', '.join(nodes)} holds it"
+            )
+            self._violated("preferred", "one domain holds it", text)
+
+    # Evictions.
+
+    def evicted(self, victim: PodState, claimant: PodState | None) -> None:
+        if claimant is None:
+            return
+        if victim.priority >= claimant.priority:
+            text = f"{victim.name} of priority {victim.priority} is evicted for {claimant.name} of {claimant.priority}"
+            self._violated("victim", "not of lower priority", text)
+        if not claimant.group:
+            return
+        now = self._record.now
+        claim = self._claims.setdefault(claimant.group, Claim(now))
+        claim.victims.add(victim.name)
+        claim.rounds.add(now)
+        if len(claim.rounds) > MAX_ROUNDS:
+            times = ", ".join(f"{each:.1f}" for each in sorted(claim.rounds))
+            self._violated(
+                "loop", "evicts again and again", f"{claimant.group} evicted at {times} s and has not started"
+            )
+
+    def _violated_in_vain(self, name: str, claim: Claim) -> None:
+        plan = self._model.groups[name].plan
+        symptom = "of a group with a topology" if plan.required or plan.preferred else "of a group without a topology"
+        count = f"{len(claim.rounds)} times" if len(claim.rounds) > 1 else "once"
+        text = f"pods were evicted for {name} {count} from {claim.began:.1f} s on, and it does not start"
+        self._violated("in vain", symptom, text)
+
+    # Reservations.
+
+    def group_event(self, name: str, reason: str) -> None:
+        if reason == "ReservationGivenUp":
+            self.reserved.pop(name, None)
+        elif reason == "NodesReserved":
+            self.reserved = {name: self._record.now}
+            self._check_reservation(self._model.groups[name])
+
+    def _check_reservation(self, group: GroupState) -> None:
+        name, model = group.plan.name, self._model
+        members = model.members(name)
+        placed = sum(bool(pod.place) for pod in members)
+        need = group.minimum - placed - group.succeeded
+        if not self._settings.reservation_seconds:
+            self._violated("reserved", "it is turned off", f"nodes are reserved for {name}")
+        if not members or (group.plan.has_object and not group.object_exists):
+            self._violated("reserved", "the group is gone", f"nodes are reserved for {name}, which is gone")
+        elif need <= 0:
+            self._violated("reserved", "it has its minimum", f"nodes are reserved for {name}, which has its minimum")
+        elif group.plan.needs_license and not model.has_license:
+            text = f"nodes are reserved for {name}, which another plugin refuses on all nodes"
+            self._violated("reserved", "another plugin refuses it", text)
+        elif sum(not pod.place and not pod.is_gated for pod in members) < need:
+            self._violated("reserved", "it has too few pods", f"nodes are reserved for {name}, which has too few pods")
+        elif not self._could_fit(group, need):
+            self._violated("reserved", "it is too large", f"nodes are reserved for {name}, which is too large for them")
+
+    def _could_fit(self, group: GroupState, need: int) -> bool:
+        """Whether as many pods as it needs could fit if all others had left: false only if it is certain."""
+        smallest = min(pod.cpu for pod in self._model.members(group.plan.name) if not pod.place)
+        own = {pod.name: pod for pod in self._model.members(group.plan.name)}
+        for nodes in self._model.allowed(group.plan.name):
+            free = [
+                self._model.nodes[name].plan.cpu - sum(pod.cpu for pod in own.values() if pod.place == name)
+                for name in nodes
+            ]
+            if sum(each // smallest for each in free) >= need:
+                return True
+        return False
+
+    def _violated(self, rule: str, symptom: str, text: str) -> None:
+        self._record.violated(rule, symptom, text)

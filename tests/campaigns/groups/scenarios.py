@@ -1,0 +1,220 @@
+"""Random lives of groups, as plain data: the same seed, the same scenario, and any step can be left out.
+
+A step names what it is about by a group, or by a share from 0 to 1 that picks one of the things there are by then. So a
+scenario from which steps were removed is a scenario, too.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+BLOCK, RACK, HOSTNAME = "example.com/block", "example.com/rack", "kubernetes.io/hostname"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The configuration."""
+
+    preempts: bool
+    """Whether DefaultPreemption is enabled."""
+    levels: tuple[str, ...]
+    reservation_seconds: int
+    """0: nothing is reserved."""
+    backfill: str
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    name: str
+    cpu: int
+    labels: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class GroupPlan:
+    name: str
+    has_object: bool
+    """Whether it is a PodGroup of scheduling.x-k8s.io; otherwise its pods are annotated."""
+    cpus: tuple[int, ...]
+    """What each of its pods asks for."""
+    minimum: int
+    priority: int
+    required: str = ""
+    preferred: str = ""
+    seconds: int = 0
+    """How long each pod runs; 0: until it is deleted."""
+    announces: str = ""
+    """Says so: "deadline" or "expected"."""
+    is_replaced: bool = True
+    """Whether a controller replaces pods that are gone."""
+    grace: int = 0
+    """Seconds that its pods take to end."""
+    needs_license: bool = False
+    """Whether a plugin refuses its pods on all nodes while there is no license."""
+
+
+@dataclass(frozen=True)
+class Step:
+    kind: str
+    wait: float
+    """Seconds that pass after it."""
+    group: str = ""
+    pick: float = 0.0
+    number: int = 0
+    other: int = 0
+    how: str = ""
+
+    def __str__(self) -> str:
+        given = [self.group, self.how, *(str(each) for each in (self.number, self.other) if each)]
+        return " ".join([self.kind, *filter(None, given)])
+
+
+@dataclass(frozen=True)
+class Scenario:
+    settings: Settings
+    nodes: tuple[NodePlan, ...]
+    groups: tuple[GroupPlan, ...]
+    steps: tuple[Step, ...]
+
+    def with_steps(self, steps: Sequence[Step]) -> "Scenario":
+        return replace(self, steps=tuple(steps))
+
+
+class Draw(random.Random):
+    """Random choices."""
+
+    def chance(self, share: float) -> bool:
+        return self.random() < share
+
+
+OBJECT_FIRST: Final = ("object first", "object first", "pods first")
+WAITS: Final = (0, 0, 0.5, 1, 2, 5, 5, 10, 20, 40, 90)
+
+KINDS: Final = {
+    "group": 14,
+    "some members": 4,
+    "lone": 12,
+    "crowd": 3,
+    "daemon": 1,
+    "succeed": 8,
+    "fail": 3,
+    "delete member": 6,
+    "delete lone": 6,
+    "delete group": 3,
+    "restart group": 4,
+    "cordon": 3,
+    "uncordon": 3,
+    "lose node": 3,
+    "kill node": 2,
+    "return node": 5,
+    "new minimum": 2,
+    "new template": 2,
+    "drop object": 1,
+    "return object": 2,
+    "bindings": 4,
+    "gated member": 1,
+    "ungate": 2,
+    "odd member": 1,
+    "license": 1,
+}
+"""Kind of step → how often it is drawn. `world.py` has a method for each."""
+
+
+def scenario(seed: int, number: int) -> Scenario:
+    """Return a scenario."""
+    draw = Draw(f"{seed} {number}")
+    settings = _settings(draw)
+    nodes = tuple(_nodes(draw))
+    largest = max(node.cpu for node in nodes)
+    groups = tuple(
+        _group(draw, f"g{each}", settings, largest) for each in range(1, draw.choice((2, 2, 3, 3, 4, 6, 10)) + 1)
+    )
+    steps = [*_opening(draw, groups), *(_step(draw, groups) for _ in range(draw.randint(4, 22)))]
+    return Scenario(settings, nodes, groups, tuple(steps))
+
+
+def _settings(draw: Draw) -> Settings:
+    levels = draw.choice(((), (RACK,), (BLOCK, RACK), (BLOCK, RACK, HOSTNAME)))
+    reservation = draw.choice((0, 0, 0, 60, 120, 600))
+    return Settings(draw.chance(0.6), levels, reservation, draw.choice(("Promised", "Enforced", "Never")))
+
+
+def _nodes(draw: Draw) -> Iterator[NodePlan]:
+    cpu = draw.choice((2, 3, 4))
+    for number in range(1, draw.randint(2, 6) + 1):
+        labels = {HOSTNAME: f"n{number}"}
+        if draw.chance(0.93):
+            labels |= {BLOCK: draw.choice(("b1", "b1", "b2")), RACK: draw.choice(("r1", "r2"))}
+        yield NodePlan(f"n{number}", cpu if draw.chance(0.7) else draw.choice((1, 2, 4)), tuple(labels.items()))
+
+
+def _group(draw: Draw, name: str, settings: Settings, largest: int) -> GroupPlan:
+    size = draw.choice((1, 2, 2, 3, 3, 4, 5, 8))
+    cpu = draw.choice((1, 1, 1, 2, largest))
+    cpus = [cpu if draw.chance(0.93) else draw.choice((1, 2)) for _ in range(size)]
+    if draw.chance(0.8):
+        cpus = [cpu] * size
+    required = draw.choice((RACK, RACK, BLOCK, HOSTNAME)) if draw.chance(0.3) else ""
+    preferred = draw.choice((RACK, HOSTNAME, BLOCK)) if draw.chance(0.25) else ""
+    seconds = draw.choice((20, 60, 200)) if draw.chance(0.35) else 0
+    return GroupPlan(
+        name,
+        draw.chance(0.5),
+        tuple(cpus),
+        size if draw.chance(0.6) else draw.randint(1, size),
+        draw.choice((0, 0, 0, 5, 10)),
+        required,
+        preferred,
+        seconds,
+        draw.choice(("", "deadline", "expected")) if seconds else "",
+        draw.chance(0.75),
+        draw.choice((0, 0, 5, 30)),
+        draw.chance(0.1),
+    )
+
+
+def _opening(draw: Draw, groups: Sequence[GroupPlan]) -> Iterator[Step]:
+    """Fill a part of the cluster, and let some groups come."""
+    for _ in range(draw.choice((0, 1, 3, 6))):
+        yield _of_kind(draw, "lone", groups, 0.0)
+    for group in draw.sample(groups, draw.randint(1, len(groups))):
+        yield Step(
+            "group", draw.choice(WAITS), group.name, how=draw.choice(("object first", "object first", "pods first"))
+        )
+
+
+def _step(draw: Draw, groups: Sequence[GroupPlan]) -> Step:
+    (kind,) = draw.choices(list(KINDS), list(KINDS.values()))
+    return _of_kind(draw, kind, groups, draw.choice(WAITS))
+
+
+def _of_kind(draw: Draw, kind: str, groups: Sequence[GroupPlan], wait: float) -> Step:
+    how = {
+        "group": OBJECT_FIRST,
+        "lone": ("", "", "replaced", "deadline", "expected"),
+        "crowd": ("", "replaced"),
+        "lose node": ("pods stay", "pods go"),
+        "bindings": ("conflict", "error", "slow", "lost answer"),
+    }.get(kind, ("",))
+    number = {
+        "lone": (1, 1, 1, 2),
+        "crowd": (2, 4, 6),
+        "bindings": (1, 1, 2, 3),
+        "new minimum": (-2, -1, 1, 2),
+        "new template": (-1, 1),
+        "delete group": (0, 5, 30),
+        "restart group": (0, 5, 30, 30),
+        "delete member": (0, 0, 5, 30),
+        "delete lone": (0, 0, 5, 30),
+    }.get(kind, (0,))
+    other = {"lone": (0, 0, 0, 3, 5, 7, 20), "crowd": (0, 0, 3, 7), "daemon": (0, 20)}.get(kind, (0,))
+    return Step(
+        kind,
+        wait,
+        draw.choice(groups).name,
+        draw.random(),
+        draw.choice(number),
+        draw.choice(other),
+        draw.choice(how),
+    )
