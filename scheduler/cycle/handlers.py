@@ -12,7 +12,7 @@ each of them reaches the right state whatever was done before.
 
 import time
 from collections.abc import Callable, Container, Iterator, Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from prometheus_client import Histogram
 
@@ -26,11 +26,13 @@ from scheduler.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     ASSIGNED_POD_UPDATE,
+    NODE,
     NODE_ADD,
     NODE_DELETE,
     UNSCHEDULABLE_POD_ADD,
     UNSCHEDULABLE_POD_DELETE,
     UNSCHEDULABLE_POD_UPDATE,
+    Action,
     ClusterEvent,
 )
 from scheduler.process.metrics import Metrics
@@ -40,6 +42,16 @@ from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
+
+CORDONED: Final = ClusterEvent(NODE, Action.UPDATE_NODE_TAINT)
+"""For nominated pods only: no plugin's hint asks about it."""
+
+MAY_END_NOMINATIONS: Final = (
+    Action.UPDATE_NODE_ALLOCATABLE
+    | Action.UPDATE_NODE_LABEL
+    | Action.UPDATE_NODE_TAINT
+    | Action.UPDATE_NODE_DECLARED_FEATURE
+)
 
 
 class WaitsForShares(Protocol):
@@ -251,11 +263,20 @@ class ClusterEventHandlers:
             return
         updating = time.perf_counter() - started
         shown = self._cache.table.node(node.name) or node
+        if shown.spec.unschedulable and not old.spec.unschedulable:
+            self._wake_nominated(node.name, CORDONED)
         for event in node_changes(old, shown):
             started = time.perf_counter() - updating
             self._queue.move_all(event, old, shown)
+            if event.action & MAY_END_NOMINATIONS:
+                self._wake_nominated(node.name, event)
             self._observe(event, started)
             self._node_may_help(event)
+
+    def _wake_nominated(self, node_name: str, event: ClusterEvent) -> None:
+        """Try pods again that wait for room on a node that may not be for them any more: there may be another one."""
+        for pod in self._nominator.nominated_pods(node_name):
+            self._queue.wake(pod.uid, event.label)
 
     def _node_may_help(self, event: ClusterEvent) -> None:
         if self.node_may_help is not None:
@@ -269,6 +290,7 @@ class ClusterEventHandlers:
         if current is not None and current.metadata.uid == node.metadata.uid:
             self._cache.remove_node(node.name)
             self._queue.move_all(NODE_DELETE, current, None)
+            self._wake_nominated(node.name, NODE_DELETE)
         self._observe(NODE_DELETE, started)
 
     # For the relister's comparison and repair.

@@ -66,6 +66,8 @@ class _Preemption:
     preemptor: Preemptor
     node_name: str
     victims: Sequence[fw.Pod]
+    node: fw.Node | None
+    """As it was at the beginning."""
     last_victim: str = ""
     """Its UID; empty as long as there are more."""
     is_known_gone: bool = False
@@ -119,7 +121,7 @@ class Executor:
         self._handle.metrics.preemption_victims.observe(len(victims))
         if preemptor.uid not in self._newest:
             self.group_count += preemptor.is_group
-        preemption = self._newest[preemptor.uid] = _Preemption(preemptor, node_name, staying)
+        preemption = self._newest[preemptor.uid] = _Preemption(preemptor, node_name, staying, self._node(node_name))
         self._jobs.start(f"preempt for {preemptor.name}", self._run(preemption, staying))
 
     async def _run(self, preemption: _Preemption, victims: Sequence[fw.Pod]) -> None:
@@ -135,8 +137,9 @@ class Executor:
         if self._newest.get(uid) is preemption:
             del self._newest[uid]
             self.group_count -= preemption.preemptor.is_group
-            if not done or preemption.is_known_gone or preemption.is_held_back:
-                # No deletion may come that would bring it back.
+            is_other_node = self._node(preemption.node_name) is not preemption.node
+            if not done or preemption.is_known_gone or preemption.is_held_back or is_other_node:
+                # No event may come that would bring it back.
                 uids = [pod.uid for pod in preemption.preemptor.pods]
                 self.retried = frozenset(uids)
                 try:
@@ -147,6 +150,10 @@ class Executor:
         metrics = self._handle.metrics
         metrics.preemption_goroutines_execution.labels(result).inc()
         metrics.preemption_goroutines_duration.labels(result).observe(time.perf_counter() - started)
+
+    def _node(self, name: str) -> fw.Node | None:
+        row = self._handle.nodes.row_of(name)
+        return None if row is None else self._handle.nodes.info(row).node
 
     async def _make_room(self, preemption: _Preemption, victims: Sequence[fw.Pod]) -> bool:
         preemptor, node_name = preemption.preemptor, preemption.node_name

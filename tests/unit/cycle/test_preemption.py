@@ -7,6 +7,7 @@ import pytest
 
 from scheduler import framework as fw
 from scheduler.api.objects import PodStatus
+from scheduler.cycle.handlers import MAY_END_NOMINATIONS
 from scheduler.framework.errors import ClusterError
 from scheduler.testing import a_node, a_pod
 from tests.fakes import Eviction, Unschedulable, a_plugin, nominated_node, settle
@@ -63,6 +64,56 @@ async def test_the_place_is_kept_for_the_preemptor() -> None:
 
     assert message.startswith(NO_ROOM)
     assert where == "unschedulable"
+
+
+def changed(**spec: object) -> fw.Node:
+    node = a_node("n")
+    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, **spec))
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        pytest.param(changed(taints=(fw.Taint(key="broken", effect="NoSchedule"),)), id="tainted"),
+        pytest.param(changed(unschedulable=True), id="cordoned"),
+        pytest.param(a_node("n", cpu="1"), id="smaller"),
+        pytest.param(a_node("n", labels={"disk": "hdd"}), id="relabelled"),
+        pytest.param(None, id="deleted"),
+    ],
+)
+@pytest.mark.parametrize("is_early", [False, True], ids=["after the evictions", "while they are under way"])
+async def test_a_preemptor_looks_for_another_node_when_its_own_is_no_longer_for_it(
+    node: fw.Node | None, is_early: bool
+) -> None:
+    ssd = a_node("n", labels={"disk": "ssd"})
+    high = a_pod("high", priority=100, requests={"cpu": "2"}, node_selector={"disk": "ssd"})
+    engine = an_engine()
+    engine.see(
+        ssd, LOW, a_node("m", labels={"disk": "ssd"}), a_pod("mid", priority=50, requests={"cpu": "3"}, node_name="m")
+    )
+    engine.see(high)
+    engine.loop.schedule_one(engine.pop())
+    if not is_early:
+        await settle()
+        engine.see(going(LOW))
+
+    if node is None:
+        engine.handlers.node_deleted(ssd)
+    else:
+        engine.see(node)
+    await settle()
+    engine.wait(30)
+    await engine.schedule()
+
+    assert nominated_node(engine.nominator, high.uid) == "m"
+
+
+def test_each_change_of_a_node_is_known_to_end_nominations_or_not() -> None:
+    """Conditions and annotations are reported often, and only plugins of others go by them."""
+    updates = {action for action in fw.Action if "UPDATE_NODE" in str(action.name)}
+
+    others = {fw.Action.UPDATE_NODE_CONDITION, fw.Action.UPDATE_NODE_ANNOTATION}
+    assert {action for action in updates if not action & MAY_END_NOMINATIONS} == others
 
 
 async def test_while_its_victims_are_evicted_the_preemptor_is_kept_back() -> None:
