@@ -1,6 +1,6 @@
 """The cycle's writes to the cluster, and its few reads. Implemented in scheduler.kube, faked in tests."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -35,6 +35,13 @@ class PodReader(Protocol):
 
     async def ending(self, pod: Pod) -> Ending | None:
         """Return how a pod has ended; None if it is gone. Raises ClusterError."""
+
+
+class EndedPods(PodReader, Protocol):
+    """Reads also the pods that the watch has never shown."""
+
+    def succeeded(self) -> AsyncIterator[Pod]:
+        """Yield the pods that have succeeded; those that cannot be read are left out. Raises ClusterError."""
 
 
 class StatusWriter(Protocol):

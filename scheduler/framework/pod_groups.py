@@ -1,10 +1,11 @@
 """Groups of pods that are scheduled together: the one notion of them, whatever API they come from."""
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
+from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import NOTHING
 
@@ -84,6 +85,14 @@ class PodGroup(msgspec.Struct, frozen=True):
         return f"{self.namespace}/{self.name}"
 
 
+class Declaration(msgspec.Struct, frozen=True):
+    """All that a pod says about its group of our own rules."""
+
+    scheduler_name: str
+    priority: int
+    annotations: GroupAnnotations
+
+
 class GroupMembers(Protocol):
     """The pods of one group: a live view."""
 
@@ -116,8 +125,8 @@ class GroupMembers(Protocol):
         """The pods with a node, or assumed to have one."""
 
     @property
-    def declarations(self) -> Collection[Hashable]:
-        """All that the pods say about the group, each once: more than one if they contradict each other."""
+    def declarations(self) -> Collection[tuple[Declaration, bool]]:
+        """All that pods say about the group, each once, and whether pods with a node or without one say so."""
 
 
 class PodGroups(Protocol):
@@ -158,7 +167,7 @@ class _NoMembers:
     unscheduled: Final[Collection[Pod]] = ()
     assumed: Final[Collection[str]] = ()
     scheduled: Final[Collection[Pod]] = ()
-    declarations: Final[Collection[Hashable]] = ()
+    declarations: Final[Collection[tuple[Declaration, bool]]] = ()
 
 
 NO_MEMBERS: Final[GroupMembers] = _NoMembers()

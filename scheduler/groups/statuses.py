@@ -7,7 +7,7 @@
 
 A pod or an object that changes marks its group; once in a second what is marked is compared, and written if it differs.
 A pod that has ended leaves the watch, which does not show how: it is read once more, and counted. What ended before
-this process began, is in the status that it found.
+this process began, is in the status that it found; for groups without an object, pods that succeeded are listed once.
 
 Rule: pkg/controllers/podgroup_controller.go of scheduler-plugins, whose controller may run at the same time.
 """
@@ -25,9 +25,9 @@ import msgspec
 from scheduler.api.coscheduling import FINAL_PHASES, PodGroup, PodGroupStatus
 from scheduler.api.pod import Pod
 from scheduler.cycle.status_patches import StatusPatches, Target
-from scheduler.cycle.writers import PodReader
+from scheduler.cycle.writers import EndedPods, PodReader
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.events import COSCHEDULING_POD_GROUP
+from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP
 from scheduler.framework.handle import ApiWriter
 from scheduler.framework.pod_groups import GroupKey, GroupMembers
 from scheduler.process.tasks import Tasks
@@ -105,7 +105,7 @@ class GroupStatuses:
     def pod_ended(self, key: GroupKey, pod: Pod) -> None:
         """A pod of a group has succeeded or failed, or is gone."""
         if pod.is_terminated:
-            self._count(key, pod.status.phase)
+            self._count(key, pod, pod.status.phase)
         elif pod.node_name and not pod.is_deleting:
             self._endings[pod.uid] = key, pod.reference
             if len(self._endings) > MAX_ENDINGS:
@@ -113,13 +113,30 @@ class GroupStatuses:
             self._any_marked.set()
         self.mark(key)
 
-    async def run(self, reader: PodReader, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+    async def run(self, reader: EndedPods, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Read and write for ever. What was marked before this replica leads, is written then."""
+        await self.read_earlier(reader)
         while True:
             await self._any_marked.wait()
             await sleep(PAUSE)
             await self.read(reader)
             self.write()
+
+    async def read_earlier(self, reader: EndedPods) -> None:
+        """Find out which pods of groups succeeded before this process began, if there are groups of our own rules."""
+        if all(key.source == POD_GROUP for key in self._members.groups()):
+            return
+        try:
+            async for pod in reader.succeeded():
+                self.succeeded_earlier(pod)
+        except ClusterError as error:
+            _logger.warning("Which pods of groups have succeeded is not known", extra={"err": str(error)})
+
+    def succeeded_earlier(self, pod: Pod) -> None:
+        """A pod had succeeded before this process began."""
+        key = self._members.note_earlier_success(pod)
+        if key is not None:
+            self._wake(key)
 
     async def read(self, reader: PodReader) -> None:
         """Find out how pods have ended."""
@@ -132,9 +149,9 @@ class GroupStatuses:
                 _logger.debug("It is not known how a pod has ended", extra={"pod": str(pod), "err": str(error)})
                 continue
             if ending is not None:
-                self._count(key, ending.phase)
+                self._count(key, pod, ending.phase)
 
-    def _count(self, key: GroupKey, phase: str) -> None:
+    def _count(self, key: GroupKey, pod: Pod, phase: str) -> None:
         """Count a pod of a group that has ended."""
         ended, has_succeeded = self._ended.get(key), phase == "Succeeded"
         if ended is not None:
@@ -142,9 +159,12 @@ class GroupStatuses:
             ended.failed += phase == "Failed"
             self.mark(key)
         if has_succeeded:
-            self._members.note_success(key)
-            if self.succeeded is not None:
-                self.succeeded(key)
+            self._members.note_success(key, pod.uid)
+            self._wake(key)
+
+    def _wake(self, key: GroupKey) -> None:
+        if self.succeeded is not None:
+            self.succeeded(key)
 
     def write(self) -> None:
         """Begin to write what has changed."""

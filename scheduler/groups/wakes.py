@@ -2,7 +2,7 @@
 
     PodGroup object comes, or has another spec ──┐
     pod of it comes with a node ─────────────────┤
-    pod of it is gone ───────────────────────────┴─► is it complete? ─► one member back to the queue, which brings all
+    pod of it is gone, or is being deleted ──────┴─► is it complete? ─► one member back to the queue, which brings all
 
 A pod that comes without a node brings the others itself; one that has a node was bound by others, or before a restart,
 and may be the one that was missing. No plugin registers for these events: every hint would be asked for each of
@@ -59,9 +59,11 @@ class GroupWakes:
             self._end()
             self._end = self._groups.members_by_group.changed = None
 
-    def _members_changed(self, key: GroupKey) -> None:
+    def _members_changed(self, key: GroupKey, may_help: bool) -> None:
         self._statuses.mark(key)
         self._refusals.mark(key)
+        if may_help and key.source != POD_GROUP:
+            self._wake(key, MEMBER_GONE)
 
     def member_came(self, pod: Pod) -> None:
         """A pod has come that has a node already."""
@@ -70,11 +72,10 @@ class GroupWakes:
             self._wake(key, MEMBER_CAME)
 
     def member_gone(self, pod: Pod) -> None:
-        """A pod is gone, which may have contradicted the others, or have waited for all of them."""
+        """A pod is gone: it may have succeeded."""
         key = self._groups.key_of(pod)
         if key is not None and key.source != POD_GROUP:
             self._statuses.pod_ended(key, pod)
-            self._wake(key, MEMBER_GONE)
 
     def _member_succeeded(self, key: GroupKey) -> None:
         """It counts as placed from now on: the others may be enough without it."""

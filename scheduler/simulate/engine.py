@@ -345,7 +345,11 @@ def _take_in(engine: Engine, cluster: SimulatedCluster) -> None:
     for node in cluster.nodes:
         engine.handlers.node_changed(node)
     for pod in cluster.pods:
-        engine.handlers.pod_changed(pod)
+        if not pod.is_terminated:
+            engine.handlers.pod_changed(pod)
+    for pod in cluster.pods:
+        if pod.status.phase == "Succeeded":
+            engine.group_parts.statuses.succeeded_earlier(pod)
 
 
 @contextmanager

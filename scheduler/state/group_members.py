@@ -6,25 +6,34 @@
 
 A pod without a node is a member if it is one of our profiles'; one with a node is, also if others bound it. A pod that
 is assumed is a member already: what is assumed of any other is not counted. A group is known as long as it has members.
-A pod whose labels or annotations name another group now leaves the former.
+A pod whose labels or annotations name another group now leaves the former. In groups of our own rules, so does one
+that is being deleted: it uses its node until it is gone, but cannot be one of those that run together.
 
 Rule: pkg/scheduler/backend/cache/podgroupstate.go at v1.36.3. One difference: a pod that others bind while it waits for
 us is not unscheduled any more.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from scheduler.api.owners import controller_of
 from scheduler.api.pod import Pod
-from scheduler.framework.pod_groups import NO_MEMBERS, GroupKey, GroupMembers
+from scheduler.framework.events import POD_GROUP
+from scheduler.framework.pod_groups import NO_MEMBERS, Declaration, GroupKey, GroupMembers
 
-Declare: TypeAlias = Callable[[Pod], Hashable]
+MAX_SUCCEEDED: Final = 10_000
+"""Members of a group that are known to have succeeded."""
+
+MAX_LOOKED_AT: Final = 16
+"""Members of a group whose controllers are compared with that of a pod which succeeded earlier."""
+
+Declare: TypeAlias = Callable[[Pod], Declaration | None]
 """Pod → all that it says about its group; None for nothing."""
 
 
-def _says_nothing(pod: Pod) -> Hashable:
+def _says_nothing(pod: Pod) -> None:
     return None
 
 
@@ -41,10 +50,11 @@ class Members:
         self._assumed: dict[str, Pod] = {}
         self._assigned: dict[str, None] = {}
         self._gated: dict[str, None] = {}
-        self._succeeded = 0
+        self._succeeded: set[str] = set()
+        """UIDs."""
         self._declare = declare
-        self._declarations: Counter[Hashable] = Counter()
-        """Something that pods say about the group → how many say so."""
+        self._declarations: Counter[tuple[Declaration, bool]] = Counter()
+        """Something that pods say about the group, and whether these have a node → how many say so."""
 
     @property
     def count(self) -> int:
@@ -60,7 +70,7 @@ class Members:
 
     @property
     def succeeded_count(self) -> int:
-        return self._succeeded
+        return len(self._succeeded)
 
     @property
     def unscheduled(self) -> Collection[Pod]:
@@ -79,8 +89,12 @@ class Members:
         return (*(self._all[uid] for uid in self._assigned), *self._assumed.values())
 
     @property
-    def declarations(self) -> Collection[Hashable]:
+    def declarations(self) -> Collection[tuple[Declaration, bool]]:
         return self._declarations.keys()
+
+    def some(self, most: int) -> Iterable[Pod]:
+        """Return the first of the members."""
+        return islice(self._all.values(), most)
 
     def see(self, pod: Pod) -> None:
         """Take over a pod without a node, or its new version."""
@@ -109,9 +123,10 @@ class Members:
         if self._assumed.pop(uid, None) is not None:
             self._unscheduled[uid] = None
 
-    def note_success(self) -> None:
+    def note_success(self, uid: str) -> None:
         """One that is gone had succeeded."""
-        self._succeeded += 1
+        if len(self._succeeded) < MAX_SUCCEEDED:
+            self._succeeded.add(uid)
 
     def remove(self, uid: str) -> None:
         """A member is gone."""
@@ -130,10 +145,11 @@ class Members:
             self._gated.pop(uid, None)
         for each, change in ((former, -1), (pod, 1)):
             said = None if each is None else self._declare(each)
-            if said is not None:
-                self._declarations[said] += change
-                if not self._declarations[said]:
-                    del self._declarations[said]
+            if each is not None and said is not None:
+                declaration = said, bool(each.spec.node_name)
+                self._declarations[declaration] += change
+                if not self._declarations[declaration]:
+                    del self._declarations[declaration]
 
     def check_invariants(self) -> None:
         """Each member is in one state."""
@@ -146,8 +162,9 @@ class MembersByGroup:
 
     def __init__(self, key_of: Callable[[Pod], GroupKey | None], declare: Declare = _says_nothing) -> None:
         """`key_of`: the group of a pod, None for a pod without; `declare`: what it says about that."""
-        self.changed: Callable[[GroupKey], None] | None = None
-        """Called when the members of a group have changed, or one of them; None if nobody wants to know."""
+        self.changed: Callable[[GroupKey, bool], None] | None = None
+        """Called when the members of a group have changed, or one of them, with whether that may help the others: one
+        has left, or nothing contradicts them any more. None if nobody wants to know."""
         self._key_of = key_of
         self._declare = declare
         self._groups: dict[GroupKey, Members] = {}
@@ -169,15 +186,11 @@ class MembersByGroup:
 
     def see(self, pod: Pod) -> None:
         """A pod without a node is there, or has a new version."""
-        group = self._joined(pod)
-        if group is not None:
-            group.see(pod)
+        self._update(pod, Members.see)
 
     def assign(self, pod: Pod) -> None:
         """A pod is bound, or has a new version since."""
-        group = self._joined(pod)
-        if group is not None:
-            group.assign(pod)
+        self._update(pod, Members.assign)
 
     def assume(self, pod: Pod) -> None:
         """A pod is assumed on a node."""
@@ -196,11 +209,23 @@ class MembersByGroup:
         """A pod is gone."""
         self._leave(pod.uid)
 
-    def note_success(self, key: GroupKey) -> None:
+    def note_success(self, key: GroupKey, uid: str) -> None:
         """A member that is gone had succeeded."""
         group = self._groups.get(key)
         if group is not None:
-            group.note_success()
+            group.note_success(uid)
+
+    def note_earlier_success(self, pod: Pod) -> GroupKey | None:
+        """A pod had succeeded before this process began; return its group if it counts there.
+
+        It does if pods of the group have the same controller: an earlier run of the same name would have another.
+        """
+        key = self._key_of(pod)
+        group = None if key is None or key.source == POD_GROUP else self._groups.get(key)
+        if group is None or controller_of(pod) not in map(controller_of, group.some(MAX_LOOKED_AT)):
+            return None
+        group.note_success(pod.uid)
+        return key
 
     def restart(self, pods: Iterable[Pod], assumed: Iterable[Pod]) -> None:
         """Begin again with these pods, as what is a group has changed; `assumed`: those of them that are assumed."""
@@ -211,20 +236,23 @@ class MembersByGroup:
         for pod in assumed:
             self.assume(pod)
 
-    def _joined(self, pod: Pod) -> Members | None:
-        """Return the group of a pod that is there, which may have left another; None for a pod without."""
+    def _update(self, pod: Pod, take: Callable[[Members, Pod], None]) -> None:
+        """Let the group of a pod take it over; the pod may have left another group."""
         key, uid = self._key_of(pod), pod.uid
+        if key is not None and pod.is_deleting and key.source != POD_GROUP:
+            key = None
         if self._keys and key != self._keys.get(uid):
             self._leave(uid)
         if key is None:
-            return None
+            return
         self._keys[uid] = key
-        if self.changed is not None:
-            self.changed(key)
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = Members(self._declare)
-        return group
+        before = len(group.declarations)
+        take(group, pod)
+        if self.changed is not None:
+            self.changed(key, len(group.declarations) < before)
 
     def _leave(self, uid: str) -> None:
         key = self._keys.pop(uid, None)
@@ -234,7 +262,7 @@ class MembersByGroup:
             if not group.count:
                 del self._groups[key]
             if self.changed is not None:
-                self.changed(key)
+                self.changed(key, True)
 
     def check_invariants(self) -> None:
         """No group without members, no member in two states or groups. For tests and debugging."""

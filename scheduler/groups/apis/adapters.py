@@ -5,7 +5,8 @@ of profiles with the plugin   coscheduling.py    scheduling.x-k8s.io, by a label
 Coscheduling                  annotations.py     groups without any object
 """
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
+from operator import attrgetter
 from typing import Final, Protocol
 
 import msgspec
@@ -14,7 +15,8 @@ from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import read_only_attribute
 from scheduler.framework.events import POD_GROUP
-from scheduler.framework.pod_groups import GroupKey, GroupMembers, PodGroup
+from scheduler.framework.pod_groups import Declaration, GroupKey, GroupMembers, PodGroup
+from scheduler.groups.apis.annotations import NO_ANNOTATIONS
 from scheduler.state.group_members import MembersByGroup
 
 
@@ -28,19 +30,23 @@ class Adapter(Protocol):
     def name_of(self, pod: Pod) -> str:
         """Return the name of a pod's group; empty for a pod that has none here."""
 
-    def find(self, namespace: str, name: str, pod: Pod) -> PodGroup | None:
-        """Return the group that this pod names; None if it does not exist."""
+    def find(self, namespace: str, name: str, pod: Pod, said: GroupAnnotations | None) -> PodGroup | None:
+        """Return the group that this pod names; None if it does not exist. `said`: what its annotations say of it."""
 
 
-class Declaration(msgspec.Struct, frozen=True):
-    """All that a pod says about its group: every member says the same."""
+_AGREED: Final = {
+    ".spec.schedulerName": attrgetter("scheduler_name"),
+    ".spec.priority": attrgetter("priority"),
+    **{
+        f"annotation {field.encode_name}": attrgetter(f"annotations.{field.name}")
+        for field in msgspec.structs.fields(GroupAnnotations)
+        if field.name in ("group", "min_available", "required_topology", "preferred_topology")
+    },
+}
+"""What members without a node have to say alike, as messages name it → how to find it in a declaration."""
 
-    scheduler_name: str
-    priority: int
-    annotations: GroupAnnotations | None
-
-
-_WORDS: Final = {"scheduler_name": ".spec.schedulerName", "priority": ".spec.priority"}
+_of_kueue: Final = attrgetter("kueue_required_topology", "kueue_preferred_topology")
+"""The annotations that Kueue has for each set of pods, so those of a group may differ: then they do not count."""
 
 
 class AdaptedGroups:
@@ -113,11 +119,14 @@ class AdaptedGroups:
             key = self.key_of(pod)
         if key is None:
             return None
-        group = self._by_source[key.source].find(key.namespace, key.name, pod)
+        members, said = self.members_by_group.of(key), pod.group_annotations
+        declarations = members.declarations if len(members.declarations) > 1 else ()
+        if said is not None and declarations and len({_of_kueue(each.annotations) for each, _ in declarations}) > 1:
+            said = msgspec.structs.replace(said, kueue_required_topology="", kueue_preferred_topology="")
+        group = self._by_source[key.source].find(key.namespace, key.name, pod, said)
         if group is None or not group.is_ours or group.problem:
             return group
-        members = self.members_by_group.of(key)
-        if problem := contradiction(members.declarations):
+        if declarations and (problem := contradiction([each for each, is_placed in declarations if not is_placed])):
             return msgspec.structs.replace(group, problem=problem)
         succeeded = max(members.succeeded_count, group.succeeded)
         return msgspec.structs.replace(group, minimum=max(group.minimum - succeeded, 1)) if succeeded else group
@@ -126,32 +135,20 @@ class AdaptedGroups:
         asked, key = self._asked
         return self.members_by_group.of(key if asked is pod else self.key_of(pod))
 
-    def _declaration_of(self, pod: Pod) -> Hashable:
+    def _declaration_of(self, pod: Pod) -> Declaration | None:
         """Return what a pod says about a group of our own rules; None if it has no such group."""
         if pod.spec.scheduler_name not in self._of_profile or any(each.name_of(pod) for each in self._adapters):
             return None
-        return Declaration(pod.spec.scheduler_name, pod.priority, pod.group_annotations)
+        return Declaration(pod.spec.scheduler_name, pod.priority, pod.group_annotations or NO_ANNOTATIONS)
 
 
-def contradiction(declarations: Collection[Hashable]) -> str:
+def contradiction(said: Sequence[Declaration]) -> str:
     """Say in what pods of one group contradict each other; empty if they do not."""
-    if len(declarations) < 2:
-        return ""
-    said = [each for each in declarations if isinstance(each, Declaration)]
-    differing = _differing("", [(each.scheduler_name, each.priority) for each in said], _WORDS.values()) or _differing(
-        "annotation ",
-        [msgspec.structs.astuple(each.annotations or GroupAnnotations()) for each in said],
-        [field.encode_name for field in msgspec.structs.fields(GroupAnnotations)],
-    )
-    return f"all pods in a pod group should have the same {differing}" if differing else ""
-
-
-def _differing(kind: str, values: Sequence[Sequence[object]], names: Collection[str]) -> str:
-    """Name the first part in which values differ, with two of them."""
-    for name, parts in zip(names, zip(*values, strict=True), strict=True):
-        distinct = sorted({str(part) for part in parts})
+    for name, part in _AGREED.items():
+        distinct = sorted({str(part(each)) for each in said})
         if len(distinct) > 1:
-            return f'{kind}{name}, got: "{_short(distinct[0])}" and "{_short(distinct[1])}"'
+            got = f'"{_short(distinct[0])}" and "{_short(distinct[1])}"'
+            return f"all pods in a pod group should have the same {name}, got: {got}"
     return ""
 
 

@@ -18,7 +18,7 @@ EXPECTED_SECONDS_ANNOTATION: Final = "loadmaster.dev/expected-seconds"
 
 MAX_MEMBERS: Final = 2**31 - 1
 
-_NONE: Final = GroupAnnotations()
+NO_ANNOTATIONS: Final = GroupAnnotations()
 
 
 class AnnotatedGroups:
@@ -30,8 +30,8 @@ class AnnotatedGroups:
         annotations = pod.group_annotations
         return "" if annotations is None else annotations.group
 
-    def find(self, namespace: str, name: str, pod: Pod) -> PodGroup:
-        annotations = pod.group_annotations or _NONE
+    def find(self, namespace: str, name: str, pod: Pod, said: GroupAnnotations | None) -> PodGroup:
+        annotations = said or NO_ANNOTATIONS
         minimum = whole_number(annotations.min_available)
         problem = "" if minimum else _invalid(MIN_AVAILABLE_ANNOTATION, annotations.min_available, "a number of pods")
         group = {"minimum": minimum, "priority": pod.priority, "is_ours": True, "problem": problem}
@@ -45,7 +45,7 @@ def wishes(*several: GroupAnnotations | None, problem: str = "") -> dict[str, An
     Of several, the first that says anything counts, field by field. `problem`: what is wrong with the group anyway.
     """
     every = [each for each in several if each is not None]
-    if not every or all(each == _NONE for each in every):
+    if not every or all(each == NO_ANNOTATIONS for each in every):
         return {"problem": problem} if problem else {}
     seconds = next((each.expected_seconds for each in every if each.expected_seconds), "")
     expected = whole_number(seconds)

@@ -36,18 +36,18 @@ class CoschedulingGroups:
     def name_of(self, pod: Pod) -> str:
         return pod.labels.get(api.POD_GROUP_LABEL, "")
 
-    def find(self, namespace: str, name: str, pod: Pod) -> PodGroup | None:
+    def find(self, namespace: str, name: str, pod: Pod, said: GroupAnnotations | None) -> PodGroup | None:
         found: api.PodGroup | None = self._objects.get(self.source, name, namespace)
         if found is None:
             return None
-        uid, annotations = found.metadata.uid, pod.group_annotations
+        uid = found.metadata.uid
         kept = self._kept.get(uid)
-        if kept is not None and kept[0] is found and kept[1] == annotations and kept[2].priority == pod.priority:
+        if kept is not None and kept[0] is found and kept[1] == said and kept[2].priority == pod.priority:
             return kept[2]
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()
-        group = as_group(found, annotations, pod.priority)
-        self._kept[uid] = found, annotations, group
+        group = as_group(found, said, pod.priority)
+        self._kept[uid] = found, said, group
         return group
 
 

@@ -8,6 +8,7 @@ import logging
 from typing import Final, TypeAlias
 
 from scheduler.api import pod_groups as api
+from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
 from scheduler.framework.events import POD_GROUP, POD_GROUP_V1BETA1
 from scheduler.framework.handle import ObjectLister
@@ -69,7 +70,7 @@ class KubernetesGroups:
         group = pod.spec.scheduling_group  # asked several times for each member: without a call
         return "" if group is None else group.pod_group_name
 
-    def find(self, namespace: str, name: str, pod: Pod) -> PodGroup | None:
+    def find(self, namespace: str, name: str, pod: Pod, said: GroupAnnotations | None) -> PodGroup | None:
         for source in VERSIONS:
             found: api.PodGroup | None = self._objects.get(source, name, namespace)
             if found is not None:

@@ -105,11 +105,14 @@ class Lister:
                 self._on_retry(f"{error}; reading it again")
         raise AssertionError("the last beginning returns or raises")
 
-    async def pages(self, resource: ApiResource) -> AsyncIterator[Page]:
-        """Yield the pages of a resource; none if it is not served. Raises ClusterError."""
+    async def pages(self, resource: ApiResource, query: str = "") -> AsyncIterator[Page]:
+        """Yield the pages of a resource; none if it is not served. Raises ClusterError.
+
+        `query`: what else is asked for, each part after a `&`.
+        """
         more, is_later = "", False
         while True:
-            reply = await self._page(resource, more)
+            reply = await self._page(resource, f"{query}&continue={quote(more)}" if more else query)
             if reply.status == 404 and not more:
                 return
             if reply.status == 410 and more:
@@ -132,12 +135,11 @@ class Lister:
             if more == former:
                 raise ClusterError(f"listing {resource.name}: after a page comes the same one again")
 
-    async def _page(self, resource: ApiResource, more: str) -> Reply:
+    async def _page(self, resource: ApiResource, query: str) -> Reply:
         """Return an answer that says something. Raises ClusterError if none comes."""
         for failures in range(TRIES.tries):
             outcome: Reply | NoReply
             try:
-                query = f"&continue={quote(more)}" if more else ""
                 outcome = await self._client.page(self._operation, resource.path, PAGE, query)
             except NoReply as error:
                 outcome = error

@@ -1,5 +1,6 @@
 """The status of a PodGroup of scheduling.x-k8s.io: what it says while the group comes, runs and ends."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -284,10 +285,16 @@ async def test_pods_that_come_after_all_were_deleted_begin_anew() -> None:
 
 
 class Endings:
-    """A cycle.writers.PodReader that knows how pods have ended."""
+    """A cycle.writers.EndedPods that knows how pods have ended."""
 
-    def __init__(self, **phases: str) -> None:
+    def __init__(self, *earlier: fw.Pod, **phases: str) -> None:
+        """`earlier`: pods that had succeeded before the watch began."""
+        self.earlier = earlier
         self.phases = phases
+
+    async def succeeded(self) -> AsyncIterator[fw.Pod]:
+        for pod in self.earlier:
+            yield pod
 
     async def ending(self, pod: fw.Pod) -> Ending | None:
         phase = self.phases.get(pod.name.replace("-", "_"))
@@ -328,3 +335,19 @@ async def test_a_pod_that_was_waiting_for_its_group_is_placed_once_another_is_kn
     await stage.schedule()
 
     assert "a-7" in stage.bound
+
+
+@pytest.mark.parametrize(("controller", "counts"), [("this run", True), ("an earlier run", False)])
+async def test_after_a_restart_pods_that_had_succeeded_count_if_they_are_of_this_run(
+    controller: str, counts: bool
+) -> None:
+    stage = Stage()
+    pods = zip(stage.annotated(2, 2), ("this run", controller), strict=True)
+    pod, ended = (newer(pod, owner_references=(OwnerReference(uid=of, controller=True),)) for pod, of in pods)
+    stage.engine.handlers.pod_changed(pod)
+    stage.engine.handlers.pod_deleted(ended)
+
+    await stage.statuses.read_earlier(Endings(newer(ended, phase="Succeeded")))
+    await stage.schedule()
+
+    assert ("a-0" in stage.bound) is counts

@@ -29,7 +29,7 @@ GANG: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": 3}}, "priority
 
 @pytest.mark.parametrize("resource", [POD_GROUP, POD_GROUP_V1BETA1])
 def test_a_group_is_the_same_in_either_version(resource: str) -> None:
-    group = groups_of(resource, **GANG).find("default", "g", MEMBER)
+    group = groups_of(resource, **GANG).find("default", "g", MEMBER, None)
 
     assert group is not None
     assert (group.minimum, group.priority, group.source) == (3, 7, resource)
@@ -45,7 +45,7 @@ def test_a_group_is_the_same_in_either_version(resource: str) -> None:
     ],
 )
 def test_a_group_is_disrupted_as_its_version_says(resource: str, mode: Any, together: bool) -> None:
-    group = groups_of(resource, **GANG, disruptionMode=mode).find("default", "g", MEMBER)
+    group = groups_of(resource, **GANG, disruptionMode=mode).find("default", "g", MEMBER, None)
 
     assert group is not None
     assert group.is_disrupted_together is together
@@ -56,7 +56,7 @@ def test_what_is_ignored_of_a_newer_version_is_logged_once(caplog: pytest.LogCap
 
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            groups.find("default", "g", MEMBER)
+            groups.find("default", "g", MEMBER, None)
 
     (record,) = caplog.records
     assert record.__dict__["podGroup"] == "default/g"
@@ -64,4 +64,4 @@ def test_what_is_ignored_of_a_newer_version_is_logged_once(caplog: pytest.LogCap
 
 
 def test_a_group_that_no_version_has_is_none() -> None:
-    assert groups_of(POD_GROUP, **GANG).find("default", "other", MEMBER) is None
+    assert groups_of(POD_GROUP, **GANG).find("default", "other", MEMBER, None) is None

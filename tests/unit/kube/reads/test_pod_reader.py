@@ -82,3 +82,15 @@ async def test_a_long_message_is_cut(tmp_path: Path) -> None:
 
     assert read is not None
     assert len(read.message) == MAX_MESSAGE
+
+
+async def test_pods_that_have_succeeded_are_listed_but_for_those_that_cannot_be_read(tmp_path: Path) -> None:
+    api = FakeApi()
+    pod = {"metadata": {"name": "a", "uid": "a"}, "spec": {}}
+    first = Answer(body={"kind": "PodList", "metadata": {"continue": "more"}, "items": [pod, {"spec": 1}]})
+    api.on("GET /api/v1/pods", first, Answer(body={"kind": "PodList", "metadata": {}, "items": [pod]}))
+    async with fake_client(tmp_path, api) as client:
+        found = [pod.name async for pod in ApiPodReader(client, AT_ONCE).succeeded()]
+
+    assert found == ["a", "a"]
+    assert {request.query["fieldSelector"] for request in api.seen("GET /api/v1/pods")} == {"status.phase=Succeeded"}

@@ -115,7 +115,8 @@ async def test_an_event_of_a_group_is_about_its_object(tmp_path: Path) -> None:
 
 async def test_an_event_of_a_group_without_an_object_is_about_a_pod_of_it(tmp_path: Path) -> None:
     annotations = {"loadmaster.dev/pod-group": "training", "loadmaster.dev/pod-group-min-available": "2"}
-    group = AnnotatedGroups().find("shop", "training", a_pod("web", namespace="shop", annotations=annotations))
+    pod = a_pod("web", namespace="shop", annotations=annotations)
+    group = AnnotatedGroups().find("shop", "training", pod, pod.group_annotations)
     async with a_setup(tmp_path) as setup:
         setup.recorder.group_event(group, POD, *WAITING)
 
