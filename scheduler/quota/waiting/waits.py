@@ -418,7 +418,9 @@ class ShareWaits:
             self._file(first, waiter)
 
     def _promise(self, uid: str, promised: _Promised) -> None:
-        """Promise amounts to a pod that is woken."""
+        """Promise amounts to a pod that is woken, instead of what it was promised before."""
+        if (before := self._promised.pop(uid, None)) is not None:
+            self._take_back(before)
         (ledger, name, amounts), pod = promised.promise, promised.need.pod
         sums = self._promises.get((ledger, name, pod.priority))
         if sums is None:

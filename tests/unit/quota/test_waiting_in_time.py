@@ -1,0 +1,24 @@
+"""Pods that wait for quota, over virtual time: who starts, in which order, and what is left for others."""
+
+from scheduler.framework.shares import DeclaredShare
+from scheduler.testing import a_node
+from tests.unit.quota.in_time import Life
+
+ROOT = DeclaredShare("root", minimum={"cpu": 48})
+TEAMS = (DeclaredShare("a", "root", namespaces=("a",)), DeclaredShare("b", "root", namespaces=("b",)))
+
+
+def test_a_group_that_has_started_keeps_no_quota_but_its_own() -> None:
+    with Life(ROOT, *TEAMS) as life:
+        life.set_node(a_node("n", cpu=1000))
+        life.pods(6, "b", cpu=8)
+        life.advance(5)
+        life.group("g", 4)
+        life.advance(3600)
+        life.end(*(f"b/b{number}" for number in range(5)))
+        life.advance(30)
+
+        life.pod("large", "b", cpu=36)
+        life.advance(30)
+
+        assert life.with_node() == ["a/g-0", "a/g-1", "a/g-2", "a/g-3", "b/b5", "b/large"]
