@@ -7,6 +7,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from scheduler.api.pod import Pod
+from scheduler.api.quota_amounts import MAX
 from scheduler.engine.engine import Engine
 from scheduler.explain.documents import ShareAmounts, ShareReport, SharesReport, ShareStanding
 from scheduler.process.time_slice import TimeSlice
@@ -14,7 +15,6 @@ from scheduler.quota.adapter import Asked
 from scheduler.quota.apis.elastic_quotas import ALL
 from scheduler.quota.balances import Balance, balances, depth_first
 from scheduler.quota.ledger import Ledger
-from scheduler.quota.tree import MAX
 from scheduler.state.share_usage import Tenant
 
 MAX_SHARES = 5_000

@@ -6,7 +6,8 @@ from typing import Final
 
 import msgspec
 
-from scheduler.quota.tree import MAX, ShareTree
+from scheduler.api.quota_amounts import MAX
+from scheduler.quota.tree import ShareTree
 
 _NOTHING: Final[Mapping[str, int]] = {}
 

@@ -112,7 +112,7 @@ class Ledger:
     def used(self, name: str, tree: ShareTree | None = None) -> dict[str, int]:
         """Return what is used of a share, by resource; `tree`: another one of the same shares."""
         tree = tree or self.tree
-        return {resource: tree.usage(name, resource) for resource in sorted(tree.resources)}
+        return {resource: tree.usage(name, resource) for resource in sorted(tree.resources_of(name))}
 
     def counted(
         self, usages: "Collection[tuple[str, Hashable, Usage]]", changed: Mapping[str, Share] | None = None

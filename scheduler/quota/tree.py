@@ -1,15 +1,15 @@
 """The tree of shares: quota, usage, and what is available, with the arithmetic of Kueue's capacity tree.
 
 A share offers its parent what it is guaranteed, less what it does not lend; its parent holds what it uses beyond that.
+A maximum, which Kueue does not have, includes what the shares below keep for themselves.
+Each root has accounts for the resources that it and the shares below it name.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-MAX: Final = 2**63 - 1
-"""Quantities are int64: sums stop here and at -MAX - 1."""
+from scheduler.api.quota_amounts import MAX
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class Lack(msgspec.Struct, frozen=True):
 class _Account:
     """One resource of one share."""
 
-    __slots__ = ("borrowable", "limit", "local", "parent", "quota", "usage")
+    __slots__ = ("borrowable", "kept", "limit", "local", "parent", "quota", "usage")
 
     def __init__(self, parent: "_Account | None") -> None:
         self.parent = parent
@@ -51,6 +51,9 @@ class _Account:
 
         self.local = 0
         """Of the quota, what the parent does not see."""
+
+        self.kept = 0
+        """Kept by the shares below for themselves; not a part of the quota here."""
 
         self.borrowable: int | None = None
         """Beyond the quota; None: without limit."""
@@ -76,7 +79,14 @@ class ShareTree:
 
     def __init__(self, shares: Sequence[Share]) -> None:
         self.problems: dict[str, str] = find_problems(shares)
-        self.shares: dict[str, Share] = {each.name: each for each in shares if each.name not in self.problems}
+        self._make([each for each in shares if each.name not in self.problems])
+        if overfull := self._overfull():
+            self.problems |= overfull
+            _add_problems_of_ancestors(self.problems, self.shares)
+            self._make([each for each in shares if each.name not in self.problems])
+
+    def _make(self, shares: Sequence[Share]) -> None:
+        self.shares: dict[str, Share] = {each.name: each for each in shares}
         self.children: dict[str, list[str]] = {name: [] for name in self.shares}
         for share in self.shares.values():
             if share.parent:
@@ -85,14 +95,31 @@ class ShareTree:
         self._accounts: dict[str, dict[str, _Account]] = {}
         self._heights = dict.fromkeys(self.shares, 0)
         below = self._from_roots()
-        for name in below:
-            above = self._accounts.get(self.shares[name].parent, {})
-            self._accounts[name] = {resource: _Account(above.get(resource)) for resource in self.resources}
+        named = {name: _resources_of(share) for name, share in self.shares.items()}
         for name in reversed(below):
-            for resource in self.resources:
+            if parent := self.shares[name].parent:
+                named[parent] |= named[name]
+        for name in below:
+            above = self._accounts.get(self.shares[name].parent)
+            self._accounts[name] = (
+                {each: _Account(None) for each in named[name]}
+                if above is None
+                else {each: _Account(account) for each, account in above.items()}
+            )
+        for name in reversed(below):
+            for resource in self._accounts[name]:
                 self._set_quota(name, resource)
             if parent := self.shares[name].parent:
                 self._heights[parent] = max(self._heights[parent], self._heights[name] + 1)
+
+    def _overfull(self) -> dict[str, str]:
+        """Say of which shares those below keep more for themselves than the maximum."""
+        return {
+            name: f"the shares below it keep {kept} of {resource} for themselves, more than its maximum, {maximum}"
+            for name, share in self.shares.items()
+            for resource, maximum in share.maximum.items()
+            if (kept := self._accounts[name][resource].kept) > maximum
+        }
 
     def _from_roots(self) -> list[str]:
         """Return the names of all shares, each after its parent."""
@@ -104,11 +131,16 @@ class ShareTree:
     def _set_quota(self, name: str, resource: str) -> None:
         """Set the quota of a share whose children have theirs."""
         share, account, accounts = self.shares[name], self._accounts[name][resource], self._accounts
-        quota = share.minimum.get(resource, 0)
+        quota, kept = share.minimum.get(resource, 0), 0
         for child in self.children[name]:
-            quota += accounts[child][resource].lent
-        quota = account.quota = _saturated(quota)
+            below = accounts[child][resource]
+            quota += below.lent
+            kept += below.local + below.kept
+        quota, account.kept = _saturated(quota), _saturated(kept)
+        account.quota = quota
         lending, maximum = share.lending_limit.get(resource), share.maximum.get(resource)
+        if maximum is not None:
+            maximum = max(0, maximum - account.kept)
         account.local = 0 if lending is None else max(0, quota - lending)
         limits = [share.borrowing_limit[resource]] if resource in share.borrowing_limit else []
         account.borrowable = min(limits if maximum is None else [*limits, maximum - quota], default=None)
@@ -123,21 +155,32 @@ class ShareTree:
         before = self.shares.get(share.name)
         if before is None or before.parent != share.parent or problem_of(share):
             return False
-        if _resources_of(before) != _resources_of(share):
+        if _resources_of(before) != _resources_of(share) or self._is_below_maximum(share):
             return False
         self.shares[share.name] = share
         for resource in _resources_of(share):
             name, more = share.name, 0
             while name:
                 account = self._accounts[name][resource]
-                lent, at_parent = account.lent, account.at_parent
+                seen, at_parent = (account.lent, account.local + account.kept), account.at_parent
                 self._set_quota(name, resource)
                 account.usage += more
                 more = account.at_parent - at_parent
-                if not more and account.lent == lent:
+                if not more and (account.lent, account.local + account.kept) == seen:
                     break
                 name = self.shares[name].parent
         return True
+
+    def _is_below_maximum(self, share: Share) -> bool:
+        while share.parent:
+            share = self.shares[share.parent]
+            if share.maximum:
+                return True
+        return False
+
+    def resources_of(self, name: str) -> Collection[str]:
+        """Return the resources that the shares of the same tree name."""
+        return self._accounts[name].keys()
 
     def _account(self, name: str, resource: str) -> _Account:
         """Return a share's account; of a resource that no share names, nobody has any."""
@@ -290,7 +333,35 @@ def find_problems(shares: Sequence[Share]) -> dict[str, str]:
         if share.parent and share.parent not in by_name:
             problems.setdefault(share.name, f'its parent "{share.parent}" does not exist')
     _add_problems_of_ancestors(problems, by_name)
+    problems |= _above_maxima(by_name, problems)
+    _add_problems_of_ancestors(problems, by_name)
     return problems
+
+
+def _above_maxima(by_name: Mapping[str, Share], problems: Mapping[str, str]) -> dict[str, str]:
+    """Say which shares are guaranteed more than an ancestor may use."""
+    least: dict[str, dict[str, tuple[int, str]]] = {"": {}}
+    found: dict[str, str] = {}
+    for name in by_name:
+        path = list[str]()
+        while name not in least and name not in problems:
+            path.append(name)
+            name = by_name[name].parent
+        for each in reversed(path):
+            share = by_name[each]
+            above = least[share.parent]
+            for resource, amount in share.minimum.items():
+                if resource in above and amount > above[resource][0]:
+                    maximum, ancestor = above[resource]
+                    kind = f"minimum of {resource}, {amount}"
+                    found[each] = f'its {kind}, is above the maximum of "{ancestor}", {maximum}'
+            lower = {
+                resource: (maximum, each)
+                for resource, maximum in share.maximum.items()
+                if resource not in above or maximum < above[resource][0]
+            }
+            least[each] = {**above, **lower} if lower else above
+    return found
 
 
 def _add_problems_of_ancestors(problems: dict[str, str], by_name: Mapping[str, Share]) -> None:

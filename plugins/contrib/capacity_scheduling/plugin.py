@@ -27,8 +27,8 @@ from plugins.shared.eviction.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET,
 from plugins.shared.eviction.executor import CLUSTER, Executor, Preemptor
 from scheduler import framework as fw
 from scheduler.api.label_selectors import parse_label_selector
+from scheduler.api.quota_amounts import MAX, amounts_in
 from scheduler.api.read_only import NOTHING
-from scheduler.api.requests import allocatable_of
 from scheduler.api.spelling import spelled
 from scheduler.framework.field_errors import duplicate, invalid, required
 
@@ -285,9 +285,13 @@ def _problems(share: fw.DeclaredShare) -> Iterator[tuple[str, str]]:
         yield "weight", invalid(share.weight, "must not be negative")
     for name, key in _QUANTITIES:
         try:
-            allocatable_of(getattr(share, name))
+            amounts = amounts_in(getattr(share, name))
         except ValueError as error:
             yield key, str(error)
+        else:
+            for resource, amount in amounts.items():
+                if amount > MAX:
+                    yield f"{key}[{resource}]", invalid(getattr(share, name)[resource], "must fit into 64 bits")
     try:
         parse_label_selector(share.namespace_selector)
     except ValueError as error:

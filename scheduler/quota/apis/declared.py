@@ -1,7 +1,7 @@
 """The shares of a plugin's arguments: a tree for clusters without any objects that describe one.
 
-The first share in the list that a pod matches counts. A resource that no share names has no limit. A root that names
-only a maximum has that much: there is nobody of whom it could borrow.
+The first share in the list that a pod matches counts. A resource that no share of a tree names has no limit there. A
+root that names only a maximum has that much: there is nobody of whom it could borrow.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -10,7 +10,8 @@ from typing import Final
 from scheduler.api.label_selectors import parse_label_selector
 from scheduler.api.objects import labels_of
 from scheduler.api.pod import Pod
-from scheduler.api.requests import PODS, allocatable_of
+from scheduler.api.quota_amounts import amounts_in
+from scheduler.api.requests import PODS
 from scheduler.api.text import shortened
 from scheduler.framework.events import NAMESPACE
 from scheduler.framework.shares import DECLARED, DeclaredShare, ShareRefusal
@@ -77,7 +78,11 @@ class DeclaredShares:
         return amounts
 
     def wanted(self, tree: ShareTree, name: str, asked: Asked) -> Mapping[str, int]:
-        return self.amounts(asked.evidence, asked.need.requests, asked.need.pods)
+        limited = tree.resources_of(name)  # another tree may name others
+        amounts = {each: amount for each, amount in asked.need.requests.items() if each in limited}
+        if PODS in limited:
+            amounts[PODS] = asked.need.pods
+        return amounts
 
     def refusal(self, tree: ShareTree, name: str, asked: Asked) -> ShareRefusal | None:
         amounts = self.wanted(tree, name, asked)
@@ -139,14 +144,14 @@ def _read(shares: Sequence[DeclaredShare]) -> tuple[Sequence[Share], Mapping[str
     read, faults = [], {}
     for each in shares:
         try:
-            minimum, maximum = allocatable_of(each.minimum), allocatable_of(each.maximum)
+            minimum, maximum = amounts_in(each.minimum), amounts_in(each.maximum)
             share = Share(
                 name=each.name,
                 parent=each.parent,
                 minimum=minimum if each.parent else {**maximum, **minimum},
                 maximum=maximum,
-                borrowing_limit=allocatable_of(each.borrowing_limit),
-                lending_limit=allocatable_of(each.lending_limit),
+                borrowing_limit=amounts_in(each.borrowing_limit),
+                lending_limit=amounts_in(each.lending_limit),
                 weight=each.weight,
                 priority=each.priority,
             )

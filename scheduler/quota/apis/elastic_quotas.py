@@ -14,7 +14,8 @@ from typing import Final
 from scheduler.api.elastic_quotas import ElasticQuota
 from scheduler.api.objects import ObjectMeta, ResourceList
 from scheduler.api.pod import Pod
-from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, allocatable_of
+from scheduler.api.quota_amounts import amounts_in
+from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 from scheduler.api.text import shortened
 from scheduler.framework.events import ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS
 from scheduler.framework.shares import ShareKey, ShareLack, ShareRefusal
@@ -183,7 +184,7 @@ def _share(quota: ElasticQuota) -> Share:
 
 
 def _amounts(resources: ResourceList | None) -> dict[str, int]:
-    amounts = allocatable_of(resources)
+    amounts = amounts_in(resources)
     amounts.pop(PODS, None)  # pods are not counted, as there
     return amounts
 

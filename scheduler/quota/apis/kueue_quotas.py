@@ -13,12 +13,12 @@ from scheduler.api import kueue as api
 from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.objects import Taint
 from scheduler.api.quantity import NANO, parse_quantity
+from scheduler.api.quota_amounts import MAX, amount_of
 from scheduler.api.read_only import NOTHING
-from scheduler.api.requests import CPU
 from scheduler.api.text import shortened
 from scheduler.api.tolerations import KEEPS_PODS_AWAY
 from scheduler.quota.reclaim.units import NOTHING_EVICTED, Policy, Preemption
-from scheduler.quota.tree import MAX, Share, find_problems, problem_of
+from scheduler.quota.tree import Share, find_problems, problem_of
 
 CLUSTER_QUEUE_PREFIX: Final = "ClusterQueue/"
 COHORT_PREFIX: Final = "Cohort/"
@@ -186,23 +186,19 @@ def _amounts(groups: Iterable[api.ResourceGroup]) -> tuple[dict[str, int], dict[
         for flavor in group.flavors or ():
             for quota in flavor.resources or ():
                 key = key_of(flavor.name, quota.name)
-                minimum[key] = amount_of(quota.name, quota.nominal_quota)
+                minimum[key] = _amount_of(quota.name, quota.nominal_quota)
                 if quota.borrowing_limit is not None:
-                    borrowing[key] = amount_of(quota.name, quota.borrowing_limit)
+                    borrowing[key] = _amount_of(quota.name, quota.borrowing_limit)
                 if quota.lending_limit is not None:
-                    lending[key] = amount_of(quota.name, quota.lending_limit)
+                    lending[key] = _amount_of(quota.name, quota.lending_limit)
                 if len(minimum) > MAX_QUOTAS:
                     raise ValueError(f"there are more than {MAX_QUOTAS} of them")
     return minimum, borrowing, lending
 
 
-def amount_of(resource: str, quantity: api.Quantity) -> int:
-    """Return a quantity as pods count it: thousandths of cpu, units of all else, rounded up; at most MAX.
-
-    Raises ValueError for a quantity that cannot be read.
-    """
-    amount = -(-parse_quantity(quantity) // (NANO // 1000 if resource == CPU else NANO))
-    return min(amount, MAX)
+def _amount_of(resource: str, quantity: api.Quantity) -> int:
+    """Return a quantity as pods count it, at most MAX. Raises ValueError for one that cannot be read."""
+    return min(amount_of(resource, quantity), MAX)
 
 
 def _flavor(flavor: api.ResourceFlavor) -> Flavor:

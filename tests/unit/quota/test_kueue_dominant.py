@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from scheduler.api.quota_amounts import MAX
 from scheduler.quota.apis.kueue_quotas import resource_of
 from scheduler.quota.dominant import DominantShare, dominant_share
-from scheduler.quota.tree import MAX, ShareTree
+from scheduler.quota.tree import ShareTree
 from tests.unit.quota.kueue_objects import quotas_in
 
 TABLE = json.loads(Path(__file__).with_name("kueue_dominant.json").read_text("utf-8"))

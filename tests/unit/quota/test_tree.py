@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.quota.tree import MAX, Lack, Share, ShareTree
+from scheduler.api.quota_amounts import MAX
+from scheduler.quota.tree import Lack, Share, ShareTree
 
 
 def tree(*shares: Share) -> ShareTree:
@@ -33,6 +34,107 @@ def test_what_a_share_does_not_lend_stays_with_it() -> None:
 
     assert shares.usage("root", "cpu") == 0
     assert (shares.available("a", "cpu"), shares.available("b", "cpu")) == (5, 5)
+
+
+def test_a_maximum_includes_what_those_below_keep_for_themselves() -> None:
+    shares = tree(
+        Share(name="company", minimum={"gpu": 64}),
+        Share(name="research", parent="company", maximum={"gpu": 32}),
+        Share(name="vision", parent="research", minimum={"gpu": 16}, lending_limit={"gpu": 8}),
+        Share(name="audio", parent="research"),
+    )
+
+    assert (shares.potential("vision", "gpu"), shares.potential("audio", "gpu")) == (32, 24)
+    assert (shares.available("vision", "gpu"), shares.available("audio", "gpu")) == (32, 24)
+    shares.add("audio", {"gpu": 24})
+    assert shares.fits("vision", {"gpu": 8})
+    assert not shares.fits("vision", {"gpu": 9})
+    assert shares.lacks("vision", {"gpu": 9}) == [Lack("research", "gpu", 1, is_limit=True)]
+
+
+def test_a_resource_of_one_tree_is_not_counted_in_others() -> None:
+    shares = tree(Share(name="a", parent="root", minimum={"cpu": 4}), Share(name="other", maximum={"pods": 10}))
+
+    shares.add("other", {"cpu": 5, "pods": 1})
+
+    assert (shares.usage("other", "cpu"), shares.usage("other", "pods")) == (0, 1)
+    assert shares.resources_of("a") == {"cpu"}
+    assert shares.resources_of("other") == {"pods"}
+
+
+def problems(*shares: Share) -> dict[str, str]:
+    return ShareTree([Share(name="root", minimum={"cpu": 20}), *shares]).problems
+
+
+def test_a_minimum_above_the_maximum_of_an_ancestor_is_a_problem_of_that_share_alone() -> None:
+    assert problems(
+        Share(name="team", parent="root", maximum={"cpu": 4, "gpu": 1}),
+        Share(name="inner", parent="team"),
+        Share(name="a", parent="inner", minimum={"cpu": 5}),
+        Share(name="b", parent="inner", minimum={"cpu": 4}),
+        Share(name="a1", parent="a"),
+    ) == {
+        "a": 'its minimum of cpu, 5, is above the maximum of "team", 4',
+        "a1": 'its ancestor "a" cannot be used',
+    }
+
+
+def test_shares_that_keep_more_than_the_maximum_above_them_are_a_problem_of_that_one() -> None:
+    assert problems(
+        Share(name="team", parent="root", maximum={"cpu": 4}),
+        Share(name="a", parent="team", minimum={"cpu": 3}, lending_limit={"cpu": 0}),
+        Share(name="b", parent="team", minimum={"cpu": 3}, lending_limit={"cpu": 1}),
+        Share(name="other", parent="root", minimum={"cpu": 4}, maximum={"cpu": 4}),
+    ) == {
+        "team": "the shares below it keep 5 of cpu for themselves, more than its maximum, 4",
+        "a": 'its ancestor "team" cannot be used',
+        "b": 'its ancestor "team" cannot be used',
+    }
+
+
+def test_a_deep_tree_with_many_shares_takes_no_time() -> None:
+    deep = [Share(name=f"d{n}", parent=f"d{n - 1}" if n else "", maximum={"cpu": 9}) for n in range(5_000)]
+    circle = [Share(name=f"c{n}", parent=f"c{(n + 1) % 5_000}") for n in range(5_000)]
+
+    shares = ShareTree([*deep, *circle, Share(name="leaf", parent="d4999", minimum={"cpu": 1})])
+
+    assert shares.fits("leaf", {"cpu": 1})
+    assert len(shares.problems) == 5_000
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.none() | st.integers(0, 9), st.none() | st.integers(0, 9)), max_size=8),
+    st.data(),
+)
+def test_no_maximum_is_ever_exceeded_and_what_is_kept_is_there(
+    declared: list[tuple[int, int | None, int | None]], data: st.DataObject
+) -> None:
+    shares = [Share(name="s0", minimum={"cpu": 9}, maximum={"cpu": 20})]
+    for number, (minimum, maximum, lent) in enumerate(declared, 1):
+        shares.append(
+            Share(
+                name=f"s{number}",
+                parent=f"s{data.draw(st.integers(0, number - 1))}",
+                minimum={"cpu": minimum},
+                maximum={} if maximum is None else {"cpu": maximum},
+                lending_limit={} if lent is None else {"cpu": lent},
+            )
+        )
+    made = ShareTree(shares)
+    leaves = [name for name in made.shares if not made.children[name]]
+    used = dict.fromkeys(made.shares, 0)
+    for name in data.draw(st.lists(st.sampled_from(leaves or [""]), max_size=30)):
+        if name and made.fits(name, {"cpu": 1}):
+            made.add(name, {"cpu": 1})
+            while name:
+                used[name] += 1
+                name = made.shares[name].parent
+
+    for name, share in made.shares.items():
+        assert used[name] <= share.maximum.get("cpu", MAX)
+    for name in leaves:
+        keeps = made.local(name, "cpu")
+        assert used[name] >= keeps or made.fits(name, {"cpu": keeps - used[name]})
 
 
 def test_a_refusal_names_the_ancestor_that_lacks_something_and_who_borrows_it() -> None:

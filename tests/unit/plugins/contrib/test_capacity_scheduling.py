@@ -40,13 +40,17 @@ def test_a_tree_is_read_as_files_spell_it() -> None:
             {"name": "a", "minimum": {"cpu": "lots"}},
             "args.shares[1].minimum: resources {'cpu': 'lots'}: not a quantity",
         ),
+        (
+            {"name": "a", "maximum": {"cpu": "10E"}},
+            'args.shares[1].maximum[cpu]: Invalid value: "10E": must fit into 64 bits',
+        ),
         ({"name": "a", "minimun": {}}, "args.shares[1].minimun: unknown field; did you mean 'minimum'?"),
         (
             {"name": "a", "namespaceSelector": {"matchExpressions": [{"key": "x", "operator": "Like"}]}},
             "args.shares[1].namespaceSelector:",
         ),
     ],
-    ids=["no name", "twice", "weight", "quantity", "unknown field", "selector"],
+    ids=["no name", "twice", "weight", "quantity", "too large", "unknown field", "selector"],
 )
 def test_what_cannot_be_read_is_refused_with_its_place(share: dict[str, object], problem: str) -> None:
     _, problems = read(shares=[{"name": "all"}, share])

@@ -85,6 +85,18 @@ async def test_resources_that_no_share_names_are_free_and_pods_may_be_counted() 
     assert "1 of pods more than it has" in stage.note(pods[2])
 
 
+async def test_a_resource_that_another_tree_names_has_no_limit() -> None:
+    few = DeclaredShare("few", maximum={"pods": 1}, namespaces=("b",))
+    stage = Sharing(few, DeclaredShare("a", minimum={"cpu": 2}, namespaces=("a",)))
+    stage.pods(3, "a")
+    stage.pods(2, "b")
+
+    await stage.schedule()
+
+    assert stage.placed == ["a-0", "a-1", "b-0"]
+    stage.check()
+
+
 @pytest.mark.parametrize("label", ["team", "none"])
 async def test_pods_of_a_label_count_wherever_they_are(label: str) -> None:
     stage = Sharing(DeclaredShare("gpu", minimum={"cpu": "1"}, pod_labels={"team": "gpu"}))

@@ -161,6 +161,17 @@ async def test_other_amounts_count_at_once_and_the_tree_is_not_made_again_for_th
     stage.check()
 
 
+async def test_an_amount_beyond_64_bits_is_said_and_not_taken_for_none() -> None:
+    stage = Sharing()
+    stage.quota(minimum={"cpu": "10E"})
+    (pod,) = stage.pods(1)
+
+    await stage.schedule()
+
+    assert f"its minimum of cpu is {10**22}: must be from 0 to {2**63 - 1}" in stage.note(pod)
+    stage.check()
+
+
 async def test_amounts_that_cannot_be_used_any_more_are_not_taken_over_from_before() -> None:
     stage = Sharing()
     stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
