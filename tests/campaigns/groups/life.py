@@ -14,6 +14,7 @@ from tests.campaigns.groups.world import CONTROLLER_SECONDS, World, described
 T = TypeVar("T")
 
 LONE_SECONDS = (0, 30, 120, 400)
+OF_GROUP = "of the group"
 PARTS = {"delete member": "member", "delete lone": "lone"}
 
 
@@ -178,6 +179,14 @@ class Life:
         for _ in range(step.number):
             self.world.add_lone(1, step.other, step.how, LONE_SECONDS[int(step.pick * 4)], 0)
 
+    def _fill(self, step: Step) -> None:
+        """Let as many pods come as there is space for, and some more."""
+        free = sum(max(0, self.model.free(name)) for name in self.model.open_nodes())
+        for _ in range(free + step.number):
+            self.world.add_lone(
+                1, step.other, step.how, LONE_SECONDS[int(step.pick * 4)], (0, 5)[int(step.pick * 50) % 2]
+            )
+
     def _daemon(self, step: Step) -> None:
         for name, node in self.model.nodes.items():
             if node.exists and all(pod.of_daemon != name for pod in self.model.pods.values()):
@@ -188,15 +197,16 @@ class Life:
                 self.world.add(PodState(pod_name, 1, step.other, written, of_daemon=name))
 
     def _succeed(self, step: Step) -> None:
-        if (pod := self._pick(step, self._running())) is not None:
+        if (pod := self._pick(step, self._running(step))) is not None:
             self.world.end(pod, "Succeeded")
 
     def _fail(self, step: Step) -> None:
-        if (pod := self._pick(step, self._running())) is not None:
+        if (pod := self._pick(step, self._running(step))) is not None:
             self.world.end(pod, "Failed")
 
     def _delete_member(self, step: Step) -> None:
-        self._delete_one(step, [pod for pod in self.model.pods.values() if pod.group and pod.is_active])
+        members = [pod for pod in self.model.pods.values() if pod.group and pod.is_active]
+        self._delete_one(step, [pod for pod in members if step.how != OF_GROUP or pod.group == step.group])
 
     def _delete_lone(self, step: Step) -> None:
         self._delete_one(step, [pod for pod in self.model.pods.values() if not pod.group and pod.is_active])
@@ -207,10 +217,11 @@ class Life:
             self.world.rules.changed_group(pod.group)
             self.world.delete_pod(pod, step.number)
 
-    def _running(self) -> list[PodState]:
+    def _running(self, step: Step) -> list[PodState]:
         nodes = self.model.nodes
         alive = [name for name, node in nodes.items() if node.exists and not node.is_dead]
-        return [pod for pod in self.model.pods.values() if pod.phase == "Running" and pod.node in alive]
+        running = [pod for pod in self.model.pods.values() if pod.phase == "Running" and pod.node in alive]
+        return [pod for pod in running if step.how != OF_GROUP or pod.group == step.group]
 
     def _of(self, group: str) -> list[PodState]:
         return [pod for pod in self.model.pods.values() if pod.group == group]
@@ -242,6 +253,9 @@ class Life:
 
     def _kill_node(self, step: Step) -> None:
         nodes = [node for node in self.model.nodes.values() if node.exists and not node.is_dead]
+        if step.how == OF_GROUP:
+            used = {pod.node for pod in self.model.members(step.group)}
+            nodes = [node for node in nodes if node.plan.name in used]
         if (node := self._pick(step, nodes)) is not None:
             self._change(node, "node dead", f"{node.plan.name} is dead; its pods will be deleted", is_dead=True)
             for pod in self._on(node):
@@ -265,7 +279,8 @@ class Life:
         self.world.show_node(node)
 
     def _on(self, node: NodeState) -> list[PodState]:
-        return [pod for pod in self.model.pods.values() if pod.node == node.plan.name]
+        """The pods on a node that have not ended."""
+        return [pod for pod in self.model.pods.values() if pod.node == node.plan.name and pod.phase == "Running"]
 
     # All else.
 

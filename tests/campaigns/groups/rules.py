@@ -1,6 +1,6 @@
 """The rules about what the scheduler does: bindings, evictions, reservations. `quiet.py`: what it leaves."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -45,12 +45,19 @@ class Claim:
 
 
 class Rules:
-    def __init__(self, model: Model, record: Record, settings: Settings) -> None:
+    def __init__(
+        self,
+        model: Model,
+        record: Record,
+        settings: Settings,
+        nominations: Callable[[], Iterable[tuple[str, str]]],
+    ) -> None:
         self.reserved: dict[str, float] = {}
         """Group → since when nodes are reserved for it, by its Events."""
         self._model = model
         self._record = record
         self._settings = settings
+        self._nominations = nominations
         self._steps: dict[str, StepOfGroup] = {}
         self._claims: dict[str, Claim] = {}
 
@@ -144,7 +151,10 @@ class Rules:
             group.ever_succeeded,
             min([group.minimum, *declared]),
         )
-        if not step.before and group.plan.preferred:
+        others = [
+            uid for uid, _ in self._nominations() if uid != first.name and uid not in {pod.name for pod in waiting}
+        ]
+        if not step.before and group.plan.preferred and not others:
             step.preferred = self._preferred(group, [first, *(pod for pod in waiting if not pod.is_gated)])
         return step
 

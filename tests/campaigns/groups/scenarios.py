@@ -5,7 +5,7 @@ scenario from which steps were removed is a scenario, too.
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -96,6 +96,7 @@ KINDS: Final = {
     "some members": 4,
     "lone": 12,
     "crowd": 3,
+    "fill": 1,
     "daemon": 1,
     "succeed": 8,
     "fail": 3,
@@ -121,6 +122,31 @@ KINDS: Final = {
 """Kind of step → how often it is drawn. `world.py` has a method for each."""
 
 
+STORIES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "a node is gone for a moment": (
+        ("group", ""),
+        ("lose node", "pods stay"),
+        ("delete member", "of the group"),
+        ("return node", ""),
+    ),
+    "a rack dies": (("group", ""), ("kill node", "of the group"), ("kill node", "of the group"), ("return node", "")),
+    "created again": (("fill", ""), ("group", ""), ("restart group", ""), ("succeed", "")),
+    "replaced at once": (("fill", "replaced"), ("group", ""), ("group", ""), ("delete lone", "")),
+    "two large groups wait": (("fill", ""), ("group", ""), ("other group", ""), ("lone", ""), ("delete lone", "")),
+    "another template": (("group", ""), ("new template", ""), ("delete member", "of the group")),
+    "the object goes": (("fill", "replaced"), ("group", ""), ("drop object", "")),
+    "an end in full": (("fill", ""), ("cordon", ""), ("group", ""), ("uncordon", ""), ("delete lone", "")),
+    "successes": (
+        ("group", ""),
+        ("succeed", "of the group"),
+        ("fail", "of the group"),
+        ("delete member", "of the group"),
+    ),
+    "the license ends": (("fill", ""), ("group", ""), ("license", "")),
+}
+"""Sequences in which groups are known to have failed: kinds of steps about one group, and how they are done."""
+
+
 def scenario(seed: int, number: int) -> Scenario:
     """Return a scenario."""
     draw = Draw(f"{seed} {number}")
@@ -130,7 +156,10 @@ def scenario(seed: int, number: int) -> Scenario:
     groups = tuple(
         _group(draw, f"g{each}", settings, largest) for each in range(1, draw.choice((2, 2, 3, 3, 4, 6, 10)) + 1)
     )
-    steps = [*_opening(draw, groups), *(_step(draw, groups) for _ in range(draw.randint(4, 22)))]
+    steps = [*_opening(draw, groups), *(_step(draw, groups) for _ in range(draw.randint(2, 14)))]
+    if draw.chance(0.6):
+        place = draw.randint(0, len(steps))
+        steps[place:place] = _story(draw, groups)
     return Scenario(settings, nodes, groups, tuple(steps))
 
 
@@ -184,6 +213,14 @@ def _opening(draw: Draw, groups: Sequence[GroupPlan]) -> Iterator[Step]:
         )
 
 
+def _story(draw: Draw, groups: Sequence[GroupPlan]) -> Iterator[Step]:
+    group, other = draw.sample(groups, 2)
+    for kind, how in STORIES[draw.choice(list(STORIES))]:
+        about = other if kind == "other group" else group
+        step = _of_kind(draw, "group" if kind == "other group" else kind, groups, draw.choice(WAITS))
+        yield replace(step, group=about.name, how=how or step.how)
+
+
 def _step(draw: Draw, groups: Sequence[GroupPlan]) -> Step:
     (kind,) = draw.choices(list(KINDS), list(KINDS.values()))
     return _of_kind(draw, kind, groups, draw.choice(WAITS))
@@ -194,12 +231,14 @@ def _of_kind(draw: Draw, kind: str, groups: Sequence[GroupPlan], wait: float) ->
         "group": OBJECT_FIRST,
         "lone": ("", "", "replaced", "deadline", "expected"),
         "crowd": ("", "replaced"),
+        "fill": ("", "replaced"),
         "lose node": ("pods stay", "pods go"),
         "bindings": ("conflict", "error", "slow", "lost answer"),
     }.get(kind, ("",))
     number = {
         "lone": (1, 1, 1, 2),
         "crowd": (2, 4, 6),
+        "fill": (0, 0, 1),
         "bindings": (1, 1, 2, 3),
         "new minimum": (-2, -1, 1, 2),
         "new template": (-1, 1),
@@ -208,7 +247,9 @@ def _of_kind(draw: Draw, kind: str, groups: Sequence[GroupPlan], wait: float) ->
         "delete member": (0, 0, 5, 30),
         "delete lone": (0, 0, 5, 30),
     }.get(kind, (0,))
-    other = {"lone": (0, 0, 0, 3, 5, 7, 20), "crowd": (0, 0, 3, 7), "daemon": (0, 20)}.get(kind, (0,))
+    other = {"lone": (0, 0, 0, 3, 5, 7, 20), "crowd": (0, 0, 3, 7), "fill": (0, 0, 3), "daemon": (0, 20)}.get(
+        kind, (0,)
+    )
     return Step(
         kind,
         wait,

@@ -15,7 +15,7 @@ from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.process.virtual_time import BEGIN as BEGIN_SECONDS
 from scheduler.testing import Scheduler
-from scheduler.testing.api_server import BEGIN, ApiServer
+from scheduler.testing.api_server import ApiServer
 from tests.campaigns.groups import objects
 from tests.campaigns.groups.findings import Record
 from tests.campaigns.groups.model import GroupState, Model, NodeState, PodState, racks
@@ -103,7 +103,7 @@ class World(Scheduler):
         self.scenario = scenario
         self.record = record
         self.model = Model(scenario.settings.levels)
-        self.rules = Rules(self.model, record, scenario.settings)
+        self.rules = Rules(self.model, record, scenario.settings, self.nominations)
         self.is_calm = False
         """Whether nothing ends by itself any more."""
         self.last_change = 0.0
@@ -113,10 +113,6 @@ class World(Scheduler):
 
     def now(self) -> float:
         return self._runner.get_loop().time() - BEGIN_SECONDS
-
-    def time_of_day(self) -> float:
-        """As time.time, where the scheduler has no other clock."""
-        return BEGIN.timestamp() + self._runner.get_loop().time()
 
     def clock(self) -> str:
         return objects.clock(self._runner.get_loop().time())
@@ -226,8 +222,8 @@ class World(Scheduler):
         self.show(pod)
         self.rules.gone(pod)
         if group is not None and phase == "Succeeded":
-            group.succeeded += 1
             group.ever_succeeded += 1
+            group.succeeded += not pod.is_deleting
             self.show_group(group)
         if pod.is_deleting:
             self.remove_pod(pod)
