@@ -6,9 +6,12 @@ An allocation goes the way
                             |                     |
                             +--release--> (free)  +--the watch shows something newer--> (in the store)
 
-In flight is by UID: another pod with the same claim has to wait. Assumed is the object that the API server answered
-with, until the watch has it. A claim that the scheduler itself creates is in flight before it is an object, and assumed
-before the watch shows it at all. Rule: dynamicresources/dra_manager.go and allocateddevices.go at v1.36.3.
+In flight is by UID: another pod with the same claim has to wait, unless it is tried together with its group, of which a
+pod has reserved the claim: this one stays in flight until one of them has written it, or the last has released it.
+Assumed is the object that the API server answered with, until the watch has it. A claim that the scheduler itself
+creates is in flight before it is an object, and assumed before the watch shows it at all.
+
+Rule: dynamicresources/dra_manager.go and allocateddevices.go at v1.36.3.
 """
 
 import time
@@ -40,6 +43,8 @@ class Allocations:
         self._changed = changed
         self._now = now
         self._in_flight: dict[str, ResourceClaim] = {}
+        self._users: dict[str, tuple[fw.GroupKey | None, int]] = {}
+        """UID of a claim in flight → the group whose pods may share it, and how many pods have reserved it."""
         self._assumed: dict[tuple[str, str], ResourceClaim] = {}
         self._written: dict[str, ResourceClaim] = {}
         """UID → newest version, of claims that it shows to be allocated."""
@@ -61,17 +66,29 @@ class Allocations:
         claim = self._in_flight.get(uid)
         return None if claim is None else claim.status.allocation
 
-    def reserve(self, claim: ResourceClaim) -> None:
-        """Take the devices of an allocated claim that is not written yet. The first allocation of a claim counts."""
-        self._in_flight.setdefault(claim.uid, claim)
-        self._recount(claim.uid)
+    def shared_by(self, group: fw.GroupKey, uid: str) -> Allocation | None:
+        """Return the allocation of a claim in flight that another pod of this group has reserved."""
+        return self.in_flight(uid) if self._users.get(uid, (None, 0))[0] == group else None
 
-    def release(self, uid: str) -> bool:
-        """Forget a reservation, which was written or was not needed after all. Whether there was one."""
-        if self._in_flight.pop(uid, None) is None:
-            return False
-        self._recount(uid)
-        return True
+    def reserve(self, claim: ResourceClaim, group: fw.GroupKey | None = None) -> Allocation:
+        """Take the devices of an allocated claim that is not written yet; return the allocation that counts: the first.
+
+        `group`: of a pod that is tried together with its group.
+        """
+        allocation = self._in_flight.setdefault(claim.uid, claim).status.allocation
+        assert allocation is not None, "a claim in flight is allocated"
+        owner, users = self._users.get(claim.uid, (group, 0))
+        self._users[claim.uid] = owner, users + 1
+        self._recount(claim.uid)
+        return allocation
+
+    def release(self, uid: str, *, is_written: bool = True) -> None:
+        """Forget a pod's reservation. One that was not written holds as long as other pods have reserved it, too."""
+        owner, users = self._users.pop(uid, (None, 0))
+        if users > 1 and not is_written:
+            self._users[uid] = owner, users - 1
+        elif self._in_flight.pop(uid, None) is not None:
+            self._recount(uid)
 
     def created(self, uid: str, claim: ResourceClaim) -> None:
         """Go on with the claim of this UID, in flight, as the object that was created for it."""

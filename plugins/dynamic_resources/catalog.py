@@ -68,13 +68,17 @@ class DeviceCatalog:
         """Return the allocation of a claim that is reserved in memory and not written yet."""
         return self._allocations.in_flight(uid)
 
-    def reserve(self, claim: ResourceClaim) -> None:
-        """Take the devices of an allocated claim that is not written yet. The first allocation of a claim counts."""
-        self._allocations.reserve(claim)
+    def shared_by(self, group: fw.GroupKey, uid: str) -> Allocation | None:
+        """Return the allocation of a claim in flight that another pod of this group has reserved."""
+        return self._allocations.shared_by(group, uid)
 
-    def release(self, uid: str) -> bool:
-        """Forget a reservation, which was written or was not needed after all. Whether there was one."""
-        return self._allocations.release(uid)
+    def reserve(self, claim: ResourceClaim, group: fw.GroupKey | None = None) -> Allocation:
+        """Take the devices of an allocated claim that is not written yet; return the allocation that counts."""
+        return self._allocations.reserve(claim, group)
+
+    def release(self, uid: str, *, is_written: bool = True) -> None:
+        """Forget a pod's reservation, which was written or was not needed after all."""
+        self._allocations.release(uid, is_written=is_written)
 
     def created(self, uid: str, claim: ResourceClaim) -> None:
         """Go on with the claim of this UID, in flight, as the object that was created for it."""

@@ -75,6 +75,8 @@ class ClaimState(msgspec.Struct, eq=False):
     """Index → where the devices of an allocated claim can be used; left out if everywhere."""
     searches: dict[Needed, DeviceSearches] = {}
     """For the claims that have no devices, once Filter was asked about a node with that need."""
+    shared: set[int] = set()
+    """Claims that another pod of the group has reserved: their allocation is not written yet."""
     unavailable: set[int] = set()
     """Claims whose devices some node cannot use."""
     reserved: dict[int, Allocation] = {}

@@ -126,6 +126,8 @@ class ClaimWriter:
             raise WriteFailed(f"claim {claim} got deleted in the meantime")
         if allocation is None and claim.status.allocation is None:
             raise WriteFailed(f"claim {claim} got deallocated elsewhere in the meantime")
+        if allocation is not None and allocation == _without_time(claim.status.allocation):
+            allocation = None  # another pod of the group has written it
         if allocation is not None:
             if claim.status.allocation is not None:
                 raise WriteFailed(f"claim {claim} got allocated elsewhere in the meantime")
@@ -177,7 +179,7 @@ class ClaimWriter:
         known = self._catalog.claim(meta.namespace, meta.name)
         if known is None or known.uid != claim.uid:
             return claim  # the API server will say so too
-        return known if is_newer(known.metadata.resource_version, meta.resource_version) else claim
+        return claim if is_newer(meta.resource_version, known.metadata.resource_version) else known
 
     async def _retried(
         self, claim: ResourceClaim, attempt: Callable[[ResourceClaim], Awaitable[ResourceClaim]]
@@ -200,3 +202,7 @@ class ClaimWriter:
                 raise WriteFailed(f"claim {claim} got deleted in the meantime") from conflict
             claim, is_new = newest, False
         raise WriteFailed(str(conflict)) from conflict
+
+
+def _without_time(allocation: Allocation | None) -> Allocation | None:
+    return None if allocation is None else msgspec.structs.replace(allocation, allocation_timestamp=None)

@@ -180,6 +180,7 @@ class DynamicResources(
         if not claims:
             return fw.SKIP
         claim_state = ClaimState(claims, nodes, extended)
+        self._share(claim_state, self._group_of(state, pod))
         for i, claim in enumerate(claims):
             allocation = claim.status.allocation
             if allocation is None:
@@ -277,16 +278,17 @@ class DynamicResources(
 
     def reserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
         """Take devices for the claims that have none. Raises DevicesError if Filter found none on the node."""
-        claim_state = self._state_of(state)
+        claim_state, group = self._state_of(state), self._group_of(state, pod)
+        for i in claim_state.shared:
+            claim_state.reserved[i] = self._catalog.reserve(claim_state.claims[i], group)
         if all(claim.status.allocation is not None for claim in claim_state.claims):
             return None
         row = claim_state.nodes.row_of(node_name)
         if row is None:
             raise DevicesError("claim allocation not found for node")
         for i, claim, allocation in self._searching.allocate(claim_state, row):
-            claim_state.reserved[i] = allocation
+            claim_state.reserved[i] = self._catalog.reserve(claim.allocated(allocation), group)
             claim_state.claims[i] = claim
-            self._catalog.reserve(claim.allocated(allocation))
         return None
 
     def unreserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
@@ -296,7 +298,7 @@ class DynamicResources(
             return
         for i, claim in enumerate(claim_state.claims):
             if claim_state.reserved.pop(i, None) is not None:
-                self._catalog.release(claim.uid)
+                self._catalog.release(claim.uid, is_written=False)
             if i == claim_state.of_extended:
                 if not is_in_memory(claim):
                     self._extended_writer.delete(pod, claim)
@@ -324,6 +326,18 @@ class DynamicResources(
         if claim_state is None:
             raise DevicesError("not found")
         return claim_state
+
+    def _group_of(self, state: fw.CycleState, pod: fw.Pod) -> fw.GroupKey | None:
+        """Return the group together with which a pod is tried."""
+        return self.handle.pod_groups.key_of(pod) if state.is_of_group_cycle else None
+
+    def _share(self, claim_state: ClaimState, group: fw.GroupKey | None) -> None:
+        """Take over what other pods of the group have reserved for the same claims."""
+        for i, claim in enumerate(claim_state.claims):
+            allocation = None if group is None else self._catalog.shared_by(group, claim.uid)
+            if allocation is not None and claim.status.allocation is None:
+                claim_state.claims[i] = claim.allocated(allocation)
+                claim_state.shared.add(i)
 
     def _refusal_of(self, claim: ResourceClaim, *, check_requests: bool) -> fw.Status | None:
         """Why a claim cannot be allocated on any node. Raises DevicesError for a request of an unknown kind."""

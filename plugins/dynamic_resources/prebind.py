@@ -54,12 +54,14 @@ class PreBinding:
         for i, claim in enumerate(claim_state.users):
             if is_reserved_for(pod, claim):
                 continue
+            is_written = False
             try:
                 claim_state.claims[i] = await self._writer.reserve(pod, claim, claim_state.reserved.get(i))
+                is_written = True
             finally:
-                # Written or not: from here on the claim itself shows it, or the devices are free.
+                # From here on the claim itself shows it, or the devices are free if no other pod of the group needs it.
                 if claim_state.reserved.pop(i, None) is not None:
-                    self._catalog.release(claim.uid)
+                    self._catalog.release(claim.uid, is_written=is_written)
         await self._write_extended(pod, claim_state)
         if any(map(needs_waiting, claim_state.claims)):
             note = f"waiting for binding conditions for device on node {node_name}"

@@ -35,7 +35,7 @@ class ApiPodReader:
         return Ending(found.status.phase, found.status.reason, found.status.message[:MAX_MESSAGE])
 
     async def succeeded(self) -> AsyncIterator[Pod]:
-        """Yield the pods that have succeeded, but for those that cannot be read. Raises ClusterError."""
+        """Yield the pods that have succeeded, except those that cannot be read. Raises ClusterError."""
         async for page in self._lister.pages(PODS, "&fieldSelector=status.phase%3DSucceeded"):
             for raw in page.items:
                 try:

@@ -1,6 +1,7 @@
 """DynamicResources: a pod's claims on their way from waiting for them to writing what they got."""
 
 import asyncio
+import dataclasses
 from typing import Any
 
 import msgspec
@@ -21,8 +22,10 @@ from plugins.dynamic_resources.pools import DevicesError
 from scheduler import framework as fw
 from scheduler.api.decoding import reread
 from scheduler.api.devices import DeviceStatus, ResourceClaim
+from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ApiError
+from scheduler.framework.pod_groups import NoPodGroups
 from scheduler.process.metrics import Metrics
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
@@ -50,9 +53,11 @@ GPUS = (a_slice("n1", a_device("d0"), a_device("d1")), a_slice("n2", a_device("d
 class Attempt:
     """One pod's way through the plugin."""
 
-    def __init__(self, plugin: DynamicResources, pod: fw.Pod, nodes: NodeTable = NODES) -> None:
+    def __init__(
+        self, plugin: DynamicResources, pod: fw.Pod, nodes: NodeTable = NODES, *, with_its_group: bool = False
+    ) -> None:
         self.plugin, self.pod, self.nodes = plugin, pod, nodes
-        self.state = fw.CycleState()
+        self.state = GroupCycleState() if with_its_group else fw.CycleState()
         self.pre_filter = plugin.pre_filter(self.state, pod, nodes)
 
     def filter(self, name: str) -> fw.Status | None:
@@ -83,6 +88,13 @@ class Attempt:
 def a_plugin(*objects: Any) -> tuple[DynamicResources, ObjectStore, Api]:
     handle, store, api = a_world(*objects)
     return started(DynamicResources(), handle), store, api
+
+
+class OneGroup(NoPodGroups):
+    """All pods are of one group."""
+
+    def key_of(self, pod: fw.Pod) -> fw.GroupKey:
+        return fw.GroupKey("default", fw.POD_GROUP, "g")
 
 
 def stored(store: ObjectStore, name: str) -> ResourceClaim:
@@ -215,6 +227,29 @@ async def test_pods_that_share_a_claim_write_one_after_the_other() -> None:
 
     assert [each.uid for each in stored(store, "c").status.reserved_for or ()] == ["one", "other", "third"]
     assert len(api.patches) == 3  # no conflict
+
+
+async def test_a_claim_is_shared_by_pods_that_are_tried_together() -> None:
+    handle, store, api = a_world(*GPUS, a_claim("c"))
+    plugin = started(DynamicResources(), dataclasses.replace(handle, pod_groups=OneGroup()))
+    first = Attempt(plugin, claiming("first", "c"), with_its_group=True)
+    first.filter("n2")
+    first.reserve("n2")
+
+    second = Attempt(plugin, claiming("second", "c"), with_its_group=True)
+    where = second.filter("n1"), second.filter("n2")
+    second.reserve("n2")
+    first.unreserve("n2")
+    alone = Attempt(plugin, claiming("third", "c"))
+    first.reserve("n2")
+    await asyncio.gather(first.pre_bind("n2"), second.pre_bind("n2"))
+
+    assert where == (NOT_AVAILABLE, None)
+    assert alone.pre_filter == refusal("resource claim default/c is in the process of being allocated")
+    written = stored(store, "c")
+    assert [(each.pool, each.device) for each in results_of(written)] == [("n2", "d0")]
+    assert [each.uid for each in written.status.reserved_for or ()] == ["first", "second"]
+    assert api.errors == []
 
 
 async def test_a_conflict_is_tried_again_with_the_newest_version() -> None:

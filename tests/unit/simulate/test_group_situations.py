@@ -101,6 +101,35 @@ SITUATIONS: dict[str, tuple[list[Json], dict[str, str | None]]] = {
         ],
         {"new": "n1"},
     ),
+    "pods that share a claim take over its devices, where these can be used": (
+        [
+            node("n1", cpu=1),
+            node("n2", cpu=4),
+            {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}},
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceSlice",
+                "metadata": {"name": "of-n2"},
+                "spec": {
+                    "driver": "gpu.x",
+                    "nodeName": "n2",
+                    "pool": {"name": "n2", "generation": 1, "resourceSliceCount": 1},
+                    "devices": [{"name": "d0"}],
+                },
+            },
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceClaim",
+                "metadata": {"name": "shared"},
+                "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
+            },
+            *(
+                member(a_pod(f"p-{i}", resourceClaims=[{"name": "s", "resourceClaimName": "shared"}]), 2)
+                for i in range(2)
+            ),
+        ],
+        {"p-0": "n2", "p-1": "n2"},
+    ),
     "a narrower preferred level does not lead out of the required one": (
         [
             node("plain", cpu=2),
