@@ -168,8 +168,8 @@ class DefaultPreemption(
         return select_victims(group, pods, self.handle.pod_groups, budgets, what_if)
 
     def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: Sequence[fw.Pod]) -> None:
-        """Begin to evict them."""
-        self._executor.start(Preemptor.of_group(group, pods), CLUSTER, victims)
+        """Begin to evict them. What they free is kept for a group of our own rules; kube-scheduler keeps nothing."""
+        self._executor.start(Preemptor.of_group(group, pods), CLUSTER, victims, keeps=group.is_ours)
 
     def possible_preemptions(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]

@@ -5,11 +5,12 @@ Rule: pkg/scheduler/schedule_one.go at v1.36.3 (handleSchedulingFailure).
 
 import logging
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.cycle_events import AttemptFailed
+from scheduler.cycle.listeners import PodListener
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
@@ -37,6 +38,7 @@ class FailureHandler:
         metrics: Metrics,
         stream: EventStream,
         profiles: Container[str],
+        listeners: Iterable[PodListener] = (),
     ) -> None:
         """`pods`: UID → newest version of every pod that the watch has reported. `profiles`: names, may change."""
         self._queue = queue
@@ -46,6 +48,7 @@ class FailureHandler:
         self._metrics = metrics
         self._stream = stream
         self._profiles = profiles
+        self._listeners = listeners
         self.failed: Callable[[QueuedPod, Unplaced | SchedulerError], None] | None = None
         """Called when a pod is in the queue again after an attempt; None if nobody wants to know."""
 
@@ -86,6 +89,8 @@ class FailureHandler:
             return
         # Without a new nomination, the one in the pod's status counts.
         self._nominator.add(newest, nominated)
+        for each in self._listeners:
+            each.attempt_failed(queued, cause)
         if self.failed is not None:
             self.failed(queued, cause)
         if has_event:

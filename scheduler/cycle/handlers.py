@@ -11,7 +11,7 @@ each of them reaches the right state whatever was done before.
 """
 
 import time
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
 from prometheus_client import Histogram
@@ -20,6 +20,7 @@ from scheduler.api.objects import GroupedMeta, Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.api.versions import is_newer
 from scheduler.cycle.cycle_events import PodGone, PodSeen
+from scheduler.cycle.listeners import PodListener
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.writers import Writers
 from scheduler.framework.events import (
@@ -79,6 +80,7 @@ class ClusterEventHandlers:
         writers: Writers,
         metrics: Metrics,
         stream: EventStream,
+        listeners: Iterable[PodListener] = (),
     ) -> None:
         """`pods`: UID → newest version seen, written here. `profiles`: their names, which may change."""
         self._pods = pods
@@ -93,6 +95,7 @@ class ClusterEventHandlers:
         self._handling = metrics.event_handling_duration
         self._observers: dict[str, Histogram] = {}
         self._stream = stream
+        self._listeners = listeners
         self.announces_pods = False
         """Whether a pod that has come may help pods that wait for it: the feature gate GangScheduling."""
         self.member_came: Callable[[Pod], None] | None = None
@@ -153,12 +156,17 @@ class ClusterEventHandlers:
             self._nomination_ended(seen)
         if self.member_gone is not None:
             self.member_gone(pod)
-        if self.waits is not None:
-            self.waits.gone(pod)
+        self._tell_gone(pod)
         if pod.node_name:
             self._observe(ASSIGNED_POD_DELETE, started)
         elif pod.spec.scheduler_name in self._profiles:
             self._observe(UNSCHEDULABLE_POD_DELETE, started)
+
+    def _tell_gone(self, pod: Pod) -> None:
+        if self.waits is not None:
+            self.waits.gone(pod)
+        for each in self._listeners:
+            each.pod_gone(pod)
 
     def assumption_expired(self, pod: Pod) -> None:
         """The cache dropped an assumed pod: its resources are free, and a pod that still waits is tried again."""

@@ -14,7 +14,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -36,6 +36,7 @@ from scheduler.cycle.cycle_events import (
 )
 from scheduler.cycle.failure import FailureHandler, as_scheduler_error
 from scheduler.cycle.last_look import LastLook
+from scheduler.cycle.listeners import PodListener
 from scheduler.cycle.writers import Writers
 from scheduler.extenders.attempts import ExtendedAttempts
 from scheduler.extenders.binding import ExtenderBinding
@@ -103,6 +104,7 @@ class SchedulingLoop:
         now: Callable[[], float],
         tasks: Tasks,
         extender_binding: ExtenderBinding | None = None,
+        listeners: Iterable[PodListener] = (),
     ) -> None:
         """`now` is the queue's clock. `extender_binding`: None without extenders."""
         self._now = now
@@ -117,6 +119,7 @@ class SchedulingLoop:
         self._stream = stream
         self._metrics = metrics
         self._tasks = tasks
+        self._listeners = listeners
         self._jobs = tasks.jobs("binding", LATE_SECONDS, cancels_late=False)
         self._bindings: dict[str, _Attempt] = {}
         """UID of the pod → its newest attempt that has a task."""
@@ -312,7 +315,9 @@ class SchedulingLoop:
         except ValueError as error:
             self._failure.handle(framework.name, queued, SchedulerError(str(error)), started)
             return
-        self._nominator.delete(pod.uid)
+        if self._nominator.delete(pod.uid):
+            for each in self._listeners:
+                each.pod_placed(pod)
         if PodPlaced in self._stream.listeners:
             self._stream.publish(PodPlaced(framework.name, state, queued, placed, started))
         attempt = _Attempt(framework, state, pod, placed.node_name, queued, placed, started)

@@ -14,8 +14,10 @@ from scheduler.cycle.cycle_events import Reconfigured
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.last_look import LastLook
+from scheduler.cycle.listeners import PodListeners
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectEventHandlers
+from scheduler.cycle.preemptions import PreemptionEnds
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.writers import Writers
 from scheduler.engine.profiles import Profiles, Resources
@@ -55,6 +57,7 @@ from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
+from scheduler.state.preemptions import Preemptions
 from scheduler.state.subscriptions import ProfileObjects, ProfileShared, Sharing
 
 if TYPE_CHECKING:  # loaded once there are groups
@@ -192,6 +195,7 @@ def build_engine(
     last_look = LastLook(cache, writers.binder, stream, metrics)
     objects = ObjectStore(stream)
     pods: dict[str, Pod] = {}
+    preemptions, listeners = Preemptions(pods, nominator, activator, now), PodListeners()
     calls = PublishedCalls(writers.api, writers.reader, stream)
     waiting_pods, pods_in_pre_bind, sharing = WaitingPods(), PodsInPreBind(), Sharing()
     gates = config.gates
@@ -221,6 +225,7 @@ def build_engine(
             tasks=tasks,
             pod_groups=groups,
             shares=shares,
+            preemptions=preemptions,
         )
         return made, of_profile, shared
 
@@ -234,10 +239,11 @@ def build_engine(
     queue = SchedulingQueue(queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now)
     activator.queue = queue
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
-    failure = FailureHandler(queue, nominator, pods, writers, metrics, stream, profiles.frameworks)
+    failure = FailureHandler(queue, nominator, pods, writers, metrics, stream, profiles.frameworks, listeners)
+    listeners.add(PreemptionEnds(preemptions, pods, nominator, queue, writers.evictor))
     ends = EarlyEnds(cache)
     handlers = ClusterEventHandlers(
-        pods, cache, queue, nominator, profiles.frameworks, waiting_pods, ends, writers, metrics, stream
+        pods, cache, queue, nominator, profiles.frameworks, waiting_pods, ends, writers, metrics, stream, listeners
     )
     by_extender = None
     if extender_access is not None:
@@ -256,6 +262,7 @@ def build_engine(
         now,
         tasks,
         by_extender,
+        listeners,
     )
     if extender_access is not None:
         extended = ExtendedAlgorithm(algorithm, cache.table, loop.ready, metrics)
@@ -317,7 +324,7 @@ def build_engine(
     wakes = GroupWakes(groups, queue, objects, statuses, refusals)
     group_parts = GroupParts(groups, statuses, refusals, wakes, group_cycle, loop, cache, queue, handlers, pods)
     group_parts.use(profiles.frameworks, config.loadmaster)
-    share_parts = ShareParts(shares, groups, objects, cache, queue, handlers, failure, writers, tasks, now)
+    share_parts = ShareParts(shares, groups, objects, cache, queue, handlers, failure, writers, tasks, now, preemptions)
     share_parts.use(profiles.frameworks)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     engine = Engine(

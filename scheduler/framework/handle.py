@@ -10,6 +10,7 @@ from scheduler.framework.dry_run import DryRuns
 from scheduler.framework.errors import ApiError
 from scheduler.framework.nodes import NodeColumns
 from scheduler.framework.pod_groups import NO_POD_GROUPS, PodGroups
+from scheduler.framework.preemptions import NO_PREEMPTIONS, Preemptions
 from scheduler.framework.shared import Shared
 from scheduler.framework.shares import NO_SHARES, Shares
 from scheduler.framework.stored_columns import StoredColumns
@@ -35,6 +36,10 @@ class PodNominator(Protocol):
     def nodes(self) -> Collection[str]:
         """The nodes that have nominated pods: a live view."""
 
+    @property
+    def kept(self) -> Collection[str]:
+        """The UIDs of pods to which all others yield, as pods are evicted for them, whatever the priorities: a view."""
+
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         """Return the pods nominated to a node, in the order of their nominations."""
 
@@ -50,8 +55,8 @@ class PodNominator(Protocol):
     def update(self, old: Pod, new: Pod) -> None:
         """Put a new version of a pod in the place of an old one."""
 
-    def delete(self, uid: str) -> None:
-        """End the nomination of a pod, if it has one."""
+    def delete(self, uid: str) -> bool:
+        """End the nomination of a pod; return whether it had one."""
 
 
 class WaitingPod(Protocol):
@@ -345,3 +350,5 @@ class Handle:
     """The groups of pods that are scheduled together, and their members. None at the default of the feature gates."""
     shares: Shares = NO_SHARES
     """The shares of the cluster that pods count against. None without the plugin CapacityScheduling."""
+    preemptions: Preemptions = NO_PREEMPTIONS
+    """The preemptions that are under way, of all profiles."""

@@ -27,6 +27,9 @@ class Nominated(NamedTuple):
     by_share: bool = False
     """Whether it goes before all pods of other shares, except those that are guaranteed what it would borrow."""
 
+    is_kept: bool = False
+    """Whether it goes before all others: what is freed for it is given to none."""
+
 
 class Asked(NamedTuple):
     """A request for space in a share: of one pod, or of several pods of a group together."""
@@ -57,7 +60,8 @@ def counting_nominated(tree: "ShareTree", share: str, asked: Asked, amounts: Map
     ahead = [
         each
         for each in asked.nominated
-        if _place(each.pod, borrows=each.borrows) < own
+        if each.is_kept
+        or _place(each.pod, borrows=each.borrows) < own
         or (each.by_share and each.share != share and each.borrows <= borrows)
     ]
     for each in ahead:

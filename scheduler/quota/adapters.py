@@ -257,7 +257,7 @@ class AdaptedShares:
         if not self._nominator.nodes:
             return Asked(need, place.evidence, tuple(promised))
         others, borrows = list[Nominated](), None
-        counted, root = self.usage.uids(), place.root
+        counted, kept_for, root = self.usage.uids(), self._nominator.kept, place.root
         for _, pods in self._nominator.by_node():
             for pod in pods:
                 uid = pod.uid
@@ -270,7 +270,7 @@ class AdaptedShares:
                 if uid == need.pod.uid:
                     borrows = nominated.borrows
                 elif uid not in need.uids and uid not in self.meant:
-                    others.append(nominated)
+                    others.append(nominated._replace(is_kept=True) if uid in kept_for else nominated)
         return Asked(need, place.evidence, (*others, *promised), borrows)
 
     def tree_with(self, ledger: "Ledger", changed: "Mapping[str, Share] | None" = None) -> "ShareTree":

@@ -3,7 +3,7 @@
 Rule: pkg/scheduler/backend/queue/nominator.go at v1.36.3. A nomination is known here before the pod's status says so.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import read_only_attribute
@@ -18,9 +18,11 @@ class Nominator:
         self._node_names: dict[str, str] = {}
         self._pods: dict[str, dict[str, Pod]] = {}
         self._nodes = self._pods.keys()
+        self._kept: set[str] = set()
         self._stream = stream or EventStream()
 
     nodes: Collection[str] = read_only_attribute("_nodes")
+    kept: Collection[str] = read_only_attribute("_kept")
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         """Return the pods nominated to a node, in the order of their nominations."""
@@ -58,17 +60,26 @@ class Nominator:
         self.delete(old.uid)
         self.add(new, unwritten)
 
-    def delete(self, uid: str) -> None:
-        """Forget the nomination of a pod, if any."""
+    def keep(self, uids: Iterable[str]) -> None:
+        """Let the nominations of these pods, now and later ones, count against all others."""
+        self._kept.update(uids)
+
+    def release(self, uids: Iterable[str]) -> None:
+        """Let their nominations count against others by priority, as usual."""
+        self._kept.difference_update(uids)
+
+    def delete(self, uid: str) -> bool:
+        """Forget the nomination of a pod; return whether it had one."""
         node_name = self._node_names.pop(uid, None)
         if node_name is None:
-            return
+            return False
         if NominationEnded in self._stream.listeners:
             self._stream.publish(NominationEnded(uid))
         pods = self._pods[node_name]
         del pods[uid]
         if not pods:
             del self._pods[node_name]
+        return True
 
     def check_invariants(self) -> None:
         """Both directions agree, and no node is listed without pods."""

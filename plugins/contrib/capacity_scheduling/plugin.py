@@ -42,6 +42,7 @@ WAITING: Final = fw.unresolvable("waiting for the preemption for this pod to be 
 NEVER: Final = fw.unschedulable("preemption: not eligible due to preemptionPolicy=Never.")
 TERMINATING: Final = fw.unschedulable("preemption: not eligible due to a terminating pod on the nominated node.")
 LEAVING: Final = fw.unschedulable("preemption: not eligible due to terminating pods that make room for it.")
+IN_VAIN: Final = fw.unschedulable("preemption: not eligible as all pods are gone that were evicted for it.")
 OF_GROUP: Final = fw.unschedulable("preemption: not eligible as a member of a group")
 NOBODY: Final = fw.unschedulable()
 
@@ -142,10 +143,15 @@ class CapacityScheduling(
             return WAITING
         if self._executor.group_count and (group := self._groups.of(pod)) and self._executor.hold_back(group.uid):
             return GROUP_WAITING
-        if pod.uid in self._executor.retried:
+        if pod.uid in self._executor.retried or self._is_due(pod.uid):
             return None
         refusal = self._shares.refusal_while_waiting(pod)
         return None if refusal is None else fw.unresolvable(refusal.message)
+
+    def _is_due(self, uid: str) -> bool:
+        """Return whether a pod is tried because all of its victims, or those of its group, are gone."""
+        preemption = self._handle.preemptions.of(uid)
+        return preemption is not None and preemption.is_due
 
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
@@ -201,6 +207,8 @@ class CapacityScheduling(
             raise fw.AttemptFailed(f'preemption: pod "{pod.name}" not found')
         if self._groups.name_of(newest):
             return None, OF_GROUP
+        if self._is_due(newest.uid):
+            return fw.PostFilterResult(""), IN_VAIN
         ineligibility = self.ineligibility(reclaim, newest, node_to_status)
         if ineligibility is not None:
             return None, ineligibility
@@ -214,7 +222,7 @@ class CapacityScheduling(
         # The same nodes first for all pods, so that they are not spread; others at each attempt.
         rows = np.roll(rows, -state.attempt * MAX_CANDIDATES)
         run = handle.dry_runs.begin(state, newest)
-        search = VictimSearch(newest, reclaim, run, handle, rows, self._executor.victims())
+        search = VictimSearch(newest, reclaim, run, handle, rows, handle.preemptions.leaving())
         if search.is_enough_leaving():
             return None, LEAVING
         found = search.search()
@@ -224,7 +232,8 @@ class CapacityScheduling(
 
     def _evict(self, pod: fw.Pod, found: Found) -> tuple[fw.PostFilterResult, None]:
         name = self._handle.nodes.names()[found.row]
-        self._executor.start(Preemptor.of_pod(pod), name, found.victims)
+        keeps = self._shares.key_of(pod) is not None  # without quota, as in DefaultPreemption
+        self._executor.start(Preemptor.of_pod(pod), name, found.victims, keeps=keeps)
         return fw.PostFilterResult(name, found.victims), None
 
     def may_leave(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> Callable[[fw.Pod], bool]:
@@ -241,13 +250,13 @@ class CapacityScheduling(
 
     def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: Sequence[fw.Pod]) -> None:
         """Begin to evict them."""
-        self._executor.start(Preemptor.of_group(group, pods), CLUSTER, victims)
+        self._executor.start(Preemptor.of_group(group, pods), CLUSTER, victims, keeps=True)
 
     def _reclaim(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> fw.ShareReclaim | None:
         return self._shares.reclaim_for_group(group, self._groups.members(pods[0]))
 
     def _is_leaving(self) -> Callable[[fw.Pod], bool]:
-        evicting = self._executor.victims()
+        evicting = self._handle.preemptions.leaving()
         return (lambda pod: pod.uid in evicting or is_leaving_for_another(pod)) if evicting else is_leaving_for_another
 
     def ineligibility(
@@ -263,6 +272,8 @@ class CapacityScheduling(
         status = node_to_status.get(nominated)
         if status is not None and status.code is fw.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return None  # no preemption on that node helps this pod
+        if self._handle.preemptions.of(pod.uid) is not None:
+            return TERMINATING
         terminating = (each for each in self._handle.nodes.info(row).pods if each.is_deleting)
         return TERMINATING if any(map(reclaim.is_leaving_for, terminating)) else None
 

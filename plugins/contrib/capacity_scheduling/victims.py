@@ -8,7 +8,7 @@ The first is asked about each node, as default preemption is, and the cheapest w
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -47,7 +47,7 @@ class VictimSearch:
         run: fw.DryRun,
         handle: fw.Handle,
         rows: fw.Rows,
-        evicting: Set[str],
+        evicting: Collection[str],
     ) -> None:
         """`rows`: the nodes that evictions may help, in the order in which they are looked at; `evicting`: the UIDs of
         pods that are being evicted.

@@ -65,7 +65,6 @@ class _Preemption:
 
     preemptor: Preemptor
     node_name: str
-    victims: Sequence[fw.Pod]
     node: fw.Node | None
     """As it was at the beginning."""
     last_victim: str = ""
@@ -88,8 +87,6 @@ class Executor:
         """How many of them are for groups."""
         self.retried = NOBODY
         """The UIDs of pods that are being brought back, because their preemption has ended early."""
-        self._evicted: set[str] = set()
-        """The UIDs of those whose eviction the watch may not have shown yet."""
         self._jobs = handle.tasks.jobs("preemption", MAX_SECONDS)
 
     def is_running(self, uid: str) -> bool:
@@ -107,21 +104,19 @@ class Executor:
         self._newest[uid].is_held_back = True
         return True
 
-    def victims(self) -> set[str]:
-        """Return the UIDs of those that are being evicted, and that the watch does not show as leaving yet."""
-        self._forget_shown()
-        return self._evicted.union(*([each.uid for each in running.victims] for running in self._newest.values()))
+    def start(self, preemptor: Preemptor, node_name: str, victims: Sequence[fw.Pod], *, keeps: bool = False) -> None:
+        """Evict the victims, in the background, except those that are already being deleted.
 
-    def start(self, preemptor: Preemptor, node_name: str, victims: Sequence[fw.Pod]) -> None:
-        """Evict the victims, in the background, except those that are already being deleted."""
+        `keeps`: whether what they free is kept for the preemptor, whatever the priority of others.
+        """
+        self._handle.preemptions.begin(preemptor.uid, preemptor.pods, victims, keeps=keeps)
         staying = [victim for victim in victims if not victim.is_deleting]
         if not staying:
             return
-        self._forget_shown()
         self._handle.metrics.preemption_victims.observe(len(victims))
         if preemptor.uid not in self._newest:
             self.group_count += preemptor.is_group
-        preemption = self._newest[preemptor.uid] = _Preemption(preemptor, node_name, staying, self._node(node_name))
+        preemption = self._newest[preemptor.uid] = _Preemption(preemptor, node_name, self._node(node_name))
         self._jobs.start(f"preempt for {preemptor.name}", self._run(preemption, staying))
 
     async def _run(self, preemption: _Preemption, victims: Sequence[fw.Pod]) -> None:
@@ -138,6 +133,8 @@ class Executor:
             del self._newest[uid]
             self.group_count -= preemption.preemptor.is_group
             is_other_node = self._node(preemption.node_name) is not preemption.node
+            if not done:
+                self._handle.preemptions.withdraw(uid)
             if not done or preemption.is_known_gone or preemption.is_held_back or is_other_node:
                 # No event may come that would bring it back.
                 uids = [pod.uid for pod in preemption.preemptor.pods]
@@ -157,9 +154,10 @@ class Executor:
 
     async def _make_room(self, preemption: _Preemption, victims: Sequence[fw.Pod]) -> bool:
         preemptor, node_name = preemption.preemptor, preemption.node_name
-        for pod in self._handle.nominator.nominated_pods(node_name):
+        nominator = self._handle.nominator
+        for pod in nominator.nominated_pods(node_name):
             # They may not fit any more; without their nomination they look for another place at once.
-            if pod.priority < preemptor.priority and pod.nominated_node_name:
+            if pod.priority < preemptor.priority and pod.nominated_node_name and pod.uid not in nominator.kept:
                 self._handle.evictor.clear_nomination(pod)
         *others, last = victims
         if not all(await fw.together(*(self._preempt(preemptor, node_name, victim) for victim in others))):
@@ -186,15 +184,9 @@ class Executor:
             if not existed:
                 _logger.info("Victim pod is already deleted", extra=fields)
                 return True
-            self._evicted.add(victim.uid)
         _logger.info("Preemptor pod preempted victim pod", extra=fields)
         self._handle.events.event(victim, "Normal", "Preempted", "Preempting", note)
         return True
-
-    def _forget_shown(self) -> None:
-        """Forget those that the watch shows as leaving, or gone."""
-        pods = self._handle.pods
-        self._evicted = {uid for uid in self._evicted if (pod := pods.get(uid)) is not None and not pod.is_deleting}
 
     def _cancel_binding(self, victim: fw.Pod) -> bool:
         """End a binding that is on hold or being prepared: the pod goes back to the queue, nothing is deleted."""

@@ -24,6 +24,7 @@ from scheduler.quota.places import Place
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
 from scheduler.state.objects import ObjectStore
+from scheduler.state.preemptions import Preemption, Preemptions
 
 if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.quota.ledger import Ledger
@@ -56,6 +57,7 @@ class ShareParts:
         writers: Writers,
         tasks: Tasks,
         clock: Callable[[], float],
+        preemptions: Preemptions,
     ) -> None:
         self.shares = shares
         self.waits: ShareWaits | None = None
@@ -75,6 +77,7 @@ class ShareParts:
         self._retry_at = clock() + RETRY
         self._arguments: Mapping[str, Any] | None = None
         self._order_settings: tuple[Any, ...] = ()
+        preemptions.subscribe(self._preemption_ended)
 
     def use(self, frameworks: Mapping[str, Framework]) -> None:
         """Have shares as these profiles ask for them: all that do have the same arguments."""
@@ -153,6 +156,12 @@ class ShareParts:
             self.waits.freed(place)
             self.waits.may_claim_now = True
             self._due.set()
+
+    def _preemption_ended(self, preemption: Preemption) -> None:
+        """Nothing is kept for its pods any more."""
+        for place in {self.shares.place_of(pod) for pod in preemption.pods} if self.waits else ():
+            if place is not None:
+                self._freed(place)
 
     def _node_may_help(self, event: ClusterEvent) -> None:
         """Let pods be tried soon that a node may help which has come or changed."""

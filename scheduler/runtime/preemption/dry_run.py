@@ -232,8 +232,10 @@ class DryRun:
         pods = self._profile.nominator.nominated_pods(self._profile.nodes.names()[row])
         if not pods:
             return ()
-        pod = self._pod
-        return [other for other in pods if other.priority >= pod.priority and other.uid != pod.uid]
+        pod, kept = self._pod, self._profile.nominator.kept
+        return [
+            other for other in pods if (other.priority >= pod.priority or other.uid in kept) and other.uid != pod.uid
+        ]
 
     def _sort_out(self, signatures: Mapping[str, Hashable]) -> bool:
         """Find how each plugin is asked; False if one of them needs the table changed."""

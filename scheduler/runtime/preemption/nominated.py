@@ -28,12 +28,12 @@ class NominatedFinder:
         return found
 
     def on(self, asked: BoolColumn, pod: Pod) -> dict[int, list[Pod]]:
-        """Return those of the rows that are `asked`, by row: pods of the same or a higher priority.
+        """Return those of the rows that are `asked`, by row: pods of the same or a higher priority, or that are kept.
 
         A pod that is on its node already, because the end of its nomination was not reported yet, is left out.
         """
         by_row: dict[int, list[Pod]] = {}
-        priority, uid = pod.priority, pod.uid
+        priority, uid, kept = pod.priority, pod.uid, self._nominator.kept
         row_of, has_pod = self._nodes.row_of, self._nodes.has_pod
         for name, nominated in self._nominator.by_node():
             row = row_of(name)
@@ -42,7 +42,9 @@ class NominatedFinder:
             coming = [
                 other
                 for other in nominated
-                if other.priority >= priority and other.uid != uid and not has_pod(row, other.uid)
+                if (other.priority >= priority or other.uid in kept)
+                and other.uid != uid
+                and not has_pod(row, other.uid)
             ]
             if coming:
                 by_row[row] = coming

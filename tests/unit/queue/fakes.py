@@ -69,6 +69,7 @@ class FakeNominator:
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
         self.nodes: Collection[str] = ()
+        self.kept: Collection[str] = ()
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         return ()
@@ -85,8 +86,9 @@ class FakeNominator:
     def update(self, old: Pod, new: Pod) -> None:
         self.calls.append(("update", new.uid))
 
-    def delete(self, uid: str) -> None:
+    def delete(self, uid: str) -> bool:
         self.calls.append(("delete", uid))
+        return False
 
 
 def a_waiting_pod(

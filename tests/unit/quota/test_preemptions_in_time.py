@@ -9,10 +9,10 @@ from tests.unit.quota.in_time import Life
 HOUR = 3_600
 
 
-def teams() -> tuple[DeclaredShare, ...]:
-    """`a` may take back its 4 cores, `c` uses its own 4, `b` borrows."""
+def teams(spare: int = 0) -> tuple[DeclaredShare, ...]:
+    """`a` may take back its 4 cores, `c` uses its own 4, `b` borrows these and what is `spare`."""
     return (
-        DeclaredShare("root"),
+        DeclaredShare("root", minimum={"cpu": spare}),
         DeclaredShare("a", "root", minimum={"cpu": 4}, reclaim="Any", namespaces=("a",)),
         DeclaredShare("b", "root", namespaces=("b",)),
         DeclaredShare("c", "root", minimum={"cpu": 4}, namespaces=("c",)),
@@ -45,3 +45,62 @@ def test_a_claimant_keeps_its_nomination_while_its_victims_end_though_default_pr
 
         assert life.outcome(claimant).node == "n"
         assert len(life.victims) == 4
+
+
+def evicting_within(grace: float = 25.0, *, default_preemption: bool = False) -> Life:
+    """Three cores for two quotas; `a` uses them all, one of its pods is more important and gets them."""
+    return Life(
+        DeclaredShare("root", minimum={"cpu": 3}),
+        DeclaredShare("a", "root", within_share="LowerPriority", namespaces=("a",)),
+        DeclaredShare("b", "root", namespaces=("b",)),
+        grace=grace,
+        default_preemption=default_preemption,
+    )
+
+
+@pytest.mark.parametrize("default_preemption", [True, False])
+def test_a_claimant_that_does_not_fit_when_its_victims_are_gone_does_not_block_the_others(
+    default_preemption: bool,
+) -> None:
+    with evicting_within(25, default_preemption=default_preemption) as life:
+        life.set_node(a_node("n", cpu=1000))
+        life.pods(8, "a")
+        big = life.pod("big", "a", cpu=3, priority=5)
+        life.advance(5)
+        assert len(life.victims) == 3
+        life.pod("by-another-scheduler", "b", node_name="n")
+
+        life.advance(30)
+
+        assert life.outcome(big).nominated_node == ""
+        assert life.running("a") == 2, "what is left of the quota is used at once"
+
+
+def test_a_node_is_kept_for_a_claimant_whatever_the_priority_of_those_who_borrowed() -> None:
+    """Nodes are short, not quota: pods that come in the victims' stead would take what these leave at once."""
+    with Life(*teams(spare=10), grace=30, default_preemption=False) as life:
+        life.set_node(a_node("n", cpu=10))
+        life.pods(4, "c")
+        life.pods(10, "b", priority=5)
+        life.advance(5)
+        claimant = life.pod("claimant", "a", cpu=4)
+        churning(life, HOUR // 2, priority=5)
+
+        assert life.outcome(claimant).node == "n"
+        assert len(life.victims) == 4
+
+
+def test_nobody_is_evicted_in_vain_for_a_pod_behind_an_older_one_of_another_share() -> None:
+    with evicting_within(25) as life:
+        life.set_node(a_node("n", cpu=1000))
+        life.pods(3, "a")
+        life.advance(1)
+        more_important = life.pod("more-important", "b", cpu=3, priority=10)
+        life.advance(60)
+        big = life.pod("big", "a", cpu=3, priority=5)
+
+        life.advance(120)
+
+        assert len(life.victims) == 3
+        assert life.outcome(big).node == "n"
+        assert life.outcome(more_important).node == ""

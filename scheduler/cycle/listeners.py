@@ -1,0 +1,57 @@
+"""Those who follow what happens to pods and nodes, beside queue and cache: groups and quota, while they are on.
+
+An event of the `EventStream` only tells; a listener has a part in what the scheduler decides, so an error of its is one
+of the handler that calls it.
+"""
+
+from collections.abc import Iterator
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.algorithm import Unplaced
+from scheduler.framework.errors import SchedulerError
+from scheduler.framework.events import ClusterEvent
+from scheduler.framework.queued import QueuedPod
+
+
+class PodListener:
+    """Does nothing: overwrite what is of interest."""
+
+    def pod_waits(self, pod: Pod) -> None:
+        """A pod of ours has no node, in a new version. The queue does not have it yet."""
+
+    def pod_came_bound(self, pod: Pod) -> None:
+        """A pod was seen for the first time, and has a node already."""
+
+    def pod_leaves(self, pod: Pod) -> None:
+        """A pod was deleted, has ended, or is not ours any more. It is still counted on its node."""
+
+    def pod_gone(self, pod: Pod) -> None:
+        """Nothing counts a pod any more that was deleted or has ended."""
+
+    def pod_placed(self, pod: Pod) -> None:
+        """A pod that was nominated got its node."""
+
+    def attempt_failed(self, queued: QueuedPod, cause: Unplaced | SchedulerError) -> None:
+        """A pod is in the queue again after an attempt."""
+
+    def node_may_help(self, event: ClusterEvent) -> None:
+        """A node has come, or changed so that pods may fit there now."""
+
+
+class PodListeners:
+    """All of them, in the order in which they are told."""
+
+    def __init__(self) -> None:
+        self._listeners: tuple[PodListener, ...] = ()
+
+    def __iter__(self) -> Iterator[PodListener]:
+        return iter(self._listeners)
+
+    def add(self, listener: PodListener) -> None:
+        """Tell a listener from now on, too. Repeating it is harmless."""
+        if listener not in self._listeners:
+            self._listeners = (*self._listeners, listener)
+
+    def remove(self, listener: PodListener) -> None:
+        """Tell it no more."""
+        self._listeners = tuple([each for each in self._listeners if each is not listener])

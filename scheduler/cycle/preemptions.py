@@ -1,0 +1,51 @@
+"""Tells the preemptions that are under way what happens to pods, and wakes who waited because of one that ended."""
+
+from collections.abc import Mapping
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.algorithm import Unplaced
+from scheduler.cycle.listeners import PodListener
+from scheduler.framework.errors import SchedulerError
+from scheduler.framework.events import ASSIGNED_POD_DELETE
+from scheduler.framework.handle import Evictor
+from scheduler.framework.queued import QueuedPod
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.state.nominator import Nominator
+from scheduler.state.preemptions import Preemption, Preemptions
+
+
+class PreemptionEnds(PodListener):
+    """Connects `Preemptions` with the cycle."""
+
+    def __init__(
+        self,
+        preemptions: Preemptions,
+        pods: Mapping[str, Pod],
+        nominator: Nominator,
+        queue: SchedulingQueue,
+        evictor: Evictor,
+    ) -> None:
+        self._preemptions = preemptions
+        self._pods = pods
+        self._nominator = nominator
+        self._queue = queue
+        self._evictor = evictor
+        preemptions.subscribe(self._ended)
+
+    def pod_gone(self, pod: Pod) -> None:
+        self._preemptions.gone(pod.uid)
+
+    def pod_placed(self, pod: Pod) -> None:
+        self._preemptions.placed(pod.uid)
+
+    def attempt_failed(self, queued: QueuedPod, cause: Unplaced | SchedulerError) -> None:
+        self._preemptions.failed(queued.pod.uid, queued.attempt_began or 0.0)
+
+    def _ended(self, preemption: Preemption) -> None:
+        """Take back the nominations that kept nodes for its pods, and wake who yielded to them."""
+        for pod in preemption.pods:
+            newest = self._pods.get(pod.uid, pod)
+            node_name = self._nominator.node_of(pod.uid)
+            if self._nominator.delete(pod.uid):
+                self._evictor.clear_nomination(newest)
+                self._queue.move_all(ASSIGNED_POD_DELETE, newest.bound_to(node_name), None)

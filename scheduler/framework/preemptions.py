@@ -1,0 +1,53 @@
+"""The preemptions that are under way, as plugins see them: for which pods others are evicted, and which."""
+
+from collections.abc import Collection, Sequence
+from typing import Final, Protocol
+
+from scheduler.api.pod import Pod
+
+
+class Preemption(Protocol):
+    """Victims of one pod, or group, from the choice until the preemptor starts or is tried in vain."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether all victims are gone: the preemptor is tried once, and evicts nothing then."""
+
+
+class Preemptions(Protocol):
+    """All that are under way, of all profiles."""
+
+    def begin(self, uid: str, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
+        """Note that `victims` are evicted for `pods`: one pod, or those of a group that have no node; `uid`: its own.
+
+        `keeps`: whether what they free is kept for these pods, whatever the priority of others, until they are tried
+        once without the victims. If not, their nominations count as in kube-scheduler.
+        """
+
+    def withdraw(self, uid: str) -> None:
+        """End the preemption of a pod or group, if there is one: it has failed, or is not wanted any more."""
+
+    def of(self, uid: str) -> Preemption | None:
+        """Return the preemption of a pod, or of its group; None if there is none, or if it keeps nothing."""
+
+    def leaving(self) -> Collection[str]:
+        """Return the UIDs of all victims that still have their node."""
+
+
+class NoPreemptions:
+    """Keeps no record of any."""
+
+    def begin(self, uid: str, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
+        """Nothing is noted."""
+
+    def withdraw(self, uid: str) -> None:
+        """There is nothing to end."""
+
+    def of(self, uid: str) -> None:
+        return None
+
+    def leaving(self) -> Collection[str]:
+        return ()
+
+
+NO_PREEMPTIONS: Final[Preemptions] = NoPreemptions()

@@ -1,0 +1,148 @@
+"""The preemptions that are under way: for which pods others are evicted, and which.
+
+    begin ─► VICTIMS LEAVE ─the last is gone─► DUE: tried once ─► placed, or refused ─► (ended)
+                   └─ placed, gone, another nomination, or evictions failed ──────────► (ended)
+
+While a preemption lives, its preemptor begins no other one. If it *keeps* what it frees, no other pod gets that,
+whatever its priority: the nominations of its pods count against all. If the preemptor does not fit although its victims
+are gone, what was kept is free for all again.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from scheduler.api.pod import Pod
+from scheduler.framework.handle import PodActivator
+from scheduler.state.nominator import Nominator
+
+
+@dataclass(slots=True, eq=False)
+class Preemption:
+    """Implements framework.preemptions.Preemption."""
+
+    uid: str
+    """The UID of the pod, or group."""
+
+    pods: Sequence[Pod]
+    """The pod, or those of the group that had no node."""
+
+    victims: set[str]
+    """The UIDs of those that still have their node."""
+
+    keeps: bool
+    since: float
+    due_since: float = inf
+    """When the last victim was gone."""
+
+    @property
+    def is_due(self) -> bool:
+        return not self.victims
+
+
+class Preemptions:
+    """Implements framework.preemptions.Preemptions."""
+
+    def __init__(
+        self, pods: Mapping[str, Pod], nominator: Nominator, activator: PodActivator, now: Callable[[], float]
+    ) -> None:
+        """`pods`: UID → newest version of every pod that the watch has shown. `now`: the queue's clock."""
+        self._pods = pods
+        self._nominator = nominator
+        self._activator = activator
+        self._now = now
+        self._live: dict[str, Preemption] = {}
+        """By the UID of the pod, or group."""
+        self._of_pod: dict[str, Preemption] = {}
+        """UID of each of their pods → those that keep what they free."""
+        self._of_victim: dict[str, dict[str, Preemption]] = {}
+        """UID of a victim → the preemptions that it is gone for, by UID."""
+        self._ended: list[Callable[[Preemption], None]] = []
+
+    def subscribe(self, ended: Callable[[Preemption], None]) -> None:
+        """Call `ended` for each preemption that ends without its preemptor having started."""
+        self._ended.append(ended)
+
+    def begin(self, uid: str, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
+        self._forget(uid)
+        preemption = self._live[uid] = Preemption(uid, tuple(pods), {each.uid for each in victims}, keeps, self._now())
+        for each in victims:
+            self._of_victim.setdefault(each.uid, {})[uid] = preemption
+        if keeps:
+            self._of_pod.update(dict.fromkeys([pod.uid for pod in pods], preemption))
+            self._nominator.keep(pod.uid for pod in pods)
+
+    def withdraw(self, uid: str) -> None:
+        preemption = self._forget(uid)
+        if preemption is not None and preemption.keeps:
+            for each in self._ended:
+                each(preemption)
+
+    def of(self, uid: str) -> Preemption | None:
+        found = self._of_pod.get(uid) or self._live.get(uid)
+        return found if found is not None and found.keeps else None
+
+    def leaving(self) -> Collection[str]:
+        return self._of_victim.keys()
+
+    # What happens to pods.
+
+    def gone(self, uid: str) -> None:
+        """A pod is gone: a victim, or a preemptor."""
+        self._lost_its_node(uid)
+        preemption = self._of_pod.get(uid) or self._live.get(uid)
+        if preemption is not None and not any(pod.uid in self._pods for pod in preemption.pods):
+            self.withdraw(preemption.uid)
+
+    def placed(self, uid: str) -> None:
+        """A pod got its node: its preemption has served its purpose. Of a group all are placed in the same step."""
+        preemption = self._of_pod.get(uid) or self._live.get(uid)
+        if preemption is not None:
+            self._forget(preemption.uid)
+
+    def failed(self, uid: str, began: float) -> None:
+        """An attempt for a pod has failed that began at this time; whether it is nominated still, is known."""
+        self._lost_its_node(uid)  # a victim whose binding was cancelled
+        preemption = self._of_pod.get(uid)
+        if preemption is None:
+            return
+        was_tried = preemption.is_due and began >= preemption.due_since
+        if was_tried or (began > preemption.since and not self._is_nominated(preemption)):
+            self.withdraw(preemption.uid)
+
+    def check_invariants(self) -> None:
+        """All tables name the same preemptions, and what is kept is kept for them. For tests and debugging."""
+        kept = {pod.uid: each for each in self._live.values() if each.keeps for pod in each.pods}
+        assert kept == self._of_pod
+        assert set(kept) == set(self._nominator.kept)
+        victims = [(victim, uid) for victim, of in self._of_victim.items() for uid in of]
+        assert sorted(victims) == sorted((victim, each.uid) for each in self._live.values() for victim in each.victims)
+
+    # Internals.
+
+    def _lost_its_node(self, uid: str) -> None:
+        for preemption in self._of_victim.pop(uid, {}).values():
+            preemption.victims.discard(uid)
+            if preemption.is_due and not preemption.keeps:
+                self._forget(preemption.uid)
+            elif preemption.is_due:
+                preemption.due_since = self._now()
+                self._activator.activate([pod.uid for pod in preemption.pods])
+
+    def _is_nominated(self, preemption: Preemption) -> bool:
+        return any(self._nominator.node_of(pod.uid) for pod in preemption.pods)
+
+    def _forget(self, uid: str) -> Preemption | None:
+        preemption = self._live.pop(uid, None)
+        if preemption is None:
+            return None
+        for victim in preemption.victims:
+            del self._of_victim[victim][uid]
+            if not self._of_victim[victim]:
+                del self._of_victim[victim]
+        if preemption.keeps:
+            uids = [pod.uid for pod in preemption.pods]
+            for each in uids:
+                del self._of_pod[each]
+            self._nominator.release(uids)
+        return preemption

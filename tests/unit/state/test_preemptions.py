@@ -1,0 +1,156 @@
+"""Preemptions that are under way: when they begin and end, and for whom others are kept off."""
+
+from collections.abc import Iterable
+
+from scheduler.api.pod import Pod
+from scheduler.state.nominator import Nominator
+from scheduler.state.preemptions import Preemption, Preemptions
+from scheduler.testing import a_pod
+from tests.fakes import FakeClock
+
+
+class Stage:
+    """Two victims on a node, and a group of two pods for which they go."""
+
+    def __init__(self, *, keeps: bool = True) -> None:
+        self.clock = FakeClock()
+        self.victims = [a_pod("v1", node_name="n"), a_pod("v2", node_name="n")]
+        self.members = [a_pod("m1"), a_pod("m2")]
+        self.pods = {pod.uid: pod for pod in (*self.victims, *self.members)}
+        self.activated: list[str] = []
+        self.ended: list[Preemption] = []
+        self.nominator = Nominator()
+        self.preemptions = Preemptions(self.pods, self.nominator, self, self.clock)
+        self.preemptions.subscribe(self.ended.append)
+        self.preemptions.begin("group", self.members, self.victims, keeps=keeps)
+        for each in self.members:
+            self.nominator.add(each, "n")
+        self.clock.advance(1)
+
+    def activate(self, uids: Iterable[str]) -> None:
+        self.activated += uids
+
+    def gone(self, *pods: Pod) -> None:
+        for pod in pods:
+            self.pods.pop(pod.uid)
+            self.preemptions.gone(pod.uid)
+        self.preemptions.check_invariants()
+
+    def fails(self) -> None:
+        """All members are tried in vain, now."""
+        for each in self.members:
+            self.preemptions.failed(each.uid, self.clock())
+        self.preemptions.check_invariants()
+
+    @property
+    def lives(self) -> bool:
+        return self.preemptions.of("group") is not None
+
+
+def test_while_victims_leave_their_nodes_are_kept_for_the_preemptor() -> None:
+    stage = Stage()
+
+    assert set(stage.nominator.kept) == {each.uid for each in stage.members}
+    assert set(stage.preemptions.leaving()) == {each.uid for each in stage.victims}
+
+
+def test_when_the_last_victim_is_gone_all_pods_are_tried() -> None:
+    stage = Stage()
+
+    stage.gone(stage.victims[0])
+    assert stage.activated == []
+    stage.gone(stage.victims[1])
+
+    assert stage.activated == [each.uid for each in stage.members]
+    assert stage.lives
+
+
+def test_it_ends_when_they_are_tried_in_vain_then() -> None:
+    stage = Stage()
+    stage.gone(*stage.victims)
+
+    stage.fails()
+
+    assert not stage.lives
+    assert not stage.nominator.kept
+    assert len(stage.ended) == 1
+
+
+def test_an_attempt_that_began_before_the_last_victim_was_gone_does_not_end_it() -> None:
+    stage = Stage()
+    began = stage.clock()
+    stage.clock.advance(1)
+    stage.gone(*stage.victims)
+
+    stage.preemptions.failed(stage.members[0].uid, began)
+
+    assert stage.lives
+
+
+def test_an_attempt_while_victims_leave_does_not_end_it_if_the_nomination_stays() -> None:
+    stage = Stage()
+
+    stage.fails()
+
+    assert stage.lives
+
+
+def test_it_ends_when_no_pod_is_nominated_any_more() -> None:
+    stage = Stage()
+    for each in stage.members:
+        stage.nominator.delete(each.uid)
+
+    stage.fails()
+
+    assert not stage.lives
+    assert len(stage.ended) == 1
+
+
+def test_it_ends_when_all_its_pods_are_gone() -> None:
+    stage = Stage()
+
+    stage.gone(stage.members[0])
+    assert stage.lives
+    stage.gone(stage.members[1])
+
+    assert not stage.lives
+
+
+def test_when_the_preemptor_starts_it_ends_and_others_are_not_told() -> None:
+    stage = Stage()
+
+    stage.preemptions.placed(stage.members[0].uid)
+
+    assert not stage.lives
+    assert stage.ended == []
+    stage.preemptions.check_invariants()
+
+
+def test_a_victim_whose_binding_was_cancelled_is_gone_when_it_is_in_the_queue_again() -> None:
+    stage = Stage()
+
+    for each in stage.victims:
+        stage.preemptions.failed(each.uid, stage.clock())
+
+    assert stage.activated
+
+
+def test_one_that_keeps_nothing_holds_nobody_off_and_brings_nobody_back() -> None:
+    stage = Stage(keeps=False)
+    assert not stage.lives
+    assert not stage.nominator.kept
+    assert set(stage.preemptions.leaving()) == {each.uid for each in stage.victims}
+
+    stage.gone(*stage.victims)
+
+    assert stage.activated == []
+    assert stage.ended == []
+
+
+def test_another_one_of_the_same_pods_takes_its_place() -> None:
+    stage = Stage()
+
+    stage.preemptions.begin("group", stage.members[:1], stage.victims[:1], keeps=True)
+
+    assert set(stage.nominator.kept) == {stage.members[0].uid}
+    stage.preemptions.check_invariants()
