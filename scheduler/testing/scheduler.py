@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
@@ -101,7 +101,9 @@ class Scheduler:
         make_plugins: Callable[[ProfileSpec, Registry], ProfilePlugins] = build,
         api: ApiWriter | None = None,
         reader: Reader | None = None,
+        server: ApiServer | None = None,
     ) -> None:
+        """`server` takes the place of one where every write takes effect at once."""
         self._make: Callable[[Writers, Metrics, Tasks], Engine] = lambda writers, metrics, tasks: build_engine(
             config,
             registry,
@@ -115,10 +117,10 @@ class Scheduler:
         self._simulated_api = SimulatedApi()
         self._api: ApiWriter = api or self._simulated_api
         self._reader: Reader = reader or VirtualReader()
-        self._server = ApiServer()
+        self._server = server or ApiServer()
         self._runner = asyncio.Runner(loop_factory=VirtualTimeLoop)
 
-    def __enter__(self) -> "Scheduler":
+    def __enter__(self) -> Self:
         try:
             self._runner.run(self._start())
         except BaseException:
@@ -213,6 +215,7 @@ class Scheduler:
         tasks.start("scheduling", self.engine.loop.run())
         tasks.start("queue", self.engine.queue.run_flushers())
         tasks.start("reservations", self.engine.group_parts.keep_reservations())
+        tasks.start("shares", self.engine.share_parts.run())
         await _at_rest()
 
     async def _stop(self) -> None:

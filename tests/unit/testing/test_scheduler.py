@@ -7,9 +7,13 @@ from typing import Any, ClassVar
 import pytest
 
 from scheduler import framework as fw
+from scheduler.config.types import Config
 from scheduler.framework.errors import ConfigError
 from scheduler.runtime.profile import POINTS
-from scheduler.testing import Outcome, a_node, a_pod, a_scheduler, an_object
+from scheduler.runtime.profile_spec import Plugins, ProfileSpec
+from scheduler.testing import Outcome, Scheduler, a_node, a_pod, a_scheduler, an_object
+from scheduler.testing.api_server import ApiServer
+from scheduler.testing.profile import profile_of
 
 TEAMS = "teams.v1.example.com"
 
@@ -453,3 +457,20 @@ def test_every_extension_point_is_run() -> None:
         scheduler.create(a_pod(), a_pod("large"))
 
     assert plugin.asked == set(POINTS) - {"placement_generate", "placement_score"}  # those are for groups
+
+
+class Unheard(ApiServer):
+    """Forgets all events."""
+
+    def event(self, pod: fw.Pod, type_: str, reason: str, action: str, note: str) -> None:
+        pass
+
+
+def test_another_api_server_may_take_the_place_of_the_usual_one() -> None:
+    config = Config((ProfileSpec("default-scheduler", Plugins()),))
+    with Scheduler(config, {}, make_plugins=lambda *_: profile_of(), server=Unheard()) as scheduler:
+        scheduler.set_node(a_node("a"))
+        scheduler.create(pod := a_pod())
+
+        assert scheduler.outcome(pod).node == "a"
+        assert scheduler.events == []

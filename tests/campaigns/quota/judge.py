@@ -1,0 +1,285 @@
+"""The rules that hold at every moment, each with the sentence that it comes from."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from tests.campaigns.quota import lawful
+from tests.campaigns.quota.model import Pod, State
+from tests.campaigns.quota.world import spelled
+
+RULES: Final[dict[str, str]] = {
+    "limit": "quota.md: `maximum`, never exceeded by the share and those below it; borrowingLimit, lendingLimit",
+    "sums": "quota.md: all pods with a node count, no matter who placed them",
+    "shown": "quota.md: a share includes all below it",
+    "in vain": "quota.md: nobody is evicted unless the pod then fits; pods of other shares do not get that space",
+    "again": "quota.md: while its victims end it evicts nobody else, and then it starts",
+    "loop": "quota.md: while its victims end it evicts nobody else, and what was taken back is not borrowed again",
+    "circle": "no two shares that evict each other more than once, while nothing else changes",
+    "unneeded": "quota.md: no more pods go than are needed",
+    "unlawful": "quota.md: who may evict whom; a share gives only what it has borrowed",
+    "overtaken": "quota.md: then the more important pod, then the older; pods that come later do not overtake it",
+    "in part": "groups.md: all or nothing, in one step",
+    "held": "quota.md: while its victims end, the pod is nominated to its node; not when they are gone",
+    "left": "a pod that a fresh engine would place is placed without the five-minute flush",
+    "fits": "quota.md: a smaller pod may start while a larger one waits; as many are woken as there is space for",
+    "restless": "quota.md: a pod that finds nobody is tried again at least every five minutes",
+    "guarantee": "quota.md: a pod may evict to take back what its share is guaranteed, whatever the order",
+    "leak": "quota.md: pods with a node count; so nothing is used, kept or nominated for what is gone",
+    "crash": "the engine goes on",
+}
+STARTS_WITHIN: Final = 30.0
+"""Seconds after the last victim is gone: a backoff has at most ten, with some to spare."""
+
+HELD_FOR: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    rule: str
+    text: str
+    at: float
+
+
+@dataclass
+class Claim:
+    """A pod for which others were evicted, and that has not started yet."""
+
+    claimant: str
+    began: float
+    victims: dict[str, float | None] = field(default_factory=dict)
+    """Name → when it was gone; None while it ends."""
+
+    rounds: list[float] = field(default_factory=list)
+    """When victims were chosen."""
+
+    for_nodes: bool = False
+    """Whether it may be DefaultPreemption's, by whose rules a more important pod may take the node."""
+
+    served: bool = False
+    """Whether a pod ahead of it in its own quota has started since, to which what was freed belongs first."""
+
+    @property
+    def gone_at(self) -> float | None:
+        """When the last of them was gone; None while one is not."""
+        times = [each for each in self.victims.values() if each is not None]
+        return max(times) if len(times) == len(self.victims) else None
+
+
+@dataclass
+class Choice:
+    """The victims of one moment, and what there was when the first of them was evicted."""
+
+    claimant: str
+    before: State
+    victims: list[str] = field(default_factory=list)
+
+
+class Judge:
+    """Follows what happens, and notes what must not."""
+
+    def __init__(self, state: State, say: Callable[[float, str], None]) -> None:
+        self.findings: list[Finding] = []
+        self.last_change = 0.0
+        """When something last happened, of whatever kind."""
+
+        self._state = state
+        self._say = say
+        self.now = 0.0
+        self._claims: dict[str, Claim] = {}
+        self._outside = 0.0
+        self._arrivals: list[tuple[float, int]] = []
+        self._quiet_evictions: list[tuple[str, str]] = []
+        """Quota of the claimant, of the victim: since the last change but replacements."""
+
+        self._choices: list[Choice] = []
+        """Of this moment."""
+
+        self._nominated_since: dict[str, float] = {}
+        self._broken: set[str] = set()
+        """Groups that have lost a member."""
+
+    def find(self, rule: str, text: str) -> None:
+        if not any(each.rule == rule and each.text == text for each in self.findings):
+            self._say(self.now, f"** {rule}: {text}")
+            self.findings.append(Finding(rule, text, self.now))
+
+    def at(self, now: float) -> None:
+        self.now = now
+
+    def came(self, pod: Pod) -> None:
+        self.last_change = pod.came
+
+    def changed(self, now: float, kind: str, priority: int = 0) -> None:
+        """Something happened that the engine did not do.
+
+        An `arrival`, an `end` and a `node` that comes do a claim no harm. What is `outside` may cost it its space.
+        """
+        self.now = self.last_change = now
+        self._quiet_evictions.clear()
+        if kind == "outside":
+            self._outside = now
+        elif kind == "arrival":
+            self._arrivals.append((now, priority))
+
+    def bound(self, now: float, name: str, node: str) -> None:
+        self.now = self.last_change = now
+        pod = self._state.pods[name]
+        pod.node, pod.nominated = node, ""
+        short = self._state.lacks(pod.quota, pod.asks, [p for p in self._state.running if p is not pod])
+        if short:
+            self.find("limit", f"{pod} starts, although {pod.quota} has {spelled(short)} less than it asks for")
+        claim = self._claims.pop(self._claimant(pod), None)
+        for other in self._claims.values():
+            claimant = self._state.pods.get(other.claimant)
+            other.served |= claimant is not None and pod.quota == claimant.quota and pod.rank < claimant.rank
+        if not pod.group and not claim:
+            self._check_rank(pod)
+
+    def evicted(self, now: float, victim_name: str, claimant_name: str) -> None:
+        self.now = self.last_change = now
+        state = self._state
+        victim, claimant = state.pods[victim_name], state.pods.get(claimant_name)
+        if claimant is None:
+            self.find("leak", f"{victim_name} is evicted for {claimant_name}, which is gone")
+            return
+        choice = self._choice(claimant_name, victim_name)
+        is_new = not choice.victims
+        choice.victims.append(victim_name)
+        victim.ending = True
+        claim = self._claims.setdefault(self._claimant(claimant), Claim(claimant_name, now))
+        claim.for_nodes |= lawful.may_lack_nodes(state, claimant)
+        claim.victims[victim_name] = None
+        if is_new:
+            claim.rounds.append(now)
+        rounds = [each for each in claim.rounds if each > self._outside]
+        if len(rounds) >= 2 and not (claim.for_nodes and self._more_important(claim)):
+            rule = "again" if len(rounds) == 2 else "loop"
+            self.find(rule, f"evictions for {claimant} for the {len(rounds)}. time, and it has not started")
+        if claimant.quota != victim.quota:
+            self._note_circle(claimant.quota, victim.quota)
+        if victim.group:
+            self._broken.add(victim.group)
+
+    def ended(self, now: float, name: str) -> Pod | None:
+        self.now = self.last_change = now
+        pod = self._state.pods.pop(name, None)
+        for claim in self._claims.values():
+            if name in claim.victims:
+                claim.victims[name] = now
+        if pod:
+            self._claims.pop(self._claimant(pod), None)
+            if pod.group:
+                self._broken.add(pod.group)
+        return pod
+
+    def at_rest(self, now: float, nominated: Mapping[str, str], used: Mapping[str, Mapping[str, int]]) -> None:
+        """Check what must be so whenever nothing is left to do but to wait."""
+        self.now = now
+        self._judge_choices()
+        for pod in self._state.pods.values():
+            pod.nominated = "" if pod.node else nominated.get(pod.name, "")
+        self._check_nominations(now, nominated)
+        self._check_sums(used)
+        self._check_claims(now)
+        self._check_groups()
+
+    def _judge_choices(self) -> None:
+        for choice in self._choices:
+            before = choice.before
+            claimant, victims = before.pods[choice.claimant], [before.pods[victim] for victim in choice.victims]
+            mine = self._claimant(claimant)
+            others = any(pod.nominated and self._claimant(pod) != mine for pod in before.pending)
+            if text := lawful.objection(before, claimant, victims, others):
+                self.find("unlawful", text)
+            elif not others and (spared := lawful.spared(before, claimant, victims)):
+                self.find("unneeded", f"{claimant} fits although {spared} stays, of {', '.join(choice.victims)}")
+        self._choices.clear()
+
+    def _choice(self, claimant: str, victim: str) -> Choice:
+        """That to which a victim belongs: chosen at once are those that ran when the first of them was evicted."""
+        for choice in self._choices:
+            if choice.claimant == claimant and choice.before.pods[victim].node:
+                return choice
+        self._choices.append(Choice(claimant, self._state.copy()))
+        return self._choices[-1]
+
+    def _claimant(self, pod: Pod) -> str:
+        return pod.group or pod.name
+
+    def _check_rank(self, pod: Pod) -> None:
+        """Of pods of one quota that ask for the same, where nodes are never short."""
+        if not self._state.world.has_ample_nodes or pod.is_foreign or pod.quota not in self._state.quotas:
+            return
+        for other in self._state.pending:
+            is_alike = (other.quota, other.asks, other.group) == (pod.quota, pod.asks, "")
+            if is_alike and not other.nominated and other.rank < pod.rank and other.came <= min(self.now, pod.came) - 1:
+                why = "more important" if other.priority > pod.priority else "older"
+                self.find("overtaken", f"{pod} starts before {other}, which is {why} and came at {other.came:g} s")
+
+    def _note_circle(self, claimant: str, victim: str) -> None:
+        self._quiet_evictions.append((claimant, victim))
+        pair = {claimant, victim}
+        turns = [each for each in self._quiet_evictions if set(each) == pair]
+        changes = sum(1 for one, other in pairwise(turns) if one != other)
+        if changes >= 3:
+            self.find(
+                "circle", f"{claimant} and {victim} evict each other again and again, though nothing else changes"
+            )
+
+    def _check_nominations(self, now: float, nominated: Mapping[str, str]) -> None:
+        for name in [*self._nominated_since]:
+            if name not in nominated:
+                del self._nominated_since[name]
+        for name, node in nominated.items():
+            pod = self._state.pods.get(name)
+            if pod is None:
+                self.find("leak", f"{name} is gone, and nominated to {node}")
+                continue
+            since = self._nominated_since.setdefault(name, now)
+            claim = self._claims.get(self._claimant(pod))
+            gone = claim.gone_at if claim else since
+            if (
+                gone is not None
+                and now - max(gone, since) > HELD_FOR
+                and not any(p.ending for p in self._state.running)
+            ):
+                self.find(
+                    "held",
+                    f"{pod} is nominated to {node} for {now - max(gone, since):.0f} s since its victims are gone",
+                )
+
+    def _check_sums(self, used: Mapping[str, Mapping[str, int]]) -> None:
+        for name, amounts in used.items():
+            for resource in self._state.resources:
+                counted = self._state.total(name, resource, self._state.running)
+                if amounts.get(resource, 0) != counted:
+                    self.find(
+                        "sums", f"{name} uses {counted} {resource}, and the engine says {amounts.get(resource, 0)}"
+                    )
+
+    def _check_claims(self, now: float) -> None:
+        for claim in self._claims.values():
+            gone = claim.gone_at
+            if gone is None or now - gone <= STARTS_WITHIN or self._outside >= claim.began or claim.served:
+                continue
+            if not self._more_important(claim):
+                victims = ", ".join(claim.victims)
+                claim.served = True
+                self.find("in vain", f"{claim.claimant} has not started {now - gone:.0f} s after {victims} went for it")
+
+    def _more_important(self, claim: Claim) -> bool:
+        claimant = self._state.pods.get(claim.claimant)
+        return claimant is None or any(at >= claim.began and p > claimant.priority for at, p in self._arrivals)
+
+    def _check_groups(self) -> None:
+        members: dict[str, list[Pod]] = defaultdict(list)
+        for pod in self._state.pods.values():
+            if pod.group and pod.group not in self._broken:
+                members[pod.group].append(pod)
+        for group, pods in members.items():
+            running = sum(1 for pod in pods if pod.node)
+            if 0 < running < pods[0].minimum:
+                self.find("in part", f"{running} of group {group} run, which needs {pods[0].minimum}")

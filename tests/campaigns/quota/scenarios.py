@@ -1,0 +1,181 @@
+"""Random scenarios: each number makes one, always the same."""
+
+import random
+from dataclasses import replace
+from typing import Final
+
+from tests.campaigns.quota.world import CPU, DECLARED, ELASTIC, GPU, KUEUE, Event, Quota, Scenario, World
+
+_NAMES: Final = "abcdef"
+_GAPS: Final = (0, 0, 1, 1, 2, 5, 5, 12, 30, 50, 90, 400)
+_AMPLE: Final = 1_000
+
+
+def scenario(seed: int, number: int) -> Scenario:
+    """Make a scenario of up to 40 events."""
+    chance = random.Random(f"{seed} {number}")
+    source = chance.choice((DECLARED, DECLARED, ELASTIC, KUEUE))
+    has_gpus = chance.random() < 0.15
+    quotas = _quotas(chance, source, (CPU, GPU) if has_gpus else (CPU,))
+    is_tight = not has_gpus and chance.random() < 0.35
+    world = World(
+        source,
+        quotas,
+        tuple(chance.choice((2, 3, 4, 6, 8)) for _ in range(chance.randint(1, 4))) if is_tight else (_AMPLE,),
+        order=chance.choice(("Priority", "Priority", "DominantShare", "DecayedUsage")),
+        default_preemption=chance.random() < 0.5,
+        grace=chance.choice((0.0, 0.0, 5.0, 25.0)),
+        replaced_after=chance.choice((None, 0.0, 2.0)),
+    )
+    return Scenario(world, tuple(_Events(chance, world, has_gpus).all()))
+
+
+def _quotas(chance: random.Random, source: str, resources: tuple[str, ...]) -> tuple[Quota, ...]:
+    leaves = [_leaf(chance, source, name, resources) for name in _NAMES[: chance.randint(2, 4)]]
+    if source == ELASTIC:
+        return tuple(leaves)
+    root = Quota("root", minimum=_amounts(chance, resources, (0, 0, 2, 4, 8)))
+    if source == DECLARED and chance.random() < 0.2:
+        total = {r: sum(leaf.minimum.get(r, 0) for leaf in leaves) + chance.choice((1, 4)) for r in resources}
+        root = Quota("root", maximum=total)
+    leaves = [replace(leaf, parent="root") for leaf in leaves]
+    if chance.random() < 0.3:
+        middle = Quota("middle", "root", _amounts(chance, resources, (0, 1, 2, 4)), lending=_some(chance, resources))
+        if source == DECLARED and chance.random() < 0.4:
+            middle = replace(middle, maximum={r: chance.choice((4, 8, 10)) for r in resources}, minimum={})
+        leaves = [replace(leaf, parent="middle") if chance.random() < 0.6 else leaf for leaf in leaves]
+        if any(leaf.parent == "middle" for leaf in leaves):
+            return (root, middle, *leaves)
+    return (root, *leaves)
+
+
+def _leaf(chance: random.Random, source: str, name: str, resources: tuple[str, ...]) -> Quota:
+    minimum = _amounts(chance, resources, (0, 1, 2, 3, 4, 6))
+    maximum = {r: minimum[r] + chance.choice((0, 1, 2, 4)) for r in resources} if chance.random() < 0.25 else {}
+    if source == ELASTIC:
+        return Quota(name, minimum=minimum, maximum=maximum)
+    return Quota(
+        name,
+        minimum=minimum,
+        maximum=maximum if source == DECLARED else {},
+        borrowing=_some(chance, resources),
+        lending=_some(chance, resources),
+        reclaim=chance.choice(("Never", "LowerPriority", "Any", "Any")),
+        within=chance.choice(("Never", "Never", "LowerPriority", "LowerOrNewerEqualPriority")),
+        weight=chance.choice((1, 1, 1, 2, 3)),
+        priority=chance.choice((0, 0, 0, 0, 1)) if source == DECLARED else 0,
+    )
+
+
+def _amounts(chance: random.Random, resources: tuple[str, ...], among: tuple[int, ...]) -> dict[str, int]:
+    return {resource: chance.choice(among) for resource in resources}
+
+
+def _some(chance: random.Random, resources: tuple[str, ...]) -> dict[str, int]:
+    return _amounts(chance, resources, (0, 1, 2, 4)) if chance.random() < 0.2 else {}
+
+
+class _Events:
+    """What happens in a scenario."""
+
+    def __init__(self, chance: random.Random, world: World, has_gpus: bool) -> None:
+        self._chance = chance
+        self._world = world
+        self._has_gpus = has_gpus
+        self._names = [leaf.name for leaf in world.leaves]
+        self._priorities = chance.choice(((0,), (0,), (0, 5), (0, 0, 5, 10)))
+        self._sizes = chance.choice(((1,), (1, 1, 2), (1, 2, 3, 4)))
+        self._has_groups = chance.random() < 0.35
+        self._at = 1.0
+
+    def all(self) -> list[Event]:
+        chance = self._chance
+        events: list[Event] = []
+        for _ in range(chance.randint(1, 4)):
+            events += self._arrivals(chance.randint(1, 6))
+        for _ in range(chance.randint(3, 14)):
+            self._at += chance.choice(_GAPS)
+            events += self._one()
+        return events
+
+    def _one(self) -> list[Event]:
+        chance = self._chance
+        kind = chance.choices(
+            ("arrive", "end", "stop", "delete", "touch", "foreign", "quota", "node", "churn"),
+            (40, 22, 5, 5, 4, 4, 6, 5, 3),
+        )[0]
+        if kind == "arrive":
+            return self._arrivals(1)
+        if kind == "churn":
+            return self._churn()
+        if kind == "quota":
+            return self._quota()
+        if kind == "node":
+            return [self._event(chance.choice(("add node", "cordon", "cordon", "lose node")), cpu=self._node_size())]
+        name = "" if kind in ("delete", "touch") or chance.random() < 0.6 else chance.choice(self._names)
+        if kind == "foreign":
+            return [self._event(kind, quota=chance.choice(self._names), priority=chance.choice(self._priorities))]
+        return [self._event(kind, quota=name) for _ in range(chance.choice((1, 1, 1, 2, 3)) if kind == "end" else 1)]
+
+    def _arrivals(self, count: int) -> list[Event]:
+        chance = self._chance
+        apart, name = chance.choice((0, 0, 1, 10)), chance.choice(self._names)
+        alike = self._arrival(name)
+        events = []
+        for _ in range(count):
+            event = alike if chance.random() < 0.6 else self._arrival(name if chance.random() < 0.5 else "")
+            self._at += apart
+            events.append(replace(event, at=self._at))
+        return events
+
+    def _arrival(self, name: str = "") -> Event:
+        chance = self._chance
+        event = self._event(
+            "arrive",
+            quota=name or chance.choice(self._names),
+            cpu=chance.choice(self._sizes),
+            gpu=chance.choice((0, 1, 2)) if self._has_gpus else 0,
+            priority=chance.choice(self._priorities),
+            never=chance.random() < 0.05,
+        )
+        if self._has_groups and chance.random() < 0.3:
+            count = chance.randint(2, 4)
+            return replace(event, count=count, minimum=chance.choice((count, count, max(2, count - 1))), cpu=1)
+        return event
+
+    def _churn(self) -> list[Event]:
+        """Jobs of one quota that end one after the other, each with one that follows."""
+        chance = self._chance
+        name, every, arrival = chance.choice(self._names), chance.choice((7, 20, 60)), self._arrival()
+        events = []
+        for _ in range(chance.randint(4, 10)):
+            self._at += every
+            events += [self._event("end", quota=name), replace(arrival, quota=name, at=self._at, count=1, minimum=0)]
+        return events
+
+    def _quota(self) -> list[Event]:
+        chance, world = self._chance, self._world
+        if world.source == DECLARED:
+            return []
+        quota = chance.choice([each for each in world.quotas if each.name in self._names])
+        if world.source == ELASTIC and chance.random() < 0.2:
+            return [self._event("quota gone", quota=quota.name)]
+        minimum = {r: max(0, amount + chance.choice((-2, -1, 1, 2))) for r, amount in quota.minimum.items()}
+        maximum = {r: max(minimum[r], amount) for r, amount in quota.maximum.items()}
+        return [self._event("quota", spec=replace(quota, minimum=minimum, maximum=maximum))]
+
+    def _node_size(self) -> int:
+        return _AMPLE if self._world.has_ample_nodes else self._chance.choice((2, 4))
+
+    def _event(
+        self,
+        kind: str,
+        quota: str = "",
+        cpu: int = 1,
+        gpu: int = 0,
+        priority: int = 0,
+        never: bool = False,
+        spec: Quota | None = None,
+    ) -> Event:
+        pick = self._chance.randrange(1_000)
+        return Event(self._at, kind, quota, cpu, gpu, priority=priority, never=never, pick=pick, spec=spec)
