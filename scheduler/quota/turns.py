@@ -99,13 +99,20 @@ class Ranked:
     def offer(self, turn: Turn) -> None:
         heapq.heappush(self._heap, (self._rank(turn), next(self._numbers), turn))
 
-    def take(self) -> Turn | None:
+    def first(self) -> Turn | None:
+        """Return the one that goes first, which goes on taking part; None if there is none."""
         while self._heap:
             rank, number, turn = self._heap[0]
             if (newest := self._rank(turn)) <= rank:
-                return heapq.heappop(self._heap)[2]
+                return turn
             heapq.heapreplace(self._heap, (newest, number, turn))
         return None
+
+    def take(self) -> Turn | None:
+        turn = self.first()
+        if turn is not None:
+            heapq.heappop(self._heap)
+        return turn
 
 
 class ByPriority:
@@ -226,29 +233,33 @@ class _Tournaments:
 
 
 class _Tournament:
+    """Of each share, a pod within its guarantee competes before those that borrow, however large and old these are."""
+
     def __init__(self, ledger: Ledger) -> None:
         self._order = FairOrder(ledger.tree, ledger.resource_of)
-        self._offered: dict[str, list[tuple[Any, int, Turn]]] = {}
-        """Share → heap."""
-        self._numbers = count()
+        self._offered: dict[str, Ranked] = {}
+        """By share."""
         self._last = ""
 
     def offer(self, turn: Turn) -> None:
-        offered = self._offered.setdefault(turn.head.share, [])
-        heapq.heappush(offered, (turn.age, next(self._numbers), turn))
-        self._order.offer(offered[0][2].head)
+        share = turn.head.share
+        if share not in self._offered:
+            self._offered[share] = Ranked(lambda turn: (not turn.is_guaranteed, turn.age))
+        self._offered[share].offer(turn)
+        self._send(share)
 
     def take(self) -> Turn | None:
         if self._last:
-            self._order.changed(self._last)  # what was taken last may be counted by now
+            self._send(self._last)  # what was taken last may be counted by now
         head = self._order.first()
         if head is None:
             return None
         self._last = head.share
-        offered = self._offered[head.share]
-        turn = heapq.heappop(offered)[2]
-        if offered:
-            self._order.offer(offered[0][2].head)
+        return self._offered[head.share].take()
+
+    def _send(self, share: str) -> None:
+        first = self._offered[share].first()
+        if first is None:
+            self._order.withdraw(share)
         else:
-            self._order.withdraw(head.share)
-        return turn
+            self._order.offer(first.head)

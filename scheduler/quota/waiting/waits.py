@@ -11,14 +11,14 @@
     refused by nodes        ▲       └──placed, gone, or other reason──► (none)                │
                             └──────────────────── refused by nodes ───────────────────────────┘
 
-Waiting pods of the same tenant and amounts make a line, in the order of the queue: if there is no space for the first,
-there is none for the others. Therefore nominated pods are ahead: for them there may be space that is kept from the
-others. When something of a tree of shares is freed, the first pods of its lines are woken in their order, as far as it
-goes round. The first of a line is tried, too, when a pod starts that borrows what its share is guaranteed, and when
-something was freed and others still use what it is guaranteed; and when a node or a quota changes, the first of all
-lines that may evict others: a few in a second. What a woken pod needs is promised to it until it was tried; if it fits
-no node, others are woken. A group waits as one of its pods, for the amounts of all that it still needs. One whose
-devices cannot be counted yet is in no line, and waits for its ResourceClaims.
+Waiting pods of the same tenant and amounts make a line, in the order of the queue, by when they came: if there is no
+space for the first, there is none for the others. Therefore nominated pods are ahead: for them there may be space that
+is kept from the others. When something of a tree of shares is freed, the first pods of its lines are woken in their
+order, as far as it goes round. The first of a line is tried, too, when a pod starts that borrows what its share is
+guaranteed, and when something was freed and others still use what it is guaranteed; and when a node or a quota changes,
+the first of all lines that may evict others: a few in a second. What a woken pod needs is promised to it until it was
+tried; if it fits no node, others are woken. A group waits as one of its pods, for the amounts of all that it still
+needs. One whose devices cannot be counted yet is in no line, and waits for its ResourceClaims.
 
 A pod whose share is for some nodes only, and which fits none of these, does not wait for its share. A node that comes,
 or has other labels, may be one of them; so may others when shares change. CapacityScheduling does not register for
@@ -277,7 +277,7 @@ class ShareWaits:
         """Let some pods be tried that may evict others, or that nodes may help; return whether there are more."""
         if self.nodes_changed and not self._woken_next:
             self.nodes_changed = False
-            in_order = sorted(self.for_nodes.values(), key=self._queue.sort_key)
+            in_order = sorted(self.for_nodes.values(), key=self._rank)
             self._woken_next = [queued.pod.uid for queued in reversed(in_order)]
             self._in_flight = {queued.pod.uid for queued in self._queue.in_flight_pods()}
         for uid in self._woken_next[: -MAX_FOR_NODES - 1 : -1]:
@@ -344,7 +344,11 @@ class ShareWaits:
         self._waiters[uid] = waiter
 
     def _place_in_line(self, queued: QueuedPod) -> tuple[bool, Any]:
-        return not self._queue.is_nominated(queued.pod.uid), self._queue.sort_key(queued)
+        return not self._queue.is_nominated(queued.pod.uid), self._rank(queued)
+
+    def _rank(self, queued: QueuedPod) -> Any:
+        """Return the order of the queue, by when the pod came, however often it was tried since."""
+        return self._queue.sort_key(QueuedPod(queued.pod, queued.created))
 
     def _forget(self, uid: str) -> Promise | None:
         """Forget a pod; return what was promised to it."""
@@ -462,11 +466,11 @@ class ShareWaits:
     def _wake(self, label: str, root: "Root | None") -> None:
         """Wake those for whom there is space now in one tree of shares; None: in all."""
         turns = self.order.turns()
-        for key in self._concerned(root):
-            self._lines[key] = self._lines.pop(key)
-            self._offer(turns, key)
         promises = [Promise(ledger, name, dict(sums.total)) for (ledger, name, _), sums in self._promises.items()]
         with self._shares.reserving(promises) as reserve, self._waking():
+            for key in self._concerned(root):
+                self._lines[key] = self._lines.pop(key)
+                self._offer(turns, key)
             while (turn := turns.take()) is not None:
                 key = turn.line
                 woken = self._wake_first(key, label)
@@ -481,11 +485,13 @@ class ShareWaits:
                 self._offer(turns, key)
 
     def _offer(self, turns: Turns, key: _Key) -> None:
-        """Let the first pod of a line take part, if there is one."""
+        """Let the first pod of a line take part, if there is space for it: else it would only stand in for others."""
         queued = self._lines[key].peek() if key in self._lines else None
         if queued is None:
             return
         uid, (tenant, need) = queued.pod.uid, self._waiters[queued.pod.uid]
+        if self._shares.refusal_of(tenant, need) is not None:
+            return
         promise = self._shares.promise(tenant, need)
         ledger, share, amounts = (None, "", {}) if promise is None else promise
         declared = None if ledger is None else ledger.tree.shares.get(share)
@@ -495,9 +501,9 @@ class ShareWaits:
             request=amounts,
             share_priority=0 if declared is None else declared.priority,
             priority=queued.pod.priority,
-            queued_at=queued.timestamp,
+            queued_at=queued.created,
         )
-        turns.offer(Turn(key, ledger, head, self._queue.sort_key(queued)))
+        turns.offer(Turn(key, ledger, head, self._rank(queued)))
 
     @contextmanager
     def _waking(self) -> Iterator[None]:

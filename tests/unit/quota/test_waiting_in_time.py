@@ -1,11 +1,33 @@
 """Pods that wait for quota, over virtual time: who starts, in which order, and what is left for others."""
 
+from typing import Any
+
+import pytest
+
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node
 from tests.unit.quota.in_time import Life
 
 ROOT = DeclaredShare("root", minimum={"cpu": 48})
 TEAMS = (DeclaredShare("a", "root", namespaces=("a",)), DeclaredShare("b", "root", namespaces=("b",)))
+
+
+@pytest.mark.parametrize(("order", "policies"), [("Priority", {"within_share": "LowerPriority"}), ("DecayedUsage", {"reclaim": "Any"})])
+def test_equal_pods_start_in_the_order_in_which_they_came_however_often_they_are_tried(
+    order: str, policies: dict[str, Any]
+) -> None:
+    with Life(DeclaredShare("a", minimum={"cpu": 1}, namespaces=("a",), **policies), order=order) as life:
+        life.set_node(a_node("n", cpu=100))
+        for number in range(12):
+            life.pod(f"a{number:02}")
+            life.advance(10)
+        started = []
+        for _ in range(12):
+            life.advance(1800)
+            started += life.with_node()
+            life.end(*life.with_node())
+
+        assert started == [f"a/a{number:02}" for number in range(12)]
 
 
 def test_a_group_that_has_started_keeps_no_quota_but_its_own() -> None:

@@ -182,6 +182,23 @@ async def test_a_quota_that_is_deleted_and_created_again_has_its_past_whatever_i
     stage.check()
 
 
+@pytest.mark.parametrize(("large", "freed"), [(9, 9), (9, 1), (13, 9)], ids=["borrows", "does not fit", "never fits"])
+async def test_a_share_below_its_guarantee_does_not_starve_behind_its_own_large_pod(large: int, freed: int) -> None:
+    stage = company(a_share("a", "4"), a_share("b", "6"), order="DominantShare")
+    ending = stage.pod("ending", namespace="b", requests={"cpu": freed}, node_name="n")
+    stage.pods(CORES - freed, "b", node_name="n")
+    stage.pod("large", namespace="a", requests={"cpu": large})
+    stage.pod("small", namespace="a", requests={"cpu": "1"})
+    stage.pods(9, "b", first=CORES)
+    await stage.schedule()
+
+    stage.delete(ending)
+    await stage.schedule()
+
+    assert "small" in stage.placed
+    stage.check()
+
+
 def test_an_order_that_makes_no_sense_is_refused_with_all_its_problems() -> None:
     plugin = CapacityScheduling(usage_half_life_seconds=0.0, resource_weights={"cpu": -1.0})
 
