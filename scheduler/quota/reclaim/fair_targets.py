@@ -151,7 +151,7 @@ class Targets:
                 self._pruned.add(child)
                 continue
             key = self.key(child)
-            if key[0] == 0 and child != self._share:
+            if key[0] == 0 and child != self._share and not self._borrows(child):
                 self._pruned.add(child)
             elif key > highest_key or (key == highest_key and self._goes_before(child, highest)):
                 highest, highest_key = child, key
@@ -164,11 +164,15 @@ class Targets:
             if child in self._pruned or not self._tree.children[child]:
                 continue
             key = self.key(child)
-            if key[0] == 0 and child not in self._path:
+            if key[0] == 0 and child not in self._path and not self._borrows(child):
                 self._pruned.add(child)
             elif key >= highest_key:
                 highest, highest_key = child, key
         return highest, highest_key
+
+    def _borrows(self, share: str) -> bool:
+        """Say whether a share uses more than it is guaranteed; its key is 0 then, too, if its parent lends nothing."""
+        return self._tree.uses_more(share, self._tree.resources_of(share))
 
     def _goes_before(self, share: str, other: str) -> bool:
         """Say which of two shares that borrow alike has the candidate that comes first."""

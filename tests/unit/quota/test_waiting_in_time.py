@@ -5,14 +5,17 @@ from typing import Any
 import pytest
 
 from scheduler.framework.shares import DeclaredShare
-from scheduler.testing import a_node
+from scheduler.testing import a_node, a_pod
 from tests.unit.quota.in_time import Life
 
 ROOT = DeclaredShare("root", minimum={"cpu": 48})
 TEAMS = (DeclaredShare("a", "root", namespaces=("a",)), DeclaredShare("b", "root", namespaces=("b",)))
 
 
-@pytest.mark.parametrize(("order", "policies"), [("Priority", {"within_share": "LowerPriority"}), ("DecayedUsage", {"reclaim": "Any"})])
+EVICTING = [("Priority", {"within_share": "LowerPriority"}), ("DecayedUsage", {"reclaim": "Any"})]
+
+
+@pytest.mark.parametrize(("order", "policies"), EVICTING)
 def test_equal_pods_start_in_the_order_in_which_they_came_however_often_they_are_tried(
     order: str, policies: dict[str, Any]
 ) -> None:
@@ -44,3 +47,21 @@ def test_a_group_that_has_started_keeps_no_quota_but_its_own() -> None:
         life.advance(30)
 
         assert life.with_node() == ["a/g-0", "a/g-1", "a/g-2", "a/g-3", "b/b5", "b/large"]
+
+
+@pytest.mark.parametrize("order", ["Priority", "DominantShare"])
+def test_a_guarantee_is_got_back_on_nodes_where_no_share_lends_anything(order: str) -> None:
+    shares = [
+        DeclaredShare(name, "root", minimum={"cpu": 4}, lending_limit={"cpu": 0}, namespaces=(name,), reclaim="Any")
+        for name in "ab"
+    ]
+    with Life(DeclaredShare("root"), *shares, order=order, default_preemption=False) as life:
+        life.set_node(a_node("n", cpu=8))
+        for number in range(8):
+            life.create(a_pod(f"b{number}", namespace="b", requests={"cpu": 1}, node_name="n"))
+
+        pod = life.pod("a0", cpu=4)
+        life.advance(120)
+
+        assert life.outcome(pod).node == "n"
+        assert len(life.victims) == 4

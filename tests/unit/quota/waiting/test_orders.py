@@ -182,14 +182,14 @@ async def test_a_quota_that_is_deleted_and_created_again_has_its_past_whatever_i
     stage.check()
 
 
-@pytest.mark.parametrize(("large", "freed"), [(9, 9), (9, 1), (13, 9)], ids=["borrows", "does not fit", "never fits"])
+@pytest.mark.parametrize(("large", "freed"), [(11, 11), (11, 1), (13, 11)], ids=["borrows", "waits", "never fits"])
 async def test_a_share_below_its_guarantee_does_not_starve_behind_its_own_large_pod(large: int, freed: int) -> None:
     stage = company(a_share("a", "4"), a_share("b", "6"), order="DominantShare")
     ending = stage.pod("ending", namespace="b", requests={"cpu": freed}, node_name="n")
     stage.pods(CORES - freed, "b", node_name="n")
     stage.pod("large", namespace="a", requests={"cpu": large})
     stage.pod("small", namespace="a", requests={"cpu": "1"})
-    stage.pods(9, "b", first=CORES)
+    stage.pods(CORES, "b", first=CORES)
     await stage.schedule()
 
     stage.delete(ending)
