@@ -28,20 +28,29 @@ class TlsFiles:
     key: bytes = field(repr=False)
     verifies: bool
     """Whether the server's certificate is looked at."""
-    is_strict: bool = True
-    """Whether it must follow RFC 5280 in all."""
 
     def context(self) -> ssl.SSLContext:
         """Make a context. Raises OSError (of which ssl.SSLError is one) or ValueError for contents that are no PEM."""
-        context = ssl.create_default_context(cadata=self.authority or None)
+        context = client_context(self.authority)
         if self.certificate:
             _load_client(context, self.certificate, self.key)
         if not self.verifies:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        if not self.is_strict:
-            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         return context
+
+
+def client_context(authority: str) -> ssl.SSLContext:
+    """Make a context that trusts what Go's client does. `authority`: PEM; empty: those of the system.
+
+    Python 3.13 is strict by default and refuses the certificates of EKS, older GKE and kubeadm, which have no Authority
+    Key Identifier. Before 3.13 it did not trust an intermediate by itself.
+
+    Raises OSError or ValueError for what is no PEM.
+    """
+    context = ssl.create_default_context(cadata=authority or None)
+    context.verify_flags = context.verify_flags & ~ssl.VERIFY_X509_STRICT | ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context
 
 
 def _load_client(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:

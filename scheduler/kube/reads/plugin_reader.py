@@ -15,6 +15,7 @@ from scheduler.kube.http.client import USER_AGENT, AnswerTooLong, Client, NoRepl
 from scheduler.kube.http.connections import CONNECT_SECONDS
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.sockets import loops_socket
+from scheduler.kube.identity.tls_files import client_context
 
 MAX_IN_FLIGHT: Final = 10
 """Concurrent reads at the API server."""
@@ -92,10 +93,10 @@ class PluginReader:
         changed = os.stat(ca_file).st_mtime if ca_file else 0.0
         found = self._contexts.get(ca_file)
         if found is None or found[0] != changed:
-            authorities = read(ca_file, MAX_CA_BYTES).decode("ascii", "ignore") if ca_file else None
-            if authorities == "":  # with which the system's would be trusted
+            authorities = read(ca_file, MAX_CA_BYTES).decode("ascii", "ignore") if ca_file else ""
+            if ca_file and not authorities:  # with which the system's would be trusted
                 raise ValueError(f"{ca_file}: there is no certificate in it")
-            found = self._contexts[ca_file] = changed, ssl.create_default_context(cadata=authorities)
+            found = self._contexts[ca_file] = changed, client_context(authorities)
         return found[1]
 
 

@@ -31,8 +31,7 @@ def tls_files(extender: Extender, place: str) -> TlsFiles:
         raise ConfigError(problems)
     has_authority = bool(tls.ca_data or tls.ca_file)
     verifies = not tls.insecure and (has_authority or not extender.enable_https)
-    # Go does not insist on all of RFC 5280.
-    return TlsFiles(_text(authority, place), certificate, key, verifies, is_strict=False)
+    return TlsFiles(_text(authority, place), certificate, key, verifies)
 
 
 def _part(place: str, data: str, path: str, problems: list[str]) -> bytes:
