@@ -14,19 +14,26 @@ hang. Rules: transport/ca_rotation.go and cert_rotation.go in client-go 0.36.3, 
 import asyncio
 import logging
 import os
+import shlex
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from scheduler.framework.errors import ConfigError
 from scheduler.kube.http.http1 import request_headers
 from scheduler.kube.identity.exec_plugin import ExecCredential, ExecPlugin
-from scheduler.kube.identity.identity import REFRESH_SECONDS, Identity, is_in_cluster, of_context, of_service_account
-from scheduler.kube.identity.kubeconfig import read_context
+from scheduler.kube.identity.identity import (
+    REFRESH_SECONDS,
+    Identity,
+    cluster_info,
+    is_in_cluster,
+    of_context,
+    of_service_account,
+)
+from scheduler.kube.identity.kubeconfig import Context, read_context
 
 UNAUTHORIZED_REFRESH_SECONDS: Final = 1.0
 """A 401 refreshes at once, but no more often than this."""
@@ -182,8 +189,10 @@ class _Kubeconfig:
         self._paths = paths
         self._context = context
         self._now = now
-        self._plugin: Mapping[str, Any] | None = None
-        """The kubeconfig's entry for the plugin when it was run."""
+        named = [f"--kubeconfig={shlex.quote(paths)}", *([f"--context={shlex.quote(context)}"] if context else [])]
+        self._by_hand = f"loadmaster doctor {' '.join(named)}"
+        self._run: tuple[Mapping[str, Any], Mapping[str, Any] | None] | None = None
+        """The kubeconfig's entry for the plugin, and what it learned of the cluster, when it was run."""
         self._given: ExecCredential | None = None
         self._renew_at = 0.0
 
@@ -192,18 +201,22 @@ class _Kubeconfig:
         user, given = context.user, None
         with _naming(self._paths):
             if user is not None and user.content.get("exec") is not None:
-                given = await self._exec(user.content["exec"], user.directory, rejected=rejected)
+                given = await self._exec(user.content["exec"], context, rejected=rejected)
             identity = of_context(context, given)
         if given is None:
             return identity
         wait = REFRESH_SECONDS if given.expires is None else self._renew_at - self._now()
         return replace(identity, fresh_for=min(max(wait, UNAUTHORIZED_REFRESH_SECONDS), REFRESH_SECONDS))
 
-    async def _exec(self, plugin: Mapping[str, Any], directory: Path, *, rejected: bool) -> ExecCredential:
+    async def _exec(self, plugin: Mapping[str, Any], context: Context, *, rejected: bool) -> ExecCredential:
+        assert context.user is not None
         given, now = self._given, self._now()
-        if given is None or rejected or plugin != self._plugin or (given.expires is not None and now >= self._renew_at):
-            given = self._given = await ExecPlugin(plugin, directory).run()
-            self._plugin = plugin
+        cluster = cluster_info(context.cluster) if plugin.get("provideClusterInfo") else None
+        is_other = (plugin, cluster) != self._run
+        if given is None or rejected or is_other or (given.expires is not None and now >= self._renew_at):
+            described = ExecPlugin(plugin, context.user.directory, cluster, self._by_hand)
+            given = self._given = await described.run()
+            self._run = plugin, cluster
             if given.expires is not None:
                 now = self._now()
                 self._renew_at = given.expires - min(RENEW_SECONDS, max(given.expires - now, 0.0) / 2)

@@ -2,13 +2,15 @@
 
 The program may hang, print without end, or print anything. So it gets EXEC_SECONDS and MAX_OUTPUT bytes, in a process
 group of its own that is killed when either is used up, and what it prints is never logged: it may have secrets. What it
-says of errors, such as where to log in, is shown on a terminal, as kubectl does it.
+says of errors, such as where to log in, is shown on a terminal, as kubectl does it. Elsewhere the error names a command
+that shows it.
 
 Rule: plugin/pkg/client/auth/exec in client-go 0.36.3, which knows no limit of time. The output is asked for again when
 it has expired, or after a 401; without an expiry only after a 401.
 """
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -31,6 +33,9 @@ EXEC_SECONDS: Final = 30.0
 MAX_OUTPUT: Final = 1 << 20
 """Bytes that it may print."""
 
+MAX_INFO: Final = 128 << 10
+"""Bytes of KUBERNETES_EXEC_INFO: Linux takes no longer variable."""
+
 API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 
@@ -52,8 +57,13 @@ class ExecCredential:
 class ExecPlugin:
     """One plugin, as the kubeconfig describes it."""
 
-    def __init__(self, config: Mapping[str, Any], directory: Path) -> None:
-        """`directory`: the kubeconfig's. Raises ConfigError."""
+    def __init__(
+        self, config: Mapping[str, Any], directory: Path, cluster: Mapping[str, Any] | None = None, by_hand: str = ""
+    ) -> None:
+        """`directory`: the kubeconfig's. `cluster`: what the plugin learns of it, if it may. `by_hand`: a command.
+
+        Raises ConfigError.
+        """
         command, version = config.get("command"), config.get("apiVersion")
         if not isinstance(command, str) or not command:
             raise ConfigError(["users[…].user.exec.command: required"])
@@ -61,12 +71,18 @@ class ExecPlugin:
             raise ConfigError([f"users[…].user.exec.apiVersion: need one of {', '.join(API_VERSIONS)}"])
         if config.get("interactiveMode") == "Always":
             raise ConfigError(["users[…].user.exec.interactiveMode: Always, but it gets no terminal here"])
+        if not isinstance(config.get("provideClusterInfo", False), bool):
+            raise ConfigError(["users[…].user.exec.provideClusterInfo: expected true or false"])
         self._name = command
         # A path is relative to the kubeconfig, a plain name is looked up in PATH.
         self._command = str(directory / command) if os.sep in command else command
         self._version = version
         self._arguments = _texts(config.get("args"), "args")
         self._environment = _environment(config.get("env"))
+        self._hint = _text(config.get("installHint"), "installHint")
+        self._by_hand = by_hand
+        spec = {"interactive": False} if cluster is None else {"interactive": False, "cluster": cluster}
+        self._info = _bounded({"apiVersion": version, "kind": "ExecCredential", "spec": spec})
 
     async def run(self) -> ExecCredential:
         """Run it once. Raises ConfigError if it fails, takes too long, or gives no credentials."""
@@ -78,8 +94,8 @@ class ExecPlugin:
         return self._read(output)
 
     async def _output(self) -> bytes:
-        info = {"apiVersion": self._version, "kind": "ExecCredential", "spec": {"interactive": False}}
-        environment = {**os.environ, **self._environment, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
+        environment = {**os.environ, **self._environment, "KUBERNETES_EXEC_INFO": self._info}
+        is_terminal = sys.stderr is not None and sys.stderr.isatty()
         try:
             process = await asyncio.create_subprocess_exec(
                 self._command,
@@ -87,19 +103,20 @@ class ExecPlugin:
                 env=environment,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=None if sys.stderr is not None and sys.stderr.isatty() else asyncio.subprocess.DEVNULL,
+                stderr=None if is_terminal else asyncio.subprocess.DEVNULL,
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
             text = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-            raise self._problem(f"cannot be run: {text}") from error
+            raise self._problem(f"cannot be run: {text}{self._hint and f'. {self._hint}'}") from error
         try:
             output = await self._read_all(process)
             code = await process.wait()
         finally:
             await _end(process)
         if code:
-            raise self._problem(f"ended {ending(code)}; run it by hand to see why")
+            why = "" if is_terminal else f"; to see why, run on a terminal: {self._by_hand}"
+            raise self._problem(f"ended {ending(code)}{why}")
         return output
 
     async def _read_all(self, process: asyncio.subprocess.Process) -> bytes:
@@ -164,6 +181,23 @@ class _Printed(msgspec.Struct, rename="camel"):
 
 
 _decoder: Decoder[_Printed] = Decoder(_Printed)
+
+
+def _bounded(info: Mapping[str, Any]) -> str:
+    """Return it as JSON: what anchors of YAML stand for may be without end."""
+    parts, size = list[str](), 0
+    for part in json.JSONEncoder(separators=(",", ":"), default=str).iterencode(info):
+        parts.append(part)
+        size += len(part)
+        if size > MAX_INFO:
+            raise ConfigError([f"users[…].user.exec.provideClusterInfo: more than {MAX_INFO} bytes about the cluster"])
+    return "".join(parts)
+
+
+def _text(value: Any, name: str) -> str:
+    if value is not None and not isinstance(value, str):
+        raise ConfigError([f"users[…].user.exec.{name}: expected a text"])
+    return " ".join((value or "").split())
 
 
 def _texts(value: Any, name: str) -> Sequence[str]:

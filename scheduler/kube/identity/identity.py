@@ -7,7 +7,7 @@ import base64
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from scheduler.framework.errors import ConfigError
 from scheduler.kube.identity.exec_plugin import ExecCredential
@@ -19,6 +19,9 @@ REFRESH_SECONDS: Final = 60.0
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """The directory with the kubelet's token, authority and namespace."""
+
+_TOLD: Final = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url", "disable-compression")
+_EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
 
 _HOST: Final = "KUBERNETES_SERVICE_HOST"
 _PORT: Final = "KUBERNETES_SERVICE_PORT"
@@ -86,6 +89,23 @@ def of_context(context: Context, given: ExecCredential | None) -> Identity:
         names=(where, whose),
         namespace=context.namespace,
     )
+
+
+def cluster_info(cluster: Entry) -> dict[str, Any]:
+    """Return what a plugin with `provideClusterInfo` learns of a kubeconfig's cluster. Raises ConfigError, OSError.
+
+    Rule: ConfigToExecCluster in client-go's rest/exec.go, and the reserved extension in tools/clientcmd.
+    """
+    content, (authority, _) = cluster.content, _pem(cluster, "certificate-authority")
+    info = {key: content[key] for key in _TOLD if content.get(key)}
+    if authority:
+        info["certificate-authority-data"] = base64.b64encode(authority).decode()
+    return info | {"config": _extension(content.get("extensions"))}
+
+
+def _extension(extensions: Any) -> Any:
+    named = (each for each in extensions or () if isinstance(each, dict) and each.get("name") == _EXEC_EXTENSION)
+    return next(named, {}).get("extension")
 
 
 def _client_certificate(user: Entry | None, given: ExecCredential | None) -> tuple[bytes, bytes, str]:

@@ -299,7 +299,8 @@ USERS: Final = (
     of_exec(
         "fails",
         {"command": "false", "apiVersion": V1},
-        "users[…].user.exec: 'false' ended with exit code 1; run it by hand to see why",
+        "users[…].user.exec: 'false' ended with exit code 1; to see why, run on a terminal: "
+        "loadmaster doctor --kubeconfig=f",
     ),
     of_exec(
         "is not there",

@@ -1,14 +1,20 @@
 """A program that gives credentials: whatever it does, it costs nobody anything but itself, and tells no secret."""
 
 import asyncio
+import base64
 import json
 import logging
 import os
+import pty
+import shlex
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from scheduler.framework.errors import ConfigError
 from scheduler.kube.http.client import Client
@@ -45,7 +51,7 @@ def printing(directory: Path, output: Any) -> str:
 
 
 def a_plugin(command: str, **config: Any) -> ExecPlugin:
-    return ExecPlugin({"command": command, "apiVersion": V1, **config}, Path("/"))
+    return ExecPlugin({"command": command, "apiVersion": V1, **config}, Path("/"), by_hand="loadmaster doctor")
 
 
 async def problem_of(plugin: ExecPlugin) -> str:
@@ -72,6 +78,85 @@ async def test_a_plugin_is_told_what_is_asked_of_it(tmp_path: Path) -> None:
     told = (tmp_path / "told").read_text()
 
     assert told == f'{{"apiVersion":"{V1}","kind":"ExecCredential","spec":{{"interactive":false}}}} y a b\n'
+
+
+async def test_a_plugin_with_provide_cluster_info_learns_of_the_cluster_what_client_go_says(tmp_path: Path) -> None:
+    authority = trustme.CA().cert_pem.bytes()
+    (tmp_path / "ca.crt").write_bytes(authority)
+    (tmp_path / "output").write_text(json.dumps(an_answer()))
+    program = a_program(tmp_path, f'echo "$KUBERNETES_EXEC_INFO" > {tmp_path}/told; cat {tmp_path}/output')
+    extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "06e3", "kind": "Any"}}
+    cluster = {
+        "certificate-authority": "ca.crt",
+        "tls-server-name": "api",
+        "proxy-url": "http://proxy:3128",
+        "extensions": [{"name": "other", "extension": 1}, extension],
+    }
+    plugin = {"command": program, "apiVersion": V1, "provideClusterInfo": True}
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(kubeconfig_text("https://10.0.0.1:6443", cluster, exec=plugin))
+
+    await load_credentials(str(kubeconfig))
+
+    assert json.loads((tmp_path / "told").read_text())["spec"] == {
+        "interactive": False,
+        "cluster": {
+            "server": "https://10.0.0.1:6443",
+            "tls-server-name": "api",
+            "proxy-url": "http://proxy:3128",
+            "certificate-authority-data": base64.b64encode(authority).decode(),
+            "config": {"audience": "06e3", "kind": "Any"},
+        },
+    }
+
+
+def test_anchors_that_stand_for_more_than_a_variable_holds_are_a_problem() -> None:
+    bomb: list[Any] = []
+    for _ in range(60):
+        bomb = [bomb, bomb]
+
+    with pytest.raises(ConfigError, match="provideClusterInfo: more than 131072 bytes about the cluster"):
+        ExecPlugin({"command": "x", "apiVersion": V1}, Path("/"), {"config": bomb})
+
+
+async def test_where_there_is_no_such_program_the_hint_says_how_to_install_it() -> None:
+    plugin = a_plugin("no-such-plugin", installHint="Get it at\n  https://example.com.\n")
+
+    with pytest.raises(ConfigError) as raised:
+        await plugin.run()
+
+    (problem,) = raised.value.problems
+    assert problem.endswith("'no-such-plugin' cannot be run: No such file or directory. Get it at https://example.com.")
+
+
+@pytest.mark.programs
+async def test_the_command_that_an_error_names_shows_why_the_program_failed(tmp_path: Path) -> None:
+    script = 'echo "log in first, for $KUBERNETES_EXEC_INFO" >&2; exit 3'
+    plugin = {"command": a_program(tmp_path, script), "apiVersion": V1}
+    kubeconfig = tmp_path / "kube config"
+    kubeconfig.write_text(kubeconfig_text("https://10.0.0.1:6443", exec=plugin))
+    with pytest.raises(ConfigError) as raised:
+        await load_credentials(str(kubeconfig), "main")
+    (problem,) = raised.value.problems
+    command = problem.partition("ended with exit code 3; to see why, run on a terminal: ")[2]
+
+    shown = on_a_terminal([sys.executable, "-m", "scheduler", *shlex.split(command)[1:]])
+
+    assert "log in first, for {" in shown
+    assert "ended with exit code 3\r\n" in shown
+
+
+def on_a_terminal(command: list[str]) -> str:
+    """What a command prints there."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True):
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # how Linux says that the last one has closed it
+            while part := os.read(ours, 1 << 16):
+                shown += part
+    os.close(ours)
+    return shown.decode()
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
@@ -133,13 +218,13 @@ async def test_what_is_no_answer_is_a_problem(tmp_path: Path, output: Any, probl
 async def test_a_program_that_fails_is_a_problem(tmp_path: Path) -> None:
     plugin = a_plugin(a_program(tmp_path, f"echo {SECRET}; echo {SECRET} >&2; exit 3"))
 
-    assert await problem_of(plugin) == "ended with exit code 3; run it by hand to see why"
+    assert await problem_of(plugin) == "ended with exit code 3; to see why, run on a terminal: loadmaster doctor"
 
 
 async def test_a_program_that_a_signal_ends_is_told_by_the_name_of_the_signal(tmp_path: Path) -> None:
     plugin = a_plugin(a_program(tmp_path, "kill -KILL $$"))
 
-    assert await problem_of(plugin) == "ended by the signal SIGKILL; run it by hand to see why"
+    assert (await problem_of(plugin)).startswith("ended by the signal SIGKILL; to see why")
 
 
 async def test_a_program_that_prints_without_end_is_ended(tmp_path: Path) -> None:
@@ -188,6 +273,8 @@ async def test_a_run_that_is_cancelled_leaves_nothing_behind(tmp_path: Path) -> 
         ({"command": "x", "apiVersion": V1, "interactiveMode": "Always"}, "interactiveMode: Always"),
         ({"command": "x", "apiVersion": V1, "args": "all"}, "args: expected a list"),
         ({"command": "x", "apiVersion": V1, "env": ["A=B"]}, "env: expected a list"),
+        ({"command": "x", "apiVersion": V1, "installHint": 1}, "installHint: expected a text"),
+        ({"command": "x", "apiVersion": V1, "provideClusterInfo": "yes"}, "provideClusterInfo: expected true or false"),
     ],
 )
 def test_a_wrong_description_is_a_problem(config: dict[str, Any], problem: str) -> None:
