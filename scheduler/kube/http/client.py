@@ -31,7 +31,7 @@ from scheduler.kube.http.call_metrics import CallMetrics
 from scheduler.kube.http.connections import CONNECT_SECONDS, KEEPALIVE_SECONDS, CannotConnect, Connections, Target
 from scheduler.kube.http.http1 import BadAnswer, is_plain, request_headers
 from scheduler.kube.http.operations import MAX_PAUSE_SECONDS, Operation
-from scheduler.kube.http.sockets import loops_socket
+from scheduler.kube.http.proxies import connector, http_proxy
 from scheduler.kube.identity.credentials import Credentials, load_credentials
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
@@ -144,16 +144,15 @@ class Client:
         headers = {"User-Agent": USER_AGENT, "Content-Type": JSON}
         self._session = aiohttp.ClientSession(
             # `CallLimit`s limit the connections; a limit here would let one kind of call starve another.
-            connector=aiohttp.TCPConnector(
-                limit=0,
+            connector=connector(
+                credentials.proxy,
                 ssl=credentials.ssl_context,
                 force_close=self._never_reuses,
                 keepalive_timeout=None if self._never_reuses else KEEPALIVE_SECONDS,
-                socket_factory=loops_socket,
             ),
             headers=headers,
             cookie_jar=aiohttp.DummyCookieJar(),
-            proxy=credentials.proxy,
+            proxy=http_proxy(credentials.proxy),
         )
         try:
             self._authorize()

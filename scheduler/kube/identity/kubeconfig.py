@@ -61,6 +61,9 @@ _FILES: Final = {
 }
 """Their contents may stand in the kubeconfig instead, under the name with `-data`; not those of `tokenFile`."""
 
+PROXY_SCHEMES: Final = ("http", "https", "socks5")
+"""As client-go has them."""
+
 _IMPERSONATION: Final = ("as", "as-uid", "as-groups", "as-user-extra")
 
 
@@ -278,7 +281,7 @@ def _of_cluster(path: str, cluster: Content) -> Problems:
     elif problem := _url_problem(server, ("http", "https")):
         yield f"{path}.server: {problem}"
     proxy = cluster.get("proxy-url")
-    if isinstance(proxy, str) and proxy and (problem := _url_problem(proxy, ("http", "https"))):
+    if isinstance(proxy, str) and proxy and (problem := _url_problem(proxy, PROXY_SCHEMES)):
         yield f"{path}.proxy-url: {problem}"
     skips = cluster.get("insecure-skip-tls-verify")
     if skips is not None and not isinstance(skips, bool):
@@ -325,6 +328,8 @@ def _url_problem(url: Any, schemes: Sequence[str]) -> str:
     except ValueError as error:  # a UnicodeError is one
         why = "" if "@" in url else f": {str(error)[:100]}"
         return f"not the URL of a server: {_without_password(url)!r}{why}"
+    if parts.scheme and host and parts.scheme not in schemes:
+        return f"{_without_password(url)!r} begins with none of {', '.join(f'{each}://' for each in schemes)}"
     if parts.scheme not in schemes or not host or not url.isascii() or not url.isprintable() or " " in url:
         return f"not the URL of a server: {_without_password(url)!r}"
     return ""

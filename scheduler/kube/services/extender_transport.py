@@ -21,7 +21,7 @@ from scheduler.extenders.extender import CallFailed
 from scheduler.extenders.wire import Body
 from scheduler.framework.errors import ConfigError
 from scheduler.kube.http.client import JSON, USER_AGENT, AnswerTooLong, content_of
-from scheduler.kube.http.sockets import loops_socket
+from scheduler.kube.http.proxies import connector, http_proxy
 from scheduler.kube.identity.tls_files import TlsFiles
 from scheduler.kube.services.extender_tls import tls_files
 
@@ -143,7 +143,7 @@ class HttpTransport:
                 allow_redirects=False,
                 ssl=self._context,
                 server_hostname=self._server_name or None,
-                proxy=self._proxy,
+                proxy=http_proxy(self._proxy),
             ) as response:
                 has_begun = True
                 if response.status != 200:
@@ -164,9 +164,7 @@ class HttpTransport:
         """The session, which needs a running event loop."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=0, keepalive_timeout=KEEPALIVE_SECONDS, socket_factory=loops_socket
-                ),
+                connector=connector(self._proxy, keepalive_timeout=KEEPALIVE_SECONDS),
                 headers={"User-Agent": USER_AGENT, "Content-Type": JSON, "Accept-Encoding": "identity"},
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,

@@ -55,6 +55,7 @@ def server(what: str, url: Any, problem: str) -> Bad:
 
 
 NO_URL: Final = "not the URL of a server: "
+BEGINS: Final = "begins with none of http://, https://"
 
 FILES: Final = (
     raw("empty", "", "not a kubeconfig: expected a mapping, got nothing"),
@@ -155,7 +156,7 @@ CLUSTERS: Final = (
     server("nothing", None, "required"),
     server("empty", "", "required"),
     server("a bare name", "example.com", f"{NO_URL}'example.com'"),
-    server("of another scheme", "ftp://a", f"{NO_URL}'ftp://a'"),
+    server("of another scheme", "ftp://a", f"'ftp://a' {BEGINS}"),
     server("without a scheme", "//a", f"{NO_URL}'//a'"),
     server("without a host", "https://", f"{NO_URL}'https://'"),
     server("a large port", "https://a:99999", f"{NO_URL}'https://a:99999': Port out of range 0-65535"),
@@ -209,12 +210,17 @@ CLUSTERS: Final = (
     ),
     of("cluster", "a number as name", {"tls-server-name": 7}, ".tls-server-name: expected a text, got a number"),
     of("cluster", "a proxy that is none", {"proxy-url": "nonsense"}, f".proxy-url: {NO_URL}'nonsense'"),
-    of("cluster", "a proxy of another kind", {"proxy-url": "socks5://a"}, f".proxy-url: {NO_URL}'socks5://a'"),
+    of(
+        "cluster",
+        "a proxy of another kind",
+        {"proxy-url": "socks4://a"},
+        f".proxy-url: 'socks4://a' {BEGINS}, socks5://",
+    ),
     of(
         "cluster",
         "a password for a proxy",
-        {"proxy-url": f"socks5://me:{SECRET}@a"},
-        f".proxy-url: {NO_URL}'socks5://…@a'",
+        {"proxy-url": f"socks4://me:{SECRET}@a"},
+        f".proxy-url: 'socks4://…@a' {BEGINS}, socks5://",
     ),
     of(
         "cluster",
