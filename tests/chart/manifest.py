@@ -92,7 +92,7 @@ def write_parts() -> None:
     permissions.FILE.write_text(permissions.file_text())
     config_schema.FILE.write_text(config_schema.schema_text(config_schema.FILE.read_text()))
     permissions.PAGE.write_text(permissions.page_text(permissions.PAGE.read_text()))
-    for page, text in ((tables.UPGRADING, tables.actions_text()), (tables.CHART_PAGE, tables.sizes_text())):
+    for page, text in tables.parts().items():
         page.write_text(tables.with_part(page.read_text(), text))
     KIND.write_text(kind_text())
 

@@ -1,5 +1,6 @@
 """What the chart's files say, as parts of the documentation."""
 
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +11,8 @@ from tests.chart.helm import CHART
 DOCS: Final = Path(__file__).parents[2] / "docs"
 UPGRADING: Final = DOCS / "upgrading.md"
 CHART_PAGE: Final = DOCS / "chart.md"
+README: Final = CHART / "README.md"
+PUBLISHED: Final = "https://github.com/loadmaster/loadmaster/blob/main/docs/"
 
 BEGIN: Final = "<!-- written by `make manifest`: begin -->\n"
 END: Final = "<!-- end -->\n"
@@ -19,6 +22,19 @@ def with_part(page: str, text: str) -> str:
     """Return a page with the part between the two marks replaced."""
     head, begin, rest = page.partition(BEGIN)
     return head + begin + text + END + rest.partition(END)[2]
+
+
+def parts() -> dict[Path, str]:
+    """Return the part of each page that the chart's files make."""
+    return {UPGRADING: actions_text(), CHART_PAGE: sizes_text(), README: values_text()}
+
+
+def values_text() -> str:
+    """Return the table of values in docs/chart.md, with links that work elsewhere."""
+    page = CHART_PAGE.read_text()
+    table = page[page.index("| value | default |") :].partition("\n\n")[0] + "\n"
+    absolute = re.sub(r"\]\(#", f"]({CHART_PAGE.name}#", table)
+    return re.sub(r"\]\((?!https?:)", f"]({PUBLISHED}", absolute)
 
 
 def releases() -> list[dict[str, Any]]:

@@ -112,8 +112,34 @@ PLACED: Values = {
         }
     ],
 }
+AS_OTHER_CHARTS: Values = {
+    "image": {"registry": "mirror.example.com:5000/a", "repository": "b/loadmaster"},
+    "revisionHistoryLimit": 2,
+    "progressDeadlineSeconds": 1200,
+    "deploymentAnnotations": {"example.com/reload": "yes"},
+    "podDisruptionBudget": {"minAvailable": "50%", "unhealthyPodEvictionPolicy": "AlwaysAllow"},
+    "livenessProbe": {"initialDelaySeconds": 3, "periodSeconds": 20, "terminationGracePeriodSeconds": 5},
+    "readinessProbe": {"timeoutSeconds": 1, "successThreshold": 2},
+    "hostNetwork": True,
+    "port": 20259,
+    "dnsConfig": {"nameservers": ["10.0.0.10"]},
+    "securityContext": {"runAsNonRoot": True, "readOnlyRootFilesystem": False},
+    "serviceAccount": {"labels": {"example.com/identity": "use"}},
+    "envFrom": [{"secretRef": {"name": "proxy", "optional": True}}, {"prefix": "A_", "configMapRef": {"name": "a"}}],
+    "extraObjects": [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "{{ .Release.Name }}-ours", "namespace": "{{ .Release.Namespace }}"},
+            "data": {"port": "{{ .Values.port }}"},
+        }
+    ],
+}
+"""Values that the charts of cert-manager, Karpenter, Kueue and Kyverno have."""
 ACCEPTED: dict[str, Values] = {
     "the defaults": {},
+    "what other charts have": AS_OTHER_CHARTS,
+    "no budget": {"podDisruptionBudget": {"enabled": False}},
     "a digest and a registry that needs credentials": {
         "image": {"repository": "registry.example.com:5000/a/loadmaster", "digest": DIGEST, "pullPolicy": "Always"},
         "imagePullSecrets": [{"name": "registry-key"}],
@@ -354,6 +380,92 @@ def test_extra_values_are_rendered_alongside_the_charts_own(helm: Helm) -> None:
     assert of_kind(documents, "ServiceAccount")["metadata"]["annotations"] == {"example.com/identity": "scheduler"}
 
 
+def test_values_of_other_charts_are_where_kubernetes_reads_them(helm: Helm) -> None:
+    documents = load_documents(helm.render(AS_OTHER_CHARTS))
+    deployment, pod, container = of_kind(documents, "Deployment"), template_of(documents), container_of(documents)
+    budget, account = of_kind(documents, "PodDisruptionBudget"), of_kind(documents, "ServiceAccount")
+    (own,) = (each for each in documents if each["metadata"]["name"] == "loadmaster-ours")
+
+    assert container["image"] == "mirror.example.com:5000/a/b/loadmaster:0.2.0"
+    assert deployment["metadata"]["annotations"] == {"example.com/reload": "yes"}
+    assert {"revisionHistoryLimit": 2, "progressDeadlineSeconds": 1200}.items() <= deployment["spec"].items()
+    assert (pod["spec"]["hostNetwork"], pod["spec"]["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
+    assert pod["spec"]["dnsConfig"] == {"nameservers": ["10.0.0.10"]}
+    assert budget["spec"].keys() == {"minAvailable", "unhealthyPodEvictionPolicy", "selector"}
+    assert account["metadata"]["labels"]["example.com/identity"] == "use"
+    assert container["envFrom"] == AS_OTHER_CHARTS["envFrom"]
+    assert container["securityContext"]["readOnlyRootFilesystem"] is False
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert container["livenessProbe"].pop("httpGet")["path"] == "/livez"
+    assert container["livenessProbe"] == {
+        "failureThreshold": 6,
+        "initialDelaySeconds": 3,
+        "periodSeconds": 20,
+        "terminationGracePeriodSeconds": 5,
+        "timeoutSeconds": 5,
+    }
+    assert own["data"] == {"port": "20259"}
+
+
+LEFT_OUT: dict[str, dict[str, str]] = {
+    "DeploymentSpec": {"paused": "replicas: 0", "minReadySeconds": "/readyz is true when it can lead"},
+    "PodDisruptionBudgetSpec": {},
+    "Probe": {
+        **dict.fromkeys(("exec", "grpc", "tcpSocket"), "it is HTTP"),
+    },
+    "Container": {
+        **dict.fromkeys(("command", "workingDir", "stdin", "stdinOnce", "tty"), "of the image"),
+        **dict.fromkeys(("lifecycle", "startupProbe"), "its start and end need none"),
+        **dict.fromkeys(("resizePolicy", "restartPolicy", "restartPolicyRules"), "the kubelet's default is right"),
+        **dict.fromkeys(("terminationMessagePath", "volumeDevices"), "it has no use for them"),
+    },
+    "PodSpec": {
+        **dict.fromkeys(("activeDeadlineSeconds", "restartPolicy", "ephemeralContainers"), "a Deployment has none"),
+        **dict.fromkeys(("automountServiceAccountToken", "serviceAccount", "enableServiceLinks"), "its account"),
+        **dict.fromkeys(("hostIPC", "hostPID", "shareProcessNamespace", "hostUsers", "os"), "it is one process"),
+        **dict.fromkeys(
+            ("hostname", "hostnameOverride", "setHostnameAsFQDN", "subdomain", "hostAliases"), "no name leads to a pod"
+        ),
+        **dict.fromkeys(("nodeName", "schedulerName", "schedulingGates", "schedulingGroup"), "who places it"),
+        **dict.fromkeys(("preemptionPolicy", "priority", "overhead", "runtimeClassName"), "of its class"),
+        **dict.fromkeys(("readinessGates", "resourceClaims", "resources"), "it has no use for them"),
+    },
+}
+"""Fields that no value sets, and why."""
+
+
+@pytest.mark.parametrize("kind", LEFT_OUT)
+def test_a_field_of_kubernetes_is_set_by_a_value_or_left_out_on_purpose(
+    helm: Helm, cluster: Cluster, kind: str
+) -> None:
+    fields = fields_of(cluster, kind)
+    set_ = set().union(*(fields_set(load_documents(helm.render(values)))[kind] for values in ACCEPTED.values()))
+
+    assert fields - set_ == set(LEFT_OUT[kind])
+
+
+def fields_of(cluster: Cluster, kind: str) -> set[str]:
+    """All fields of a kind, as the API server publishes them."""
+    group = "policy" if kind.startswith("PodDisruption") else "apps"
+    schemas = json.loads(cluster.kubectl("get", "--raw", f"/openapi/v3/apis/{group}/v1"))["components"]["schemas"]
+    (found,) = (schema for name, schema in schemas.items() if name.endswith(f".{kind}"))
+    return set(found["properties"])
+
+
+def fields_set(documents: Documents) -> dict[str, set[str]]:
+    """The fields that a rendering has, by kind."""
+    pod, container = template_of(documents)["spec"], container_of(documents)
+    probes = (container["livenessProbe"], container["readinessProbe"])
+    budgets = [each["spec"] for each in documents if each["kind"] == "PodDisruptionBudget"]
+    return {
+        "DeploymentSpec": set(of_kind(documents, "Deployment")["spec"]),
+        "PodDisruptionBudgetSpec": set().union(*budgets),
+        "Probe": set().union(*probes),
+        "Container": set(container),
+        "PodSpec": set(pod),
+    }
+
+
 def test_plugins_are_files_that_a_flag_names(helm: Helm) -> None:
     files = {"gpu_guard.py": "# a plugin\nNAME = '{{ no template }}'\n", "_shared.py": "\n"}
     documents = load_documents(helm.render({"plugins": {"files": files}}))
@@ -542,8 +654,30 @@ REFUSED: dict[str, tuple[Values, str]] = {
     "no account": ({"serviceAccount": {"create": False}}, "serviceAccount.name: needed with serviceAccount.create"),
     "annotations of no account": (
         {"serviceAccount": {"create": False, "name": "x", "annotations": {"a": "b"}}},
-        "serviceAccount.annotations: nothing is annotated",
+        "serviceAccount.annotations: no account is created with serviceAccount.create=false",
     ),
+    "a policy for pods on the node's network": (
+        {"hostNetwork": True, "networkPolicy": {"enabled": True}},
+        "networkPolicy: does not apply to pods on the node's network",
+    ),
+    "no name server": ({"dnsPolicy": "None"}, "dnsConfig.nameservers: needed with dnsPolicy=None"),
+    "a budget of nothing": (
+        {"podDisruptionBudget": {"maxUnavailable": None}},
+        "podDisruptionBudget: set maxUnavailable or minAvailable, or enabled=false",
+    ),
+    "a probe that is none": (
+        {"livenessProbe": {"httpGet": {}}},
+        "at '/livenessProbe': additional properties 'httpGet'",
+    ),
+    "a runbook that is no URL": (
+        {"monitoring": {"rules": {"runbook": "docs/runbook.md"}}},
+        "at '/monitoring/rules/runbook': 'docs/runbook.md' does not match",
+    ),
+    "an alert that is none": (
+        {"monitoring": {"rules": {"disabled": ["LoadmasterUp"]}}},
+        'monitoring.rules.disabled: there is no alert "LoadmasterUp"; docs/runbook.md has all of them',
+    ),
+    "an object that is none": ({"extraObjects": [{"kind": "ConfigMap"}]}, "missing properties 'apiVersion'"),
     "rules of no role": (
         {"rbac": {"create": False, "extraRules": [{"resources": ["pods"], "verbs": ["get"]}]}},
         "rbac.extraRules: no rule is added with rbac.create=false",

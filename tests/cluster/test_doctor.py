@@ -284,6 +284,24 @@ def test_a_certificate_near_its_end_is_named(
     assert problems(findings) == ["the scheduler's serving certificate ends in 48 hours"]
 
 
+def test_a_deployment_whose_pods_are_refused_is_named_with_what_to_set(
+    own: ControlPlane, admin: Client, loadmaster: Component
+) -> None:
+    template = the_manifests("Deployment")["spec"]["template"]
+    template["spec"]["priorityClassName"] = "none-of-that-name"
+    with pytest.raises(ApiError) as refused:
+        admin.create({"apiVersion": "v1", "kind": "Pod", **template, "metadata": {"name": "refused"}}, NAMESPACE)
+    condition = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": str(refused.value)}
+    admin.patch("apps/v1/Deployment", ACCOUNT, {"status": {"conditions": [condition]}}, NAMESPACE, "status")
+
+    code, findings = doctor(own.kubeconfig())
+
+    admin.patch("apps/v1/Deployment", ACCOUNT, {"status": {"conditions": []}}, NAMESPACE, "status")
+    (line,) = bad(findings)
+    assert (code, line["advice"]) == (1, "create it, or set priorityClassName")
+    assert "no PriorityClass with name none-of-that-name" in line["message"]
+
+
 def test_another_name_offers_what_is_there(own: ControlPlane, loadmaster: Component) -> None:
     code, findings = doctor(own.kubeconfig(), "--service=gpu")
 

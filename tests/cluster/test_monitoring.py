@@ -31,6 +31,7 @@ from tests.unit.cycle.fakes import an_engine
 
 pytestmark = pytest.mark.skipif(not is_there(), reason=MISSING)
 
+TOKEN = Path(__file__).parents[2] / "docs" / "examples" / "metrics-token.yaml"
 PROGRAM = Path(__file__).with_name("faulty_plugins_scheduler.py")
 GPU = "extender.example.com/gpu"
 CONFIG = """
@@ -299,6 +300,33 @@ def test_a_service_monitor_asks_for_what_the_documented_scrape_does(helm: Helm, 
         assert endpoint["scheme"] == job["scheme"]
         assert endpoint["tlsConfig"]["insecureSkipVerify"] == job["tls_config"]["insecure_skip_verify"]
         assert [each["targetLabel"] for each in endpoint["relabelings"]] == ["metrics_path"]
+
+
+def test_a_service_monitor_names_a_secret_instead_of_a_file(helm: Helm) -> None:
+    secret = next(each for each in load_documents(TOKEN.read_text()) if each["kind"] == "Secret")
+    authorization = {"credentials": {"name": secret["metadata"]["name"], "key": "token"}}
+    action = [{"action": "labeldrop", "regex": "pod"}]
+    wishes = {"authorization": authorization, "scrapeTimeout": "20s"}
+    (monitor,) = rendered(
+        helm,
+        "ServiceMonitor",
+        serviceMonitor={"enabled": True, **wishes, "relabelings": action, "metricRelabelings": action},
+    )
+
+    for endpoint in monitor["spec"]["endpoints"]:
+        assert wishes.items() <= endpoint.items()
+        assert "bearerTokenFile" not in endpoint
+        assert [each.get("action", "") for each in endpoint["relabelings"]] == ["", "labeldrop"]
+        assert endpoint["metricRelabelings"] == action
+
+
+def test_single_alerts_are_left_out(helm: Helm) -> None:
+    off = ["LoadmasterRestarting", "LoadmasterShareBelowGuarantee"]
+    (rule,) = rendered(helm, "PrometheusRule", rules={"enabled": True, "disabled": off})
+    alerts = [each["alert"] for group in rule["spec"]["groups"] for each in group["rules"]]
+
+    assert sorted([*alerts, *off]) == sorted(re.findall(r"- alert: (\w+)", RULES.read_text()))
+    assert all(group["rules"] for group in rule["spec"]["groups"])
 
 
 def test_the_alerts_of_a_release_are_about_its_own_series(helm: Helm, tmp_path: Path) -> None:

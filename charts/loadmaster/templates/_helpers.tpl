@@ -44,7 +44,7 @@ a-b/c and a/b-c would with a dash.
 {{- define "loadmaster.image" -}}
 {{- $image := .Values.image -}}
 {{- $tag := $image.tag | default (ternary "" .Chart.AppVersion (not (empty $image.digest))) -}}
-{{ $image.repository }}{{ with $tag }}:{{ . }}{{ end }}{{ with $image.digest }}@{{ . }}{{ end }}
+{{ with $image.registry }}{{ . }}/{{ end }}{{ $image.repository }}{{ with $tag }}:{{ . }}{{ end }}{{ with $image.digest }}@{{ . }}{{ end }}
 {{- end }}
 
 {{/* The labels by which Deployment and Service know their pods. They never change over the life of a release. */}}
@@ -91,10 +91,18 @@ config.yaml: |
 {{- with mergeOverwrite $size (.Values.resources | default dict) }}{{ toYaml . }}{{ end -}}
 {{- end }}
 
-{{/* The container's, and the test pods'. */}}
-{{- define "loadmaster.securityContext" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities:
-  drop: [ALL]
+{{/* The Service's names need the cluster's DNS, which a pod on the node's network asks only under this policy. */}}
+{{- define "loadmaster.dnsPolicy" -}}
+{{ .Values.dnsPolicy | default (ternary "ClusterFirstWithHostNet" "" .Values.hostNetwork) }}
+{{- end }}
+
+{{/* Probe (list PATH TIMINGS). */}}
+{{- define "loadmaster.probe" -}}
+httpGet:
+  path: {{ first . }}
+  port: https
+  scheme: HTTPS
+{{- with last . }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}

@@ -26,9 +26,11 @@ podAnnotations: checksum/config is set by the chart, so that a setting restarts 
 {{- if and (not $values.serviceAccount.create) (not $values.serviceAccount.name) }}
 serviceAccount.name: needed with serviceAccount.create=false: name the account that exists (`default` for the namespace's own)
 {{- end }}
-{{- if and (not $values.serviceAccount.create) $values.serviceAccount.annotations }}
-serviceAccount.annotations: nothing is annotated with serviceAccount.create=false: annotate the account that exists
-{{- end }}
+{{- range $what := list "annotations" "labels" -}}
+  {{- if and (not $values.serviceAccount.create) (get $values.serviceAccount $what) }}
+serviceAccount.{{ $what }}: no account is created with serviceAccount.create=false: set them on the account that exists
+  {{- end -}}
+{{- end -}}
 {{- if and (not $values.rbac.create) $values.rbac.extraRules }}
 rbac.extraRules: no rule is added with rbac.create=false: add these to the ClusterRole that you grant yourself
 {{- end }}
@@ -36,6 +38,26 @@ rbac.extraRules: no rule is added with rbac.create=false: add these to the Clust
 {{- if and (not $values.networkPolicy.enabled) (or $values.networkPolicy.from $values.networkPolicy.extraEgress) }}
 networkPolicy: nothing is let in or out by networkPolicy.from and extraEgress with networkPolicy.enabled=false
 {{- end }}
+
+{{- if and $values.hostNetwork $values.networkPolicy.enabled }}
+networkPolicy: does not apply to pods on the node's network: leave out hostNetwork or networkPolicy.enabled
+{{- end }}
+{{- if and (eq $values.dnsPolicy "None") (not ($values.dnsConfig | default dict).nameservers) }}
+dnsConfig.nameservers: needed with dnsPolicy=None
+{{- end }}
+
+{{- $budget := $values.podDisruptionBudget -}}
+{{- if and (kindIs "invalid" $budget.maxUnavailable) (kindIs "invalid" $budget.minAvailable) }}
+podDisruptionBudget: set maxUnavailable or minAvailable, or enabled=false
+{{- end }}
+
+{{- $alerts := list -}}
+{{- range (.Files.Get "monitoring/rules.yaml" | fromYaml).groups }}{{ range .rules }}{{ $alerts = append $alerts .alert }}{{ end }}{{ end -}}
+{{- range $values.monitoring.rules.disabled -}}
+  {{- if not (has . $alerts) }}
+monitoring.rules.disabled: there is no alert {{ . | quote }}; docs/runbook.md has all of them
+  {{- end -}}
+{{- end -}}
 
 {{- if and (eq ($values.strategy).type "Recreate") ($values.strategy).rollingUpdate }}
 strategy.rollingUpdate: has no meaning with strategy.type=Recreate: use RollingUpdate, or leave it out

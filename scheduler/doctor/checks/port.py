@@ -2,9 +2,10 @@
 
 from typing import Final
 
+from scheduler.api.text import shortened
 from scheduler.doctor.evidence.cluster import Cluster, NotThere
 from scheduler.doctor.evidence.facts import Facts
-from scheduler.doctor.evidence.objects import AnyObject
+from scheduler.doctor.evidence.objects import MAX_TEXT, Event, ServiceMonitor
 from scheduler.doctor.findings import Finding, ok, problem, warning
 from scheduler.kube.services.service_proxy import NotRunning, Refused
 
@@ -34,10 +35,35 @@ async def metrics(facts: Facts, cluster: Cluster) -> list[Finding]:
         return [warning(f"you may not read metrics: {error}", facts.role_binding)]
     monitors = f"/apis/monitoring.coreos.com/v1/namespaces/{facts.namespace}/servicemonitors/{facts.name}"
     try:
-        await cluster.get(monitors, AnyObject)
+        monitor = await cluster.get(monitors, ServiceMonitor)
     except NotThere:
         return [ok("metrics can be read; no ServiceMonitor collects them (monitoring.serviceMonitor.enabled)")]
+    if said := _rejection(monitor) or await _rejected_by_event(facts, cluster):
+        return [problem(f"the ServiceMonitor was rejected: {said}", _remedy(said))]
     return [ok("metrics can be read, and a ServiceMonitor is there")]
+
+
+def _rejection(monitor: ServiceMonitor) -> str:
+    """The reason in the status, which newer operators write; empty if the monitor is accepted."""
+    for binding in monitor.status.bindings or ():
+        for each in binding.conditions or ():
+            if (each.type, each.status) == ("Accepted", "False"):
+                return shortened(each.message or each.reason or binding.name, MAX_TEXT)
+    return ""
+
+
+async def _rejected_by_event(facts: Facts, cluster: Cluster) -> str:
+    """The reason in an Event, which lasts for an hour; empty without one."""
+    of_it = f"involvedObject.kind=ServiceMonitor,involvedObject.name={facts.name},reason=InvalidConfiguration"
+    events = await cluster.list(f"/api/v1/namespaces/{facts.namespace}/events", Event, 1, fieldSelector=of_it)
+    said = next((each.message or "" for each in events.items), "")
+    return shortened(said.partition("invalid configuration: ")[2] or said, MAX_TEXT)
+
+
+def _remedy(said: str) -> str:
+    if "file" in said:
+        return "this Prometheus denies file access: monitoring.serviceMonitor.authorization of the chart names a Secret"
+    return "kubectl describe servicemonitor: its Events say why"
 
 
 async def reader(facts: Facts, cluster: Cluster, account: str) -> list[Finding]:

@@ -22,10 +22,14 @@ async def pods(facts: Facts, _: Cluster) -> list[Finding]:
     """Whether all replicas are ready, and on different nodes."""
     pods = [pod for pod in known(facts.pods) if pod.metadata.deletion_timestamp is None]
     if isinstance(facts.deployment, NotThere) and not pods:
-        return [unknown("no pods are behind the Service")]
+        if known(facts.service).spec.selector:
+            return [unknown("no pods are behind the Service")]
+        return [ok("the Service selects no pods: the scheduler runs elsewhere")]
     wanted = len(pods)
     if isinstance(facts.deployment, Deployment):
         wanted = 1 if facts.deployment.spec.replicas is None else facts.deployment.spec.replicas
+        if facts.deployment.refusal and not pods:
+            return []  # `refusals` has that line
     ready = [pod for pod in pods if pod.is_ready]
     findings = [finding for pod in pods if not pod.is_ready for finding in _broken(pod)]
     if not wanted:

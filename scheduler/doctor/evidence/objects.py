@@ -135,13 +135,43 @@ class DeploymentSpec(_Read, frozen=True):
     template: PodTemplate = PodTemplate()
 
 
+class DeploymentStatus(_Read, frozen=True):
+    conditions: tuple[Condition, ...] | None = None
+
+
 class Deployment(_Read, frozen=True):
     metadata: Meta = Meta()
     spec: DeploymentSpec = DeploymentSpec()
+    status: DeploymentStatus = DeploymentStatus()
+
+    @property
+    def refusal(self) -> str:
+        """Why the API server refuses to create its pods; empty if it does not."""
+        failures = (each for each in self.status.conditions or () if each.type == "ReplicaFailure")
+        return next((each.message or "ReplicaFailure" for each in failures if each.status == "True"), "")
 
 
 class AnyObject(_Read, frozen=True):
     metadata: Meta = Meta()
+
+
+class Binding(_Read, frozen=True):
+    """Whether one Prometheus of the operator accepts a monitor."""
+
+    name: str = ""
+    conditions: tuple[Condition, ...] | None = None
+
+
+class MonitorStatus(_Read, frozen=True):
+    bindings: tuple[Binding, ...] | None = None
+
+
+class ServiceMonitor(_Read, frozen=True):
+    status: MonitorStatus = MonitorStatus()
+
+
+class Event(_Read, frozen=True):
+    message: str | None = None
 
 
 class _ListMeta(_Read, frozen=True):

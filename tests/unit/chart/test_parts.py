@@ -1,6 +1,7 @@
 """What is made from the chart's files: tables, and the configuration of a kind cluster."""
 
 import re
+from pathlib import Path
 
 import pytest
 import yaml
@@ -8,14 +9,14 @@ import yaml
 from scheduler.api.quantity import parse_quantity
 from tests.chart import CHART
 from tests.chart.manifest import KIND, MANIFEST, kind_text
-from tests.chart.tables import CHART_PAGE, UPGRADING, actions_text, releases, sizes_text, with_part
+from tests.chart.tables import parts, releases, with_part
 
 SIZES = yaml.safe_load((CHART / "files" / "sizes.yaml").read_text())
 
 
-@pytest.mark.parametrize(("page", "text"), [(UPGRADING, actions_text()), (CHART_PAGE, sizes_text())])
-def test_a_page_has_what_the_chart_says(page: object, text: str) -> None:
-    written = UPGRADING.read_text() if page == UPGRADING else CHART_PAGE.read_text()
+@pytest.mark.parametrize(("page", "text"), parts().items(), ids=lambda each: getattr(each, "name", ""))
+def test_a_page_has_what_the_chart_says(page: Path, text: str) -> None:
+    written = page.read_text()
 
     assert written == with_part(written, text), "`make manifest` writes it"
 

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from tests.chart import load_documents, promtool
+from tests.chart import CHART, load_documents, promtool
 from tests.chart.alert_scenes import FIRE, HARMLESS, WELL, harmless_scenes
 from tests.chart.promtool import RULES
 
 pytestmark = pytest.mark.programs
 
 ROOT = Path(__file__).parents[3]
+RUNBOOK = yaml.safe_load((CHART / "values.yaml").read_text())["monitoring"]["rules"]["runbook"]
 SEVERITIES = {"critical", "warning", "info"}
 
 needs_promtool = pytest.mark.skipif(not promtool.is_there(), reason=promtool.MISSING)
@@ -62,7 +64,7 @@ def test_each_alert_says_how_bad_it_is_what_it_is_and_where_to_read_on() -> None
         assert alert["labels"]["severity"] in SEVERITIES, alert["alert"]
         assert set(alert["annotations"]) == {"summary", "description", "runbook_url"}, alert["alert"]
         assert alert["annotations"]["summary"].endswith("."), alert["alert"]
-        assert alert["annotations"]["runbook_url"] == f"docs/runbook.md#{alert['alert'].lower()}"
+        assert alert["annotations"]["runbook_url"] == f"{RUNBOOK}#{alert['alert'].lower()}"
 
 
 def test_the_runbook_has_a_section_for_each_alert_in_their_order_and_no_other() -> None:

@@ -17,15 +17,27 @@ ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 (VALUES,) = load_documents((CHART / "values.yaml").read_text())
 
-IN_PARTS = ("image", "serviceAccount", "rbac", "tls", "page", "networkPolicy", "service", "monitoring", "plugins")
+IN_PARTS = (
+    "image",
+    "serviceAccount",
+    "rbac",
+    "tls",
+    "page",
+    "networkPolicy",
+    "service",
+    "monitoring",
+    "plugins",
+    "podDisruptionBudget",
+)
 """Values of which the documentation has a row for each part."""
 HANDED_BY_HELM = {"global"}
 PEERS = ("namespaceSelector", "podSelector", "ipBlock")
-FREE = {"global", "podSecurityContext", "topologySpreadConstraints[]"}
+FREE = {"global", "podSecurityContext", "securityContext", "dnsConfig", "topologySpreadConstraints[]"}
 FREE |= {"affinity.nodeAffinity", "affinity.podAffinity", "affinity.podAntiAffinity"}
 FREE |= {f"networkPolicy.{of}[].{kind}" for of in ("from", "apiServer.to") for kind in PEERS}
 FREE |= {"networkPolicy.extraEgress[]", "env[].valueFrom", "extraVolumes[]", "extraVolumeMounts[]"}
-FREE |= {"initContainers[]", "extraContainers[]"}
+FREE |= {"initContainers[]", "extraContainers[]", "envFrom[].configMapRef", "envFrom[].secretRef", "extraObjects[]"}
+FREE |= {"monitoring.serviceMonitor.relabelings[]", "monitoring.serviceMonitor.metricRelabelings[]"}
 """Where keys are not ours to know: Kubernetes' objects, and the scheduler's own configuration."""
 
 
@@ -60,7 +72,7 @@ def test_every_value_is_in_the_schema_and_has_a_default() -> None:
     assert set(SCHEMA["properties"]) - HANDED_BY_HELM == set(VALUES)
 
 
-@pytest.mark.parametrize("name", ["image", "serviceAccount", "rbac", "tls", "networkPolicy", "service", "monitoring"])
+@pytest.mark.parametrize("name", IN_PARTS)
 def test_every_value_of_a_group_is_in_the_schema_and_has_a_default(name: str) -> None:
     assert set(SCHEMA["properties"][name]["properties"]) == set(VALUES[name])
 

@@ -6,8 +6,10 @@ import pytest
 
 from scheduler.api.decoding import convert
 from scheduler.doctor.checks import replicas
-from scheduler.doctor.evidence.objects import Pod
-from tests.unit.doctor.fake_cluster import A_NODE, PROBLEM, WARNING, FakeCluster, a_pod, facts, levels
+from scheduler.doctor.evidence.cluster import NotThere
+from scheduler.doctor.evidence.objects import Pod, Service
+from scheduler.doctor.findings import Level
+from tests.unit.doctor.fake_cluster import A_NODE, OK, PROBLEM, UNKNOWN, WARNING, FakeCluster, a_pod, facts, levels
 
 
 def broken(state: dict[str, Any]) -> Any:
@@ -61,3 +63,17 @@ async def test_nodes_of_an_architecture_without_an_image_are_named() -> None:
 
     assert levels(findings) == [WARNING]
     assert "nodes of s390x" in findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("selector", "level", "message"),
+    [
+        pytest.param({"app": "loadmaster"}, UNKNOWN, "no pods are behind the Service", id="no pods"),
+        pytest.param(None, OK, "the Service selects no pods: the scheduler runs elsewhere", id="no selector"),
+    ],
+)
+async def test_a_scheduler_that_runs_in_no_pod_is_no_fault(selector: Any, level: Level, message: str) -> None:
+    service = convert({"spec": {"selector": selector}}, Service)
+    (finding,) = await replicas.pods(facts(pods=(), deployment=NotThere("none"), service=service), FakeCluster())
+
+    assert (finding.level, finding.message) == (level, message)
