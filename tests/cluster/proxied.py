@@ -58,8 +58,9 @@ def asker(cluster: Cluster, what: str = "explain", name: str = ASKER) -> Path:
 def _publish(api: Client, address: str, port: int) -> None:
     """Say to the API server that the process is a pod behind the Service: it leads to the addresses of pods only."""
     pod = api.create(a_pod("loadmaster-here", NAMESPACE, scheduler="nobody"))
-    addresses = {"podIP": address, "podIPs": [{"ip": address}]}
-    api.patch("Pod", "loadmaster-here", {"status": addresses}, NAMESPACE, "status")
+    looked_at = {"type": "PodScheduled", "status": "False", "reason": "RunsOnThisMachine"}
+    status = {"podIP": address, "podIPs": [{"ip": address}], "conditions": [looked_at]}
+    api.patch("Pod", "loadmaster-here", {"status": status}, NAMESPACE, "status")
     meta = {"name": "loadmaster", "namespace": NAMESPACE}
     ports = [{"name": "metrics", "port": port}]
     api.create({"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": {"ports": ports}})

@@ -73,10 +73,15 @@ def test_the_page_leads_from_nothing_to_a_placed_pod(clone: Path, pytestconfig: 
                     assert " ".join(line.split()) in " ".join(output.split()), output
             times.append((time.monotonic() - started, step.commands.splitlines()[0]))
         if own_address():  # else nothing leads to the scheduler
-            *tried, page = try_it(clone / "build" / "demo")
+            port = int(re.findall(r"https://127.0.0.1:(\d+)/metrics", second.output)[-1])
+            *tried, restart, page = try_it(clone / "build" / "demo", port)
             told = first.run("\n".join(tried))
             assert "tried " in told, "the scheduler itself has answered"
             assert "\n  uncordon c-7\n" in told
+            assert 'scheduler_pending_pods{queue="active"}' in told
+            first.run(restart)
+            second.wait_for("The scheduler ended with code 0, and runs again.", 60)
+            assert " 0 problems, 0 warnings" in first.run("loadmaster doctor")
             first.begin(page)
             first.wait_for("Open it in a browser of this machine.", 30)
     _show(times, pytestconfig)

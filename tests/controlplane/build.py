@@ -4,7 +4,8 @@ There is no Docker in it and no download of binaries: the Go toolchain builds wh
 one name in their `tool` lines, from modules whose sums are in the go.sum files. The first build takes about 7 minutes
 on two cores and several GB of disk, most of it in Go's own caches; every later one finds the binaries.
 
-    ~/.cache/loadmaster/controlplane/kubernetes-v1.36.3/{etcd,kube-apiserver,kube-controller-manager,...}
+    ~/.cache/loadmaster/controlplane/kubernetes-v1.36.3/{etcd,kube-apiserver,kube-controller-manager,kubectl}
+    ~/.cache/loadmaster/controlplane/kube-scheduler-v1.36.3/kube-scheduler
     ~/.cache/loadmaster/controlplane/kubernetes-v1.34.4/... with LOADMASTER_KUBERNETES=1.34, see versions.py
     ~/.cache/loadmaster/controlplane/kwok-v0.8.0/kwok
     ~/.cache/loadmaster/controlplane/helm-v3.22.0/helm
@@ -122,9 +123,14 @@ KUBERNETES: Final = Module(
         "etcd": "go.etcd.io/etcd/server/v3",
         "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
         "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-        "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
         "kubectl": "k8s.io/kubernetes/cmd/kubectl",
     },
+)
+KUBE_SCHEDULER: Final = Module(
+    name="k8s",
+    version_of="k8s.io/kubernetes",
+    binaries={"kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler"},
+    title="kube-scheduler",  # by itself, as it is only there to compare with
 )
 KUBELET: Final = Module(
     name="k8s",
@@ -196,15 +202,15 @@ LOCAL_PATH: Final = Module(
     binaries={"local-path-provisioner": "github.com/rancher/local-path-provisioner"},
     stamp=no_stamp,
 )
-MODULES: Final = (KUBERNETES, KWOK, HELM, KUBELET, KUBEADM, KIND, E2E)
-BINARIES: Final = tuple(name for module in (KUBERNETES, KWOK, HELM) for name in module.binaries)
+MODULES: Final = (KUBERNETES, KUBE_SCHEDULER, KWOK, HELM, KUBELET, KUBEADM, KIND, E2E)
+BINARIES: Final = tuple(name for module in (KUBERNETES, KUBE_SCHEDULER, KWOK, HELM) for name in module.binaries)
 """Those of a control plane, and helm."""
 
 COMPARED: Final = "kube-scheduler"
 """Of our own version on every API server: it is the one whose decisions Loadmaster's are compared with."""
 
 
-def find_binaries(names: Iterable[str] = BINARIES) -> dict[str, Path]:
+def find_binaries(names: Iterable[str]) -> dict[str, Path]:
     """Return the path of each binary named, built first if need be. Raises BuildError."""
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     found = {}

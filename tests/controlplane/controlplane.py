@@ -124,10 +124,7 @@ class ControlPlane(Cluster):
 
     def _start(self) -> None:
         settings = emulating(self.settings, os.environ)
-        names = ["etcd", "kube-apiserver", "kubectl"]
-        names += ["kube-controller-manager"] if settings.controller_manager else []
-        names += ["kwok"] if settings.kwok else []
-        binaries = find_binaries(names)
+        binaries = find_binaries(programs(settings))
         self.kubectl_binary = binaries["kubectl"]
         credentials = self._credentials = Credentials.create(self.directory, settings.address, settings.nodes)
 
@@ -178,6 +175,13 @@ class ControlPlane(Cluster):
     def _exists(self, path: str, apiserver_port: int) -> bool:
         token = self.credentials.tokens["admin"]
         return http_status(apiserver_port, path, self.credentials.ca, token) == 200
+
+
+def programs(settings: Settings) -> list[str]:
+    """The binaries that a control plane with these settings runs, and kubectl."""
+    names = ["etcd", "kube-apiserver", "kubectl"]
+    names += ["kube-controller-manager"] if settings.controller_manager else []
+    return names + (["kwok"] if settings.kwok else [])
 
 
 def start_all(components: Sequence[Component]) -> None:

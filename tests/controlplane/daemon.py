@@ -17,16 +17,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.controlplane.build import BINARIES, cache_directory, find_binaries
+from tests.controlplane.build import cache_directory, find_binaries
 from tests.controlplane.client import ApiError, ApiUnreachable
 from tests.controlplane.cluster import wait_until
-from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.controlplane import ControlPlane, programs
 from tests.controlplane.flags import Settings
 from tests.controlplane.objects import a_node
 from tests.controlplane.processes import ProcessError
 from tests.controlplane.sync import Client
 
 ROOT: Final = Path(__file__).parents[2]
+SETTINGS: Final = Settings(
+    controller_manager=True,
+    kwok=True,
+    # The new node's taint would be lifted by a controller, 200 nodes a second; these nodes are born ready.
+    disable_admission=("TaintNodesByCondition",),
+)
 START_TIMEOUT: Final = 300.0
 """Seconds for a start with very many nodes on a busy machine; usual is 4."""
 
@@ -58,10 +64,14 @@ class Wishes:
         flags = ["--kube-scheduler"] if self.kube_scheduler else []
         return [f"--nodes={self.nodes}", f"--zones={self.zones}", *flags]
 
+    def programs(self) -> list[str]:
+        """The binaries that it takes."""
+        return programs(SETTINGS) + (["kube-scheduler"] if self.kube_scheduler else [])
+
 
 def up(wishes: Wishes) -> State:
     """Start a control plane in the background and return when it is ready. Raises BuildError or ProcessError."""
-    find_binaries(BINARIES)  # here, where its progress is seen
+    find_binaries(wishes.programs())  # here, where its progress is seen
     log = state_file().with_suffix(".log")
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -87,9 +97,7 @@ def up(wishes: Wishes) -> State:
 def serve(wishes: Wishes) -> None:
     """Run a control plane in this process until SIGTERM or Ctrl-C. Raises ProcessError, also if one is up already."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # The new node's taint would be lifted by a controller, 200 nodes a second; these nodes are born ready.
-    settings = Settings(controller_manager=True, kwok=True, disable_admission=("TaintNodesByCondition",))
-    with suppress(KeyboardInterrupt), published_state() as publish, ControlPlane(settings) as cp:
+    with suppress(KeyboardInterrupt), published_state() as publish, ControlPlane(SETTINGS) as cp:
         with cp.client() as api:
             zones = max(1, wishes.zones)
             api.create_many(a_node(f"node-{i}", zone=f"zone-{i % zones}") for i in range(wishes.nodes))

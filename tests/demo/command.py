@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -31,8 +31,10 @@ from tests.controlplane import (
     Settings,
 )
 from tests.controlplane.build import find_binaries
+from tests.controlplane.controlplane import programs
 from tests.demo.feed import Feed, watching
 from tests.demo.model import Model
+from tests.demo.restarts import STAYS, Restarts, must_run
 from tests.demo.scenes import BIG_NODE, Scene, all_scenes
 from tests.demo.view import Screen, ending
 
@@ -71,7 +73,7 @@ def main() -> int:
         )
         return 2
     try:
-        find_binaries()  # builds them, and shows its own progress
+        find_binaries(programs(SETTINGS))  # builds them, and shows its own progress
         perform(keep=os.environ.get("KEEP", "") not in ("", "0"))
     except BuildError as error:
         print(f"make demo: Building the control plane failed: {error}", file=sys.stderr)
@@ -96,17 +98,25 @@ def perform(*, keep: bool) -> None:
         with announced("Starting `loadmaster run` with that account"):
             process = stack.enter_context(to_be_asked(cluster, api) if keep else loadmaster.start(cluster, QUIET))
         feed = stack.enter_context(watching(cluster))
-        Play(api, feed, process, Screen(Console(highlight=False))).perform(try_it(FOLDER) if keep else [])
+        watch = Restarts(FOLDER / "pid").check if keep else must_run
+        screen = Screen(Console(highlight=False))
+        Play(api, feed, process, screen, watch).perform(try_it(FOLDER, process.port) if keep else [])
 
 
 class Play:
-    """Plays the scenes on a cluster and watches over the scheduler meanwhile."""
+    """Plays the scenes on a cluster and watches over the scheduler meanwhile.
 
-    def __init__(self, api: Client, feed: Feed, scheduler: Component, screen: Screen) -> None:
+    `watch` says what has become of the scheduler, if there is news. Raises ProcessError if that ends the demo.
+    """
+
+    def __init__(
+        self, api: Client, feed: Feed, scheduler: Component, screen: Screen, watch: Callable[[Component], str]
+    ) -> None:
         self._api = api
         self._feed = feed
         self._scheduler = scheduler
         self._screen = screen
+        self._watch = watch
         self._model = Model()
 
     def perform(self, then_try: list[str]) -> None:
@@ -118,7 +128,7 @@ class Play:
                     self._play(scene)
                 played = True
                 if then_try:
-                    self._screen.begin("All yours until Ctrl-C. In another terminal:")
+                    self._screen.begin(STAYS)
                     self._screen.stay(then_try)
                     while True:
                         self._show()
@@ -141,12 +151,11 @@ class Play:
             self._show()
 
     def _show(self) -> None:
-        """Show what happens until the next frame is due. Raises ProcessError if the scheduler has ended."""
+        """Show what happens until the next frame is due. Raises ProcessError if the end of the scheduler ends this."""
         self._feed.update(self._model, until=time.monotonic() + FRAME_SECONDS)
         self._screen.tick(self._model)
-        if not self._scheduler.running:
-            code, log = self._scheduler.exit_code, self._scheduler.log_tail()
-            raise ProcessError(f"the scheduler ended with code {code}:\n{log}")
+        if news := self._watch(self._scheduler):
+            self._screen.begin(news)
 
 
 def to_be_asked(cluster: ControlPlane, api: Client) -> AbstractContextManager[Component]:
@@ -171,7 +180,7 @@ def to_be_asked(cluster: ControlPlane, api: Client) -> AbstractContextManager[Co
     return proxied(cluster, api, address, "--page", *options)
 
 
-def try_it(folder: Path) -> list[str]:
+def try_it(folder: Path, port: int) -> list[str]:
     """What to type in another terminal while everything runs; the folder has kubeconfig, kubectl and loadmaster."""
     quoted = shlex.quote(str(folder))
     return [
@@ -180,6 +189,8 @@ def try_it(folder: Path) -> list[str]:
         "kubectl cordon b-2; kubectl rollout restart deployment api",
         f"kubectl cordon {BIG_NODE}; kubectl delete pod -l app=huge",
         "loadmaster explain $(kubectl get pod -l app=huge -o name | cut -d/ -f2)",
+        f"curl -sk https://127.0.0.1:{port}/metrics | grep pending_pods",
+        f"kill $(cat {quoted}/pid)  # restarts it; it also takes over what you change in config.yaml and plugins there",
         "loadmaster page",
     ]
 

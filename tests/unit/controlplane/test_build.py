@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane import build
-from tests.controlplane.build import KUBERNETES, in_version
-from tests.controlplane.versions import OWN
+from tests.controlplane.build import KUBE_SCHEDULER, KUBERNETES, MODULES, in_version
+from tests.controlplane.controlplane import programs
+from tests.controlplane.daemon import Wishes
+from tests.demo.command import SETTINGS
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +22,7 @@ def test_an_api_server_of_another_version_has_the_kube_scheduler_that_we_equal(m
 
     found = build.find_binaries(["etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kube-scheduler"])
 
-    older, own = (in_version(KUBERNETES, version).target for version in ("1.34", OWN))
+    older, own = in_version(KUBERNETES, "1.34").target, KUBE_SCHEDULER.target
     assert {name: path.parent.name for name, path in found.items()} == {
         "etcd": older,
         "kube-apiserver": older,
@@ -28,3 +30,15 @@ def test_an_api_server_of_another_version_has_the_kube_scheduler_that_we_equal(m
         "kubectl": older,
         "kube-scheduler": own,
     }
+
+
+@pytest.mark.parametrize(
+    "started",
+    [programs(SETTINGS), Wishes().programs(), Wishes(kube_scheduler=True).programs()],
+    ids=["make demo", "up", "up --kube-scheduler"],
+)
+def test_only_what_is_started_is_built(started: list[str]) -> None:
+    found = build.find_binaries(started)
+
+    targets = {path.parent.name for path in found.values()}
+    assert {name for module in MODULES if module.target in targets for name in module.binaries} == set(started)

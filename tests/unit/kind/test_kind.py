@@ -62,7 +62,7 @@ def test_a_minor_version_is_built_as_its_newest_patch(wanted: str) -> None:
     found = requested({"KUBERNETES": wanted})
 
     assert found.version.startswith("v1.35.")
-    assert found.modules
+    assert {*components.COMPONENTS, "kubelet", "kubeadm"} <= {name for each in found.modules for name in each.binaries}
     assert found.candidates()[0] == found.version
     assert found.candidates()[-1] == "v1.35.0"
     assert found.covers("v1.35.0")
