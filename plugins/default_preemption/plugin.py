@@ -164,7 +164,7 @@ class DefaultPreemption(
         self, group: fw.PodGroup, pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf
     ) -> Generator[None, None, Sequence[fw.Pod] | fw.Status]:
         """Choose victims for a group as a whole, or say why there are none."""
-        budgets = Budgets(self.handle.objects.list(POD_DISRUPTION_BUDGET))
+        budgets = Budgets.of(self.handle)
         return select_victims(group, pods, self.handle.pod_groups, budgets, what_if)
 
     def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: Sequence[fw.Pod]) -> None:
@@ -178,7 +178,7 @@ class DefaultPreemption(
         nodes, rows = self.handle.nodes, self._rows(pod, node_to_status)
         ineligibility = self._ineligibility(pod, node_to_status)
         obstacle = f"preemption is {ineligibility.rstrip('.')}" if ineligibility else ""
-        run, budgets = self.handle.dry_runs.begin(state, pod), Budgets(self.handle.objects.list(POD_DISRUPTION_BUDGET))
+        run, budgets = self.handle.dry_runs.begin(state, pod), Budgets.of(self.handle)
         search = CandidateSearch(run, pod, nodes, budgets, self.exempt_from(pod))
         for victims in smallest_victims(run, search, budgets, pod, nodes, rows):
             if victims is None:
@@ -268,7 +268,7 @@ class DefaultPreemption(
 
     def _search(self, state: fw.CycleState, pod: fw.Pod, rows: fw.Rows) -> tuple[CandidateSearch, SearchResult]:
         handle = self.handle
-        run, budgets = handle.dry_runs.begin(state, pod), Budgets(handle.objects.list(POD_DISRUPTION_BUDGET))
+        run, budgets = handle.dry_runs.begin(state, pod), Budgets.of(handle)
         search = CandidateSearch(run, pod, handle.nodes, budgets, self.exempt_from(pod))
         if not len(rows):
             return search, SearchResult()

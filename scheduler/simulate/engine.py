@@ -319,9 +319,9 @@ def simulation_of(
 ) -> Iterator[Simulation]:
     """A simulation of a cluster. Raises ConfigError, as `simulate` does.
 
-    `shows_writes`: whether what plugins write is visible to the next pod.
+    `shows_writes`: whether what plugins write is visible to the next pod, and whom they evict to disruption budgets.
     """
-    recording, api, metrics = RecordingWriters(), SimulatedApi(), Metrics()
+    recording, api, metrics = RecordingWriters(shows_evictions=shows_writes), SimulatedApi(), Metrics()
     writers = Writers(recording, recording, recording, recording, api, SimulatedReader(cluster.others))
     tasks = Tasks(metrics)
     with closing(VirtualTimeLoop()) as event_loop:

@@ -15,8 +15,10 @@ class RecordingWriters:
 
     bound: Callable[[Pod], None]
 
-    def __init__(self) -> None:
+    def __init__(self, *, shows_evictions: bool = True) -> None:
+        """`shows_evictions`: whether disruption budgets count the pods that would be evicted for earlier pods."""
         self.results: dict[str, Result] = {}
+        self._shows_evictions = shows_evictions
 
     def fault(self, pod: Pod, fault: Fault, trace: str) -> None:
         if pod.uid in self.results:
@@ -49,9 +51,9 @@ class RecordingWriters:
         """Nothing is waiting to be sent."""
 
     async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
-        """Only record which pod would be evicted: the other pods see the cluster as given."""
+        """Only record which pod would be evicted: it stays on its node."""
         self.results[preemptor.uid]["victims"].append(str(victim))
-        return True
+        return self._shows_evictions
 
     def clear_nomination(self, pod: Pod) -> None:
         """Nominations stay as they were given."""

@@ -245,7 +245,7 @@ class CapacityScheduling(
         self, group: fw.PodGroup, pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf
     ) -> Generator[None, None, Sequence[fw.Pod] | fw.Status]:
         """Choose those that give back what a group needs, or say why there are none."""
-        budgets = Budgets(self._handle.objects.list(POD_DISRUPTION_BUDGET))
+        budgets = Budgets.of(self._handle)
         return group_victims(partial(self._reclaim, group, pods), pods, self._is_leaving(), budgets, what_if)
 
     def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: Sequence[fw.Pod]) -> None:

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from plugins.default_preemption.plugin import is_leaving_for_another
-from plugins.shared.eviction.budgets import POD_DISRUPTION_BUDGET, Budgets
+from plugins.shared.eviction.budgets import Budgets
 from plugins.shared.eviction.candidates import Candidate, costs
 from scheduler import framework as fw
 
@@ -56,7 +56,7 @@ class VictimSearch:
         self._reclaim = reclaim
         self._run = run
         self._nodes = nodes = handle.nodes
-        self._budgets = Budgets(handle.objects.list(POD_DISRUPTION_BUDGET))
+        self._budgets = Budgets.of(handle)
         self._rows = rows[~run.hopeless[rows]]
         self._may_help = frozenset(self._rows.tolist())
         self.refusals: Counter[fw.Status] = Counter()

@@ -1,6 +1,7 @@
 """PodDisruptionBudgets, as preemption respects them: which pods' disruption violates one.
 
-Rule: filterPodsWithPDBViolation in defaultpreemption/default_preemption.go at v1.36.3.
+Rule: filterPodsWithPDBViolation in defaultpreemption/default_preemption.go at v1.36.3. Beyond it, pods that were chosen
+as victims count as disrupted before the budgets' controller has counted them: `Disruptions`.
 """
 
 from collections import defaultdict
@@ -14,6 +15,7 @@ from scheduler import framework as fw
 from scheduler.api.decoding import convert
 from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.objects import LabelSelector
+from scheduler.api.versions import is_newer
 
 POD_DISRUPTION_BUDGET: Final = "policy/PodDisruptionBudget"
 """Their name in `reads` and `handle.objects`."""
@@ -44,20 +46,70 @@ class Budget(NamedTuple):
     allowed: int
     """How many pods may be disrupted now."""
     disrupted: frozenset[str]
-    """Names of pods whose eviction the API server has counted already."""
+    """Names of pods whose disruption is counted in `allowed` already."""
+
+
+class Disruptions:
+    """The pods that were chosen as victims, by any profile, and which budgets may still count as available.
+
+    A budget that is newer than a pod's deletion has counted it. A pod is forgotten once it is gone.
+    """
+
+    def __init__(self, pods: Mapping[str, fw.Pod]) -> None:
+        """`pods`: UID → newest version, as `handle.pods`."""
+        self._pods = pods
+        self._versions: dict[str, str] = {}
+        """UID → the first version that was seen leaving; empty before."""
+
+    def add(self, victims: Iterable[fw.Pod]) -> None:
+        """Count pods as disrupted from now on."""
+        for victim in victims:
+            self._versions.setdefault(victim.uid, "")
+
+    def withdraw(self, victims: Iterable[fw.Pod]) -> None:
+        """Do not count pods that are not evicted after all, or need not be."""
+        for victim in victims:
+            if not self._versions.get(victim.uid):
+                self._versions.pop(victim.uid, None)
+
+    def of(self, namespace: str) -> Iterator[tuple[fw.Pod, str]]:
+        """Yield the pods of a namespace, each with the version in which it was seen leaving; empty if it was not."""
+        for uid, version in tuple(self._versions.items()):
+            pod = self._pods.get(uid)
+            if pod is None:
+                del self._versions[uid]
+                continue
+            if pod.is_deleting and not version:
+                version = self._versions[uid] = pod.metadata.resource_version
+            if pod.namespace == namespace:
+                yield pod, version
+
+
+NO_DISRUPTIONS: Final = Disruptions({})
+
+
+def disruptions_of(handle: fw.Handle) -> Disruptions:
+    """Return those of a scheduler: the same for all profiles."""
+    return handle.shared.get(Disruptions, lambda: Disruptions(handle.pods))
 
 
 class Budgets:
     """All budgets, by namespace."""
 
-    def __init__(self, objects: Iterable[Any]) -> None:
+    def __init__(self, objects: Iterable[Any], disruptions: Disruptions = NO_DISRUPTIONS) -> None:
         """`objects` as `handle.objects` has them. One that cannot be read, like one of no pods, protects none."""
         found: dict[str, list[Budget]] = defaultdict(list)
         for each in objects:
             budget = _read(each.metadata.name, each.content)
             if budget is not None:
-                found[each.metadata.namespace].append(budget)
+                namespace, version = each.metadata.namespace, each.metadata.resource_version
+                found[namespace].append(_counting(budget, version, disruptions.of(namespace)))
         self._by_namespace: Mapping[str, Sequence[Budget]] = found
+
+    @classmethod
+    def of(cls, handle: fw.Handle) -> "Budgets":
+        """Return the budgets as they are now."""
+        return cls(handle.objects.list(POD_DISRUPTION_BUDGET), disruptions_of(handle))
 
     def may_protect(self, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
         """Which of `rows` have a pod that comes under a budget."""
@@ -137,6 +189,16 @@ class Tally:
 
 _Left = dict[tuple[str, int], int]
 """Namespace and place of a budget → how many more pods may be disrupted; below 0 it is violated."""
+
+
+def _counting(budget: Budget, version: str, disruptions: Iterable[tuple[fw.Pod, str]]) -> Budget:
+    """Return a budget with those pods counted that were disrupted after this version of it."""
+    names = {
+        pod.name
+        for pod, seen_leaving in disruptions
+        if not (seen_leaving and is_newer(version, seen_leaving)) and budget.selector.matches(pod.labels)
+    } - budget.disrupted
+    return budget._replace(allowed=budget.allowed - len(names), disrupted=budget.disrupted | names) if names else budget
 
 
 def _read(name: str, content: Mapping[str, Any]) -> Budget | None:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from plugins.shared.eviction.budgets import disruptions_of
 from scheduler import framework as fw
 
 _logger = logging.getLogger(__name__)
@@ -87,6 +88,7 @@ class Executor:
         """How many of them are for groups."""
         self.retried = NOBODY
         """The UIDs of pods that are being brought back, because their preemption has ended early."""
+        self._disruptions = disruptions_of(handle)
         self._jobs = handle.tasks.jobs("preemption", MAX_SECONDS)
 
     def is_running(self, uid: str) -> bool:
@@ -113,6 +115,7 @@ class Executor:
         staying = [victim for victim in victims if not victim.is_deleting]
         if not staying:
             return
+        self._disruptions.add(staying)
         self._handle.metrics.preemption_victims.observe(len(victims))
         if preemptor.uid not in self._newest:
             self.group_count += preemptor.is_group
@@ -125,6 +128,8 @@ class Executor:
         try:
             done = await self._make_room(preemption, victims)
         finally:
+            if not done:
+                self._disruptions.withdraw(victims)
             self._end(preemption, started, done=done)
 
     def _end(self, preemption: _Preemption, started: float, *, done: bool) -> None:
@@ -173,6 +178,7 @@ class Executor:
         note = f"Preempted by {preemptor.kind} {preemptor.uid} on node {node_name}"
         if self._cancel_binding(victim):
             note += " (in kube-scheduler memory)."
+            self._disruptions.withdraw([victim])
         else:
             profile = preemptor.pods[0].spec.scheduler_name
             message = f"{profile}: preempting to accommodate a higher priority {preemptor.kind}"
@@ -182,6 +188,7 @@ class Executor:
                 _logger.error("Tried to preempt pod", extra={**fields, "err": str(error) or type(error).__name__})
                 return False
             if not existed:
+                self._disruptions.withdraw([victim])
                 _logger.info("Victim pod is already deleted", extra=fields)
                 return True
         _logger.info("Preemptor pod preempted victim pod", extra=fields)

@@ -5,11 +5,12 @@ import asyncio
 import msgspec
 import pytest
 
+from plugins.shared.eviction.budgets import POD_DISRUPTION_BUDGET
 from scheduler import framework as fw
 from scheduler.api.objects import PodStatus
 from scheduler.cycle.handlers import MAY_END_NOMINATIONS
 from scheduler.framework.errors import ClusterError
-from scheduler.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod, an_object
 from tests.fakes import Eviction, Unschedulable, a_plugin, nominated_node, settle
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 
@@ -188,6 +189,81 @@ async def test_a_victim_of_another_profile_on_hold_is_found_too() -> None:
     await engine.schedule()
 
     assert engine.world.written(Eviction) == []
+
+
+def budget_changed(engine: EngineUnderTest, allowed: int, version: int) -> None:
+    selector = {"matchLabels": {"app": "web"}}
+    status = {"disruptionsAllowed": allowed}
+    made = an_object("web", namespace="default", version=version, spec={"selector": selector}, status=status)
+    engine.engine.object_handlers.object_changed(POD_DISRUPTION_BUDGET, made)
+
+
+async def two_services(*preemptors: str) -> EngineUnderTest:
+    """Nodes full of ten pods each of a service of which one may go, and of pods of a higher priority; some preempt."""
+    engine = an_engine(profiles=("default-scheduler", "other"))
+    for i in range(10):
+        web = a_pod(f"web-{i}", labels={"app": "web"}, requests={"cpu": "3"}, node_name=f"w{i}")
+        spare = a_pod(f"spare-{i}", priority=10, requests={"cpu": "3"}, node_name=f"s{i}")
+        engine.see(a_node(f"w{i}"), a_node(f"s{i}"), web, spare)
+    budget_changed(engine, 1, version=1)
+    await preempt(engine, *preemptors)
+    return engine
+
+
+async def preempt(engine: EngineUnderTest, *preemptors: str) -> None:
+    for i, name in enumerate(preemptors):
+        profile = ("default-scheduler", "other")[i % 2]
+        engine.see(a_pod(name, priority=100, requests={"cpu": "3"}, scheduler_name=profile))
+    await engine.schedule()
+
+
+def of_service(engine: EngineUnderTest) -> list[str]:
+    return [each for each in engine.evicted if each.startswith("default/web")]
+
+
+async def test_a_burst_of_preemptors_takes_what_a_budget_allows_and_no_more() -> None:
+    engine = await two_services(*(f"high-{i}" for i in range(10)))
+
+    assert (len(of_service(engine)), len(engine.evicted)) == (1, 10)
+
+
+@pytest.mark.parametrize(
+    ("leaving", "version", "allowed", "gone", "expected"),
+    [
+        pytest.param(False, 9, 1, False, 1, id="the budget changed before the victim was leaving"),
+        pytest.param(True, 1, 1, False, 1, id="the budget has not changed since it is leaving"),
+        pytest.param(True, 9, 0, False, 1, id="the budget counts it"),
+        pytest.param(True, 9, 1, False, 2, id="the budget counts it and allows one more"),
+        pytest.param(True, 1, 1, True, 2, id="it is gone"),
+    ],
+)
+async def test_a_victim_counts_until_the_budget_has_changed_or_it_is_gone(
+    leaving: bool, version: int, allowed: int, gone: bool, expected: int
+) -> None:
+    engine = await two_services("first")
+    victim = engine.engine.pods[of_service(engine)[0]]
+    if leaving:
+        engine.see(going(victim))
+    budget_changed(engine, allowed, version)
+    if gone:
+        engine.handlers.pod_deleted(victim)
+        engine.see(a_pod("filler", priority=100, requests={"cpu": "3"}, node_name=victim.node_name))
+
+    await preempt(engine, "second")
+
+    assert len(of_service(engine)) == expected
+
+
+async def test_a_victim_whose_eviction_failed_counts_no_more() -> None:
+    engine = await two_services()
+    engine.world.eviction_refusal = ClusterError("no")
+    await preempt(engine, "first")
+    engine.handlers.pod_deleted(engine.engine.pods["default/first"])
+    engine.world.eviction_refusal = None
+
+    await preempt(engine, "second")
+
+    assert len(of_service(engine)) == 2
 
 
 @pytest.mark.parametrize("attempts", [1, 5])
