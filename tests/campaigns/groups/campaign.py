@@ -5,7 +5,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from unittest.mock import patch
 
@@ -19,7 +19,8 @@ from tests.campaigns.groups.world import World
 END_SECONDS: Final = 95.0
 """The victims are gone within 30 seconds, and what they are evicted for starts within 60."""
 
-MAX_WAITS: Final = 20
+MAX_WAITS: Final = 8
+MAX_LINES: Final = 100
 
 
 @dataclass
@@ -51,15 +52,16 @@ def search(seed: int, numbers: Iterator[int], say: Callable[[str], None], shown:
 def report(seed: int, number: int, kind: str) -> str:
     """Return a short history that leads to a finding of this kind, and how to see it again."""
     record = play(shortened(scenario(seed, number), kind))
-    finding = next((each for each in record.findings if each.kind == kind), None)
-    rule = kind.split(":")[0]
+    end = next((place for place, line in enumerate(record.history) if f"! {kind}" in line), len(record.history))
+    history = record.history[: end + 1]
+    if len(history) > MAX_LINES:
+        history[MAX_LINES // 2 : -MAX_LINES // 2] = [f"            … {len(history) - MAX_LINES} lines …"]
     return "\n".join(
         [
             f"== {kind}",
-            f"   the rule: {RULES[rule]}",
+            f"   the rule: {RULES[kind.split(':')[0]]}",
             f"   again:    python -m tests.campaigns.groups --seed {seed} --scenario {number}",
-            *record.history,
-            "" if finding is None else f"   {finding.text}",
+            *history,
         ]
     )
 
@@ -96,7 +98,7 @@ def _live(world: World) -> None:
     world.server.fates = []
     world.act(lambda: None, END_SECONDS)
     for _ in range(MAX_WAITS):
-        if world.now() - world.last_change > QUIET_SECONDS:
+        if world.record.findings or world.now() - world.last_change > QUIET_SECONDS:
             break
         world.act(lambda: None, QUIET_SECONDS)
     point = QuietPoint(world)
@@ -132,4 +134,8 @@ def shortened(long: Scenario, kind: str) -> Scenario:
             else:
                 start += size
         size //= 2
+    for place in range(len(long.nodes)):
+        candidate = replace(long, nodes=(*long.nodes[:place], *long.nodes[place + 1 :]))
+        if candidate.nodes and still(candidate):
+            return shortened(candidate, kind)
     return long

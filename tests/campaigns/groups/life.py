@@ -9,12 +9,12 @@ from tests.campaigns.groups import objects
 from tests.campaigns.groups.license import LICENSES
 from tests.campaigns.groups.model import GroupState, NodeState, PodState
 from tests.campaigns.groups.scenarios import Step
+from tests.campaigns.groups.stories import OF_GROUP
 from tests.campaigns.groups.world import CONTROLLER_SECONDS, World, described
 
 T = TypeVar("T")
 
 LONE_SECONDS = (0, 30, 120, 400)
-OF_GROUP = "of the group"
 PARTS = {"delete member": "member", "delete lone": "lone"}
 
 
@@ -184,7 +184,7 @@ class Life:
         free = sum(max(0, self.model.free(name)) for name in self.model.open_nodes())
         for _ in range(free + step.number):
             self.world.add_lone(
-                1, step.other, step.how, LONE_SECONDS[int(step.pick * 4)], (0, 5)[int(step.pick * 50) % 2]
+                1, step.other, step.how, LONE_SECONDS[int(step.pick * 4)], (0, 5, 30)[int(step.pick * 50) % 3]
             )
 
     def _daemon(self, step: Step) -> None:
@@ -240,9 +240,12 @@ class Life:
 
     def _lose_node(self, step: Step) -> None:
         nodes = [node for node in self.model.nodes.values() if node.exists]
+        if step.how == OF_GROUP:
+            nodes = self._with_members(step.group, nodes)
         if (node := self._pick(step, nodes)) is not None:
-            self._change(node, f"node lost: {step.how}", f"{node.plan.name} is deleted, {step.how}", exists=False)
-            if step.how == "pods go":
+            how = "pods go" if step.how == "pods go" else "pods stay"
+            self._change(node, f"node lost: {how}", f"{node.plan.name} is deleted, {how}", exists=False)
+            if how == "pods go":
                 for pod in self._on(node):
                     self.world.later(CONTROLLER_SECONDS, partial(self._collect, pod))
 
@@ -254,12 +257,15 @@ class Life:
     def _kill_node(self, step: Step) -> None:
         nodes = [node for node in self.model.nodes.values() if node.exists and not node.is_dead]
         if step.how == OF_GROUP:
-            used = {pod.node for pod in self.model.members(step.group)}
-            nodes = [node for node in nodes if node.plan.name in used]
+            nodes = self._with_members(step.group, nodes)
         if (node := self._pick(step, nodes)) is not None:
             self._change(node, "node dead", f"{node.plan.name} is dead; its pods will be deleted", is_dead=True)
             for pod in self._on(node):
                 self.world.later(5, partial(self.world.delete_pod, pod, 30))
+
+    def _with_members(self, group: str, nodes: Sequence[NodeState]) -> list[NodeState]:
+        used = {pod.node for pod in self.model.members(group)}
+        return [node for node in nodes if node.plan.name in used]
 
     def _return_node(self, step: Step) -> None:
         nodes = [node for node in self.model.nodes.values() if node.is_dead or not node.exists]
@@ -283,6 +289,9 @@ class Life:
         return [pod for pod in self.model.pods.values() if pod.node == node.plan.name and pod.phase == "Running"]
 
     # All else.
+
+    def _wait(self, step: Step) -> None:
+        """Only time passes."""
 
     def _bindings(self, step: Step) -> None:
         self.world.server.fates = [step.how] * step.number

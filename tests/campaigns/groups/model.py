@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.campaigns.groups.scenarios import BLOCK, RACK, GroupPlan, NodePlan
+from tests.campaigns.groups.scenarios import GroupPlan, NodePlan
+from tests.campaigns.groups.stories import BLOCK, RACK
 
 Json = dict[str, Any]
 

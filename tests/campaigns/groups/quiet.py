@@ -57,7 +57,7 @@ class QuietPoint:
             )
             if not self.refused_by_reservation(pod):
                 violated("lone fits", "it waits", text)
-            elif not self.world.rules.reserved:
+            elif not self.world.rules.reserving():
                 violated("held", "a reservation for what is gone or placed", text)
         for group in self.groups:
             self._check_group(group)
@@ -85,7 +85,7 @@ class QuietPoint:
 
     def _is_kept_waiting(self, group: GroupState) -> bool:
         """Whether a reservation for another group explains that it waits."""
-        return any(name != group.plan.name for name in self.world.rules.reserved)
+        return any(name != group.plan.name for name in self.world.rules.reserving())
 
     def _check_group(self, group: GroupState) -> None:
         name = group.plan.name
@@ -111,6 +111,10 @@ class QuietPoint:
         has_license = self.model.has_license or not group.plan.needs_license
         return len(waiting) >= max(1, need) and len(said) == 1 and has_license and not self._lacks_object(group)
 
+    def _agrees(self, group: str) -> bool:
+        waiting = [pod for pod in self.model.members(group) if not pod.place and not pod.is_gated]
+        return len({(pod.priority, pod.minimum) for pod in waiting}) == 1
+
     def _state(self, group: GroupState, placed: Sequence[PodState], waiting: Sequence[PodState]) -> str:
         if len(waiting) + len(placed) < group.minimum:
             return "it waits: its successes do not count"
@@ -131,9 +135,12 @@ class QuietPoint:
                 explained = pod.group and self._is_kept_waiting(self.model.groups[pod.group])
                 if explained or self.refused_by_reservation(pod):
                     continue
-                symptom = "a pod of a group" if pod.group else "a pod without a group"
                 text = f"{pod.name} waits ({self.world.message(pod)!r}), and a fresh engine places it"
-                self.world.record.violated("fresh", symptom, text)
+                if pod.group and not self._agrees(pod.group):
+                    self.world.record.violated("disagree", "a fresh engine binds a member", text)
+                else:
+                    symptom = "a pod of a group" if pod.group else "a pod without a group"
+                    self.world.record.violated("fresh", symptom, text)
 
 
 class FreshScheduler(Scheduler):

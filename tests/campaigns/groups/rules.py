@@ -61,6 +61,10 @@ class Rules:
         self._steps: dict[str, StepOfGroup] = {}
         self._claims: dict[str, Claim] = {}
 
+    def reserving(self) -> list[str]:
+        """The groups that nodes may be reserved for. One that was created again under its name keeps its own."""
+        return [name for name in self.reserved if any(not pod.place for pod in self._model.members(name))]
+
     # What happens outside.
 
     def time_passed(self) -> None:
@@ -91,8 +95,6 @@ class Rules:
     def changed_group(self, name: str) -> None:
         """A group was changed or has lost a member; "": any may have been changed."""
         self._excuse(lambda group: name in ("", group))
-        if name and not self._model.members(name):
-            self.reserved.pop(name, None)
 
     def lost_node(self) -> None:
         self._excuse(lambda _: True)
@@ -220,7 +222,7 @@ class Rules:
         self._check_preferred(group, step)
 
     def _check_preferred(self, group: GroupState, step: StepOfGroup) -> None:
-        if step.preferred is None or self.reserved:
+        if step.preferred is None or self.reserving():
             return
         level, nodes = step.preferred
         places = {pod.place for pod in self._model.members(group.plan.name) if pod.name in step.sent and pod.place}

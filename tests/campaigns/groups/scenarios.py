@@ -5,11 +5,11 @@ scenario from which steps were removed is a scenario, too.
 """
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-BLOCK, RACK, HOSTNAME = "example.com/block", "example.com/rack", "kubernetes.io/hostname"
+from tests.campaigns.groups.stories import BLOCK, HOSTNAME, RACK, STORIES, Story
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,8 @@ class Draw(random.Random):
 OBJECT_FIRST: Final = ("object first", "object first", "pods first")
 WAITS: Final = (0, 0, 0.5, 1, 2, 5, 5, 10, 20, 40, 90)
 
+QUICK: Final = (0, 0.5, 1, 1, 2, 5, 20, 60)
+
 KINDS: Final = {
     "group": 14,
     "some members": 4,
@@ -122,31 +124,6 @@ KINDS: Final = {
 """Kind of step → how often it is drawn. `world.py` has a method for each."""
 
 
-STORIES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "a node is gone for a moment": (
-        ("group", ""),
-        ("lose node", "pods stay"),
-        ("delete member", "of the group"),
-        ("return node", ""),
-    ),
-    "a rack dies": (("group", ""), ("kill node", "of the group"), ("kill node", "of the group"), ("return node", "")),
-    "created again": (("fill", ""), ("group", ""), ("restart group", ""), ("succeed", "")),
-    "replaced at once": (("fill", "replaced"), ("group", ""), ("group", ""), ("delete lone", "")),
-    "two large groups wait": (("fill", ""), ("group", ""), ("other group", ""), ("lone", ""), ("delete lone", "")),
-    "another template": (("group", ""), ("new template", ""), ("delete member", "of the group")),
-    "the object goes": (("fill", "replaced"), ("group", ""), ("drop object", "")),
-    "an end in full": (("fill", ""), ("cordon", ""), ("group", ""), ("uncordon", ""), ("delete lone", "")),
-    "successes": (
-        ("group", ""),
-        ("succeed", "of the group"),
-        ("fail", "of the group"),
-        ("delete member", "of the group"),
-    ),
-    "the license ends": (("fill", ""), ("group", ""), ("license", "")),
-}
-"""Sequences in which groups are known to have failed: kinds of steps about one group, and how they are done."""
-
-
 def scenario(seed: int, number: int) -> Scenario:
     """Return a scenario."""
     draw = Draw(f"{seed} {number}")
@@ -158,9 +135,30 @@ def scenario(seed: int, number: int) -> Scenario:
     )
     steps = [*_opening(draw, groups), *(_step(draw, groups) for _ in range(draw.randint(2, 14)))]
     if draw.chance(0.6):
-        place = draw.randint(0, len(steps))
-        steps[place:place] = _story(draw, groups)
+        story = draw.choice(STORIES)
+        settings = replace(settings, **story.settings)
+        group, other = draw.sample(groups, 2)
+        groups = tuple(_changed(each, story, largest) if each in (group, other) else each for each in groups)
+        place = draw.choice((0, draw.randint(0, len(steps))))
+        steps[place:place] = _steps_of(draw, story, groups, group.name, other.name)
     return Scenario(settings, nodes, groups, tuple(steps))
+
+
+def _changed(plan: GroupPlan, story: Story, largest: int) -> GroupPlan:
+    """The group as the story wants it."""
+    given = dict(story.group)
+    size, cpu = given.pop("size", 0), given.pop("cpu", "")
+    if size:
+        given |= {"cpus": (largest if cpu else 1,) * size, "minimum": size}
+    return replace(plan, **given)
+
+
+def _steps_of(draw: Draw, story: Story, groups: Sequence[GroupPlan], group: str, other: str) -> Iterator[Step]:
+    for kind, how in story.steps:
+        of_other = kind == "other group"
+        step = _of_kind(draw, "group" if of_other else kind, groups, draw.choice(QUICK))
+        wait = draw.choice((70, 130)) if kind == "wait" else step.wait
+        yield replace(step, group=other if of_other else group, how=how or step.how, wait=wait)
 
 
 def _settings(draw: Draw) -> Settings:
@@ -211,14 +209,6 @@ def _opening(draw: Draw, groups: Sequence[GroupPlan]) -> Iterator[Step]:
         yield Step(
             "group", draw.choice(WAITS), group.name, how=draw.choice(("object first", "object first", "pods first"))
         )
-
-
-def _story(draw: Draw, groups: Sequence[GroupPlan]) -> Iterator[Step]:
-    group, other = draw.sample(groups, 2)
-    for kind, how in STORIES[draw.choice(list(STORIES))]:
-        about = other if kind == "other group" else group
-        step = _of_kind(draw, "group" if kind == "other group" else kind, groups, draw.choice(WAITS))
-        yield replace(step, group=about.name, how=how or step.how)
 
 
 def _step(draw: Draw, groups: Sequence[GroupPlan]) -> Step:
