@@ -23,7 +23,7 @@ from scheduler.cycle.writers import GroupEvents
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.demand import DemandPlugin
 from scheduler.framework.errors import SchedulerError
-from scheduler.framework.pod_groups import PodGroups
+from scheduler.framework.pod_groups import PodGroup, PodGroups
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code
 from scheduler.groups.algorithm import PodGroupAlgorithm
@@ -151,7 +151,9 @@ class PodGroupCycle:
         if framework is None or queued.was_flushed or queued.unschedulable_plugins <= NOT_FOR_NODES:
             return False
         group, members = self._groups.of(queued.pod), self._groups.members(queued.pod)
-        return group is not None and group.is_ours and not self._algorithm.may_fit(framework, group, members)
+        if group is None or not group.is_ours or self._is_evicting(framework, group):
+            return False
+        return not self._algorithm.may_fit(framework, group, members)
 
     def _take_others(
         self, first: QueuedPod, pop: Callable[[str], QueuedPod | None], open_attempts: dict[str, QueuedPod]
@@ -190,8 +192,13 @@ class PodGroupCycle:
         self._report(framework, tried[0].pod, decision, began, record)
         if record is not None and decision.status is None:
             self.reservations.placed(record.group)
+        elif record is not None and self._is_evicting(framework, record.group):
+            self.reservations.placed(record.group)  # what it is nominated to is kept for it, and no other nodes
         elif record is not None and decision.is_rejected:
             self.reservations.refused(record.group, (queued.pod for queued in tried))
+
+    def _is_evicting(self, framework: Framework, group: PodGroup) -> bool:
+        return framework.handle.preemptions.of(group.uid) is not None
 
     def _worth_trying(
         self, framework: Framework | None, members: Sequence[QueuedPod], open_attempts: dict[str, QueuedPod]
@@ -317,6 +324,9 @@ def verdict_of(decision: GroupDecision, outcome: MemberOutcome | None) -> Placed
     if outcome is None:  # the group was refused before its members were looked at: nominations stay as they are
         return Unplaced(decision.message, nominated_node_name=None, unschedulable_plugins=refused_by)
     of_group = f"{UNSCHEDULABLE_GROUP}, {outcome.permit_message or ''}"
+    if decision.keeps_nominations:
+        plugins = outcome.decision.unschedulable_plugins if isinstance(outcome.decision, Unplaced) else refused_by
+        return Unplaced(decision.message, nominated_node_name=None, unschedulable_plugins=plugins)
     if isinstance(outcome.decision, Placed):
         if decision.is_waiting_for_preemption:
             return Unplaced(decision.message, nominated_node_name=outcome.node_name, unschedulable_plugins=refused_by)

@@ -62,6 +62,9 @@ class GroupDecision:
     """None: those with a node are to be bound. Otherwise none of them is."""
 
     is_waiting_for_preemption: bool = False
+    keeps_nominations: bool = False
+    """Whether members stay nominated where they were: their victims are leaving."""
+
     refused_by: str = ""
     """The plugin that refused the group before any of its members was looked at."""
 

@@ -38,6 +38,8 @@ NO_PLUGIN: Final = unschedulable("default preemption plugin is not registered, w
 CONSTRAINED: Final = unschedulable(
     "workload aware preemption is not supported for pod groups with scheduling constraints"
 )
+LEAVING: Final = unschedulable("not eligible due to terminating pods that make room for it.")
+IN_VAIN: Final = unschedulable("not eligible as all pods are gone that were evicted for it.")
 
 _logger = logging.getLogger(__name__)
 
@@ -90,11 +92,15 @@ def _ask(
         return (), Status(Code.ERROR, (f"failed to get pod group object: {missing}",))
     if group.topology_keys:
         return (), CONSTRAINED
+    under_way = framework.handle.preemptions.of(group.uid)
+    if under_way is not None:
+        decision.keeps_nominations = not under_way.is_due
+        return (), IN_VAIN if under_way.is_due else LEAVING
     try:
         victims = yield from _choose(framework, plugin, group, pods, cache, reserved, again)
         if isinstance(victims, Status):
             return (), victims
-        if is_for_share:
+        if group.is_ours or plugin.name == CAPACITY_SCHEDULING:
             decision.members = _members_without(victims, cache.table, again, len(pods))
         plugin.evict_for_pod_group(group, pods, victims)
     except GeneratorExit:  # the scheduler stops

@@ -31,11 +31,15 @@ class Life(Scheduler):
         self,
         *shares: DeclaredShare,
         grace: float = 30.0,
+        longer: float = 0.0,
         default_preemption: bool = True,
         without: tuple[str, ...] = (),
         **arguments: Any,
     ) -> None:
-        """Without `shares`, ElasticQuotas count. `arguments`: further ones of CapacityScheduling."""
+        """Without `shares`, ElasticQuotas count. `longer`: how much longer each victim takes than the one before.
+
+        `arguments`: further ones of CapacityScheduling.
+        """
 
         class Declaring(CapacityScheduling):
             def __init__(self) -> None:
@@ -48,7 +52,7 @@ class Life(Scheduler):
         plugins = replace(default, multi_point=PluginSet((*enabled, *own)))
         registry: Registry = {**IN_TREE, Declaring.name: Declaring, Coscheduling.name: Coscheduling}
         super().__init__(Config((ProfileSpec(PROFILE, plugins),)), registry)
-        self._grace = grace
+        self._grace, self._longer = grace, longer
         self._versions = 0
         self.victims: list[str] = []
         """The pods that were evicted, in this order."""
@@ -71,7 +75,7 @@ class Life(Scheduler):
             self.engine.handlers.pod_changed(
                 newer(pod, deletion_timestamp="2026-01-01T00:00:00Z", conditions=(PREEMPTED,))
             )
-            asyncio.get_running_loop().call_later(self._grace, self._end, pod.uid)
+            asyncio.get_running_loop().call_later(self._grace + len(self.victims) * self._longer, self._end, pod.uid)
         return True
 
     def _end(self, uid: str) -> None:

@@ -18,7 +18,7 @@ async def a_stage(backfill: GroupBackfill = GroupBackfill.PROMISED) -> Stage:
     """One node of two cores that is reserved for a group which needs all of it; a core is free until others leave."""
     stage = Stage(nodes=1)
     stage.use(backfill=backfill)
-    stage.running("before", "n0", deadline=START_IN + 61)
+    stage.running("before", "n0", deadline=START_IN + 61, priority=5)
     stage.annotated(1, 1, requests={"cpu": "2"}, priority=5)
     await stage.wait_long()
     assert stage.reserved == {"n0": 2000}
@@ -141,7 +141,7 @@ async def test_nobody_is_evicted_from_a_reserved_node_for_those_that_it_binds() 
 
 async def test_a_pod_that_is_nominated_to_a_node_keeps_that() -> None:
     stage = Stage(nodes=1)
-    stage.running("before", "n0", cpu="1")
+    stage.running("before", "n0", cpu="1", priority=5)
     stage.annotated(1, 1, requests={"cpu": "2"}, priority=5)
     await stage.wait_long()
 

@@ -1,0 +1,34 @@
+"""Groups that evict, over time: they start once their victims are gone, whatever else comes meanwhile."""
+
+import pytest
+
+from scheduler.testing import a_node
+from tests.unit.quota.in_time import Life
+
+HOUR = 3_600
+
+
+def without_quota() -> Life:
+    return Life(grace=10, longer=7, without=("CapacityScheduling",))
+
+
+def replaced(life: Life, seconds: int, count: int, *, priority: int = 0) -> None:
+    """Let another pod come at once for each that is gone or leaves, as a controller would have it."""
+    for second in range(0, seconds, 5):
+        life.advance(5)
+        there = sum(pod.namespace == "low" and not pod.is_deleting for pod in life.engine.pods.values())
+        for number in range(count - there):
+            life.pod(f"again-{second}-{number}", "low", priority=priority)
+
+
+@pytest.mark.parametrize("priority", [0, 10])
+def test_a_gang_starts_once_its_victims_are_gone_though_their_replacements_come_at_once(priority: int) -> None:
+    with without_quota() as life:
+        life.set_node(a_node("n1", cpu=2), a_node("n2", cpu=2))
+        life.pods(4, "low")
+        life.advance(5)
+        life.group("gang", 4, "team", priority=10)
+        replaced(life, HOUR // 4, 4, priority=priority)
+
+        assert life.with_node("team") == [f"team/gang-{number}" for number in range(4)]
+        assert len(life.victims) == 4
