@@ -98,7 +98,7 @@ class Informers:
         self.pods = pod_intake(engine.handlers, metrics, failed, raw=resources.raw_pods)
         self.nodes = node_intake(engine.handlers, metrics, failed, keep_raw if resources.whole_nodes else None)
         intakes = (self.pods, self.nodes)
-        self.relister = Relister(client, intakes, schedule, engine.loop.hold, deadlines, metrics, resync_seconds)
+        self.relister = Relister(client, intakes, schedule, engine.pauses.hold, deadlines, metrics, resync_seconds)
         self._watch = Watch(client, intakes, self.relister, deadlines, metrics, listen)
         self.further = FurtherWatches(
             client, self.relister, engine.object_handlers, deadlines, metrics, cluster.tasks, failed, listen

@@ -332,7 +332,7 @@ class Reloader:
                 if next(steps, is_over) is is_over:
                     break
                 await asyncio.sleep(0)
-        await self._engine.roster.retire(self._engine.loop.is_calling)
+        await self._engine.roster.retire(self._engine.is_calling)
         if not self._engine.profiles.is_retiring:
             for registry in self._replaced:
                 _close(registry, self.registry)

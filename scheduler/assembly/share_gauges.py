@@ -88,7 +88,7 @@ class ShareGauges:
         if self._engine.shares.are_on:
             from scheduler.explain.shares import report_on_shares
 
-            await self._engine.loop.ready()  # what is tried out for a group of pods is not there
+            await self._engine.pauses.ready()  # what is tried out for a group of pods is not there
             shares = (await report_on_shares(self._engine)).shares
         if SharesSeen in self._engine.stream.listeners and (shares or self._shares):
             self._engine.stream.publish(SharesSeen(shares))

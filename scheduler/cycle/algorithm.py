@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.framework import POD_LIMITS, Framework, go_list
 from scheduler.state.node_table import NodeTable
 
-if TYPE_CHECKING:  # loaded once there are groups
-    from scheduler.groups.reservations.reservation import Reservation
-
 _logger = logging.getLogger(__name__)
 
 MIN_NODES_TO_FIND: Final = 100
@@ -42,6 +39,37 @@ NO_ROWS: Final[Rows] = locked(np.arange(0))
 
 PRE_FILTER_RESULT: Final = "PreFilterResult"
 """The plugin name given for nodes outside a PreFilter result."""
+
+
+class KeptNodes(Protocol):
+    """The nodes that are kept for a group which waits."""
+
+    @property
+    def are_any(self) -> bool:
+        """Whether any are."""
+
+    def refuse(
+        self, framework: Framework, table: NodeTable, state: CycleState, pod: Pod, outcome: FilterOutcome
+    ) -> None:
+        """Refuse a pod there in what Filter has found."""
+
+    def closed_to(self, framework: Framework, table: NodeTable, pod: Pod) -> Mapping[int, Status]:
+        """Return the rows where a pod is refused, with the reason."""
+
+
+class _NoKeptNodes:
+    are_any: Final = False
+
+    def refuse(
+        self, framework: Framework, table: NodeTable, state: CycleState, pod: Pod, outcome: FilterOutcome
+    ) -> None:
+        return
+
+    def closed_to(self, framework: Framework, table: NodeTable, pod: Pod) -> Mapping[int, Status]:
+        return {}
+
+
+NO_KEPT_NODES: Final[KeptNodes] = _NoKeptNodes()
 
 
 @dataclass(slots=True)
@@ -99,16 +127,14 @@ def cut_off_by(diagnosis: Diagnosis) -> Status:
 
 
 class Algorithm:
-    """Searches and chooses. Its only state is where the next search starts, for searches of a percentage of nodes, and
-    what is reserved."""
+    """Searches and chooses. Its only state is where the next search starts, for searches of a percentage of nodes."""
 
-    def __init__(self, table: NodeTable, seed: int = 0) -> None:
+    def __init__(self, table: NodeTable, seed: int = 0, kept: KeptNodes = NO_KEPT_NODES) -> None:
         self.table = table
+        self.kept = kept
         self.use_seed(seed)
         self.next_start = 0
         """The start of the next search: a position among the nodes to evaluate."""
-        self.reservation: Reservation | None = None
-        """The nodes that are reserved for a group of pods, if there are any."""
 
     def use_seed(self, seed: int) -> None:
         """Use another salt for the choice among equal nodes."""
@@ -185,8 +211,8 @@ class Algorithm:
         if only is not None:
             asked = only if asked is None else asked & only
         search.outcome = outcome = framework.run_filter(state, pod, asked)
-        if self.reservation is not None:
-            self.reservation.refuse(framework, table, state, pod, outcome)
+        if self.kept.are_any:
+            self.kept.refuse(framework, table, state, pod, outcome)
         if only is None:
             search.feasible, search.asked = self._sample(framework, outcome, count)
         else:

@@ -3,12 +3,10 @@
 PodSeen ─► AttemptStarted ─► Decided ─┬─► PodPlaced ─► BindingStarted ─► PreBindStarted ─► PodBound ─► AttemptEnded
                                       └─► AttemptFailed ◄── BindingUndone ◄──┘
 
-Of a group, all members are between GroupStarted and GroupDecided; what follows is published for each of them. Those
-about nodes that are reserved for a group come at any time between decisions.
 With extenders, SearchStarted and ExtendersAnswered come before Decided, or before AttemptGivenUp.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
@@ -17,12 +15,6 @@ from scheduler.framework.errors import ApiError, SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code
 from scheduler.runtime.event_stream import EngineEvent
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from scheduler.groups.decision import GroupDecision
-    from scheduler.groups.reservations.reservation import Reservation
 
 
 class PodSeen(EngineEvent, frozen=True):
@@ -55,33 +47,6 @@ class Decided(EngineEvent, frozen=True):
     queued: QueuedPod
     decision: Placed | Unplaced | BaseException
     has_extenders: bool
-
-
-class GroupStarted(EngineEvent, frozen=True):
-    """A decision about a group of pods begins."""
-
-    profile: str
-    members: "Sequence[QueuedPod]"
-    """In the order in which they are decided."""
-
-
-class GroupDecided(EngineEvent, frozen=True):
-    """A group of pods was decided about: what follows for each member is published as that of an attempt of its own."""
-
-    profile: str
-    name: str
-    members: "Sequence[QueuedPod]"
-    decision: "GroupDecision"
-
-
-class NodesReserved(EngineEvent, frozen=True):
-    """Nodes are reserved for a group from now on, in the place of those that were."""
-
-    reservation: "Reservation"
-
-
-class ReservationEnded(EngineEvent, frozen=True):
-    """No nodes are reserved any more."""
 
 
 class SearchStarted(EngineEvent, frozen=True):

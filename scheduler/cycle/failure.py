@@ -5,7 +5,7 @@ Rule: pkg/scheduler/schedule_one.go at v1.36.3 (handleSchedulingFailure).
 
 import logging
 import time
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Unplaced
@@ -49,8 +49,6 @@ class FailureHandler:
         self._stream = stream
         self._profiles = profiles
         self._listeners = listeners
-        self.failed: Callable[[QueuedPod, Unplaced | SchedulerError], None] | None = None
-        """Called when a pod is in the queue again after an attempt; None if nobody wants to know."""
 
     def handle(
         self,
@@ -91,8 +89,6 @@ class FailureHandler:
         self._nominator.add(newest, nominated)
         for each in self._listeners:
             each.attempt_failed(queued, cause)
-        if self.failed is not None:
-            self.failed(queued, cause)
         if has_event:
             self._writers.events.event(newest, "Warning", "FailedScheduling", "Scheduling", message)
         self._writers.status.unschedulable(newest, reason, message, nominated)

@@ -11,18 +11,17 @@ each of them reaches the right state whatever was done before.
 """
 
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from typing import Final, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from prometheus_client import Histogram
 
 from scheduler.api.objects import GroupedMeta, Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.api.versions import is_newer
+from scheduler.cycle.core import Core
 from scheduler.cycle.cycle_events import PodGone, PodSeen
-from scheduler.cycle.listeners import PodListener
 from scheduler.cycle.rejections import EarlyEnds
-from scheduler.cycle.writers import Writers
 from scheduler.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -36,13 +35,8 @@ from scheduler.framework.events import (
     Action,
     ClusterEvent,
 )
-from scheduler.process.metrics import Metrics
-from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.changes import node_changes, pod_changes
-from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.waiting import WaitingPods
-from scheduler.state.cache import Cache
-from scheduler.state.nominator import Nominator
 
 CORDONED: Final = ClusterEvent(NODE, Action.UPDATE_NODE_TAINT)
 """For nominated pods only: no plugin's hint asks about it."""
@@ -55,57 +49,28 @@ MAY_END_NOMINATIONS: Final = (
 )
 
 
-class WaitsForShares(Protocol):
-    """Knows the pods that wait for space in their shares."""
-
-    def changed(self, pod: Pod) -> None:
-        """A pod without a node has a new version."""
-
-    def gone(self, pod: Pod) -> None:
-        """A pod is gone."""
-
-
 class ClusterEventHandlers:
     """Implements `ClusterHandlers` of `kube/informers/intake.py`. Deleting a pod from the queue ends its nomination."""
 
-    def __init__(
-        self,
-        pods: dict[str, Pod],
-        cache: Cache,
-        queue: SchedulingQueue,
-        nominator: Nominator,
-        profiles: Container[str],
-        waiting: WaitingPods,
-        ends: EarlyEnds,
-        writers: Writers,
-        metrics: Metrics,
-        stream: EventStream,
-        listeners: Iterable[PodListener] = (),
-    ) -> None:
-        """`pods`: UID → newest version seen, written here. `profiles`: their names, which may change."""
-        self._pods = pods
-        self._cache = cache
-        self._queue = queue
-        self._nominator = nominator
+    def __init__(self, core: Core, waiting: WaitingPods, ends: EarlyEnds, *, announces_pods: bool = False) -> None:
+        """Writes `core.pods`.
+
+        `announces_pods`: whether a pod that has come may help others: the feature gate GangScheduling.
+        """
+        self._pods = core.pods
+        self._cache = core.cache
+        self._queue = core.queue
+        self._nominator = core.nominator
         self._waiting = waiting
-        self._profiles = profiles
+        self._profiles = core.frameworks
         self._ends = ends
         self._nodes: dict[str, Node] = {}
-        self._writers = writers
-        self._handling = metrics.event_handling_duration
+        self._writers = core.writers
+        self._handling = core.metrics.event_handling_duration
         self._observers: dict[str, Histogram] = {}
-        self._stream = stream
-        self._listeners = listeners
-        self.announces_pods = False
-        """Whether a pod that has come may help pods that wait for it: the feature gate GangScheduling."""
-        self.member_came: Callable[[Pod], None] | None = None
-        """Called when a pod comes with a node that may be one of a group; None if there are no such groups."""
-        self.member_gone: Callable[[Pod], None] | None = None
-        """Called when a pod is gone that may have been one of a group; None if there are no such groups."""
-        self.node_may_help: Callable[[ClusterEvent], None] | None = None
-        """Called when a node has come, or changed in a way that may help pods; None if nobody wants to know."""
-        self.waits: WaitsForShares | None = None
-        """The pods that wait for their shares; None if there are no shares."""
+        self._stream = core.stream
+        self._listeners = core.listeners
+        self._announces_pods = announces_pods
 
     # Pods.
 
@@ -146,27 +111,20 @@ class ClusterEventHandlers:
         self._queue.delete(pod.uid)
         self._writers.status.forget(pod)
         counted = self._cache.get(pod.uid)
-        if self._cache.members is not None:
-            self._cache.members.remove(pod)
+        for each in self._listeners:
+            each.pod_leaves(pod)
         if counted is not None:
             if not pod.is_deleting:
                 self._ends.note(counted)
             self._make_room(pod.uid)
         elif seen is not None and seen.nominated_node_name:
             self._nomination_ended(seen)
-        if self.member_gone is not None:
-            self.member_gone(pod)
-        self._tell_gone(pod)
+        for each in self._listeners:
+            each.pod_gone(pod)
         if pod.node_name:
             self._observe(ASSIGNED_POD_DELETE, started)
         elif pod.spec.scheduler_name in self._profiles:
             self._observe(UNSCHEDULABLE_POD_DELETE, started)
-
-    def _tell_gone(self, pod: Pod) -> None:
-        if self.waits is not None:
-            self.waits.gone(pod)
-        for each in self._listeners:
-            each.pod_gone(pod)
 
     def assumption_expired(self, pod: Pod) -> None:
         """The cache dropped an assumed pod: its resources are free, and a pod that still waits is tried again."""
@@ -186,27 +144,25 @@ class ClusterEventHandlers:
         """Handle a pod of ours without a node. An assumed one is in no queue, but may be in flight."""
         if old is not None and pod.metadata.resource_version and _is_same_version(old, pod):
             return  # reported twice; it may not be in the queue on purpose
-        if self._cache.members is not None:
-            self._cache.members.see(pod)
+        for each in self._listeners:
+            each.pod_waits(pod)
         if self._cache.is_assumed(pod.uid):
             if pod.uid in self._queue:
                 self._queue.update(old, pod)  # if Permit refuses it, the newest version goes back to the queue
             if pod.is_deleting and (old is None or not old.is_deleting):
                 self._make_room(pod.uid)
-                if self._cache.members is not None:
-                    self._cache.members.see(pod)  # it is a member until it is gone
+                for each in self._listeners:
+                    each.pod_waits(pod)  # it is a member until it is gone
             return
         if old is None:
             self._queue.add(pod)
-            if self.announces_pods:
+            if self._announces_pods:
                 self._queue.move_all(UNSCHEDULABLE_POD_ADD, None, pod)
             return
         self._update(old, pod)
 
     def _update(self, old: Pod, pod: Pod) -> None:
         """Take over a new version of a pod that waits."""
-        if self.waits is not None:
-            self.waits.changed(pod)
         self._queue.update(old, pod)
         if old.nominated_node_name and old.nominated_node_name != pod.nominated_node_name:
             self._nomination_ended(old)
@@ -240,8 +196,9 @@ class ClusterEventHandlers:
             self._queue.delete(pod.uid)
             self._writers.status.forget(pod)
             self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
-            if old is None and self.member_came is not None:
-                self.member_came(pod)
+            if old is None:
+                for each in self._listeners:
+                    each.pod_came_bound(pod)
             if old is not None and old.nominated_node_name not in ("", pod.spec.node_name):
                 self._nomination_ended(old)
         if counted is not None and counted.spec.node_name != pod.spec.node_name:
@@ -287,8 +244,8 @@ class ClusterEventHandlers:
             self._queue.wake(pod.uid, event.label)
 
     def _node_may_help(self, event: ClusterEvent) -> None:
-        if self.node_may_help is not None:
-            self.node_may_help(event)
+        for each in self._listeners:
+            each.node_may_help(event)
 
     def node_deleted(self, node: Node) -> None:
         """A node was deleted. Its pods stay counted until they are deleted."""
@@ -325,13 +282,13 @@ class ClusterEventHandlers:
             waits, is_ours = pod.uid in self._queue, pod.spec.scheduler_name in self._profiles
             if is_ours and not waits:
                 self._nominator.delete(pod.uid)
-                if self._cache.members is not None:
-                    self._cache.members.see(pod)
+                for each in self._listeners:
+                    each.pod_waits(pod)
                 self._queue.add(pod)
             elif waits and not is_ours:
                 self._queue.delete(pod.uid)
-                if self._cache.members is not None:
-                    self._cache.members.remove(pod)
+                for each in self._listeners:
+                    each.pod_leaves(pod)
                 self._writers.status.forget(pod)
                 self._others_waiting_changed(None, pod)
             else:

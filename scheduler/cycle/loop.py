@@ -6,23 +6,23 @@
                  failure ◄───────────────────────── unreserve, forget ◄── any refusal or error
 
 Rule: pkg/scheduler/schedule_one.go at v1.36.3. A decision is synchronous: it reads the live tables, with no lock and
-no copy. The loop gives the event loop back every few milliseconds, or a full queue would starve the watch. A pod about
-which extenders are asked is handed over before that (`with_extenders/attempts.py`), and comes back to be assumed.
+no copy. The loop gives the event loop back every few milliseconds, or a full queue would starve the watch. A pod of a
+group, and one about which extenders are asked, is handed over before that (`wings.py`), and comes back to be assumed.
 """
 
 import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced, refused_by
+from scheduler.cycle.algorithm import Placed, Unplaced, refused_by
 from scheduler.cycle.binding import BindingCycle
+from scheduler.cycle.core import Core
 from scheduler.cycle.cycle_events import (
     AttemptEnded,
     AttemptStarted,
@@ -34,32 +34,20 @@ from scheduler.cycle.cycle_events import (
     PodPlaced,
     PreBindStarted,
 )
-from scheduler.cycle.failure import FailureHandler, as_scheduler_error
+from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.last_look import LastLook
-from scheduler.cycle.listeners import PodListener
-from scheduler.cycle.writers import Writers
-from scheduler.extenders.attempts import ExtendedAttempts
-from scheduler.extenders.binding import ExtenderBinding
-from scheduler.extenders.extender import Extender
+from scheduler.cycle.steps import Steps, in_one_go
+from scheduler.cycle.wings import NO_EXTENDERS, NO_GROUPS, ExtenderWing, GroupWing
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import ASSIGNED_POD_DELETE
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
 from scheduler.process.instruments import observe_all
-from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
-from scheduler.process.tasks import Tasks
+from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT
 from scheduler.process.time_slice import TimeSlice
-from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.own_task import is_cancelled_by_others
-from scheduler.state.cache import Cache
-from scheduler.state.nominator import Nominator
-
-if TYPE_CHECKING:  # loaded if there are groups
-    from scheduler.groups.cycle import PodGroupCycle
-    from scheduler.groups.steps import Steps
 
 SLICE_SECONDS: Final = 0.003
 """How long pods are scheduled before other tasks (the watch, bindings) get their turn."""
@@ -91,53 +79,35 @@ class SchedulingLoop:
 
     def __init__(
         self,
-        frameworks: Mapping[str, Framework],
-        queue: SchedulingQueue,
-        cache: Cache,
-        nominator: Nominator,
-        algorithm: Algorithm,
-        failure: FailureHandler,
-        writers: Writers,
+        core: Core,
         last_look: LastLook,
-        stream: EventStream,
-        metrics: Metrics,
-        now: Callable[[], float],
-        tasks: Tasks,
-        extender_binding: ExtenderBinding | None = None,
-        listeners: Iterable[PodListener] = (),
+        groups: GroupWing = NO_GROUPS,
+        extenders: ExtenderWing = NO_EXTENDERS,
     ) -> None:
-        """`now` is the queue's clock. `extender_binding`: None without extenders."""
-        self._now = now
-        self._frameworks = frameworks
-        self._queue = queue
-        self._cache = cache
-        self._nominator = nominator
-        self._algorithm = algorithm
-        self._failure = failure
-        self._writers = writers
+        self._now = core.now
+        self._frameworks = core.frameworks
+        self._queue = core.queue
+        self._cache = core.cache
+        self._nominator = core.nominator
+        self._algorithm = core.algorithm
+        self._failure = core.failure
+        self._writers = core.writers
         self._last_look = last_look
-        self._stream = stream
-        self._metrics = metrics
-        self._tasks = tasks
-        self._listeners = listeners
-        self._jobs = tasks.jobs("binding", LATE_SECONDS, cancels_late=False)
+        self._stream = core.stream
+        self._metrics = core.metrics
+        self._tasks = core.tasks
+        self._jobs = core.tasks.jobs("binding", LATE_SECONDS, cancels_late=False)
         self._bindings: dict[str, _Attempt] = {}
         """UID of the pod → its newest attempt that has a task."""
         self._parked = 0
         """Number of binding tasks that wait for a Permit or PreBind plugin."""
-        self.extended: ExtendedAttempts | None = None
-        """Takes over attempts with extenders; None without extenders."""
-        self.groups: PodGroupCycle | None = None
-        """Takes over the pods of groups; None if groups are off."""
-        self.extender_binding = extender_binding
+        self._listeners = core.listeners
+        self._pauses = core.pauses
+        self._groups = groups
+        self._extenders = extenders
         self._binding_ended = asyncio.Event()
-        self._holds = 0
-        self._released = asyncio.Event()
         self.group_steps = 0
         """How many steps were taken of the last group that was scheduled so."""
-        self._group_decided = asyncio.Event()
-        """Cleared while a group of pods is scheduled in steps."""
-        self._group_decided.set()
         self._sampler = random.Random(0)  # chooses the cycles that time their plugins; no decision depends on it
 
     def is_binding(self, uid: str) -> bool:
@@ -146,16 +116,9 @@ class SchedulingLoop:
 
     def is_used(self, framework: Framework) -> bool:
         """Return whether an attempt or a binding uses the plugins of this profile."""
-        if self.extended is not None and self.extended.is_used(framework):
-            return True
-        if self.groups is not None and self.groups.is_used(framework):
+        if self._extenders.is_used(framework) or self._groups.is_used(framework):
             return True
         return any(attempt.framework is framework for attempt in self._bindings.values())
-
-    def is_calling(self, extender: Extender) -> bool:
-        """Return whether an attempt or a binding may still call this extender."""
-        users = (self.extended, self.extender_binding)
-        return any(each is not None and each.is_calling(extender) for each in users)
 
     @property
     def bindings(self) -> int:
@@ -172,9 +135,9 @@ class SchedulingLoop:
                 if queued is None:
                     return
                 time_slice.renew()
-            while self._holds:
-                await self._released.wait()
-            if self.groups is not None and (steps := self.groups.steps(queued)) is not None:
+            if self._pauses.holds:
+                await self._pauses.released()
+            if self._groups.are_on and (steps := self._groups.steps(queued, self)) is not None:
                 await self._schedule_group(queued, steps, time_slice)
             else:
                 try:
@@ -187,11 +150,10 @@ class SchedulingLoop:
             if time.perf_counter() > time_slice.end:  # without a call: this runs for each pod
                 await time_slice.give_way()
 
-    async def _schedule_group(self, queued: QueuedPod, steps: "Steps[None]", time_slice: TimeSlice) -> None:
+    async def _schedule_group(self, queued: QueuedPod, steps: Steps[None], time_slice: TimeSlice) -> None:
         """Schedule a pod's group, letting other tasks run between the steps. Nothing else is decided meanwhile."""
-        self._group_decided.clear()
         self.group_steps = 0
-        try:
+        with self._pauses.deciding_in_steps(), closing(steps):
             while True:
                 try:
                     next(steps)
@@ -203,11 +165,7 @@ class SchedulingLoop:
                 self.group_steps += 1
                 if time.perf_counter() > time_slice.end:
                     await time_slice.give_way()
-                    while self._holds:
-                        await self._released.wait()
-        finally:
-            steps.close()
-            self._group_decided.set()
+                    await self._pauses.released()
 
     def _failed_unexpectedly(self, queued: QueuedPod, error: BaseException) -> None:
         self._tasks.report("scheduling", str(queued.pod), "Scheduling a pod failed unexpectedly", error)
@@ -215,37 +173,21 @@ class SchedulingLoop:
             self._stream.publish(AttemptEnded(error))
         self.settle(queued)
 
-    @contextmanager
-    def hold(self) -> Iterator[None]:
-        """Make no decision within a `with` block, which replaces the state of the cluster step by step."""
-        self._holds += 1
-        self._released.clear()
-        try:
-            yield
-        finally:
-            self._holds -= 1
-            if not self._holds:
-                self._released.set()
-
-    async def ready(self) -> None:
-        """Return when decisions may be made, on repaired tables. Raises errors of the repair."""
-        while self._holds or not self._group_decided.is_set():
-            await (self._released if self._holds else self._group_decided).wait()
-        self._cache.mend()
-
     async def finish(self, seconds: float) -> int:
         """Wait up to `seconds` for the bindings under way, then cancel the rest; return how many those were.
 
         A cancelled binding may have reached the API server or not; the next start finds out when it lists the pods.
         """
-        if self.extended is not None:
-            await self.extended.finish()
+        await self._extenders.finish()
         return await self._jobs.finish(seconds)
 
     def schedule_one(self, queued: QueuedPod) -> None:
         """Try to place one pod, with its group if it has one. Raises nothing: an error concerns this pod only."""
-        if self.groups is None or not self.groups.take(queued):
+        steps = self._groups.steps(queued, self)
+        if steps is None:
             self._schedule_pod(queued)
+        else:
+            in_one_go(steps)
 
     def _schedule_pod(self, queued: QueuedPod) -> None:
         started = time.perf_counter()
@@ -255,8 +197,8 @@ class SchedulingLoop:
         if framework is None or self.should_skip(pod):
             self._queue.done(pod.uid)
             return
-        extended = self.extended
-        if extended is not None and extended.has_extenders and extended.take(framework, queued, started):
+        extenders = self._extenders
+        if extenders.has_extenders and extenders.take(framework, queued, started, self):
             return
         if self._cache.table.is_broken:
             self._cache.mend()
@@ -282,7 +224,6 @@ class SchedulingLoop:
         self.place(framework, state, queued, decision, started)
 
     def should_skip(self, pod: Pod) -> bool:
-        """Return whether to skip a pod that is being deleted, which is reported to its owner, or that has its node."""
         if pod.is_deleting:
             note = f"skip schedule deleting pod: {pod}"
             self._writers.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
@@ -305,10 +246,6 @@ class SchedulingLoop:
         started: float,
         since: int | None = None,
     ) -> None:
-        """Assume a pod on the node that was chosen, and begin to bind it.
-
-        `since`: the last change of nodes, as the cache numbers them, that is known to it; None if it was made just now.
-        """
         pod = queued.pod.bound_to(placed.node_name)
         try:
             self._cache.assume(pod)
@@ -434,8 +371,7 @@ class SchedulingLoop:
                 self._parked -= 1
             if refusal is not None:
                 return Unplaced(refusal.message)
-        asked = self.extender_binding
-        if asked is not None and asked.has_binder and await asked.bind(pod, node):
+        if self._extenders.has_binder and await self._extenders.bind(pod, node):
             attempt.is_bound = True
             return None
         refusal = await framework.run_bind(state, pod, node)

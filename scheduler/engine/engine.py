@@ -10,6 +10,7 @@ from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Algorithm
 from scheduler.cycle.api_calls import PublishedCalls
+from scheduler.cycle.core import Core
 from scheduler.cycle.cycle_events import Reconfigured
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
@@ -17,27 +18,25 @@ from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.listeners import PodListeners
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectEventHandlers
+from scheduler.cycle.pauses import Pauses
 from scheduler.cycle.preemptions import PreemptionEnds
 from scheduler.cycle.rejections import EarlyEnds
+from scheduler.cycle.wings import NO_EXTENDERS
 from scheduler.cycle.writers import Writers
 from scheduler.engine.profiles import Profiles, Resources
 from scheduler.engine.records import DecisionRecords
-from scheduler.extenders.attempts import ExtendedAttempts
-from scheduler.extenders.binding import ExtenderBinding
 from scheduler.extenders.chain import Extenders, PodSource
-from scheduler.extenders.conversation import Conversations
-from scheduler.extenders.decision import ExtendedAlgorithm
+from scheduler.extenders.extender import Extender
 from scheduler.extenders.roster import Roster, nobody_is_asked
+from scheduler.extenders.wing import AskedExtenders
 from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
 from scheduler.framework.resources import ApiResource
-from scheduler.groups.apis.kubernetes import KubernetesGroups, name_of
+from scheduler.groups.apis.kubernetes import KubernetesGroups
 from scheduler.groups.parts import GroupParts, adapted_groups
-from scheduler.groups.refusals import GroupRefusals
+from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.reservations.wakes import POD_GROUP_RESERVATION, reservation_events
-from scheduler.groups.statuses import GroupStatuses
 from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.groups.topology.node_labels import TOPOLOGY_LEVELS, label_events
-from scheduler.groups.wakes import GroupWakes
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.queue.backoff_queue import Backoff
@@ -62,7 +61,6 @@ from scheduler.state.subscriptions import ProfileObjects, ProfileShared, Sharing
 
 if TYPE_CHECKING:  # loaded once there are groups
     from scheduler.groups.algorithm import PodGroupAlgorithm
-    from scheduler.groups.cycle import PodGroupCycle
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +75,52 @@ class ExtenderAccess:
 class Engine:
     """The parts that outlive `build_engine`."""
 
+    core: Core
     profiles: Profiles
-    cache: Cache
-    queue: SchedulingQueue
-    nominator: Nominator
-    algorithm: Algorithm
     handlers: ClusterEventHandlers
+    object_handlers: ObjectEventHandlers
     ends: EarlyEnds
     loop: SchedulingLoop
-    pods: dict[str, Pod]
-    objects: ObjectStore
-    object_handlers: ObjectEventHandlers
     records: DecisionRecords
     roster: Roster
-    stream: EventStream
     group_parts: GroupParts
     share_parts: ShareParts
     levels: TopologyLevels
+    reserved_nodes: ReservedNodes
+    extenders: AskedExtenders | None
+    """None if none may be asked."""
+
+    @property
+    def cache(self) -> Cache:
+        return self.core.cache
+
+    @property
+    def queue(self) -> SchedulingQueue:
+        return self.core.queue
+
+    @property
+    def nominator(self) -> Nominator:
+        return self.core.nominator
+
+    @property
+    def algorithm(self) -> Algorithm:
+        return self.core.algorithm
+
+    @property
+    def pods(self) -> dict[str, Pod]:
+        return self.core.pods
+
+    @property
+    def objects(self) -> ObjectStore:
+        return self.core.objects
+
+    @property
+    def stream(self) -> EventStream:
+        return self.core.stream
+
+    @property
+    def pauses(self) -> Pauses:
+        return self.core.pauses
 
     @property
     def pod_groups(self) -> "PodGroupAlgorithm | None":
@@ -148,7 +175,7 @@ class Engine:
         `settings`: what the queue has of it; `changed`: the profiles that are others now.
         """
         self.queue.use(settings, changed)
-        self.levels.configured = config.loadmaster.topology_levels
+        self.levels.use(config.loadmaster.topology_levels)
         self.group_parts.use(self.frameworks, config.loadmaster)
         self.share_parts.use(self.frameworks)
         self.algorithm.use_seed(config.loadmaster.seed)
@@ -158,10 +185,12 @@ class Engine:
 
     def use_extenders(self, max_in_lane: int) -> None:
         """Call the extenders in use from the next decision on; `max_in_lane`: attempts of one lane."""
-        if self.loop.extended is not None:
-            self.loop.extended.use(self.roster.extenders, max_in_lane)
-        if self.loop.extender_binding is not None:
-            self.loop.extender_binding.use(self.roster.extenders)
+        if self.extenders is not None:
+            self.extenders.use(self.roster.extenders, max_in_lane)
+
+    def is_calling(self, extender: Extender) -> bool:
+        """Return whether an attempt or a binding may still call this extender."""
+        return self.extenders is not None and self.extenders.is_calling(extender)
 
     def close(self) -> None:
         """Stop the plugins at the end of the program."""
@@ -190,12 +219,12 @@ def build_engine(
     stream = stream or EventStream()
     cache = Cache(metrics, now, config.loadmaster.assumed_pod_ttl_seconds, stream)
     nominator = Nominator(stream)
-    activator = _Activator()
+    activator = _Activator(lambda: queue)
     records = DecisionRecords(cache.table, stream)
     last_look = LastLook(cache, writers.binder, stream, metrics)
     objects = ObjectStore(stream)
     pods: dict[str, Pod] = {}
-    preemptions, listeners = Preemptions(pods, nominator, activator, now), PodListeners()
+    preemptions = Preemptions(pods, nominator, activator, now)
     calls = PublishedCalls(writers.api, writers.reader, stream)
     waiting_pods, pods_in_pre_bind, sharing = WaitingPods(), PodsInPreBind(), Sharing()
     gates = config.gates
@@ -237,114 +266,52 @@ def build_engine(
     profiles.swap(profiles.prepare(config, registry))
     roster = Roster(nobody_is_asked, metrics) if extender_access is None else extender_access.roster
     queue = SchedulingQueue(queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now)
-    activator.queue = queue
-    algorithm = Algorithm(cache.table, config.loadmaster.seed)
+    listeners, pauses, reserved_nodes, ends = PodListeners(), Pauses(cache), ReservedNodes(), EarlyEnds(cache)
+    algorithm = Algorithm(cache.table, config.loadmaster.seed, reserved_nodes)
     failure = FailureHandler(queue, nominator, pods, writers, metrics, stream, profiles.frameworks, listeners)
-    listeners.add(PreemptionEnds(preemptions, pods, nominator, queue, writers.evictor))
-    ends = EarlyEnds(cache)
-    handlers = ClusterEventHandlers(
-        pods, cache, queue, nominator, profiles.frameworks, waiting_pods, ends, writers, metrics, stream, listeners
-    )
-    by_extender = None
-    if extender_access is not None:
-        by_extender = ExtenderBinding(extender_access.pods, cache, last_look.check, handlers.assumption_expired, tasks)
-    loop = SchedulingLoop(
+    core = Core(
         profiles.frameworks,
-        queue,
-        cache,
-        nominator,
-        algorithm,
-        failure,
-        writers,
-        last_look,
-        stream,
-        metrics,
-        now,
-        tasks,
-        by_extender,
-        listeners,
-    )
-    if extender_access is not None:
-        extended = ExtendedAlgorithm(algorithm, cache.table, loop.ready, metrics)
-        conversations = Conversations(cache.table, extender_access.pods, stream)
-        # The loop takes it after its construction, as each calls the other.
-        loop.extended = ExtendedAttempts(
-            profiles.frameworks, extended, conversations, queue, failure, loop, metrics, now, tasks, stream
-        )
-
-    levels = TopologyLevels(algorithm, config.loadmaster.topology_levels)
-
-    def group_cycle() -> "tuple[PodGroupAlgorithm, PodGroupCycle]":
-        from scheduler.groups.algorithm import PodGroupAlgorithm
-        from scheduler.groups.conditions import GroupConditions
-        from scheduler.groups.cycle import PodGroupCycle
-        from scheduler.groups.reservations.keeper import Reservations
-
-        of_groups = PodGroupAlgorithm(
-            algorithm,
-            cache,
-            nominator,
-            metrics,
-            levels,
-            uses_placements=gates.topology_aware_workload_scheduling,
-        )
-        conditions, of_metrics = GroupConditions(objects, writers.api, tasks), metrics.add_pod_groups()
-        reservations = Reservations(
-            algorithm,
-            levels,
-            groups,
-            profiles.frameworks,
-            queue,
-            writers.group_events,
-            of_metrics.reservations,
-            now,
-            stream,
-        )
-        metrics.watch_reserved_nodes(lambda: 0 if algorithm.reservation is None else len(algorithm.reservation.nodes))
-        return of_groups, PodGroupCycle(
-            profiles.frameworks,
-            groups,
-            of_groups,
-            queue,
-            failure,
-            loop,
-            conditions,
-            reservations,
-            writers.group_events,
-            of_metrics,
-            now,
-            stream,
-        )
-
-    if gates.generic_workload:
-        queue.ignores_events = name_of
-    handlers.announces_pods = gates.gang_scheduling
-    statuses = GroupStatuses(objects, groups.members_by_group, writers.api, tasks)
-    refusals = GroupRefusals(groups, profiles.frameworks, writers.group_events)
-    wakes = GroupWakes(groups, queue, objects, statuses, refusals)
-    group_parts = GroupParts(groups, statuses, refusals, wakes, group_cycle, loop, cache, queue, handlers, pods)
-    group_parts.use(profiles.frameworks, config.loadmaster)
-    share_parts = ShareParts(shares, groups, objects, cache, queue, handlers, failure, writers, tasks, now, preemptions)
-    share_parts.use(profiles.frameworks)
-    object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
-    engine = Engine(
-        profiles,
-        cache,
-        queue,
-        nominator,
-        algorithm,
-        handlers,
-        ends,
-        loop,
         pods,
         objects,
+        cache,
+        nominator,
+        queue,
+        algorithm,
+        failure,
+        listeners,
+        pauses,
+        writers,
+        metrics,
+        stream,
+        tasks,
+        now,
+    )
+    listeners.add(PreemptionEnds(preemptions, pods, nominator, queue, writers.evictor))
+    handlers = ClusterEventHandlers(core, waiting_pods, ends, announces_pods=gates.gang_scheduling)
+    extenders = None
+    if extender_access is not None:
+        extenders = AskedExtenders(core, extender_access.pods, last_look.check, handlers.assumption_expired)
+    levels = TopologyLevels(algorithm, config.loadmaster.topology_levels)
+    group_parts = GroupParts(core, groups, levels, reserved_nodes, gates)
+    group_parts.use(profiles.frameworks, config.loadmaster)
+    share_parts = ShareParts(core, shares, groups, preemptions)
+    share_parts.use(profiles.frameworks)
+    loop = SchedulingLoop(core, last_look, group_parts, extenders or NO_EXTENDERS)
+    object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
+    engine = Engine(
+        core,
+        profiles,
+        handlers,
         object_handlers,
+        ends,
+        loop,
         records,
         roster,
-        stream,
         group_parts,
         share_parts,
         levels,
+        reserved_nodes,
+        extenders,
     )
     engine.use_extenders(config.loadmaster.pods_at_extenders)
     return engine
@@ -371,7 +338,8 @@ def queue_settings(config: Config, frameworks: Mapping[str, Framework], extender
 class _Activator:
     """Breaks a cycle: plugins are made before the queue, which needs them, and may activate pods in it."""
 
-    queue: SchedulingQueue
+    def __init__(self, queue: Callable[[], SchedulingQueue]) -> None:
+        self._queue = queue
 
     def activate(self, uids: Iterable[str]) -> None:
-        self.queue.activate(uids)
+        self._queue().activate(uids)

@@ -71,7 +71,7 @@ class Explainer:
     async def about(self, namespace: str, name: str) -> PodReport:
         """Report on a pod. Other tasks run every few milliseconds."""
         async with self._turn:
-            await self._engine.loop.ready()  # what is tried out for a group of pods is not there
+            await self._engine.pauses.ready()  # what is tried out for a group of pods is not there
             pod = self._find(namespace, name)
             if pod is None:
                 names = {str(pod) for pod in self._engine.pods.values() if not pod.node_name or pod.name == name}
@@ -92,7 +92,7 @@ class Explainer:
     async def about_group(self, namespace: str, name: str) -> GroupReport:
         """Report on a group of pods."""
         async with self._turn:
-            await self._engine.loop.ready()
+            await self._engine.pauses.ready()
             report, names = None, set[str]()
             if self._engine.pod_groups is not None:
                 from scheduler.explain.pod_groups import group_names, report_on
@@ -111,7 +111,7 @@ class Explainer:
     async def about_shares(self) -> SharesReport:
         """Report on the shares of the cluster."""
         async with self._turn:
-            await self._engine.loop.ready()
+            await self._engine.pauses.ready()
             report = SharesReport(found=False, state="off")
             if self._engine.shares.are_on:
                 from scheduler.explain.shares import report_on_shares

@@ -179,11 +179,10 @@ def _yield_to_nominated(framework: Framework, found: FullEvaluation) -> None:
 
 def _keep_reserved(framework: Framework, algorithm: Algorithm, found: FullEvaluation) -> None:
     """Refuse the nodes that are reserved for a group of pods."""
-    reservation = algorithm.reservation
-    if reservation is not None and not found.failures:
-        for row in reservation.closed_to(framework, algorithm.table, found.pod).tolist():
+    if algorithm.kept.are_any and not found.failures:
+        for row, refusal in algorithm.kept.closed_to(framework, algorithm.table, found.pod).items():
             if found.in_use[row]:
-                found.others.setdefault(row, []).append(reservation.refusal)
+                found.others.setdefault(row, []).append(refusal)
 
 
 def _kept_for(others: Sequence[Pod], status: Status) -> Status:

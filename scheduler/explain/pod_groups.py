@@ -209,5 +209,5 @@ def _groups(engine: Engine) -> PodGroups:
 
 
 def _records(engine: Engine) -> GroupRecords:
-    groups = engine.loop.groups
+    groups = engine.group_parts.cycle
     return GroupRecords() if groups is None else groups.records

@@ -20,15 +20,16 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.algorithm import Unplaced
+from scheduler.cycle.core import Core
 from scheduler.cycle.cycle_events import AttemptGivenUp, AttemptStarted, Decided, SearchStarted
-from scheduler.cycle.failure import FailureHandler, as_scheduler_error
+from scheduler.cycle.failure import as_scheduler_error
+from scheduler.cycle.wings import Loop
 from scheduler.extenders.chain import Extenders
 from scheduler.extenders.conversation import Conversation, Conversations
 from scheduler.extenders.decision import AttemptWithExtenders, ExtendedAlgorithm
@@ -36,10 +37,7 @@ from scheduler.extenders.extender import Extender
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
-from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
-from scheduler.process.tasks import Tasks
-from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.runtime.event_stream import EventStream
+from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT
 from scheduler.runtime.framework import Framework
 
 LATE_SECONDS: Final = 1_800.0
@@ -48,19 +46,6 @@ LATE_SECONDS: Final = 1_800.0
 
 Lane: TypeAlias = tuple[Extender, ...]
 """The extenders that are asked about a pod."""
-
-
-class Loop(Protocol):
-    """The steps of the scheduling loop that all attempts share."""
-
-    def should_skip(self, pod: Pod) -> bool:
-        """Return whether to skip a pod; its owner is informed."""
-
-    def place(self, framework: Framework, state: CycleState, queued: QueuedPod, placed: Placed, started: float) -> None:
-        """Assume a pod on the node that was chosen just now, and begin to bind it."""
-
-    def settle(self, queued: QueuedPod) -> None:
-        """Clean up after an attempt that failed unexpectedly."""
 
 
 class _Unwanted(SchedulerError):
@@ -77,43 +62,29 @@ class _OpenAttempt:
     lane: Lane
     started: float
     """In seconds of time.perf_counter."""
+    loop: Loop
     is_decided: bool = False
 
 
 class ExtendedAttempts:
     """The attempts of all profiles."""
 
-    def __init__(
-        self,
-        frameworks: Mapping[str, Framework],
-        algorithm: ExtendedAlgorithm,
-        conversations: Conversations,
-        queue: SchedulingQueue,
-        failure: FailureHandler,
-        loop: Loop,
-        metrics: Metrics,
-        now: Callable[[], float],
-        tasks: Tasks,
-        stream: EventStream,
-    ) -> None:
-        """`now` is the queue's clock. There are no extenders before `use`."""
-        self._frameworks = frameworks
+    def __init__(self, core: Core, algorithm: ExtendedAlgorithm, conversations: Conversations) -> None:
+        """There are no extenders before `use`."""
+        self._frameworks = core.frameworks
         self._extenders = Extenders(())
         self._max_in_lane = 1
-        self.has_extenders = False
-        """Whether there are extenders at all."""
-        self._now = now
+        self._now = core.now
         self._algorithm = algorithm
         self._conversations = conversations
-        self._queue = queue
-        self._failure = failure
-        self._loop = loop
-        self._duration = metrics.scheduling_algorithm_duration
-        self._jobs = tasks.jobs("extender", LATE_SECONDS, cancels_late=False)
+        self._queue = core.queue
+        self._failure = core.failure
+        self._duration = core.metrics.scheduling_algorithm_duration
+        self._jobs = core.tasks.jobs("extender", LATE_SECONDS, cancels_late=False)
         self._in_lane: Counter[Lane] = Counter()
         self._under_way: set[_OpenAttempt] = set()
         self._sampler = random.Random(0)  # chooses the cycles that time their plugins; no decision depends on it
-        self._stream = stream
+        self._stream = core.stream
 
     def __len__(self) -> int:
         """The number of attempts under way."""
@@ -130,9 +101,8 @@ class ExtendedAttempts:
     def use(self, extenders: Extenders, max_in_lane: int) -> None:
         """Call these extenders from the next attempt on. `max_in_lane`: attempts of one lane."""
         self._extenders, self._max_in_lane = extenders, max_in_lane
-        self.has_extenders = bool(extenders)
 
-    def take(self, framework: Framework, queued: QueuedPod, started: float) -> bool:
+    def take(self, framework: Framework, queued: QueuedPod, started: float, loop: Loop) -> bool:
         """Take over the attempt for a popped pod if extenders are interested in it; return whether."""
         lane = self._extenders.asked_about(queued.pod)
         if not lane:
@@ -140,7 +110,7 @@ class ExtendedAttempts:
         if self._in_lane[lane] >= self._max_in_lane:
             self._queue.hold(queued, lane)
             return True
-        self._start(_OpenAttempt(framework, self._extenders, queued, lane, started))
+        self._start(_OpenAttempt(framework, self._extenders, queued, lane, started, loop))
         return True
 
     def _start(self, opened: _OpenAttempt) -> None:
@@ -156,7 +126,7 @@ class ExtendedAttempts:
 
     async def _run(self, opened: _OpenAttempt) -> None:
         queued, framework = opened.queued, opened.framework
-        conversation, newest = partial(self._conversation, opened.extenders), partial(self._newest, queued)
+        conversation, newest = partial(self._conversation, opened.extenders), partial(self._newest, opened)
         attempt = AttemptWithExtenders(framework, conversation, newest, partial(self._state, queued))
         if AttemptStarted in self._stream.listeners:
             self._stream.publish(AttemptStarted(framework.name, queued, True))
@@ -187,15 +157,16 @@ class ExtendedAttempts:
         if isinstance(decision, Unplaced):
             self._failure.handle(framework.name, queued, decision, opened.started)
         else:
-            self._loop.place(framework, state, queued, decision, opened.started)
+            opened.loop.place(framework, state, queued, decision, opened.started)
 
     def _publish_end(self, queued: QueuedPod) -> None:
         if AttemptGivenUp in self._stream.listeners:
             self._stream.publish(AttemptGivenUp(queued.pod.uid))
 
-    def _newest(self, queued: QueuedPod) -> Pod:
+    def _newest(self, opened: _OpenAttempt) -> Pod:
+        queued = opened.queued
         pod = self._queue.in_flight_version(queued.pod.uid)
-        if pod is None or self._loop.should_skip(pod):
+        if pod is None or opened.loop.should_skip(pod):
             raise _Unwanted(f"{queued.pod} need not be placed")
         if SearchStarted in self._stream.listeners:
             self._stream.publish(SearchStarted(pod))
@@ -219,19 +190,19 @@ class ExtendedAttempts:
             if not opened.is_decided and self._queue.in_flight_version(uid) is None:
                 self._queue.done(uid)
             elif error is not None or not opened.is_decided:
-                self._loop.settle(opened.queued)
+                opened.loop.settle(opened.queued)
         finally:
-            self._go_on(lane)
+            self._go_on(lane, opened.loop)
 
-    def _go_on(self, lane: Lane) -> None:
+    def _go_on(self, lane: Lane, loop: Loop) -> None:
         """Start attempts for the held pods of a lane, within its limit."""
         max_in_lane = self._max_in_lane if all(extender in self._extenders for extender in lane) else 0
         while self._in_lane[lane] < max_in_lane and (queued := self._queue.pop_held(lane)) is not None:
             framework = self._frameworks.get(queued.pod.spec.scheduler_name)
-            if framework is None or self._loop.should_skip(queued.pod):
+            if framework is None or loop.should_skip(queued.pod):
                 self._queue.done(queued.pod.uid)
             else:
                 queued.attempt_began = self._now()
-                self._start(_OpenAttempt(framework, self._extenders, queued, lane, time.perf_counter()))
+                self._start(_OpenAttempt(framework, self._extenders, queued, lane, time.perf_counter(), loop))
         if not self._in_lane[lane]:
             del self._in_lane[lane]

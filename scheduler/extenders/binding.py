@@ -53,8 +53,6 @@ class ExtenderBinding:
         reported as bound but is not: its resources are free. There are no extenders before `use`.
         """
         self._extenders = Extenders(())
-        self.has_binder = False
-        """Whether there is such an extender at all."""
         self._asked: Counter[Extender] = Counter()
         """Extender → number of bindings under way; it may have been replaced meanwhile."""
         self._pods = pods
@@ -71,7 +69,6 @@ class ExtenderBinding:
     def use(self, extenders: Extenders) -> None:
         """Use these extenders from the next binding on."""
         self._extenders = extenders
-        self.has_binder = any(each.is_binder for each in extenders)
 
     async def bind(self, pod: Pod, node_name: str) -> bool:
         """Return True once the extender has bound the pod; False if no extender binds it.

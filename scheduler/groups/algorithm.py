@@ -10,7 +10,7 @@ A decision about thousands of pods takes a second, so it is made in steps, of a 
 turn every few milliseconds. It is sound all the same:
 
 - No other decision is made meanwhile: the loop decides about nobody else, and an explanation or a what-if waits
-  (`loop.ready`).
+  (`Pauses.ready`).
 - What is assumed stays so between the steps, and to everyone else is what every pod is whose binding is under way:
   watch, bindings that fail, comparison with the API server and a rebuilt table can deal with it (`assumed.py`).
 - Each member is decided about and assumed within one step, on the tables of that moment. kube-scheduler decides about
@@ -39,8 +39,10 @@ from functools import partial
 
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING
-from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
+from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.core import Core
 from scheduler.cycle.failure import as_scheduler_error
+from scheduler.cycle.steps import MAX_OVERTAKEN, QUICK, Overtaken, Steps, in_one_go
 from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import CycleState, GroupCycleState
 from scheduler.framework.errors import SchedulerError
@@ -52,14 +54,12 @@ from scheduler.groups.assumed import AssumedMembers, all_fit_still
 from scheduler.groups.decision import WAITING_FOR_PREEMPTION, GroupDecision, MemberOutcome
 from scheduler.groups.placements import decide_among_placements
 from scheduler.groups.preemption import preempt
+from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.space import may_have_space, resource_gap
-from scheduler.groups.steps import MAX_OVERTAKEN, QUICK, Overtaken, Steps, in_one_go
 from scheduler.groups.topology.filling import Filling, Schedule
 from scheduler.groups.topology.levels import TopologyLevels
-from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
+from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT
 from scheduler.runtime.framework import Framework
-from scheduler.state.cache import Cache
-from scheduler.state.nominator import Nominator
 
 _logger = logging.getLogger(__name__)
 
@@ -67,26 +67,18 @@ _logger = logging.getLogger(__name__)
 class PodGroupAlgorithm:
     """Decides about groups. Has no state of its own but the choice of the cycles that time their plugins."""
 
-    def __init__(
-        self,
-        algorithm: Algorithm,
-        cache: Cache,
-        nominator: Nominator,
-        metrics: Metrics,
-        levels: TopologyLevels,
-        *,
-        uses_placements: bool,
-    ) -> None:
+    def __init__(self, core: Core, levels: TopologyLevels, reserved: ReservedNodes, *, uses_placements: bool) -> None:
         """`levels`: places groups that name a level of a topology.
 
         `uses_placements`: whether plugins are asked in which placements to try a group.
         """
-        self._algorithm = algorithm
+        self._algorithm = core.algorithm
         self._levels = levels
+        self._reserved = reserved
         self._uses_placements = uses_placements
-        self._cache = cache
-        self._nominator = nominator
-        self._duration = metrics.scheduling_algorithm_duration
+        self._cache = core.cache
+        self._nominator = core.nominator
+        self._duration = core.metrics.scheduling_algorithm_duration
         self._sampler = random.Random(0)  # chooses the cycles that time their plugins; no decision depends on it
 
     def decide(self, framework: Framework, members: Sequence[QueuedPod]) -> GroupDecision:
@@ -115,7 +107,7 @@ class PodGroupAlgorithm:
                 again = partial(
                     self.simulate, framework, members, runs_post_filter=False, is_charged=bool(decision.refused_by)
                 )
-                pods, reserved = [queued.pod for queued in members], self._algorithm.reservation
+                pods, reserved = [queued.pod for queued in members], self._reserved.reservation
                 yield from preempt(framework, decision, pods, self._cache, reserved, again)
             return decision
 

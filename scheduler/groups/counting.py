@@ -24,6 +24,7 @@ import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING
+from scheduler.cycle.steps import Overtaken, Steps
 from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.diagnosis import Diagnosis
@@ -34,7 +35,6 @@ from scheduler.framework.status import Code, Status
 from scheduler.groups.decision import UNSCHEDULABLE_GROUP
 from scheduler.groups.placements import none_fits
 from scheduler.groups.reservations.reservation import Reservation
-from scheduler.groups.steps import Overtaken, Steps
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.guards.plugin_faults import is_of_tree
 from scheduler.runtime.preemption.dry_run import DryRun

@@ -12,14 +12,15 @@ flight meanwhile, so the queue remembers what happens to them, and each is looke
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.algorithm import Placed, Unplaced
-from scheduler.cycle.cycle_events import AttemptStarted, Decided, GroupDecided, GroupStarted
-from scheduler.cycle.failure import FailureHandler
-from scheduler.cycle.writers import GroupEvents
+from scheduler.cycle.core import Core
+from scheduler.cycle.cycle_events import AttemptStarted, Decided
+from scheduler.cycle.steps import QUICK, Steps
+from scheduler.cycle.wings import Loop
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.demand import DemandPlugin
 from scheduler.framework.errors import SchedulerError
@@ -29,13 +30,11 @@ from scheduler.framework.status import Code
 from scheduler.groups.algorithm import PodGroupAlgorithm
 from scheduler.groups.conditions import GroupConditions
 from scheduler.groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
+from scheduler.groups.group_events import GroupDecided, GroupStarted
 from scheduler.groups.records import GroupRecord, GroupRecords, result_of
 from scheduler.groups.reservations.keeper import Reservations
-from scheduler.groups.steps import QUICK, Steps, in_one_go
 from scheduler.groups.waits import FOR_THE_GROUP, Waits
 from scheduler.process.metrics import PodGroupMetrics
-from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
 
 NOT_FOR_NODES: Final = FOR_THE_GROUP | {CAPACITY_SCHEDULING}
@@ -52,58 +51,29 @@ REASONS: Final[Mapping[str, str]] = {
 _logger = logging.getLogger(__name__)
 
 
-class Loop(Protocol):
-    """The part of the scheduling loop that the cycle needs."""
-
-    def should_skip(self, pod: Pod) -> bool:
-        """Return whether a pod is being deleted, or has its node."""
-
-    def place(
-        self,
-        framework: Framework,
-        state: CycleState,
-        queued: QueuedPod,
-        placed: Placed,
-        started: float,
-        since: int | None = None,
-    ) -> None:
-        """Assume a pod on its node, and begin to bind it. `since`: the last change of nodes that is known to it."""
-
-    def settle(self, queued: QueuedPod) -> None:
-        """Clean up after an attempt that failed unexpectedly."""
-
-
 class PodGroupCycle:
     """Schedules groups of pods, one group after the other."""
 
     def __init__(
         self,
-        frameworks: Mapping[str, Framework],
+        core: Core,
         groups: PodGroups,
         algorithm: PodGroupAlgorithm,
-        queue: SchedulingQueue,
-        failure: FailureHandler,
-        loop: Loop,
         conditions: GroupConditions,
         reservations: Reservations,
-        events: GroupEvents,
         metrics: PodGroupMetrics,
-        now: Callable[[], float],
-        stream: EventStream,
     ) -> None:
-        """`now` is the queue's clock."""
-        self._frameworks = frameworks
+        self._frameworks = core.frameworks
         self._groups = groups
         self._algorithm = algorithm
-        self._queue = queue
-        self._failure = failure
-        self._loop = loop
+        self._queue = core.queue
+        self._failure = core.failure
         self._conditions = conditions
         self.reservations = reservations
-        self._events = events
+        self._events = core.writers.group_events
         self._metrics = metrics
-        self._now = now
-        self._stream = stream
+        self._now = core.now
+        self._stream = core.stream
         self._under_way: Framework | None = None
         self.records = GroupRecords()
 
@@ -111,22 +81,17 @@ class PodGroupCycle:
         """Return whether a group is being scheduled with the plugins of this profile."""
         return self._under_way is framework
 
-    def take(self, queued: QueuedPod, pop: Callable[[str], QueuedPod | None] | None = None) -> bool:
-        """Schedule the group of a popped pod; return False if it has none. Errors are raised for the loop to report.
+    def steps(
+        self, queued: QueuedPod, loop: Loop, pop: Callable[[str], QueuedPod | None] | None = None
+    ) -> Steps[None] | None:
+        """Schedule the group of a popped pod in steps, between which no other pod may be decided about.
 
-        `pop` takes the pod of a UID out of the queue, or returns None; by default as the queue does.
+        None if the pod has no group. Errors are raised for the loop to report. `pop` takes the pod of a UID out of the
+        queue, or returns None; by default as the queue does.
         """
-        steps = self.steps(queued, pop)
-        if steps is None:
-            return False
-        in_one_go(steps)
-        return True
+        return None if self._groups.key_of(queued.pod) is None else self._take(queued, loop, pop)
 
-    def steps(self, queued: QueuedPod, pop: Callable[[str], QueuedPod | None] | None = None) -> Steps[None] | None:
-        """Return the same in steps, between which no other pod may be decided about; None if the pod has no group."""
-        return None if self._groups.key_of(queued.pod) is None else self._take(queued, pop)
-
-    def _take(self, queued: QueuedPod, pop: Callable[[str], QueuedPod | None] | None) -> Steps[None]:
+    def _take(self, queued: QueuedPod, loop: Loop, pop: Callable[[str], QueuedPod | None] | None) -> Steps[None]:
         if self._is_in_vain(queued):
             framework = self._frameworks[queued.pod.spec.scheduler_name]
             queued.unschedulable_plugins |= {plugin.name for plugin in framework.plugins.of("filter", DemandPlugin)}
@@ -135,11 +100,11 @@ class PodGroupCycle:
         open_attempts = {queued.pod.uid: queued}
         try:
             yield from self._take_others(queued, pop or self._queue.pop_specific, open_attempts)
-            yield from self._schedule(in_order(open_attempts.values()), open_attempts)
+            yield from self._schedule(in_order(open_attempts.values()), open_attempts, loop)
         except BaseException:
             open_attempts.pop(queued.pod.uid, None)  # the loop settles this one
             for each in open_attempts.values():
-                self._loop.settle(each)
+                loop.settle(each)
             raise
         finally:
             self._under_way = None
@@ -167,7 +132,7 @@ class PodGroupCycle:
             if not number % QUICK:
                 yield
 
-    def _schedule(self, members: list[QueuedPod], open_attempts: dict[str, QueuedPod]) -> Steps[None]:
+    def _schedule(self, members: list[QueuedPod], open_attempts: dict[str, QueuedPod], loop: Loop) -> Steps[None]:
         began, now = time.perf_counter(), self._now()
         for queued in members:
             queued.attempt_began = now
@@ -180,7 +145,7 @@ class PodGroupCycle:
                 yield
             return
         self._under_way = framework
-        tried = yield from self._worth_trying(framework, members, open_attempts)
+        tried = yield from self._worth_trying(framework, members, open_attempts, loop)
         if framework is None or not tried:
             return
         if GroupStarted in self._stream.listeners:
@@ -188,7 +153,7 @@ class PodGroupCycle:
         decision = yield from self._algorithm.decide_and_leave(framework, tried)
         record = self._record(framework, tried, decision)
         self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
-        yield from self._submit(framework, tried, decision, open_attempts, record)
+        yield from self._submit(framework, tried, decision, open_attempts, record, loop)
         self._report(framework, tried[0].pod, decision, began, record)
         if record is not None and decision.status is None:
             self.reservations.placed(record.group)
@@ -201,12 +166,12 @@ class PodGroupCycle:
         return framework.handle.preemptions.of(group.uid) is not None
 
     def _worth_trying(
-        self, framework: Framework | None, members: Sequence[QueuedPod], open_attempts: dict[str, QueuedPod]
+        self, framework: Framework | None, members: Sequence[QueuedPod], open_attempts: dict[str, QueuedPod], loop: Loop
     ) -> Steps[list[QueuedPod]]:
         """Return the members without those that are skipped."""
         tried = []
         for number, queued in enumerate(members, 1):
-            if framework is None or self._loop.should_skip(queued.pod):
+            if framework is None or loop.should_skip(queued.pod):
                 del open_attempts[queued.pod.uid]
                 self._queue.done(queued.pod.uid)
             else:
@@ -234,6 +199,7 @@ class PodGroupCycle:
         decision: GroupDecision,
         open_attempts: dict[str, QueuedPod],
         record: GroupRecord | None,
+        loop: Loop,
     ) -> Steps[None]:
         """Begin to bind those that have a node if the group is schedulable; send all others back to the queue."""
         stream = self._stream
@@ -249,7 +215,7 @@ class PodGroupCycle:
                 yield
             uid = queued.pod.metadata.uid
             newest = self._queue.in_flight_version(uid)
-            if newest is None or self._loop.should_skip(newest):  # deleted or bound by others meanwhile
+            if newest is None or loop.should_skip(newest):  # deleted or bound by others meanwhile
                 del open_attempts[uid]
                 self._queue.done(uid)
                 continue
@@ -267,7 +233,7 @@ class PodGroupCycle:
             del open_attempts[uid]
             try:
                 if isinstance(verdict, Placed):
-                    self._loop.place(framework, state, queued, verdict, started, decision.changes)
+                    loop.place(framework, state, queued, verdict, started, decision.changes)
                 else:
                     self._failure.handle(framework.name, queued, verdict, started, has_event=not is_ours)
             except BaseException:

@@ -11,19 +11,22 @@ from scheduler.api.pod import Pod
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.types import LoadmasterSettings
-from scheduler.cycle.handlers import ClusterEventHandlers
-from scheduler.cycle.loop import SchedulingLoop
+from scheduler.cycle.core import Core
+from scheduler.cycle.listeners import PodListener
+from scheduler.cycle.steps import Steps
+from scheduler.cycle.wings import Loop
 from scheduler.framework.handle import ObjectLister
+from scheduler.framework.queued import QueuedPod
 from scheduler.groups.apis.adapters import AdaptedGroups, Adapter
 from scheduler.groups.apis.annotations import AnnotatedGroups
 from scheduler.groups.apis.coscheduling import CoschedulingGroups
-from scheduler.groups.apis.kubernetes import KubernetesGroups
+from scheduler.groups.apis.kubernetes import KubernetesGroups, name_of
 from scheduler.groups.refusals import GroupRefusals
+from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.statuses import GroupStatuses
+from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.groups.wakes import GroupWakes
-from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.framework import Framework
-from scheduler.state.cache import Cache
 
 if TYPE_CHECKING:  # loaded once there are groups
     from scheduler.groups.algorithm import PodGroupAlgorithm
@@ -45,50 +48,85 @@ def adapted_groups(objects: ObjectLister, gates: FeatureGates) -> AdaptedGroups:
     )
 
 
-class GroupParts:
-    """Connects them, also while the program runs."""
+class GroupParts(PodListener):
+    """Connects them, also while the program runs. Implements cycle.wings.GroupWing."""
 
     def __init__(
-        self,
-        groups: AdaptedGroups,
-        statuses: GroupStatuses,
-        refusals: GroupRefusals,
-        wakes: GroupWakes,
-        make_cycle: "Callable[[], tuple[PodGroupAlgorithm, PodGroupCycle]]",
-        loop: SchedulingLoop,
-        cache: Cache,
-        queue: SchedulingQueue,
-        handlers: ClusterEventHandlers,
-        pods: Mapping[str, Pod],
+        self, core: Core, groups: AdaptedGroups, levels: TopologyLevels, reserved: ReservedNodes, gates: FeatureGates
     ) -> None:
-        """`make_cycle` is called once, if any profile has groups; `pods`: UID → newest version seen."""
         self.groups = groups
-        self.statuses = statuses
-        self.refusals = refusals
-        self._wakes = wakes
-        self._make_cycle = make_cycle
+        self.statuses = GroupStatuses(core.objects, groups.members_by_group, core.writers.api, core.tasks)
+        self.refusals = GroupRefusals(groups, core.frameworks, core.writers.group_events)
+        self._wakes = GroupWakes(groups, core.queue, core.objects, self.statuses, self.refusals)
+        self._core = core
+        self._levels = levels
+        self._reserved = reserved
+        self._gates = gates
         self._made: tuple[PodGroupAlgorithm, PodGroupCycle] | None = None
-        self._loop = loop
-        self._cache = cache
-        self._queue = queue
-        self._handlers = handlers
-        self._pods = pods
+        self.are_on = False
+        if gates.generic_workload:
+            core.queue.ignores_events = name_of
+
+    @property
+    def cycle(self) -> "PodGroupCycle | None":
+        """Schedules groups of pods; None if groups are off."""
+        return self._made[1] if self._made is not None and self.are_on else None
 
     @property
     def algorithm(self) -> "PodGroupAlgorithm | None":
         """Decides about groups of pods; None if groups are off."""
-        return self._made[0] if self._made is not None and self.groups.are_on else None
+        return self._made[0] if self._made is not None and self.are_on else None
 
     @property
     def reservations(self) -> "Reservations | None":
         """Reserves nodes for groups; None if there never were any."""
         return None if self._made is None else self._made[1].reservations
 
-    async def keep_reservations(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """Reserve nodes for ever for groups that wait for too long."""
+    def steps(
+        self, queued: QueuedPod, loop: Loop, pop: Callable[[str], QueuedPod | None] | None = None
+    ) -> Steps[None] | None:
+        """Schedule the group of a popped pod, as `PodGroupCycle.steps`."""
+        return None if self._made is None else self._made[1].steps(queued, loop, pop)
+
+    def pod_waits(self, pod: Pod) -> None:
+        self.groups.members_by_group.see(pod)
+
+    def pod_came_bound(self, pod: Pod) -> None:
+        if self.groups.has_ours:
+            self._wakes.member_came(pod)
+
+    def pod_leaves(self, pod: Pod) -> None:
+        self.groups.members_by_group.remove(pod)
+
+    def pod_gone(self, pod: Pod) -> None:
+        if self.groups.has_ours:
+            self._wakes.member_gone(pod)
+
+    def is_used(self, framework: Framework) -> bool:
+        return self._made is not None and self._made[1].is_used(framework)
+
+    async def keep_reservations(
+        self, ready: Callable[[], Awaitable[None]], sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        """Reserve nodes for ever for groups that wait for too long; `ready` returns when decisions may be made."""
         while self.reservations is None:
             await sleep(PAUSE)
-        await self.reservations.run(self._loop.ready, sleep)
+        await self.reservations.run(ready, sleep)
+
+    def _make_cycle(self) -> "tuple[PodGroupAlgorithm, PodGroupCycle]":
+        from scheduler.groups.algorithm import PodGroupAlgorithm
+        from scheduler.groups.conditions import GroupConditions
+        from scheduler.groups.cycle import PodGroupCycle
+        from scheduler.groups.reservations.keeper import Reservations
+
+        core, reserved = self._core, self._reserved
+        by_placements = self._gates.topology_aware_workload_scheduling
+        algorithm = PodGroupAlgorithm(core, self._levels, reserved, uses_placements=by_placements)
+        metrics = core.metrics.add_pod_groups()
+        core.metrics.watch_reserved_nodes(lambda: len(reserved))
+        conditions = GroupConditions(core.objects, core.writers.api, core.tasks)
+        reservations = Reservations(core, reserved, self._levels, self.groups, metrics.reservations)
+        return algorithm, PodGroupCycle(core, self.groups, algorithm, conditions, reservations, metrics)
 
     def use(self, frameworks: Mapping[str, Framework], settings: LoadmasterSettings) -> None:
         """Have groups as these profiles and settings ask for them.
@@ -104,14 +142,17 @@ class GroupParts:
             self.reservations.use(settings)
         if not changed and not is_new:
             return
-        self._loop.groups = self._made[1] if on and self._made is not None else None
-        self._cache.members = members if on else None
-        self._queue.is_grouped = self.groups.key_of if on else None
-        self._handlers.member_came = self._wakes.member_came if self.groups.has_ours else None
-        self._handlers.member_gone = self._wakes.member_gone if self.groups.has_ours else None
+        self.are_on = on
+        if on:
+            self._core.cache.listen(members, first=True)
+            self._core.listeners.add(self)
+        else:
+            self._core.cache.ignore(members)
+            self._core.listeners.remove(self)
+        self._core.queue.is_grouped = self.groups.key_of if on else None
         self._wakes.listen(wanted=self.groups.has_ours)
-        self._cache.forget_left()  # as members, they have no node
-        members.restart(self._counted(frameworks) if on else (), self._cache.assumed_pods())
+        self._core.cache.forget_left()  # as members, they have no node
+        members.restart(self._counted(frameworks) if on else (), self._core.cache.assumed_pods())
 
     def _counted(self, frameworks: Mapping[str, Framework]) -> Iterable[Pod]:
-        return (pod for pod in self._pods.values() if pod.node_name or pod.spec.scheduler_name in frameworks)
+        return (pod for pod in self._core.pods.values() if pod.node_name or pod.spec.scheduler_name in frameworks)

@@ -14,13 +14,13 @@ import numpy as np
 
 from scheduler.cycle.algorithm import Algorithm
 from scheduler.cycle.failure import as_scheduler_error
+from scheduler.cycle.steps import Steps
 from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.placements import Placement, PodGroupAssignments, ProposedAssignment
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
 from scheduler.groups.decision import UNSCHEDULABLE_GROUP, GroupDecision
-from scheduler.groups.steps import Steps
 from scheduler.runtime.framework import Framework
 
 WhatIf: TypeAlias = Callable[[BoolColumn | None], Steps[GroupDecision]]

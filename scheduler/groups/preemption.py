@@ -20,13 +20,13 @@ from typing import Final
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.failure import as_scheduler_error
+from scheduler.cycle.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
 from scheduler.framework.group_preemption import PodGroupPostFilterPlugin
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.groups.counting import counted
 from scheduler.groups.decision import GroupDecision, MemberOutcome
 from scheduler.groups.reservations.reservation import Reservation
-from scheduler.groups.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
 from scheduler.state.node_table import NodeTable

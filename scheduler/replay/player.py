@@ -153,8 +153,8 @@ class Player:
                 cache.remove(line.uid)
             case lines.RemovePod():
                 gone = engine.pods.pop(line.uid, None)
-                if gone is not None and cache.members is not None:
-                    cache.members.remove(gone)
+                if gone is not None:
+                    engine.group_parts.groups.members_by_group.remove(gone)
             case lines.SetNode():
                 cache.set_node(_node(line.node))
             case lines.RemoveNode():
@@ -175,9 +175,9 @@ class Player:
             case lines.EndNomination():
                 engine.nominator.delete(line.uid)
             case lines.Reserve():
-                engine.algorithm.reservation = line.reservation
+                engine.reserved_nodes.reserve(line.reservation)
             case lines.EndReservation():
-                engine.algorithm.reservation = None
+                engine.reserved_nodes.reserve(None)
             case lines.Answer():
                 await self._answer(line)
             case lines.AskExtenders():
@@ -352,9 +352,9 @@ class Player:
         if known is not None:
             pod.derive_like(known)
         pods[pod.uid] = pod
-        members = self.engine.cache.members
-        if members is not None and not pod.node_name and pod.spec.scheduler_name in self.engine.frameworks:
-            members.see(pod)
+        groups = self.engine.group_parts
+        if groups.are_on and not pod.node_name and pod.spec.scheduler_name in self.engine.frameworks:
+            groups.pod_waits(pod)
 
 
 async def _prepare(binding: BindingCycle) -> None:

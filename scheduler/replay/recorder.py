@@ -23,6 +23,7 @@ from scheduler.cycle import cycle_events as cycle
 from scheduler.engine.engine import Engine
 from scheduler.extenders.conversation import ExtendersAnswered
 from scheduler.framework.errors import ApiError
+from scheduler.groups.group_events import GroupDecided, GroupStarted, NodesReserved, ReservationEnded
 from scheduler.process.time_slice import TimeSlice
 from scheduler.replay.trace import lines
 from scheduler.replay.trace.extender_answers import written_answer
@@ -167,9 +168,9 @@ class _Recording:
             cycle.SearchStarted: self._search,
             cycle.Decided: self._decision,
             ExtendersAnswered: _extender_answer,
-            cycle.GroupStarted: self._group,
-            cycle.NodesReserved: lambda event, at: lines.Reserve(at, event.reservation),
-            cycle.ReservationEnded: lambda _, at: lines.EndReservation(at),
+            GroupStarted: self._group,
+            NodesReserved: lambda event, at: lines.Reserve(at, event.reservation),
+            ReservationEnded: lambda _, at: lines.EndReservation(at),
             cycle.AttemptGivenUp: lambda event, at: lines.GiveUp(at, event.uid),
             cycle.PreBindStarted: lambda event, at: lines.PreBind(at, event.pod.uid),
             cycle.PodBound: lambda event, at: lines.Bound(at, event.pod.uid),
@@ -180,7 +181,7 @@ class _Recording:
             **dict.fromkeys(self._lines, self._record),
             cycle.AttemptStarted: self._start,
             cycle.Decided: self._decided,
-            cycle.GroupDecided: self._end_group,
+            GroupDecided: self._end_group,
             cycle.Reconfigured: lambda _: self.end(OTHER_CONFIG),
             state.TableRebuilt: lambda _: self.end(REBUILT),
         }
@@ -240,7 +241,7 @@ class _Recording:
     def _search(self, event: cycle.SearchStarted, at: int) -> Line:
         return lines.Search(at, event.pod.uid, self._engine.algorithm.next_start, self._own(event.pod))
 
-    def _group(self, event: cycle.GroupStarted, at: int) -> Line:
+    def _group(self, event: GroupStarted, at: int) -> Line:
         self._in_group = {queued.pod.uid for queued in event.members}
         self._is_deciding_group, self._noted_steps = True, 0
         self._first_step = self._engine.loop.group_steps
@@ -248,7 +249,7 @@ class _Recording:
         own = {each.pod.uid: raw for each in event.members if (raw := self._own(each.pod)) is not lines.NOTHING}
         return lines.DecideGroup(at, event.profile, self._engine.algorithm.next_start, members, own)
 
-    def _end_group(self, event: cycle.GroupDecided) -> None:
+    def _end_group(self, event: GroupDecided) -> None:
         self._is_deciding_group = False
         uids = {queued.pod.uid for queued in event.members}
         if uids != self._in_group:  # it began before the recording
@@ -305,7 +306,7 @@ class _StateAtStart:
             self._counted = [[pod for pod in pods if pod.uid not in cache.what_ifs] for pods in self._counted]
         self._shown = {id(pod) for pod in self._pods}
         self._assumed = {pod.uid for pod in cache.assumed_pods()}
-        self._reservation = engine.algorithm.reservation
+        self._reservation = engine.reserved_nodes.reservation
         self._nominations = [(node_name, list(pods)) for node_name, pods in engine.nominator.by_node()]
 
     def lines(self) -> Iterator[lines.Line]:

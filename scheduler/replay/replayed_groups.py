@@ -6,13 +6,13 @@ A decision that others interrupted between its steps is interrupted after the sa
 from collections.abc import Mapping, Sequence
 
 from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.steps import Steps, in_one_go
 from scheduler.engine.engine import Engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.groups.cycle import verdict_of
 from scheduler.groups.decision import GroupDecision
-from scheduler.groups.steps import Steps, in_one_go
 from scheduler.replay.trace.lines import Decision, decision_of
 from scheduler.runtime.framework import Framework
 
@@ -33,7 +33,8 @@ def _steps(engine: Engine, framework: Framework, members: Sequence[QueuedPod]) -
 def _verdicts(
     engine: Engine, framework: Framework, decision: GroupDecision, members: Sequence[QueuedPod]
 ) -> dict[str, Verdict]:
-    waits = None if engine.loop.groups is None else engine.loop.groups.waits(framework, members, decision)
+    cycle = engine.group_parts.cycle
+    waits = None if cycle is None else cycle.waits(framework, members, decision)
     outcomes = {each.queued.pod.uid: each for each in decision.members}
     found = {}
     for queued in members:

@@ -20,6 +20,7 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Placed
+from scheduler.cycle.steps import in_one_go
 from scheduler.cycle.writers import Writers
 from scheduler.engine.engine import Engine, build_engine
 from scheduler.framework.cycle_state import CycleState
@@ -211,8 +212,11 @@ class Simulation:
 
         loop = self.engine.loop
         self._note_verdicts(queued.pod, explain=explain)
-        if loop.groups is None or not loop.groups.take(queued, pop):
+        steps = self.engine.group_parts.steps(queued, loop, pop)
+        if steps is None:
             loop.schedule_one(queued)
+        else:
+            in_one_go(steps)
         await self._event_loop.at_rest()
         for each in tried:
             self.on_hold.note(each.pod)
@@ -230,7 +234,7 @@ class Simulation:
 
     def groups(self) -> dict[str, list[Any]]:
         """Return {"groups": [the report on each group of these pods]}; nothing if there are none."""
-        if self.engine.loop.groups is None:
+        if self.engine.group_parts.cycle is None:
             return {}
         from scheduler.explain.pod_groups import reports_on_groups
 

@@ -15,23 +15,44 @@ the table fails half way, it is rebuilt from the facts. To stop counting what is
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, KeysView
+from collections.abc import Callable, Collection, Iterator, KeysView
 from dataclasses import dataclass
+from typing import Protocol
 
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.api.requests import PodResources, allocatable_of
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.event_stream import EventStream
-from scheduler.state.group_members import MembersByGroup
 from scheduler.state.node_table import NodeTable
 from scheduler.state.resting import RestingNodes
-from scheduler.state.share_usage import ShareUsage
 from scheduler.state.state_events import NodeQuarantined, NodeRemoved, NodeSet, PodCounted, PodUncounted, TableRebuilt
 
 _logger = logging.getLogger(__name__)
 
 _NOTHING = PodResources({}, 0, 0)
+
+
+class CountListener(Protocol):
+    """Follows which pods are counted on nodes."""
+
+    def pod_counted(self, pod: Pod, *, is_assumed: bool, is_what_if: bool) -> None:
+        """A pod counts on its node."""
+
+    def pod_confirmed(self, pod: Pod) -> None:
+        """A counted pod is bound, in a new version, and perhaps on another node."""
+
+    def pod_uncounted(self, pod: Pod, *, is_what_if: bool) -> None:
+        """A pod counts no longer."""
+
+    def pod_unassumed(self, pod: Pod) -> None:
+        """An assumption was taken back: the pod has no node."""
+
+    def pod_removed(self, pod: Pod) -> None:
+        """A pod that was counted is gone."""
+
+    def check_counted(self, uids: Collection[str]) -> None:
+        """Follow these pods. For tests and debugging."""
 
 
 @dataclass(slots=True, eq=False)
@@ -82,10 +103,16 @@ class Cache:
         """Another number once a node has come or gone: rows may mean others."""
         self._resting = RestingNodes()
         self._stream = stream or EventStream()
-        self.members: MembersByGroup | None = None
-        """The members of groups of pods; None if groups are off."""
-        self.shares: ShareUsage | None = None
-        """The usage of the shares of the cluster; None if there are none."""
+        self._listeners: tuple[CountListener, ...] = ()
+
+    def listen(self, listener: CountListener, *, first: bool = False) -> None:
+        """Tell a listener from now on, `first` or after all others. Repeating it is harmless."""
+        if listener not in self._listeners:
+            self._listeners = (listener, *self._listeners) if first else (*self._listeners, listener)
+
+    def ignore(self, listener: CountListener) -> None:
+        """Tell a listener no more."""
+        self._listeners = tuple([each for each in self._listeners if each is not listener])
 
     # Our own assumptions.
 
@@ -108,8 +135,7 @@ class Cache:
         uid = pod.metadata.uid
         if uid in self.what_ifs:  # else others have bound or deleted it
             self._left[uid] = pod
-            if self.members is not None:
-                self.members.forget(pod)
+            self._tell_unassumed(pod)
 
     def forget_left(self) -> None:
         """Forget the pods that a what-if has left in the table."""
@@ -130,8 +156,7 @@ class Cache:
         if entry is None or not entry.assumed:
             return False
         self._drop(entry)
-        if self.members is not None:
-            self.members.forget(entry.pod)
+        self._tell_unassumed(entry.pod)
         return True
 
     def expire(self) -> list[Pod]:
@@ -143,8 +168,7 @@ class Cache:
             if entry.deadline is None or entry.deadline > now:
                 break
             self._drop(entry)
-            if self.members is not None:
-                self.members.forget(entry.pod)
+            self._tell_unassumed(entry.pod)
             self._metrics.assumed_pods_expired.inc()
             late.append(entry.pod)
         return late
@@ -189,10 +213,8 @@ class Cache:
         entry.assumed = False
         entry.deadline = None
         self._expiring.pop(uid, None)
-        if self.members is not None:
-            self.members.assign(pod)
-        if self.shares is not None:
-            self.shares.replace(pod)
+        for each in self._listeners:
+            each.pod_confirmed(pod)
         if moved or resized:
             self._note_change(name)
         if PodCounted in self._stream.listeners:
@@ -205,8 +227,8 @@ class Cache:
         if entry is None:
             return None
         self._drop(entry)
-        if self.members is not None:
-            self.members.remove(entry.pod)
+        for each in self._listeners:
+            each.pod_removed(entry.pod)
         return entry.pod
 
     def set_node(self, node: Node) -> Node | None:
@@ -325,12 +347,14 @@ class Cache:
         assert self._expiring.keys() <= self._entries.keys()
         assert all(self.is_assumed(uid) for uid in self.what_ifs)
         assert self._left.keys() <= self.what_ifs.keys()
-        if self.members is not None:
-            self.members.check_invariants()
-        if self.shares is not None:
-            assert self.shares.uids() == self._entries.keys()
+        for each in self._listeners:
+            each.check_counted(self._entries.keys())
 
     # Internals.
+
+    def _tell_unassumed(self, pod: Pod) -> None:
+        for each in self._listeners:
+            each.pod_unassumed(pod)
 
     def _note_change(self, node_name: str) -> None:
         if self.table.node(node_name) is not None:
@@ -348,10 +372,8 @@ class Cache:
             raise
         self._entries[uid] = entry
         self.assumed_count += assumed
-        if self.members is not None:
-            (self.members.assume if assumed else self.members.assign)(pod)
-        if self.shares is not None:
-            self.shares.add(pod, is_what_if=is_what_if)
+        for each in self._listeners:
+            each.pod_counted(pod, is_assumed=assumed, is_what_if=is_what_if)
         if is_what_if:
             self.what_ifs[uid] = pod
         elif PodCounted in self._stream.listeners:
@@ -369,8 +391,8 @@ class Cache:
             self.table.is_broken = True
             self._rebuild()
         is_what_if = bool(self.what_ifs) and self._end_what_if(uid)
-        if self.shares is not None:
-            self.shares.remove(uid, is_what_if=is_what_if)
+        for each in self._listeners:
+            each.pod_uncounted(pod, is_what_if=is_what_if)
         if PodUncounted in self._stream.listeners and not is_what_if:
             self._stream.publish(PodUncounted(uid))
 
@@ -385,11 +407,9 @@ class Cache:
         self._end_what_if(uid)
         entry.pod = pod
         self.table.renew_pod(pod.spec.node_name, pod)
-        if self.members is not None:
-            self.members.assume(pod)
-        if self.shares is not None:
-            self.shares.remove(uid, is_what_if=True)
-            self.shares.add(pod)
+        for each in self._listeners:
+            each.pod_uncounted(pod, is_what_if=True)
+            each.pod_counted(pod, is_assumed=True, is_what_if=False)
         if PodCounted in self._stream.listeners:
             self._stream.publish(PodCounted(pod, True))
         return True

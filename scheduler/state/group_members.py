@@ -209,6 +209,26 @@ class MembersByGroup:
         """A pod is gone."""
         self._leave(pod.uid)
 
+    # What the cache tells.
+
+    def pod_counted(self, pod: Pod, *, is_assumed: bool, is_what_if: bool) -> None:
+        (self.assume if is_assumed else self.assign)(pod)
+
+    def pod_confirmed(self, pod: Pod) -> None:
+        self.assign(pod)
+
+    def pod_uncounted(self, pod: Pod, *, is_what_if: bool) -> None:
+        """What it is then, is told next."""
+
+    def pod_unassumed(self, pod: Pod) -> None:
+        self.forget(pod)
+
+    def pod_removed(self, pod: Pod) -> None:
+        self.remove(pod)
+
+    def check_counted(self, uids: Collection[str]) -> None:
+        self.check_invariants()
+
     def note_success(self, key: GroupKey, uid: str) -> None:
         """A member that is gone had succeeded."""
         group = self._groups.get(key)

@@ -7,7 +7,7 @@ read when the pod is assumed, or first seen with a node, and kept: to edit the l
 Which share a tenant has is not known here; that may change while the pods run.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, KeysView, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, KeysView, Mapping
 from typing import Final, NamedTuple
 
 from scheduler.api.pod import Pod
@@ -58,7 +58,7 @@ def amounts_of(pod: Pod) -> Mapping[str, int]:
 
 
 class ShareUsage:
-    """The usage of all tenants. Written by the cache."""
+    """The usage of all tenants. Listens to the cache."""
 
     def __init__(
         self,
@@ -111,6 +111,26 @@ class ShareUsage:
         self._take_off(uid, *counted, is_what_if=is_what_if)
         if self.order is not None:
             self.order.remove(uid)
+
+    # What the cache tells.
+
+    def pod_counted(self, pod: Pod, *, is_assumed: bool, is_what_if: bool) -> None:
+        self.add(pod, is_what_if=is_what_if)
+
+    def pod_confirmed(self, pod: Pod) -> None:
+        self.replace(pod)
+
+    def pod_uncounted(self, pod: Pod, *, is_what_if: bool) -> None:
+        self.remove(pod.metadata.uid, is_what_if=is_what_if)
+
+    def pod_unassumed(self, pod: Pod) -> None:
+        """It counts no longer, which was told before."""
+
+    def pod_removed(self, pod: Pod) -> None:
+        """It counts no longer, which was told before."""
+
+    def check_counted(self, uids: Collection[str]) -> None:
+        assert self.uids() == uids
 
     def keep_order(self, pods: Iterable[Pod]) -> None:
         """Keep the `order` from now on; `pods`: those that are counted."""

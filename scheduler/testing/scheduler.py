@@ -214,7 +214,7 @@ class Scheduler:
         self._simulated_api.observer = self.engine.object_handlers
         tasks.start("scheduling", self.engine.loop.run())
         tasks.start("queue", self.engine.queue.run_flushers())
-        tasks.start("reservations", self.engine.group_parts.keep_reservations())
+        tasks.start("reservations", self.engine.group_parts.keep_reservations(self.engine.pauses.ready))
         tasks.start("shares", self.engine.share_parts.run())
         await _at_rest()
 

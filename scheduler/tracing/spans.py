@@ -33,13 +33,12 @@ from scheduler.cycle.cycle_events import (
     AttemptGivenUp,
     AttemptStarted,
     BindingStarted,
-    GroupDecided,
-    GroupStarted,
     PermitWaited,
 )
 from scheduler.extenders.extender import ExtenderCalled
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code
+from scheduler.groups.group_events import GroupDecided, GroupStarted
 from scheduler.runtime.event_stream import EventStream, PointEnded
 
 MAX_TEXT: Final = 1024

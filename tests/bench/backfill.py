@@ -21,8 +21,8 @@ from scheduler.api.pod import Pod
 from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION, KIND
 from scheduler.config.types import GroupBackfill
+from scheduler.cycle.steps import in_one_go
 from scheduler.engine.engine import Engine, build_engine
-from scheduler.groups.steps import in_one_go
 from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.process.metrics import Metrics
 from scheduler.testing import a_node, a_pod
@@ -217,7 +217,7 @@ class Simulation:
     def _measure(self) -> None:
         used = STEP * sum(self._running.values())
         self.outcome.used_in_all += used
-        if self._engine.algorithm.reservation is not None:
+        if self._engine.reserved_nodes.reservation is not None:
             self.outcome.used += used
             self.outcome.seconds += STEP
 

@@ -14,9 +14,9 @@ from scheduler import framework as fw
 from scheduler.api.objects import GroupAnnotations
 from scheduler.assembly.cluster import settle_memory
 from scheduler.config.feature_gates import FeatureGates
+from scheduler.cycle.steps import in_one_go
 from scheduler.engine.engine import Engine
 from scheduler.groups.cycle import in_order
-from scheduler.groups.steps import in_one_go
 from scheduler.testing import a_node, a_pod
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest
 from tests.unit.groups.coscheduling import Coscheduled
@@ -69,7 +69,7 @@ class Racks(Coscheduled):
 
     def __init__(self, racks: int, nodes: int) -> None:
         super().__init__(nodes=0)
-        self.engine.levels.configured = LEVELS
+        self.engine.levels._configured = LEVELS
         for number in range(racks * nodes):
             labels = {"kubernetes.io/hostname": f"n{number}", RACK: f"r{number // nodes}"}
             self.under_test.see(a_node(f"n{number}", cpu="64", memory="512Gi", pods="1000", labels=labels))
@@ -84,7 +84,7 @@ class Racks(Coscheduled):
 def decided(under_test: EngineUnderTest) -> float:
     """Decide about the gang at the head of the queue, and bind none of it; return the seconds."""
     engine = under_test.engine
-    groups, algorithm = engine.loop.groups, engine.pod_groups
+    groups, algorithm = engine.group_parts.cycle, engine.pod_groups
     assert groups is not None
     assert algorithm is not None
     first = under_test.pop()

@@ -19,6 +19,7 @@ from scheduler.config.load import config_from_dict
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.loop import SchedulingLoop
+from scheduler.cycle.steps import Steps
 from scheduler.engine.engine import Engine
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import POD_GROUP
@@ -26,7 +27,6 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.groups.algorithm import PodGroupAlgorithm
 from scheduler.groups.apis.kubernetes import name_of
 from scheduler.groups.decision import GroupDecision
-from scheduler.groups.steps import Steps
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.engine import Simulation, simulation_of
 from scheduler.simulate.recording import RecordingWriters

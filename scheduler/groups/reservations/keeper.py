@@ -27,23 +27,21 @@ from typing import Final, NamedTuple
 from scheduler.api.pod import Pod
 from scheduler.api.text import counted, shortened
 from scheduler.config.types import GroupBackfill, LoadmasterSettings
-from scheduler.cycle.algorithm import Algorithm
-from scheduler.cycle.cycle_events import NodesReserved, ReservationEnded
+from scheduler.cycle.core import Core
 from scheduler.cycle.failure import UNSCHEDULABLE
-from scheduler.cycle.writers import GroupEvents
+from scheduler.cycle.steps import Steps
 from scheduler.framework.events import ClusterEvent
 from scheduler.framework.pod_groups import GroupKey, PodGroup
 from scheduler.groups.apis.adapters import AdaptedGroups
+from scheduler.groups.group_events import NodesReserved, ReservationEnded
 from scheduler.groups.reservations.planning import Plan, Planner
 from scheduler.groups.reservations.reservation import Reservation
+from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.reservations.run_times import NEVER, RunTimes
 from scheduler.groups.reservations.wakes import RESERVATION_EASED, RESERVATION_ENDED
-from scheduler.groups.steps import Steps
 from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.process.instruments import Counter
 from scheduler.process.time_slice import TimeSlice
-from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
 
 PAUSE: Final = 5.0
@@ -98,30 +96,22 @@ class _Candidate(NamedTuple):
 
 
 class Reservations:
-    """Keeps `Algorithm.reservation` up to date."""
+    """Keeps `ReservedNodes` up to date."""
 
     def __init__(
-        self,
-        algorithm: Algorithm,
-        levels: TopologyLevels,
-        groups: AdaptedGroups,
-        frameworks: Mapping[str, Framework],
-        queue: SchedulingQueue,
-        events: GroupEvents,
-        outcomes: Counter,
-        now: Callable[[], float],
-        stream: EventStream,
+        self, core: Core, nodes: ReservedNodes, levels: TopologyLevels, groups: AdaptedGroups, outcomes: Counter
     ) -> None:
-        """`now` is the queue's clock. `outcomes` counts reservations by outcome."""
-        self._algorithm = algorithm
+        """`outcomes` counts reservations by outcome."""
+        self._table = core.cache.table
+        self._nodes = nodes
         self._levels = levels
         self._groups = groups
-        self._frameworks = frameworks
-        self._queue = queue
-        self._events = events
+        self._frameworks = core.frameworks
+        self._queue = core.queue
+        self._events = core.writers.group_events
         self._outcomes = outcomes
-        self._now = now
-        self._stream = stream
+        self._now = core.now
+        self._stream = core.stream
         self.wall_clock: Callable[[], float] = time.time
         """Seconds since 1970, as the kubelets have it."""
         self._seconds = 0.0
@@ -259,7 +249,7 @@ class Reservations:
             return None
         outlook = yield from self._levels.outlook(framework, candidate.group, pods)
         run_times = RunTimes(self._groups, trusts_promises=self._trusts_promises)
-        planner = Planner(self._algorithm.table, run_times, self.wall_clock())
+        planner = Planner(self._table, run_times, self.wall_clock())
         return (yield from planner.plan(outlook, pods, members.scheduled))
 
     def _after(self, group: PodGroup, plan: Plan) -> Reserved:
@@ -277,14 +267,14 @@ class Reservations:
 
     def _set(self, reserved: Reserved, pod: Pod) -> None:
         """Reserve these nodes from now on."""
-        before, was = self._reserved, self._algorithm.reservation
+        before, was = self._reserved, self._nodes.reservation
         made = self._reservation(reserved)
         self._reserved = reserved
         if made != was:
-            self._algorithm.reservation = made
+            self._nodes.reserve(made)
             if NodesReserved in self._stream.listeners:
                 self._stream.publish(NodesReserved(made))
-        table, spare = self._algorithm.table, self._spare
+        table, spare = self._table, self._spare
         self._spare = made.spare(table)
         if before is None:
             _logger.info("Nodes are reserved for a pod group", extra=_fields(reserved))
@@ -331,7 +321,8 @@ class Reservations:
         reserved, self._reserved = self._reserved, None
         if reserved is None:
             return
-        self._algorithm.reservation, self._spare = None, {}
+        self._nodes.reserve(None)
+        self._spare = {}
         self._outcomes.labels(outcome).inc()
         if ReservationEnded in self._stream.listeners:
             self._stream.publish(ReservationEnded())

@@ -21,10 +21,10 @@ import numpy as np
 from scheduler.api.owners import is_of_daemon_set, is_static
 from scheduler.api.pod import Pod
 from scheduler.api.requests import PODS
+from scheduler.cycle.steps import Steps
 from scheduler.framework.columns import Int64Column, Rows
 from scheduler.groups.amounts import free_of
 from scheduler.groups.reservations.run_times import NEVER, RunTimes
-from scheduler.groups.steps import Steps
 from scheduler.groups.topology.capacity import MANY
 from scheduler.groups.topology.domains import Domains, all_nodes
 from scheduler.groups.topology.levels import Outlook

@@ -17,6 +17,7 @@ import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Unplaced
+from scheduler.cycle.steps import Steps, in_one_go
 from scheduler.framework.columns import BoolColumn, Rows
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.pod_groups import PodGroup
@@ -24,7 +25,6 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, unschedulable
 from scheduler.groups.decision import GroupDecision, MemberOutcome
 from scheduler.groups.placements import failed
-from scheduler.groups.steps import Steps, in_one_go
 from scheduler.groups.topology.capacity import Capacity
 from scheduler.groups.topology.choosing import Candidate, candidates
 from scheduler.groups.topology.domains import Domains, Range, all_nodes, domains_of, range_of
@@ -75,8 +75,12 @@ class TopologyLevels:
 
     def __init__(self, algorithm: Algorithm, configured: Sequence[str] = ()) -> None:
         """`configured`: the labels of the levels, the widest first."""
-        self.configured = configured
+        self._configured = configured
         self._algorithm = algorithm
+
+    def use(self, configured: Sequence[str]) -> None:
+        """Have these levels from now on, the widest first."""
+        self._configured = configured
 
     def decide(
         self, framework: Framework, group: PodGroup, members: Sequence[QueuedPod], what_if: WhatIf
@@ -142,7 +146,7 @@ class TopologyLevels:
         table = self._algorithm.table
         found = NO_LEVELS
         if group.required_level or group.preferred_level:
-            found = range_of(self.configured, group.required_level, group.preferred_level)
+            found = range_of(self._configured, group.required_level, group.preferred_level)
         levels = domains_of(table, found.labels)
         there = framework.handle.pod_groups.members(pods[0]).scheduled
         needed = max(group.minimum - len(there), 1)

@@ -8,11 +8,11 @@ import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Search
+from scheduler.cycle.steps import Steps
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.demand import DemandPlugin
 from scheduler.framework.nodes import Aspect
 from scheduler.groups.amounts import demand_of
-from scheduler.groups.steps import Steps
 from scheduler.groups.topology.capacity import Shape
 from scheduler.runtime.answers.pod_classes import KnownSpec
 from scheduler.runtime.framework import Framework

@@ -8,22 +8,21 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from scheduler.api.pod import Pod
 from scheduler.api.read_only import NOTHING
 from scheduler.config.defaults import CAPACITY_SCHEDULING
-from scheduler.cycle.failure import FailureHandler
-from scheduler.cycle.handlers import ClusterEventHandlers
-from scheduler.cycle.writers import Writers
+from scheduler.cycle.algorithm import Unplaced
+from scheduler.cycle.core import Core
+from scheduler.cycle.listeners import PodListener
 from scheduler.framework.arguments import arguments_of
+from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import NODE, Action, ClusterEvent
 from scheduler.framework.pod_groups import PodGroups
+from scheduler.framework.queued import QueuedPod
 from scheduler.process.metrics import Samples
-from scheduler.process.tasks import Tasks
-from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.quota.adapters import AdaptedShares
 from scheduler.quota.places import Place
 from scheduler.runtime.framework import Framework
-from scheduler.state.cache import Cache
-from scheduler.state.objects import ObjectStore
 from scheduler.state.preemptions import Preemption, Preemptions
 
 if TYPE_CHECKING:  # loaded once there are shares
@@ -42,39 +41,20 @@ RETRY: Final = 300.0
 """Seconds after which pods are tried that may evict others, whatever has changed: as the queue does with all others."""
 
 
-class ShareParts:
+class ShareParts(PodListener):
     """Connects them, also while the program runs."""
 
-    def __init__(
-        self,
-        shares: AdaptedShares,
-        groups: PodGroups,
-        objects: ObjectStore,
-        cache: Cache,
-        queue: SchedulingQueue,
-        handlers: ClusterEventHandlers,
-        failure: FailureHandler,
-        writers: Writers,
-        tasks: Tasks,
-        clock: Callable[[], float],
-        preemptions: Preemptions,
-    ) -> None:
+    def __init__(self, core: Core, shares: AdaptedShares, groups: PodGroups, preemptions: Preemptions) -> None:
         self.shares = shares
         self.waits: ShareWaits | None = None
         """The pods that wait for their shares; None until there are any shares."""
         self._groups = groups
-        self._objects = objects
-        self._cache = cache
-        self._queue = queue
-        self._handlers = handlers
-        self._failure = failure
-        self._writers = writers
-        self._tasks = tasks
-        self._clock = clock
+        self._core = core
+        self._clock = core.now
         self._statuses: QuotaStatuses | None = None
         self._reports: ShareReports | None = None
         self._due = asyncio.Event()
-        self._retry_at = clock() + RETRY
+        self._retry_at = core.now() + RETRY
         self._arguments: Mapping[str, Any] | None = None
         self._order_settings: tuple[Any, ...] = ()
         preemptions.subscribe(self._preemption_ended)
@@ -95,23 +75,22 @@ class ShareParts:
         if self.waits is None:
             self._begin()
         self._put_in_order(plugin)
-        self._cache.shares = self.shares.usage
-        self.shares.use(self._ledgers(plugin), self._cache.counted_pods)
+        self._core.cache.listen(self.shares.usage)
+        self._core.listeners.add(self)
+        self.shares.use(self._ledgers(plugin), self._core.cache.counted_pods)
 
     def _begin(self) -> None:
         from scheduler.quota.waiting.reports import ShareReports
         from scheduler.quota.waiting.statuses import QuotaStatuses
         from scheduler.quota.waiting.waits import ShareWaits
 
-        shares, writers, due = self.shares, self._writers, self._due.set
-        waits = self.waits = ShareWaits(shares, self._groups, self._queue)
-        self._statuses = QuotaStatuses(shares, self._objects, writers.api, self._tasks, due)
-        self._reports = ShareReports(shares, self._cache.table, writers.object_events)
+        core, shares, due = self._core, self.shares, self._due.set
+        waits = self.waits = ShareWaits(shares, self._groups, core.queue)
+        self._statuses = QuotaStatuses(shares, core.objects, core.writers.api, core.tasks, due)
+        self._reports = ShareReports(shares, core.cache.table, core.writers.object_events)
         shares.waiting, shares.placed, shares.freed = waits.refusal, waits.placed, self._freed
         shares.redeclared, shares.promised, shares.meant = self._redeclared, waits.promised, waits.meant
         shares.claim_changed = waits.claim_changed
-        self._failure.failed, self._handlers.waits = waits.failed, waits
-        self._handlers.node_may_help = self._node_may_help
 
     def _put_in_order(self, plugin: Any) -> None:
         """Let waiting pods have the order that the plugin asks for."""
@@ -163,7 +142,19 @@ class ShareParts:
             if place is not None:
                 self._freed(place)
 
-    def _node_may_help(self, event: ClusterEvent) -> None:
+    def pod_waits(self, pod: Pod) -> None:
+        if self.waits is not None:
+            self.waits.changed(pod)
+
+    def pod_gone(self, pod: Pod) -> None:
+        if self.waits is not None:
+            self.waits.gone(pod)
+
+    def attempt_failed(self, queued: QueuedPod, cause: Unplaced | SchedulerError) -> None:
+        if self.waits is not None:
+            self.waits.failed(queued, cause)
+
+    def node_may_help(self, event: ClusterEvent) -> None:
         """Let pods be tried soon that a node may help which has come or changed."""
         if self.waits is not None and NEW_LABELS.matches(event):
             self.waits.nodes_changed = True
@@ -182,7 +173,8 @@ class ShareParts:
         shares.waiting = shares.placed = shares.freed = shares.promised = None
         shares.used = shares.renewed = shares.redeclared = shares.claim_changed = None
         shares.meant = ()
-        self._cache.shares = self._failure.failed = self._handlers.waits = self._handlers.node_may_help = None
+        self._core.cache.ignore(shares.usage)
+        self._core.listeners.remove(self)
         self.waits = self._statuses = self._reports = None
         self._order_settings = ()
         shares.use((), tuple)
@@ -221,17 +213,17 @@ class ShareParts:
         from scheduler.quota.apis.elastic_quotas import ElasticQuotas
         from scheduler.quota.ledger import Ledger
 
-        ledgers = [Ledger(DeclaredShares(plugin.shares, self._objects))] if plugin.shares else []
+        ledgers = [Ledger(DeclaredShares(plugin.shares, self._core.objects))] if plugin.shares else []
         if plugin.kueue_queues:
             from scheduler.quota.apis.kueue import KueueQueues
 
-            ledgers.append(Ledger(KueueQueues(self._objects, self._labels_of_node)))
+            ledgers.append(Ledger(KueueQueues(self._core.objects, self._labels_of_node)))
         if plugin.elastic_quotas:
-            ledgers.append(Ledger(ElasticQuotas(self._objects)))
+            ledgers.append(Ledger(ElasticQuotas(self._core.objects)))
         return ledgers
 
     def _labels_of_node(self, name: str) -> Mapping[str, str]:
         """Return the labels of a node; none of one that is not known (any more)."""
-        table = self._cache.table
+        table = self._core.cache.table
         row = table.row_of(name)
         return NOTHING if row is None else table.info(row).labels

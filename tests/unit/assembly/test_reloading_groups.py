@@ -16,9 +16,9 @@ def a_member(name: str, minimum: int = 2, node: str = "") -> fw.Pod:
 
 def has_groups(reloading: Reloading) -> bool:
     engine = reloading.engine
-    parts = (engine.pod_groups, engine.loop.groups, engine.cache.members, engine.handlers.member_gone)
-    assert len({part is None for part in parts}) == 1, "all of them, or none"
-    return engine.pod_groups is not None
+    are_on = engine.pod_groups is not None
+    assert (engine.group_parts.cycle is not None) == (engine.group_parts in tuple(engine.core.listeners)) == are_on
+    return are_on
 
 
 async def scheduled(reloading: Reloading) -> list[str]:
@@ -73,9 +73,9 @@ async def test_a_profile_that_gets_groups_again_counts_what_came_meanwhile() -> 
 
 async def test_the_levels_of_a_topology_count_from_the_reload_on() -> None:
     reloading = Reloading(SHIPPED, profiles=[GROUPED])
-    assert list(reloading.engine.levels.configured) == []
+    assert list(reloading.engine.levels._configured) == []
 
     await reloading.change(profiles=[GROUPED], loadmaster={"topologyLevels": ["example.com/block", "example.com/rack"]})
 
     assert reloading.reloads("success") == 1
-    assert tuple(reloading.engine.levels.configured) == ("example.com/block", "example.com/rack")
+    assert tuple(reloading.engine.levels._configured) == ("example.com/block", "example.com/rack")

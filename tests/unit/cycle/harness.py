@@ -6,10 +6,13 @@ from typing import Any
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm
+from scheduler.cycle.core import Core
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.last_look import LastLook
+from scheduler.cycle.listeners import PodListeners
 from scheduler.cycle.loop import SchedulingLoop
+from scheduler.cycle.pauses import Pauses
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.nodes import NodeInfo
@@ -25,6 +28,7 @@ from scheduler.runtime.framework import Framework
 from scheduler.runtime.guards.plugin_limits import NO_LIMITS, Limits
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
+from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_node
 from tests import fakes
 from tests.fakes import (
@@ -92,33 +96,26 @@ class Scheduler:
         binder.binder = LastLook(self.cache, self.world, stream, self.metrics)
         writers, frameworks = self.world.writers, {PROFILE: self.framework}
         failure = FailureHandler(self.queue, self.nominator, self.pods, writers, self.metrics, stream, {PROFILE})
-        self.loop = SchedulingLoop(
+        self.core = core = Core(
             frameworks,
-            self.queue,
+            self.pods,
+            ObjectStore(),
             self.cache,
             self.nominator,
+            self.queue,
             Algorithm(self.cache.table),
             failure,
+            PodListeners(),
+            Pauses(self.cache),
             writers,
-            binder.binder,
-            stream,
             self.metrics,
-            self.clock,
+            stream,
             Tasks(self.metrics),
+            self.clock,
         )
+        self.loop = SchedulingLoop(core, binder.binder)
         self.waiting = self.framework.handle.waiting_pods
-        self.handlers = ClusterEventHandlers(
-            self.pods,
-            self.cache,
-            self.queue,
-            self.nominator,
-            frameworks,
-            self.waiting,
-            EarlyEnds(self.cache),
-            writers,
-            self.metrics,
-            stream,
-        )
+        self.handlers = ClusterEventHandlers(core, self.waiting, EarlyEnds(self.cache))
         for name in nodes:
             self.handlers.node_changed(a_node(name))
 

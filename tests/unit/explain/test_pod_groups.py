@@ -145,7 +145,7 @@ async def test_a_group_that_no_pod_names_has_near_names() -> None:
 
 async def test_without_groups_there_is_none() -> None:
     groups = Groups()
-    groups.engine.loop.groups = None
+    groups.engine.group_parts.are_on = False
 
     report = await about(groups)
 

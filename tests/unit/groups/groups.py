@@ -51,8 +51,8 @@ class Groups:
         self.under_test: EngineUnderTest = an_engine(*plugins, gates=gates, **options)
         self.engine = self.under_test.engine
         self.api = ApiForGroups(self)
-        assert self.engine.loop.groups is not None
-        self.engine.loop.groups._conditions._patches._writer = self.api  # type: ignore[assignment]
+        assert self.engine.group_parts.cycle is not None
+        self.engine.group_parts.cycle._conditions._patches._writer = self.api  # type: ignore[assignment]
         self._version = 0
         self.under_test.see(*(a_node(f"n{number}", cpu="2") for number in range(nodes)))
 

@@ -201,7 +201,6 @@ def test_without_groups_nothing_of_them_is_connected() -> None:
     engine = an_engine().engine
 
     assert engine.pod_groups is None
-    assert engine.loop.groups is None
-    assert engine.cache.members is None
-    assert engine.handlers.member_gone is None
+    assert engine.group_parts.cycle is None
+    assert engine.group_parts not in tuple(engine.core.listeners)
     assert engine.queue.is_grouped is None

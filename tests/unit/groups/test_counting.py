@@ -8,9 +8,9 @@ import pytest
 from plugins.default_preemption import pod_groups as victims
 from scheduler import framework as fw
 from scheduler.api.objects import ContainerPort
+from scheduler.cycle.steps import Steps, in_one_go
 from scheduler.groups import preemption
 from scheduler.groups.counting import counted
-from scheduler.groups.steps import Steps, in_one_go
 from scheduler.testing import a_node, a_pod, an_object
 from tests.fakes import a_plugin, run
 from tests.unit.groups.groups import Groups

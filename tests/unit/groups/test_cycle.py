@@ -297,8 +297,7 @@ def test_a_fault_after_the_members_were_placed_takes_nothing_back(monkeypatch: p
         groups.create()
         groups.pods(3)
         loop = groups.engine.loop
-        assert loop.groups is not None
-        monkeypatch.setattr(loop.groups, "_report", raising(RuntimeError("a fault of ours")))
+        monkeypatch.setattr(groups.engine.group_parts.cycle, "_report", raising(RuntimeError("a fault of ours")))
         queued = groups.under_test.pop()
 
         with pytest.raises(RuntimeError, match="a fault of ours"):
@@ -386,7 +385,8 @@ def test_without_the_gates_nothing_is_made_for_groups() -> None:
 
         await plain.schedule()
 
-        assert (plain.engine.loop.groups, plain.engine.cache.members, plain.engine.pod_groups) == (None, None, None)
+        assert (plain.engine.group_parts.cycle, plain.engine.pod_groups) == (None, None)
+        assert plain.engine.group_parts not in tuple(plain.engine.core.listeners)
         assert plain.world.bound == {"default/p": "n"}
         assert "scheduling.k8s.io/PodGroup" not in plain.engine.watched
 

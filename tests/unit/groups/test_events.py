@@ -25,8 +25,8 @@ class GroupEvents:
 
     def __init__(self, engine: Engine) -> None:
         self.said: list[GroupEvent] = []
-        assert engine.loop.groups is not None
-        engine.loop.groups._events = self
+        assert engine.group_parts.cycle is not None
+        engine.group_parts.cycle._events = self
 
     def group_event(self, group: PodGroup, member: Pod, type_: str, reason: str, action: str, note: str) -> None:
         self.said.append(GroupEvent(str(group), str(member), type_, reason, note))

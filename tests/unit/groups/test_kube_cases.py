@@ -10,13 +10,13 @@ from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.steps import Steps, in_one_go
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
 from scheduler.groups.apis.kubernetes import as_group
 from scheduler.groups.cycle import in_order
 from scheduler.groups.decision import GroupDecision, MemberOutcome
-from scheduler.groups.steps import Steps, in_one_go
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
 from scheduler.testing import a_node, a_pod
 from tests.conformance.transcribed import Case, cases
@@ -75,7 +75,7 @@ def a_member(name: str, **fields: Any) -> fw.Pod:
 def test_the_members_that_wait_are_taken_by_priority_and_first_attempt(case: Case) -> None:
     groups = answering({})
     groups.create("pg", minimum=None)
-    queue, members = groups.engine.queue, groups.engine.cache.members
+    queue, members = groups.engine.queue, groups.engine.group_parts.groups.members_by_group
     assert members is not None
     for name, facts in case["pods"].items():
         pod = a_member(name, uid=name, priority=facts["priority"])
@@ -87,10 +87,10 @@ def test_the_members_that_wait_are_taken_by_priority_and_first_attempt(case: Cas
             queue.delete(name)
     popped = queue.pop_specific("p1")
     assert popped is not None
-    assert groups.engine.loop.groups is not None
+    assert groups.engine.group_parts.cycle is not None
 
     taken = {popped.pod.uid: popped}
-    in_one_go(groups.engine.loop.groups._take_others(popped, groups.engine.queue.pop_specific, taken))
+    in_one_go(groups.engine.group_parts.cycle._take_others(popped, groups.engine.queue.pop_specific, taken))
 
     assert [queued.pod.name for queued in in_order(taken.values())] == case["taken"]
 
@@ -99,10 +99,10 @@ def test_the_members_that_wait_are_taken_by_priority_and_first_attempt(case: Cas
 def test_all_members_have_to_be_of_one_profile(case: Case) -> None:
     groups = answering({}, profiles=tuple(case["profiles"]))
     pods = [QueuedPod(a_member(name, scheduler_name=profile), 0.0) for name, profile in case["pods"].items()]
-    assert groups.engine.loop.groups is not None
+    assert groups.engine.group_parts.cycle is not None
 
     try:
-        found = groups.engine.loop.groups._framework_of(pods)
+        found = groups.engine.group_parts.cycle._framework_of(pods)
     except SchedulerError:
         found = None
 
@@ -228,8 +228,8 @@ def test_pods_and_group_become_what_they_become_in_kube_scheduler(case: Case) ->
         if "before" in case:
             groups.store(groups.object("pg"), (a_condition(case["before"]),))
         groups.under_test.see(*map(a_member, MEMBERS))
-        assert groups.engine.loop.groups is not None
-        groups.engine.loop.groups._algorithm = Decided(case)  # type: ignore[assignment]
+        assert groups.engine.group_parts.cycle is not None
+        groups.engine.group_parts.cycle._algorithm = Decided(case)  # type: ignore[assignment]
 
         await groups.schedule()
 
@@ -253,9 +253,9 @@ def test_the_condition_becomes_what_it_becomes_in_kube_scheduler(case: Case) -> 
         if "group" in case:
             groups.store(group, (a_condition(case["before"]),) if "before" in case else ())
         status, reason, message = case["set"]
-        assert groups.engine.loop.groups is not None
+        assert groups.engine.group_parts.cycle is not None
 
-        groups.engine.loop.groups._conditions.set(
+        groups.engine.group_parts.cycle._conditions.set(
             as_group(group), is_scheduled=status == "True", reason=reason, message=message
         )
         await settle()

@@ -37,8 +37,8 @@ def played(groups: Preempting, step: int, meanwhile: Callable[[], object]) -> li
     """Schedule the group while something happens after so many steps, if no victim is chosen then; return these."""
 
     async def play() -> None:
-        assert groups.engine.loop.groups is not None
-        left: Any = groups.engine.loop.groups.steps(groups.under_test.pop())
+        assert groups.engine.group_parts.cycle is not None
+        left: Any = groups.engine.group_parts.cycle.steps(groups.under_test.pop(), groups.engine.loop)
         for number, _ in enumerate(left):
             if number == step and not is_chosen(groups):
                 meanwhile()
@@ -165,8 +165,8 @@ def test_a_group_whose_nodes_change_all_the_time_gets_its_victims_in_one_go() ->
 
     async def play() -> None:
         nonlocal changes
-        assert groups.engine.loop.groups is not None
-        left: Any = groups.engine.loop.groups.steps(groups.under_test.pop())
+        assert groups.engine.group_parts.cycle is not None
+        left: Any = groups.engine.group_parts.cycle.steps(groups.under_test.pop(), groups.engine.loop)
         for _ in left:
             if not is_chosen(groups):
                 changes += 1
@@ -183,8 +183,8 @@ def test_a_scheduler_that_stops_amid_the_choice_evicts_nobody_and_reports_no_fau
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     groups = a_full_cluster()
-    assert groups.engine.loop.groups is not None
-    left: Any = groups.engine.loop.groups.steps(groups.under_test.pop())
+    assert groups.engine.group_parts.cycle is not None
+    left: Any = groups.engine.group_parts.cycle.steps(groups.under_test.pop(), groups.engine.loop)
     for _ in range(20):
         next(left)
 

@@ -10,9 +10,9 @@ import pytest
 from scheduler import framework as fw
 from scheduler.config.types import LoadmasterSettings
 from scheduler.cycle import loop as loop_module
+from scheduler.cycle.steps import in_one_go
 from scheduler.explain.explainer import Explainer
 from scheduler.framework.nodes import Aspect
-from scheduler.groups.steps import in_one_go
 from scheduler.replay.recorder import _StateAtStart
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.state_events import PodCounted, PodUncounted
@@ -25,8 +25,8 @@ from tests.unit.groups.test_placements import Racks
 
 def begin(groups: Groups, tried_out: int) -> Any:
     """Begin with the group at the head of the queue; return what is left once so many members are tried out."""
-    assert groups.engine.loop.groups is not None
-    left = groups.engine.loop.groups.steps(groups.under_test.pop())
+    assert groups.engine.group_parts.cycle is not None
+    left = groups.engine.group_parts.cycle.steps(groups.under_test.pop(), groups.engine.loop)
     assert left is not None
     while len(groups.engine.cache.what_ifs) < tried_out:
         next(left)
@@ -296,7 +296,7 @@ def test_who_asks_about_the_state_of_the_cluster_waits_until_the_group_is_decide
         task = asyncio.create_task(loop.run())
         await turns_until(lambda: len(groups.engine.cache.what_ifs) >= 20)
 
-        await loop.ready()
+        await groups.engine.pauses.ready()
 
         assert not groups.engine.cache.what_ifs
         groups.engine.queue.close()
@@ -313,7 +313,7 @@ def test_a_group_waits_while_the_state_of_the_cluster_is_replaced(monkeypatch: p
         task = asyncio.create_task(groups.engine.loop.run())
         await turns_until(lambda: len(groups.engine.cache.what_ifs) >= 20)
 
-        with groups.engine.loop.hold():
+        with groups.engine.pauses.hold():
             before = len(groups.engine.cache.what_ifs)
             await settle()
             assert len(groups.engine.cache.what_ifs) == before

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from scheduler.groups.steps import in_one_go
+from scheduler.cycle.steps import in_one_go
 from tests.fakes import settle
 from tests.unit.replay.stage import Stage
 from tests.unit.replay.test_replay import CaptureFixture, kinds_of, record_play, replayed
@@ -36,7 +36,7 @@ async def a_group_waits(stage: Stage) -> None:
     await stage.schedule()
     stage.clock.advance(700.0)
     in_one_go(reservations.look())
-    assert stage.engine.algorithm.reservation is not None
+    assert stage.engine.reserved_nodes.reservation is not None
 
 
 async def small_pods_come(stage: Stage) -> None:

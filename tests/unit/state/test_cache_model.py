@@ -122,7 +122,8 @@ class CacheLife(RuleBasedStateMachine):
         self.ttl = ttl
         self.cache = Cache(Metrics(), self.clock, ttl)
         self.cache.table = NodeTable(capacity=1)
-        self.members = self.cache.members = MembersByGroup(lambda pod: GROUP if pod.uid in GROUPED else None)
+        self.members = MembersByGroup(lambda pod: GROUP if pod.uid in GROUPED else None)
+        self.cache.listen(self.members)
 
     def a_version(self, uid: str, node: str, shape: dict[str, Any]) -> Pod:
         ports = [ContainerPort(host_port=port) for port in shape["ports"]]

@@ -82,7 +82,8 @@ def test_a_pod_that_others_bind_is_not_unscheduled_any_more() -> None:
 
 def test_the_cache_tells_of_all_that_happens_to_members_and_of_no_other_pod() -> None:
     cache = CacheUnderTest(ttl=30)
-    groups = cache.members = MembersByGroup(key_of)
+    groups = MembersByGroup(key_of)
+    cache.listen(groups)
     pod, other = a_pod("p1", group="g"), a_pod("other")
     for each in (pod, other):
         groups.see(each)

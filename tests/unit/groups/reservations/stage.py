@@ -8,9 +8,9 @@ import msgspec
 from scheduler import framework as fw
 from scheduler.api.objects import OwnerReference
 from scheduler.config.types import GroupBackfill, LoadmasterSettings
+from scheduler.cycle.steps import in_one_go
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.groups.reservations.keeper import Reservations
-from scheduler.groups.steps import in_one_go
 from scheduler.testing import a_pod
 from tests.fakes import Unschedulable
 from tests.unit.cycle.fakes import PROFILE, newer
@@ -88,7 +88,7 @@ class Stage(Coscheduled):
     @property
     def reserved(self) -> dict[str, int]:
         """Node → thousandths of a core that are kept there."""
-        reservation = self.engine.algorithm.reservation
+        reservation = self.engine.reserved_nodes.reservation
         return {} if reservation is None else dict(zip(reservation.nodes, reservation.kept["cpu"], strict=True))
 
     @property

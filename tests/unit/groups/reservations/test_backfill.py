@@ -5,7 +5,7 @@ import pytest
 from scheduler import framework as fw
 from scheduler.api.objects import PodStatus
 from scheduler.config.types import GroupBackfill
-from scheduler.groups.steps import in_one_go
+from scheduler.cycle.steps import in_one_go
 from scheduler.testing import a_node
 from tests.fakes import Eviction
 from tests.unit.groups.reservations.stage import Stage

@@ -153,12 +153,12 @@ async def test_a_group_of_higher_priority_takes_over() -> None:
     stage.running("second", "n1", cpu="2", priority=50)
     stage.annotated(2, 2, "low", requests={"cpu": "2"}, priority=1)
     await stage.wait_long()
-    low = stage.engine.algorithm.reservation
+    low = stage.engine.reserved_nodes.reservation
     stage.annotated(2, 2, "high", requests={"cpu": "2"}, priority=10)
 
     await stage.wait_long()
 
-    high = stage.engine.algorithm.reservation
+    high = stage.engine.reserved_nodes.reservation
     assert low is not None
     assert low.group.name == "low"
     assert high is not None
@@ -178,8 +178,8 @@ async def test_of_equal_priority_the_group_that_has_waited_longest_keeps_its_nod
 
     await stage.wait(2 * WAIT)
 
-    assert stage.engine.algorithm.reservation is not None
-    assert stage.engine.algorithm.reservation.group.name == "early"
+    assert stage.engine.reserved_nodes.reservation is not None
+    assert stage.engine.reserved_nodes.reservation.group.name == "early"
     assert stage.ends == {}
 
 
@@ -197,8 +197,8 @@ async def test_a_reservation_of_which_nothing_comes_is_given_up_and_others_have_
     await stage.wait(5)
 
     assert stage.ends == {"given up": 1}
-    assert stage.engine.algorithm.reservation is not None
-    assert stage.engine.algorithm.reservation.group.name == "late"
+    assert stage.engine.reserved_nodes.reservation is not None
+    assert stage.engine.reserved_nodes.reservation.group.name == "late"
 
 
 async def test_a_pod_that_fits_waits_for_one_reservation_only() -> None:

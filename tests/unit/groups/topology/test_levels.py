@@ -8,8 +8,8 @@ import pytest
 from scheduler import framework as fw
 from scheduler.api.coscheduling import POD_GROUP_LABEL
 from scheduler.api.objects import GroupAnnotations, Taint
-from scheduler.cycle.cycle_events import GroupDecided
-from scheduler.groups.steps import in_one_go
+from scheduler.cycle.steps import in_one_go
+from scheduler.groups.group_events import GroupDecided
 from scheduler.groups.topology.levels import TRIES
 from scheduler.testing import a_node, a_pod
 from tests.fakes import run, settle
@@ -33,7 +33,7 @@ class Levels(Coscheduled):
         levels: Sequence[str] = LEVELS,
     ) -> None:
         super().__init__(*plugins, nodes=0)
-        self.engine.levels.configured = levels
+        self.engine.levels._configured = levels
         self.decisions: list[GroupDecided] = []
         self.engine.stream.subscribe({GroupDecided: self.decisions.append})
         self.wishes = GroupAnnotations(required_topology=required, preferred_topology=preferred)
@@ -528,8 +528,8 @@ def test_a_node_that_comes_in_the_middle_has_the_decision_made_again() -> None:
         groups = Levels({"a/r1": 1, "a/r2": 2}, required=RACK)
         groups.of(4)
         groups.pods(4)
-        assert groups.engine.loop.groups is not None
-        steps = groups.engine.loop.groups.steps(groups.under_test.pop())
+        assert groups.engine.group_parts.cycle is not None
+        steps = groups.engine.group_parts.cycle.steps(groups.under_test.pop(), groups.engine.loop)
         assert steps is not None
         for _ in range(3):
             next(steps)

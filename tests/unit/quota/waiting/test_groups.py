@@ -7,8 +7,8 @@ from scheduler import framework as fw
 from scheduler.api import coscheduling as api
 from scheduler.api.objects import GroupedMeta
 from scheduler.config.types import LoadmasterSettings
+from scheduler.cycle.steps import in_one_go
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
-from scheduler.groups.steps import in_one_go
 from scheduler.testing import a_node
 from tests.unit.quota.waiting.shares import Sharing
 
@@ -128,7 +128,7 @@ async def test_the_event_of_a_group_says_why_it_waits() -> None:
 
     await stage.schedule()
 
-    group, cycle = stage.engine.group_parts.groups.of(pods[0]), stage.engine.loop.groups
+    group, cycle = stage.engine.group_parts.groups.of(pods[0]), stage.engine.group_parts.cycle
     assert group is not None
     assert cycle is not None
     record = cycle.records.of(group)

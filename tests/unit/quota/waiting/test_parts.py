@@ -18,8 +18,8 @@ WITHOUT = """
 import sys
 from tests.unit.cycle.fakes import an_engine
 engine = an_engine().engine
-assert engine.cache.shares is engine.handlers.waits is engine.share_parts.waits is None
-print(*sorted(name for name in sys.modules if name.startswith(("scheduler.shares.", "scheduler.quota.waiting."))))
+assert engine.share_parts.waits is None
+print(*sorted(name for name in sys.modules if name.startswith("scheduler.quota.")))
 """
 
 A = DeclaredShare("a", minimum={"cpu": "1"}, namespaces=("a",))
@@ -45,8 +45,8 @@ def test_a_profile_without_shares_loads_nothing_of_them() -> None:
         check=True,
     )
 
-    of_shares = ("adapter", "adapters", "needs", "places")
-    assert run.stdout.split() == ["scheduler.quota.waiting.parts", *(f"scheduler.shares.{name}" for name in of_shares)]
+    loaded = ("adapter", "adapters", "needs", "places", "waiting", "waiting.parts")
+    assert run.stdout.split() == [f"scheduler.quota.{name}" for name in loaded]
 
 
 async def test_other_arguments_hold_at_once_and_wake_pods() -> None:
@@ -89,7 +89,7 @@ async def test_all_pods_are_free_without_the_plugin() -> None:
     await stage.schedule()
 
     assert len(stage.placed) == 3
-    assert stage.engine.cache.shares is None
+    assert stage.engine.share_parts.waits is None
 
 
 async def test_pods_that_are_there_before_the_plugin_count() -> None:

@@ -1,0 +1,46 @@
+"""Extenders as the loop meets them: attempts about which they are asked, and bindings that one of them makes."""
+
+from collections.abc import Callable
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.core import Core
+from scheduler.cycle.wings import Loop
+from scheduler.extenders.attempts import ExtendedAttempts
+from scheduler.extenders.binding import ExtenderBinding
+from scheduler.extenders.chain import Extenders, PodSource
+from scheduler.extenders.conversation import Conversations
+from scheduler.extenders.decision import ExtendedAlgorithm
+from scheduler.extenders.extender import Extender
+from scheduler.framework.queued import QueuedPod
+from scheduler.runtime.framework import Framework
+
+
+class AskedExtenders:
+    """Implements cycle.wings.ExtenderWing. There are no extenders before `use`."""
+
+    def __init__(
+        self, core: Core, pods: PodSource, check: Callable[[str, str], None], not_bound: Callable[[Pod], None]
+    ) -> None:
+        """`check` and `not_bound` as of `ExtenderBinding`."""
+        table = core.cache.table
+        algorithm = ExtendedAlgorithm(core.algorithm, table, core.pauses.ready, core.metrics)
+        self.attempts = attempts = ExtendedAttempts(core, algorithm, Conversations(table, pods, core.stream))
+        self._binding = binding = ExtenderBinding(pods, core.cache, check, not_bound, core.tasks)
+        self.has_extenders = False
+        self.has_binder = False
+        self.bind = binding.bind
+        self.finish = attempts.finish
+        self.is_used = attempts.is_used
+
+    def use(self, extenders: Extenders, max_in_lane: int) -> None:
+        """Call these extenders from the next decision on. `max_in_lane`: attempts of one lane."""
+        self.attempts.use(extenders, max_in_lane)
+        self._binding.use(extenders)
+        self.has_extenders = bool(extenders)
+        self.has_binder = any(each.is_binder for each in extenders)
+
+    def take(self, framework: Framework, queued: QueuedPod, started: float, loop: Loop) -> bool:
+        return self.attempts.take(framework, queued, started, loop)
+
+    def is_calling(self, extender: Extender) -> bool:
+        return self.attempts.is_calling(extender) or self._binding.is_calling(extender)
