@@ -29,6 +29,7 @@ WAITING: Final = fw.unresolvable("waiting for the preemption for this pod to be 
 
 PLACEMENTS: Final = fw.unschedulable("preemption: not eligible due to placement-based pod group scheduling limitation")
 AS_A_WHOLE: Final = fw.unschedulable("preemption: not eligible due to workload aware preemption enabled")
+FOR_THE_GROUP: Final = fw.unschedulable("preemption: pods are evicted for its group as a whole")
 GROUP_WAITING: Final = fw.unresolvable("waiting for the preemption for this pod group to be finished")
 NO_GROUP: Final = fw.unschedulable("preemption: pod group for pod not found")
 
@@ -133,7 +134,8 @@ class DefaultPreemption(
                 if group is None and self._groups_in_placements.name_of(pod):
                     return None, NO_GROUP
             if self._groups.preempts_as_a_whole(pod):
-                return None, AS_A_WHOLE
+                key = self._groups.key_of(pod)
+                return None, AS_A_WHOLE if key is not None and key.source == fw.POD_GROUP else FOR_THE_GROUP
             return self._preempt(state, pod, node_to_status)
         finally:
             self.handle.metrics.preemption_attempts.inc()

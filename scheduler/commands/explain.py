@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pod",
         metavar="[NAMESPACE/]POD",
-        help="the pod; or podgroup/[NAMESPACE/]NAME: a group of pods that are scheduled together",
+        help="the pod; or podgroup/[NAMESPACE/]NAME or job/[NAMESPACE/]NAME: a group of pods scheduled together",
     )
     parser.add_argument(
         "-n", "--namespace", default="", help="its namespace; default: that of the kubeconfig's context"

@@ -43,8 +43,8 @@ OUTAGE: Final = RetryPolicy(first=2.0, limit=15.0, tries=10)
 """How long watching waits for the next answer: two minutes."""
 
 
-GROUP_KINDS: Final = ("podgroup", "podgroups", "pg")
-"""Kinds that may stand before the name of a group, as kubectl has them."""
+GROUP_KINDS: Final = ("podgroup", "podgroups", "pg", "job", "jobs")
+"""Kinds that may stand before the name of a group, or of the Job whose pods it has, as kubectl has them."""
 
 Document = Mapping[str, Any]
 
@@ -214,7 +214,7 @@ async def decided(cluster: "SimulatedCluster", config: "Config", plugins: "Regis
             case Kind.GROUP:
                 report = await explainer.about_group(asked.namespace, asked.name)
             case Kind.POD:
-                report = await explainer.about(asked.namespace, asked.name)
+                report = await explainer.about_pod_or_group(asked.namespace, asked.name)
         document: Document = msgspec.to_builtins(report)
         return document
 

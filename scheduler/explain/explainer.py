@@ -68,6 +68,11 @@ class Explainer:
         self._wall_clock = wall_clock
         self._turn = asyncio.Lock()
 
+    async def about_pod_or_group(self, namespace: str, name: str) -> PodReport | GroupReport:
+        """Report on a pod; if there is none, on the group of this name, or that of the pods of a Job of this name."""
+        group = "" if self._find(namespace, name) is not None else self._group_named(namespace, name)
+        return await (self.about_group(namespace, group) if group else self.about(namespace, name))
+
     async def about(self, namespace: str, name: str) -> PodReport:
         """Report on a pod. Other tasks run every few milliseconds."""
         async with self._turn:
@@ -97,7 +102,8 @@ class Explainer:
             if self._engine.pod_groups is not None:
                 from scheduler.explain.pod_groups import group_names, report_on
 
-                report = report_on(self._engine, namespace, name, tries=self._tries_groups)
+                named = self._group_named(namespace, name)
+                report = report_on(self._engine, namespace, named, tries=self._tries_groups)
                 names = group_names(self._engine) if report is None else names
             if report is None:
                 near = await _near(namespace, name, names)
@@ -107,6 +113,13 @@ class Explainer:
                 report.share = UNSET if waiting is None else await self._share_of(waiting)
             report.leading = self._is_leading()
             return report
+
+    def _group_named(self, namespace: str, name: str) -> str:
+        if self._engine.pod_groups is None:
+            return ""
+        from scheduler.explain.pod_groups import name_of_group
+
+        return name_of_group(self._engine, namespace, name)
 
     async def about_shares(self) -> SharesReport:
         """Report on the shares of the cluster."""

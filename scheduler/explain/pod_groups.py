@@ -4,7 +4,7 @@ States:
 
     missing        pods name it, and it does not exist
     invalid        its object, its annotations or its pods contradict themselves
-    incomplete     it has fewer pods than it needs
+    incomplete     it has fewer pods than it needs, or fewer that may be tried
     queued         it is next for an attempt
     unschedulable, waiting for preemption, failed: what its last attempt came to
     placed, partly placed
@@ -14,15 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from scheduler.api.owners import controller_of
 from scheduler.api.pod import Pod
 from scheduler.api.text import counted
+from scheduler.config.defaults import COSCHEDULING
 from scheduler.engine.engine import Engine
 from scheduler.explain.documents import GroupMember, GroupReport
 from scheduler.explain.wake_events import events_in_words
-from scheduler.framework.pod_groups import PodGroup, PodGroups
+from scheduler.framework.pod_groups import GroupMembers, PodGroup, PodGroups
 from scheduler.framework.queued import QueuedPod
 from scheduler.groups.cycle import in_order
-from scheduler.groups.records import GroupRecord, GroupRecords
+from scheduler.groups.records import GroupRecord, GroupRecords, nearest
 
 MAX_MEMBERS: Final = 100
 """Members without a node that are listed."""
@@ -37,8 +39,16 @@ STATES: Final = {
 }
 """Result of a decision → state."""
 
-_PLACES: Final = {"active": "queued", "backoff": "backing off", "unschedulable": "unschedulable", "gated": "gated"}
+QUEUED: Final = "queued"
+GATED: Final = "gated"
 
+_PLACES: Final = {"active": QUEUED, "backoff": "backing off", "unschedulable": "unschedulable", "gated": GATED}
+
+MAX_NAMED: Final = 3
+"""Pods that a sentence names."""
+
+MAX_SCHEDULER: Final = 63
+"""Characters of a scheduler's name that are shown."""
 
 Place = tuple[str, QueuedPod]
 """The part of the queue that a pod is in, and the pod."""
@@ -57,6 +67,19 @@ def reports_on_groups(engine: Engine, pods: Iterable[Pod]) -> Iterator[GroupRepo
     for (_, name), its_pods in members.items():
         if its_pods:
             yield _report(engine, name, its_pods, places)
+
+
+def name_of_group(engine: Engine, namespace: str, name: str) -> str:
+    """Return the group of this name, or that of the pods of a controller of this name; empty if there is neither."""
+    of_controller, known = "", _groups(engine)
+    for pod in engine.pods.values():
+        if pod.namespace == namespace and (group := known.name_of(pod)):
+            if group == name:
+                return name
+            owner = controller_of(pod)
+            if owner is not None and owner.name == name:
+                of_controller = group
+    return of_controller
 
 
 def report_on_group_of(engine: Engine, pod: Pod, *, tries: bool = False) -> GroupReport | None:
@@ -81,16 +104,18 @@ def report_on(engine: Engine, namespace: str, name: str, *, tries: bool = False)
 def _report(
     engine: Engine, name: str, pods: Sequence[Pod], places: Mapping[str, Place], *, tries: bool = False
 ) -> GroupReport:
-    known, first = _groups(engine), pods[0]
+    known = _groups(engine)
+    first = next((pod for pod in pods if not (pod.node_name or pod.is_deleting)), pods[0])
     group, members = known.of(first), known.members(first)
-    queued = {pod.uid: places[pod.uid] for pod in members.unscheduled if pod.uid in places}
-    waiting = [pod for pod in pods if not pod.node_name and pod.uid not in members.assumed]
+    staying = pods if group is None or not group.is_ours else [pod for pod in pods if not pod.is_deleting]
+    queued = {pod.uid: _now(engine, places[pod.uid]) for pod in members.unscheduled if pod.uid in places}
+    waiting = [pod for pod in staying if not pod.node_name and pod.uid not in members.assumed]
     report = GroupReport(
         namespace=first.namespace,
         name=name,
         found=True,
         needed=0 if group is None else group.minimum,
-        members=len(pods),
+        members=len(staying),
         scheduled=members.scheduled_count,
         waiting=[GroupMember(pod.name, queued[pod.uid][0] if pod.uid in queued else "pending") for pod in waiting],
     )
@@ -98,14 +123,17 @@ def _report(
     if group is not None:
         report.source, report.priority = group.source, group.priority
         record = _records(engine).of(group)
-        if record is None and tries and members.count >= group.minimum:
-            record = _tried(engine, group, [each for _, each in queued.values() if _may_be_tried(engine, each)])
-    report.state, report.text = _state(group, members.count, len(waiting), record)
+        if record is None and tries and members.ready_count >= group.minimum:
+            record = _tried(engine, group, [each for place, each in queued.values() if place != GATED])
+    report.state, report.text = _state(group, members, record)
+    if report.state == "incomplete":
+        report.text += _not_counted(engine, staying, name, first.namespace)
     if record is not None:
         report.placement, report.victims = record.placement, record.victims
         if record.at:
             report.at = datetime.fromtimestamp(record.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    report.about = list(_about(engine, report, group, first, queued.values(), record))
+    leaving = len(pods) - len(staying)
+    report.about = list(_about(engine, report, group, first, queued.values(), record, leaving))
     report.waiting = report.waiting[:MAX_MEMBERS]
     return report
 
@@ -114,25 +142,42 @@ def summary_of(engine: Engine, pod: Pod) -> tuple[str, str]:
     """Return the state of a pod's group that waits, and the sentence; empty if there is nothing to say."""
     known = _groups(engine)
     group = known.of(pod)
-    waiting = len(known.members(pod).unscheduled)
-    record = None if group is None else _records(engine).of(group)
-    return _state(group, known.members(pod).count, waiting, record)
+    return _state(group, known.members(pod), None if group is None else _records(engine).of(group))
 
 
-def _state(group: PodGroup | None, count: int, waiting: int, record: GroupRecord | None) -> tuple[str, str]:
+def _state(group: PodGroup | None, members: GroupMembers, record: GroupRecord | None) -> tuple[str, str]:
     """Return the state, and the sentence."""
+    waiting = len(members.unscheduled)
     if group is None:
         wait = "wait" if waiting != 1 else "waits"
         return "missing", f"{counted(waiting, 'pod')} {wait} for it, and it does not exist"
     if group.problem:
         return "invalid", group.problem
+    count = members.ready_count if group.is_ours else members.count
+    if count < group.minimum:
+        are = "is" if count == 1 else "are"
+        return "incomplete", f"{counted(group.minimum, 'pod')} are needed at once, and there {are} {count:,}"
     if not waiting:
         return "placed", "" if record is None else record.text
-    if count < group.minimum:
-        return "incomplete", f"{counted(group.minimum, 'pod')} are needed at once, and there are {count:,}"
     if record is None:
         return "queued", ""
+    if record.result == "scheduled" and not members.scheduled_count:
+        return "queued", f"it fits now: {record.text}"
     return STATES.get(record.result, "partly placed"), record.text
+
+
+def _not_counted(engine: Engine, pods: Sequence[Pod], name: str, namespace: str) -> str:
+    """Name the pods that the group lacks although they are there: gated ones, and those for other schedulers."""
+    gated = [f"{pod.name} waits behind scheduling gates" for pod in pods if pod.spec.scheduling_gates]
+    named_by = engine.group_parts.groups.named_by
+    others = [
+        f"{pod.name} is for the scheduler {pod.spec.scheduler_name[:MAX_SCHEDULER]!r}"
+        for pod in engine.pods.values()
+        if pod.namespace == namespace and pod.spec.scheduler_name not in engine.frameworks and named_by(pod) == name
+    ]
+    found = [*gated, *others]
+    more = f" and {len(found) - MAX_NAMED:,} more" if len(found) > MAX_NAMED else ""
+    return f"; {', '.join(found[:MAX_NAMED])}{more}" if found else ""
 
 
 def _about(
@@ -142,9 +187,11 @@ def _about(
     first: Pod,
     queued: Iterable[Place],
     record: GroupRecord | None,
+    leaving: int,
 ) -> Iterator[str]:
     """Yield lines about the group: its pods, its last decision, what is reserved, and the events that would wake it."""
-    yield f"{counted(report.members, 'pod')}: {report.scheduled:,} with a node, {len(report.waiting):,} without"
+    left = f"; {leaving:,} more being deleted" if leaving else ""
+    yield f"{counted(report.members, 'pod')}: {report.scheduled:,} with a node, {len(report.waiting):,} without{left}"
     if record is not None and record.at:
         times = "once" if record.decisions == 1 else f"{record.decisions:,} times"
         yield f"tried {times}, last at {report.at}"
@@ -152,11 +199,26 @@ def _about(
     if record is not None and record.victims and report.waiting:
         yield f"waits until these are gone: {', '.join(record.victims)}"
     framework = engine.frameworks.get(first.spec.scheduler_name)
-    plugins = {name for place in queued for name in _rejectors(*place)}
+    plugins = {name for place in queued for name in _rejectors(*place)} or set(() if record is None else record.plugins)
+    plugins.discard(COSCHEDULING)  # a member that waits for the group: what brings it back is in the sentence
+    yield from _lacking(engine, report, group, first)
     if framework is not None and plugins and report.state != "missing":
         events = framework.rejector_events()
         woken = events_in_words(each.event for plugin in sorted(plugins) for each in events.get(plugin, ()))
         yield f"refused by {', '.join(sorted(plugins))}; may be woken by {woken or 'nothing that is known'}"
+
+
+def _lacking(engine: Engine, report: GroupReport, group: PodGroup | None, first: Pod) -> Iterator[str]:
+    """Yield a line about what the nodes lack for a group that requires no topology: a domain is in the sentence."""
+    framework = engine.frameworks.get(first.spec.scheduler_name)
+    if group is None or framework is None or report.state != "unschedulable" or group.required_level:
+        return
+    pods = [pod for pod in _groups(engine).members(first).unscheduled if not pod.spec.scheduling_gates]
+    try:
+        misses = engine.levels.near_misses(framework, group, pods[:MAX_TRIED], most=1)
+    except Exception:  # noqa: BLE001  a plugin may raise anything
+        return
+    yield from map(nearest, misses)
 
 
 def _reserved(engine: Engine, group: PodGroup | None) -> Iterator[str]:
@@ -169,12 +231,17 @@ def _reserved(engine: Engine, group: PodGroup | None) -> Iterator[str]:
 
 def _rejectors(place: str, queued: QueuedPod) -> Iterable[str]:
     match place:
-        case "gated":
+        case "gated":  # GATED
             return (queued.gating_plugin,)
         case "unschedulable":
             return queued.unschedulable_plugins | queued.pending_plugins
         case _:
             return ()
+
+
+def _now(engine: Engine, place: Place) -> Place:
+    """Return a place without the gate of a pod that came before its group was complete: it is tried with the others."""
+    return (QUEUED, place[1]) if place[0] == GATED and _may_be_tried(engine, place[1]) else place
 
 
 def _may_be_tried(engine: Engine, queued: QueuedPod) -> bool:

@@ -40,6 +40,8 @@ from scheduler.runtime.framework import Framework
 NOT_FOR_NODES: Final = FOR_THE_GROUP | {CAPACITY_SCHEDULING}
 """The plugins that refuse members for other reasons than nodes: what nodes lack is not known then."""
 
+WAITS_FOR_OTHERS: Final = "the pod group is unschedulable: this pod fits and waits for the others"
+
 REASONS: Final[Mapping[str, str]] = {
     "scheduled": "Scheduled",
     "unschedulable": "Unschedulable",
@@ -223,7 +225,7 @@ class PodGroupCycle:
             state = CycleState() if outcome is None else outcome.state
             # As for a pod by itself, an attempt begins when the pod's own part begins.
             started = time.perf_counter() - (0.0 if outcome is None else outcome.seconds)
-            verdict = verdict_of(decision, outcome)
+            verdict = verdict_of(decision, outcome, is_ours=is_ours)
             if waits is not None and isinstance(verdict, Unplaced):
                 verdict = waits.of(uid, verdict)
             if AttemptStarted in stream.listeners:
@@ -278,7 +280,9 @@ class PodGroupCycle:
             self._conditions.set(record.group, is_scheduled=is_scheduled, reason=reason, message=decision.message)
 
 
-def verdict_of(decision: GroupDecision, outcome: MemberOutcome | None) -> Placed | Unplaced | SchedulerError:
+def verdict_of(
+    decision: GroupDecision, outcome: MemberOutcome | None, *, is_ours: bool = False
+) -> Placed | Unplaced | SchedulerError:
     """Return what becomes of one member. Rule: submitPodGroupAlgorithmResult."""
     if decision.status is None and outcome is not None and isinstance(outcome.decision, Placed):
         return outcome.decision
@@ -289,7 +293,7 @@ def verdict_of(decision: GroupDecision, outcome: MemberOutcome | None) -> Placed
     refused_by = frozenset(filter(None, (decision.refused_by,)))
     if outcome is None:  # the group was refused before its members were looked at: nominations stay as they are
         return Unplaced(decision.message, nominated_node_name=None, unschedulable_plugins=refused_by)
-    of_group = f"{UNSCHEDULABLE_GROUP}, {outcome.permit_message or ''}"
+    of_group = WAITS_FOR_OTHERS if is_ours else f"{UNSCHEDULABLE_GROUP}, {outcome.permit_message or ''}"
     if decision.keeps_nominations:
         plugins = outcome.decision.unschedulable_plugins if isinstance(outcome.decision, Unplaced) else refused_by
         return Unplaced(decision.message, nominated_node_name=None, unschedulable_plugins=plugins)

@@ -6,7 +6,7 @@ taint(s) (on 2 nodes)
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -56,6 +56,9 @@ class GroupRecord:
     victims: tuple[str, ...] = ()
     """The first of the pods that are evicted for it."""
 
+    plugins: frozenset[str] = frozenset()
+    """Those that refused members, or the group."""
+
     decisions: int = 1
     """How many there were of this group."""
 
@@ -90,6 +93,7 @@ class GroupRecords:
             fitting,
             decision.placement,
             tuple([str(each) for each in victims_of(decision)[:MAX_VICTIMS]]),
+            frozenset().union(*_refusing(decision)),
             1 if before is None or before.group.uid != group.uid else before.decisions + 1,
         )
         if len(self._records) > MAX_GROUPS:
@@ -108,6 +112,14 @@ def result_of(decision: GroupDecision) -> str:
     if decision.is_rejected:
         return "waiting_on_preemption" if decision.is_waiting_for_preemption else "unschedulable"
     return "error"
+
+
+def _refusing(decision: GroupDecision) -> Iterator[Collection[str]]:
+    if decision.refused_by:
+        yield (decision.refused_by,)
+    for each in decision.members:
+        if isinstance(each.decision, Unplaced):
+            yield each.decision.unschedulable_plugins
 
 
 def victims_of(decision: GroupDecision) -> Sequence[object]:
@@ -130,7 +142,7 @@ def _parts(minimum: int, decision: GroupDecision, tried: int, scheduled: int) ->
         return
     yield _needed(minimum, scheduled)
     if decision.near_misses:
-        yield _nearest(decision.near_misses[0])
+        yield nearest(decision.near_misses[0])
         return
     if not decision.members:
         yield f"none of {tried:,} was tried: {decision.message}"
@@ -164,9 +176,11 @@ def _fitting(fitting: int, tried: int, one: str, several: str) -> str:
     return f"{fitting:,} of {tried:,} {_verb(fitting, one, several)}"
 
 
-def _nearest(miss: NearMiss) -> str:
+def nearest(miss: NearMiss) -> str:
     """Say which domain comes nearest to holding a group, and what it lacks: `rack r7, lacks 2 nodes with 8 gpus`."""
-    if miss.domain:
+    if miss.is_fixed:
+        text = f"its other pods run in {miss.domain}, which holds {miss.fits:,} of {miss.needed:,} more"
+    elif miss.domain:
         text = (
             f"no domain of {miss.label} holds them; the nearest, {miss.domain}, holds {miss.fits:,} of {miss.needed:,}"
         )
@@ -176,7 +190,8 @@ def _nearest(miss: NearMiss) -> str:
         return f"{text}: none of its {counted(miss.node_count, 'node')} takes such pods"
     lacking = f"{counted(miss.lacking_nodes, 'node')} with {spelled(miss.resource, miss.amount_each)} {miss.resource}"
     refusing = f"; {miss.refusing_count:,} of its {counted(miss.node_count, 'node')} take no such pods"
-    return f"{text} and lacks {lacking} free{refusing if miss.refusing_count else ''}"
+    lacks = "lacks" if miss.domain else "lack"
+    return f"{text} and {lacks} {lacking} free{refusing if miss.refusing_count else ''}"
 
 
 def _pods(count: int, one: str, several: str) -> str:

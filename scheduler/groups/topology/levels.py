@@ -139,7 +139,8 @@ class TopologyLevels:
     def _near_misses(self, outlook: Outlook, most: int = NAMED) -> list[NearMiss]:
         table, last = self._algorithm.table, outlook.range.last
         domains = outlook.levels[last] if last >= 0 else all_nodes(table)
-        return near_misses(table, domains, outlook.capacity, outlook.needed, most)
+        misses = near_misses(table, domains, outlook.capacity, outlook.needed, most)
+        return [replace(miss, is_fixed=True) for miss in misses] if last >= 0 and len(outlook.running) else misses
 
     def outlook(self, framework: Framework, group: PodGroup, pods: Sequence[Pod]) -> Steps[Outlook]:
         kinds = yield from kinds_of(framework, pods)
@@ -221,6 +222,11 @@ def _refused(members: Sequence[QueuedPod], text: str, outlook: Outlook) -> Group
 
 
 def _none_holds(nearest: NearMiss) -> str:
+    if nearest.is_fixed:
+        of = f"{nearest.domain}, a domain of {nearest.label}"
+        return (
+            f"the other pods of the group run in {of}: it holds {nearest.fits} of the {nearest.needed} that are needed"
+        )
     return (
         f"no domain of {nearest.label} holds the {nearest.needed} pods that are needed at once: "
         f"the nearest, {nearest.domain}, holds {nearest.fits}"

@@ -42,6 +42,9 @@ class NearMiss:
     amount_each: int = 0
     """In the resource's own unit: thousandths of a core, bytes, or pieces."""
 
+    is_fixed: bool = False
+    """Whether other pods of the group run there, so that it cannot go elsewhere."""
+
 
 def near_misses(nodes: NodeColumns, domains: Domains, capacity: Capacity, needed: int, most: int = 3) -> list[NearMiss]:
     """Return the domains that come nearest to holding the `needed` members, the nearest first, and what each lacks.
@@ -49,8 +52,10 @@ def near_misses(nodes: NodeColumns, domains: Domains, capacity: Capacity, needed
     Domains that do hold them are not among these. Found by columns alone: what else refuses pods is not seen.
     """
     fits, spare = capacity.fits(domains), capacity.in_domains(domains)
+    counts = domains.count(np.flatnonzero(capacity.within)) > 0
     order = sorted(
-        np.flatnonzero(fits < needed).tolist(), key=lambda each: (-fits[each], -spare[each], domains.names[each])
+        np.flatnonzero(counts & (fits < needed)).tolist(),
+        key=lambda each: (-fits[each], -spare[each], domains.names[each]),
     )
     return [_miss(nodes, domains, each, int(fits[each]), capacity, needed) for each in order[:most]]
 

@@ -21,7 +21,7 @@ MAX_WAITING: Final = 8
 class Explains(Protocol):
     """Implemented in scheduler.explain.explainer."""
 
-    def about(self, namespace: str, name: str) -> Awaitable[PodReport]: ...
+    def about_pod_or_group(self, namespace: str, name: str) -> Awaitable[PodReport | GroupReport]: ...
     def about_group(self, namespace: str, name: str) -> Awaitable[GroupReport]: ...
     def about_shares(self) -> Awaitable[SharesReport]: ...
 
@@ -48,7 +48,7 @@ class Explanations:
             elif group:
                 report = await self._explainer.about_group(namespace, group)
             else:
-                report = await self._explainer.about(namespace, name)
+                report = await self._explainer.about_pod_or_group(namespace, name)
         finally:
             self._waiting -= 1
         leading = ((LEADING, "true" if report.leading else "false"),)

@@ -7,12 +7,14 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from scheduler.api.objects import OwnerReference, PodSchedulingGate
 from scheduler.cycle import loop as loop_module
 from scheduler.explain.documents import Explanation, GroupReport
 from scheduler.explain.explainer import Explainer
 from scheduler.explain.screen import PLAIN, lines_of, lines_of_group
 from scheduler.framework.events import POD_GROUP
 from scheduler.testing import a_node
+from tests.unit.cycle.fakes import newer
 from tests.unit.groups.coscheduling import Coscheduled
 from tests.unit.groups.groups import Groups
 from tests.unit.groups.reservations.stage import Stage
@@ -204,6 +206,67 @@ async def test_what_a_group_only_tries_out_is_waited_for(monkeypatch: pytest.Mon
     assert report.text.startswith("41 pods are needed at once: 40 of 41 fit;")
     groups.engine.queue.close()
     await scheduling
+
+
+async def test_a_group_that_has_lost_pods_is_not_placed() -> None:
+    groups = Groups(nodes=2)
+    groups.create()
+    groups.pods(3)
+    await groups.schedule()
+    for number in range(2):
+        groups.engine.handlers.pod_deleted(groups.engine.pods[f"default/g-{number}"])
+
+    report = await about(groups)
+
+    assert (report.state, report.text) == ("incomplete", "3 pods are needed at once, and there is 1")
+
+
+async def test_a_member_behind_a_scheduling_gate_is_named_and_one_for_another_scheduler_too() -> None:
+    groups = Coscheduled(nodes=1)
+    groups.annotated(3, 3)
+    groups.annotated(1, 3, first=3, scheduler_name="other")
+    groups.under_test.see(newer(groups.engine.pods["default/a-0"], scheduling_gates=(PodSchedulingGate("wait"),)))
+
+    report = await Explainer(groups.engine, groups.under_test.clock).about_group("default", "a")
+
+    expected = (
+        "3 pods are needed at once, and there are 2; a-0 waits behind scheduling gates, a-3 is for the scheduler "
+    )
+    assert (report.state, report.text) == ("incomplete", f"{expected}'other'")
+
+
+async def test_a_group_that_fits_is_queued_and_its_pods_are_not_gated() -> None:
+    groups = Coscheduled(nodes=2)
+    groups.annotated(3, 3)
+
+    report = await Explainer(groups.engine, groups.under_test.clock, tries_groups=True).about_group("default", "a")
+
+    assert (report.state, report.text) == ("queued", "it fits now: 3 pods are needed at once: 3 of 3 get a node")
+    assert {each.state for each in report.waiting} == {"queued"}
+
+
+async def test_what_all_nodes_lack_is_said_and_what_would_bring_it() -> None:
+    groups = Coscheduled(nodes=1)
+    groups.annotated(3, 3)
+
+    report = await Explainer(groups.engine, groups.under_test.clock, tries_groups=True).about_group("default", "a")
+
+    assert report.about[1] == "all nodes together hold 2 of 3 and lack 1 node with 1 cpu free"
+    assert report.about[2].startswith("refused by NodeResourcesFit; may be woken by a new or changed")
+
+
+async def test_a_group_is_found_by_the_name_of_its_job() -> None:
+    groups = Groups(nodes=1)
+    groups.create()
+    owner = OwnerReference(kind="Job", name="train", uid="train", controller=True)
+    for pod in groups.pods(3):
+        groups.under_test.see(newer(pod, owner_references=(owner,)))
+
+    report = await about(groups, "train")
+    as_pod = await explainer(groups).about_pod_or_group("default", "g")
+
+    assert (report.found, report.name) == (True, "g")
+    assert isinstance(as_pod, GroupReport)
 
 
 async def test_pods_that_waited_for_the_last_one_are_tried_with_it() -> None:

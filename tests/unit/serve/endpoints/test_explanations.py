@@ -23,7 +23,7 @@ class Knowing:
         self.answers = asyncio.Event()
         self.answers.set()
 
-    async def about(self, namespace: str, name: str) -> PodReport:
+    async def about_pod_or_group(self, namespace: str, name: str) -> PodReport:
         self.asked += 1
         await self.answers.wait()
         return PodReport(namespace=namespace, name=f"{name}\ud800", found=name == "web", state="unschedulable")
