@@ -27,6 +27,7 @@ from scheduler.quota.reclaim.units import (
     Unit,
     Victim,
     cuts_guarantee,
+    gives_back,
     may_free,
 )
 from scheduler.quota.tree import ShareTree
@@ -88,6 +89,8 @@ class Classical:
                 cutting.clear()
             if not self._is_above_quota(source):
                 done.add(source.name)
+            elif source.path and not gives_back(self._tree, source.path, unit, self._claim.contested):
+                continue
             elif not budgets.allow(unit):
                 breaking.append((Victim(unit, reason), source))
             elif self._cuts(unit, source):

@@ -25,6 +25,7 @@ from scheduler.quota.reclaim.units import (
     Unit,
     Victim,
     cuts_guarantee,
+    gives_back,
 )
 from scheduler.quota.tree import ShareTree
 
@@ -52,7 +53,8 @@ class Fair:
                 tree.remove(claim.share, claim.request)
                 try:
                     # Space on nodes is no reason to cut a guarantee, only quota is.
-                    if not self._cuts(victim.unit) or not tree.fits(claim.share, claim.request):
+                    is_due = not self._cuts(victim.unit) or not tree.fits(claim.share, claim.request)
+                    if is_due and self._gives_back(victim.unit):
                         yield victim
                 finally:
                     tree.add(claim.share, claim.request)
@@ -118,6 +120,12 @@ class Fair:
     def _may_go(self, limit: Key, unit: Unit) -> bool:
         """Say whether a unit may go: if the claim borrows (its key is above 0), not one that could be claimed back."""
         return limit[0] == 0 or not self._cuts(unit)
+
+    def _gives_back(self, unit: Unit) -> bool:
+        if unit.share == self._claim.share:
+            return True
+        _, path = self._ancestry.below_common_ancestor(unit.share)
+        return gives_back(self._tree, path, unit, self._claim.contested)
 
     def _cuts(self, unit: Unit) -> bool:
         """Say whether a share that borrows would have less than it is guaranteed without a unit."""

@@ -179,6 +179,16 @@ def may_free(tree: ShareTree, preemption: Preemption, share: str, lacking: Mappi
     )
 
 
+def gives_back(tree: ShareTree, path: Iterable[str], unit: Unit, resources: Iterable[str]) -> bool:
+    """Say whether a unit holds one of these resources of which all shares of a path use more than they are guaranteed.
+
+    Without it two shares could evict each other for ever, as each borrows something that the other does not ask for.
+    """
+    return any(
+        unit.usage.get(each, 0) > 0 and all(tree.uses_more(name, (each,)) for name in path) for each in resources
+    )
+
+
 def cuts_guarantee(tree: ShareTree, path: Iterable[str], unit: Unit, resources: Iterable[str]) -> bool:
     """Say whether a share of a path that borrows would use less than it is guaranteed if a unit below it were gone."""
     return any(

@@ -3,7 +3,8 @@
 import pytest
 
 from scheduler.framework.shares import DeclaredShare
-from scheduler.testing import a_node
+from scheduler.testing import a_node, a_pod
+from scheduler.testing.scheduler import PROFILE
 from tests.unit.quota.in_time import Life
 
 HOUR = 3_600
@@ -104,3 +105,21 @@ def test_nobody_is_evicted_in_vain_for_a_pod_behind_an_older_one_of_another_shar
         assert len(life.victims) == 3
         assert life.outcome(big).node == "n"
         assert life.outcome(more_important).node == ""
+
+
+def test_two_shares_do_not_evict_each_other_for_what_neither_of_them_borrows() -> None:
+    """`b` borrows memory with one pod and uses its own cores with the others; `a` asks for both; nodes are short."""
+    root = DeclaredShare("root", minimum={"cpu": 100, "memory": "100Gi"})
+    a = DeclaredShare("a", "root", reclaim="Any", namespaces=("a",))
+    b = DeclaredShare("b", "root", minimum={"cpu": 4}, reclaim="Any", namespaces=("b",))
+    with Life(root, a, b, grace=10, default_preemption=False, order="DominantShare") as life:
+        life.set_node(a_node("n", cpu=4, memory="100Gi"))
+        life.create(a_pod("memory", namespace="b", scheduler_name=PROFILE, requests={"memory": "50Gi"}))
+        life.pods(4, "b")
+        life.advance(5)
+        for name in ("a0", "a1"):
+            life.create(a_pod(name, namespace="a", scheduler_name=PROFILE, requests={"cpu": 1, "memory": "1Gi"}))
+
+        life.advance(HOUR // 4)
+
+        assert life.victims == []
