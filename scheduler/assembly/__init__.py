@@ -1,1 +1,1 @@
-"""What makes a running scheduler of the parts: for `run` and for `run --shadow-of`, with its port and its reloads."""
+"""The assembly of a running scheduler, for `run` and for `run --shadow-of`, with its port and its reloads."""

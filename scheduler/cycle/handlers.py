@@ -239,7 +239,7 @@ class ClusterEventHandlers:
             self._node_may_help(event)
 
     def _wake_nominated(self, node_name: str, event: ClusterEvent) -> None:
-        """Try pods again that wait for room on a node that may not be for them any more: there may be another one."""
+        """Try pods again whose nominated node may not be for them any more: another one may be."""
         for pod in self._nominator.nominated_pods(node_name):
             self._queue.wake(pod.uid, event.label)
 

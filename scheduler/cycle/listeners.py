@@ -1,7 +1,7 @@
-"""Those who follow what happens to pods and nodes, beside queue and cache: groups and quota, while they are on.
+"""Listeners follow what happens to pods and nodes, as queue and cache do: groups and quota are some, while they are on.
 
-An event of the `EventStream` only tells; a listener has a part in what the scheduler decides, so an error of its is one
-of the handler that calls it.
+An event of the `EventStream` is for the record; a listener has a part in what the scheduler decides, so an error of a
+listener is one of the handler that calls it.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class PodListener:
 
 
 class PodListeners:
-    """All of them, in the order in which they are told."""
+    """All of them, in the order in which they are called."""
 
     def __init__(self) -> None:
         self._listeners: tuple[PodListener, ...] = ()
@@ -48,10 +48,10 @@ class PodListeners:
         return iter(self._listeners)
 
     def add(self, listener: PodListener) -> None:
-        """Tell a listener from now on, too. Repeating it is harmless."""
+        """Call a listener from now on, too. Repeating it is harmless."""
         if listener not in self._listeners:
             self._listeners = (*self._listeners, listener)
 
     def remove(self, listener: PodListener) -> None:
-        """Tell it no more."""
+        """Call it no more."""
         self._listeners = tuple([each for each in self._listeners if each is not listener])

@@ -8,7 +8,7 @@ from scheduler.state.cache import Cache
 
 
 class Pauses:
-    """The loop respects them, and so does whoever reads the tables outside of a decision."""
+    """The loop respects them, and so do readers of the tables outside of a decision."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache

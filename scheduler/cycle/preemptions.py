@@ -1,4 +1,4 @@
-"""Tells the preemptions that are under way what happens to pods, and wakes who waited because of one that ended."""
+"""Reports what happens to pods to the preemptions under way, and wakes pods that waited because of one that ended."""
 
 from collections.abc import Mapping
 

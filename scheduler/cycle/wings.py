@@ -1,4 +1,4 @@
-"""What the loop meets of groups and extenders, whose rooms stand above it, and what is there without them."""
+"""Groups and extenders as the loop sees them, whose packages are above it, and the null objects without them."""
 
 from typing import Final, Protocol
 

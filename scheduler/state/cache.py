@@ -106,12 +106,12 @@ class Cache:
         self._listeners: tuple[CountListener, ...] = ()
 
     def listen(self, listener: CountListener, *, first: bool = False) -> None:
-        """Tell a listener from now on, `first` or after all others. Repeating it is harmless."""
+        """Call a listener from now on, `first` or after all others. Repeating it is harmless."""
         if listener not in self._listeners:
             self._listeners = (listener, *self._listeners) if first else (*self._listeners, listener)
 
     def ignore(self, listener: CountListener) -> None:
-        """Tell a listener no more."""
+        """Call a listener no more."""
         self._listeners = tuple([each for each in self._listeners if each is not listener])
 
     # Our own assumptions.
@@ -135,7 +135,7 @@ class Cache:
         uid = pod.metadata.uid
         if uid in self.what_ifs:  # else others have bound or deleted it
             self._left[uid] = pod
-            self._tell_unassumed(pod)
+            self._report_unassumed(pod)
 
     def forget_left(self) -> None:
         """Forget the pods that a what-if has left in the table."""
@@ -156,7 +156,7 @@ class Cache:
         if entry is None or not entry.assumed:
             return False
         self._drop(entry)
-        self._tell_unassumed(entry.pod)
+        self._report_unassumed(entry.pod)
         return True
 
     def expire(self) -> list[Pod]:
@@ -168,7 +168,7 @@ class Cache:
             if entry.deadline is None or entry.deadline > now:
                 break
             self._drop(entry)
-            self._tell_unassumed(entry.pod)
+            self._report_unassumed(entry.pod)
             self._metrics.assumed_pods_expired.inc()
             late.append(entry.pod)
         return late
@@ -352,7 +352,7 @@ class Cache:
 
     # Internals.
 
-    def _tell_unassumed(self, pod: Pod) -> None:
+    def _report_unassumed(self, pod: Pod) -> None:
         for each in self._listeners:
             each.pod_unassumed(pod)
 

@@ -209,7 +209,7 @@ class MembersByGroup:
         """A pod is gone."""
         self._leave(pod.uid)
 
-    # What the cache tells.
+    # The cache's listener.
 
     def pod_counted(self, pod: Pod, *, is_assumed: bool, is_what_if: bool) -> None:
         (self.assume if is_assumed else self.assign)(pod)
@@ -218,7 +218,7 @@ class MembersByGroup:
         self.assign(pod)
 
     def pod_uncounted(self, pod: Pod, *, is_what_if: bool) -> None:
-        """What it is then, is told next."""
+        """The cache says next whether it is gone."""
 
     def pod_unassumed(self, pod: Pod) -> None:
         self.forget(pod)

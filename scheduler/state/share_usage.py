@@ -112,7 +112,7 @@ class ShareUsage:
         if self.order is not None:
             self.order.remove(uid)
 
-    # What the cache tells.
+    # The cache's listener.
 
     def pod_counted(self, pod: Pod, *, is_assumed: bool, is_what_if: bool) -> None:
         self.add(pod, is_what_if=is_what_if)
@@ -124,10 +124,10 @@ class ShareUsage:
         self.remove(pod.metadata.uid, is_what_if=is_what_if)
 
     def pod_unassumed(self, pod: Pod) -> None:
-        """It counts no longer, which was told before."""
+        """It is not counted any more already."""
 
     def pod_removed(self, pod: Pod) -> None:
-        """It counts no longer, which was told before."""
+        """It is not counted any more already."""
 
     def check_counted(self, uids: Collection[str]) -> None:
         assert self.uids() == uids

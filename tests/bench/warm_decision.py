@@ -68,15 +68,16 @@ def traced() -> Call:
     """Return the call of `Algorithm.schedule` for one more pod of a Deployment."""
     world = World(NODES)
     engine, framework = world.engine, world.framework
+    algorithm = engine.algorithm
     way: list[Call] = []
     for number in range(BEFORE + 1):
         pod, state = decoded_pod(f"pod-{number}", app="web"), CycleState()
         state.record_plugin_metrics = False
         if number < BEFORE:
-            decision = engine.algorithm.schedule(framework, state, pod)
+            decision = algorithm.schedule(framework, state, pod)
         else:
             with _tracing(way):
-                decision = engine.algorithm.schedule(framework, state, pod)
+                decision = algorithm.schedule(framework, state, pod)
         assert isinstance(decision, Placed), decision
         engine.cache.assume(pod.bound_to(decision.node_name))
     [schedule] = way
