@@ -43,7 +43,7 @@ _AGREED: Final = {
         if field.name in ("group", "min_available", "required_topology", "preferred_topology")
     },
 }
-"""The things that members without a node have to say alike, as messages name them → how to find each in a declaration."""
+"""The things that members without a node say alike, as messages name them → how to find each in a declaration."""
 
 _of_kueue: Final = attrgetter("kueue_required_topology", "kueue_preferred_topology")
 """The annotations that Kueue has for each set of pods, so those of a group may differ: then they do not count."""
