@@ -69,6 +69,7 @@ class Life:
 
     def _return(self, group: GroupState) -> None:
         group.object_exists = True
+        group.object_generation += 1
         self.world.show_group(group)
 
     def _some_members(self, step: Step) -> None:
@@ -88,7 +89,6 @@ class Life:
 
     def _drop_pods(self, group: GroupState, grace: int) -> None:
         group.is_wanted = False
-        group.succeeded = 0
         for pod in self._of(group.plan.name):
             if pod.phase in ("Succeeded", "Failed"):
                 self.world.remove_pod(pod)
@@ -104,6 +104,7 @@ class Life:
             self.world.rules.changed_group(step.group)
             self.world.drop_object(group)
             group.generation += 1
+            group.successes.clear()
             self._want(group, "")
 
     def _new_minimum(self, step: Step) -> None:
@@ -145,7 +146,6 @@ class Life:
         group = self.model.groups[step.group]
         if group.plan.has_object and not group.object_exists and self.model.members(step.group):
             self.world.note("PodGroup returns", f"the PodGroup {step.group} is created")
-            group.generation += 1
             self._return(group)
 
     def _gated_member(self, step: Step) -> None:

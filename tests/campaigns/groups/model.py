@@ -42,6 +42,7 @@ class PodState:
     minimum: int = 0
     """For an annotated group, what it says that the group needs."""
     index: int = 0
+    controller: str = ""
     node: str = ""
     binding_to: str = ""
     """The node of a binding that was sent and not answered."""
@@ -73,12 +74,18 @@ class GroupState:
     template_minimum: int
     object_exists: bool = False
     object_version: int = 0
-    succeeded: int = 0
-    """Of its pods that still exist."""
-    ever_succeeded: int = 0
+    successes: list[tuple[str, bool]] = field(default_factory=list)
+    """Of each pod that has succeeded: its controller, and whether it counts for certain: it was not being deleted."""
     is_wanted: bool = False
     """Whether its owner wants it to run: a controller replaces what is missing."""
     generation: int = 0
+    """How often it was created again."""
+    object_generation: int = 0
+
+    @property
+    def controller(self) -> str:
+        """The UID of the Job that its pods have now; empty without one."""
+        return f"job {self.plan.name} {self.generation}" if self.plan.is_replaced else ""
 
 
 @dataclass
@@ -93,6 +100,13 @@ class Model:
     def members(self, group: str) -> list[PodState]:
         """The pods of a group that count as its members."""
         return [pod for pod in self.pods.values() if pod.group == group and pod.is_active]
+
+    def succeeded(self, group: GroupState, *, at_most: bool = False) -> int:
+        """How many successes count: those of a controller that has pods in the group. `at_most`: may count."""
+        controllers = {pod.controller for pod in self.members(group.plan.name)}
+        if at_most:
+            return sum(not of or of in controllers for of, _ in group.successes)
+        return sum(bool(of) and of in controllers and is_certain for of, is_certain in group.successes)
 
     def free(self, node: str, *, also_taken: Iterable[tuple[str, int]] = ()) -> int:
         """The cores that are free on a node; less than 0 if it has more than it can take. `also_taken`: by node."""
@@ -147,7 +161,10 @@ class Model:
         if not level:
             yield self.open_nodes()
             return
-        taken = {self.domain(pod.place, level) for pod in self.members(group) if pod.place}
+        places = {pod.place for pod in self.members(group) if pod.place}
+        if any(not self.nodes[place].exists for place in places):
+            return  # it waits until the node is back or the pod is gone
+        taken = {self.domain(place, level) for place in places}
         for domain, nodes in self.domains(level).items():
             if not taken or taken == {domain}:
                 yield nodes

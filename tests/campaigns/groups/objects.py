@@ -113,6 +113,12 @@ def join(written: Json, plan: GroupPlan, minimum: int, index: int) -> None:
     annotations.update(topology(plan))
 
 
+def own(written: Json, name: str, uid: str) -> None:
+    """Let a Job control a pod."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid, "controller": True}
+    written["metadata"]["ownerReferences"] = [owner]
+
+
 def topology(plan: GroupPlan) -> dict[str, str]:
     """The annotations about the topology."""
     wishes = {"loadmaster.dev/required-topology": plan.required, "loadmaster.dev/preferred-topology": plan.preferred}
@@ -163,9 +169,10 @@ def group_object(group: GroupState) -> PodGroup:
     metadata = GroupedMeta(
         name=plan.name,
         namespace="default",
-        uid=f"group {plan.name} {group.generation}",
+        uid=f"group {plan.name} {group.object_generation}",
         resource_version=str(group.object_version),
         group_annotations=convert(topology(plan), GroupAnnotations) if topology(plan) else None,
     )
     spec = PodGroupSpec(min_member=group.minimum)
-    return replace(PodGroup(metadata, spec), status=PodGroupStatus(phase="Running", succeeded=group.succeeded))
+    succeeded = sum(controller == group.controller for controller, _ in group.successes)
+    return replace(PodGroup(metadata, spec), status=PodGroupStatus(phase="Running", succeeded=succeeded))

@@ -73,8 +73,6 @@ class QuietPoint:
                 symptom = "the pod is bound"
             elif pod.group and self._lacks_object(self.model.groups[pod.group]):
                 symptom = "the PodGroup is gone"
-            elif not self.model.nodes[node].exists:
-                symptom = "the node is gone"
             else:
                 continue
             self.world.record.violated("nominated", symptom, f"{uid} is nominated to {node}: {symptom}")
@@ -92,7 +90,7 @@ class QuietPoint:
         members = self.model.members(name)
         placed = [pod for pod in members if pod.place]
         waiting = [pod for pod in members if not pod.place and not pod.is_gated]
-        need = group.minimum - len(placed) - group.succeeded
+        need = group.minimum - len(placed) - self.model.succeeded(group)
         if not self._may_start(group, waiting, need) or self._is_kept_waiting(group):
             return
         taken = self.taken(without=name)

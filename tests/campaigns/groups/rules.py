@@ -150,7 +150,7 @@ class Rules:
             {pod.name for pod in members if pod.place},
             sum(pod.is_deleting and bool(pod.node) for pod in pods),
             sum(pod.phase == "Failed" for pod in pods),
-            group.ever_succeeded,
+            self._model.succeeded(group, at_most=True),
             min([group.minimum, *declared]),
         )
         others = [
@@ -204,10 +204,12 @@ class Rules:
         group = self._model.groups[name]
         placed = len(step.before) + len(step.sent)
         if placed + step.succeeded < step.minimum:
-            if placed + step.succeeded + step.terminating >= step.minimum:
+            if placed + step.succeeded + step.terminating >= step.minimum and step.terminating:
                 symptom = "pods that are being deleted count"
             elif placed + step.succeeded + step.terminating + step.failed >= step.minimum:
                 symptom = "pods that have failed count"
+            elif placed + len(group.successes) >= step.minimum:
+                symptom = "successes of another controller count"
             else:
                 symptom = "a part of it starts"
             text = (
@@ -272,7 +274,7 @@ class Rules:
         name, model = group.plan.name, self._model
         members = model.members(name)
         placed = sum(bool(pod.place) for pod in members)
-        need = group.minimum - placed - group.succeeded
+        need = group.minimum - placed - model.succeeded(group)
         if not self._settings.reservation_seconds:
             self._violated("reserved", "it is turned off", f"nodes are reserved for {name}")
         if not members or (group.plan.has_object and not group.object_exists):

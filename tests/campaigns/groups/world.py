@@ -222,8 +222,7 @@ class World(Scheduler):
         self.show(pod)
         self.rules.gone(pod)
         if group is not None and phase == "Succeeded":
-            group.ever_succeeded += 1
-            group.succeeded += not pod.is_deleting
+            group.successes.append((pod.controller, not pod.is_deleting))
             self.show_group(group)
         if pod.is_deleting:
             self.remove_pod(pod)
@@ -270,10 +269,12 @@ class World(Scheduler):
         written = objects.manifest(name, cpu, plan.priority if priority is None else priority, self.clock())
         objects.join(written, plan, group.template_minimum, index)
         objects.announce(written, plan.announces, plan.seconds)
+        if group.controller:
+            objects.own(written, plan.name, group.controller)
         pod = PodState(name, cpu, written["spec"]["priority"], written, plan.name, index=index, is_gated=is_gated)
         pod.minimum, pod.grace, pod.seconds = group.template_minimum, plan.grace, plan.seconds
         pod.is_licensed = not plan.needs_license
-        pod.is_replaced = plan.is_replaced
+        pod.is_replaced, pod.controller = plan.is_replaced, group.controller
         self.add(pod)
         return pod
 
