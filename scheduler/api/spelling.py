@@ -6,6 +6,7 @@ from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
 
 _BYTES: Final = frozenset((MEMORY, EPHEMERAL_STORAGE))
 _SIZES: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+_KUEUE: Final = "kueue.x-k8s.io/"
 _UNITS: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
@@ -19,6 +20,11 @@ def spelled(resource: str, value: int) -> str:
             size, unit = size / 1024, unit + 1
         return f"{size:.2f}".rstrip("0").rstrip(".") + _UNITS[unit]
     return str(value)
+
+
+def spelled_for(source: str, resource: str, amount: int) -> str:
+    """Say an amount of a share's resource: in Kueue's quotas the flavor stands before it."""
+    return spelled(resource.partition("/")[2] if source.startswith(_KUEUE) else resource, amount)
 
 
 def shortage(resource: str, least: int, most: int, wanted: int) -> str:

@@ -5,9 +5,10 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from scheduler.api.spelling import spelled
+from scheduler.api.spelling import spelled_for
 from scheduler.api.text import printable
 from scheduler.commands.options import add_output_argument, add_source_arguments, describe
 from scheduler.framework.errors import ClusterError, ConfigError
@@ -152,8 +153,8 @@ def _rows(share: "ShareReport", top: int, standings: int) -> Iterator[Sequence[s
     if not share.resources:
         yield *head, "-"
     for each in share.resources:
-        name = each.resource
-        maximum = "-" if each.maximum is None else spelled(name, each.maximum)
-        counts = (spelled(name, count) if count else "-" for count in (each.borrowed, each.lent, each.waiting))
-        yield *head, name, spelled(name, each.guaranteed), maximum, spelled(name, each.used), *counts
+        said = partial(spelled_for, share.source, each.resource)
+        maximum = "-" if each.maximum is None else said(each.maximum)
+        counts = (said(count) if count else "-" for count in (each.borrowed, each.lent, each.waiting))
+        yield *head, each.resource, said(each.guaranteed), maximum, said(each.used), *counts
         head = ("",) * len(head)

@@ -11,12 +11,12 @@ from typing import Final
 import msgspec
 
 from scheduler.api.importance import importance
-from scheduler.api.spelling import quantity, spelled
+from scheduler.api.spelling import quantity, spelled_for
 from scheduler.api.text import counted, shortened
 from scheduler.explain.documents import Suggestion
 from scheduler.explain.groups import MAX_NAMES
 from scheduler.explain.share_space import Running, Space
-from scheduler.framework.events import ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS
+from scheduler.framework.events import CLUSTER_QUEUE, ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS
 from scheduler.framework.resources import parse_resource
 from scheduler.framework.shares import ShareLack, ShareRefusal
 from scheduler.quota.apis.elastic_quotas import ALL
@@ -32,6 +32,12 @@ NO_NODE: Final = "no node takes it then, as they are"
 OF_GROUP: Final = "whether nodes hold the whole group then, was not tried"
 
 _KINDS: Final = ("minimum", "maximum", "borrowing_limit")
+_DECLARED: Final = {"minimum": "minimum", "maximum": "maximum", "borrowing_limit": "borrowingLimit"}
+_WORDS: Final = {
+    ELASTIC_QUOTA: {"minimum": "min", "maximum": "max"},
+    CLUSTER_QUEUE: {"minimum": "nominalQuota", "borrowing_limit": "borrowingLimit"},
+}
+"""Source → the names of the fields there."""
 
 
 def remedies(space: Space, refusal: ShareRefusal, running: Sequence[Running]) -> Iterator[Suggestion | None]:
@@ -105,17 +111,18 @@ def _changes(space: Space, changed: Mapping[str, Share]) -> Iterator[tuple[str, 
 
 
 def _text_of(space: Space, changed: Mapping[str, Share]) -> str:
-    clauses = []
+    clauses, source = [], space.place.ledger.source
+    words = _WORDS.get(source, _DECLARED)
     for name, kind, amounts in _changes(space, changed):
-        to = " and ".join(f"{spelled(each, amount)} {shortened(each, 253)}" for each, amount in amounts.items())
-        clauses.append(f"the {kind.replace('_', ' ')} of {name} to {to}")
+        said = [f"{spelled_for(source, each, amount)} {shortened(each, 253)}" for each, amount in amounts.items()]
+        to = " and ".join(said)
+        clauses.append(f"the {words[kind]} of {name} to {to}")
     return f"raise {', and '.join(clauses)}"
 
 
 def _command_for(space: Space, changed: Mapping[str, Share]) -> str:
     """Return the command that changes the elastic quotas; empty for shares that are no such objects."""
     commands = []
-    fields = {"minimum": "min", "maximum": "max"}
     for name in changed:
         found = space.place.ledger.adapter.object_of(name)
         if found is None or found[0] not in (ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS):
@@ -125,7 +132,7 @@ def _command_for(space: Space, changed: Mapping[str, Share]) -> str:
         spec: dict[str, dict[str, str]] = {}
         for of, kind, amounts in _changes(space, changed):
             if of == name:
-                spec[fields[kind]] = {each: quantity(each, amount) for each, amount in amounts.items()}
+                spec[_WORDS[ELASTIC_QUOTA][kind]] = {each: quantity(each, amount) for each, amount in amounts.items()}
         patch = quote(msgspec.json.encode({"spec": spec}).decode())
         commands.append(
             f"kubectl patch {resource.plural}.{resource.group} --namespace {quote(metadata.namespace)} "

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from scheduler.api.pod import Pod
-from scheduler.api.spelling import spelled
+from scheduler.api.spelling import spelled_for
 from scheduler.api.text import shortened
 from scheduler.engine.engine import Engine
 from scheduler.explain.documents import ShareEstimate, ShareWait, Suggestion
 from scheduler.explain.share_remedies import remedies
 from scheduler.explain.share_space import Running, Space, groups_of, space_for
-from scheduler.framework.shares import ShareLack, ShareRefusal
+from scheduler.framework.shares import ShareKey, ShareLack, ShareRefusal
 from scheduler.groups.reservations.run_times import NEVER, RunTimes
 from scheduler.process.time_slice import TimeSlice
 
@@ -43,7 +43,7 @@ async def report_on_share_of(engine: Engine, pod: Pod, now: float) -> ShareWait 
         name=space.place.name,
         source=space.place.ledger.source,
         text=refusal.message,
-        lacks=[_sentence(space.place.name, lack) for lack in refusal.lacks[:MAX_LACKS]],
+        lacks=[_sentence(space.place.key, lack) for lack in refusal.lacks[:MAX_LACKS]],
     )
     if not refusal.lacks:
         return report
@@ -58,13 +58,15 @@ async def report_on_share_of(engine: Engine, pod: Pod, now: float) -> ShareWait 
     return report
 
 
-def _sentence(name: str, lack: ShareLack) -> str:
+def _sentence(key: ShareKey, lack: ShareLack) -> str:
+    source, name = key
     resource = shortened(lack.resource, MAX_NAME)
-    missing = f"{spelled(resource, lack.missing)} {resource}"
+    missing = f"{spelled_for(source, resource, lack.missing)} {resource}"
     if lack.is_limit:
         return f"{missing} above {'its limit' if lack.share == name else f'the limit of {lack.share}'}"
     borrowers = list(lack.borrowers.items())
-    by = ", ".join(f"{each} borrows {spelled(resource, amount)}" for each, amount in borrowers[:MAX_BORROWERS])
+    amounts = [(each, spelled_for(source, resource, amount)) for each, amount in borrowers[:MAX_BORROWERS]]
+    by = ", ".join(f"{each} borrows {amount}" for each, amount in amounts)
     if len(borrowers) > MAX_BORROWERS:
         by += f", and {len(borrowers) - MAX_BORROWERS:,} more borrow"
     return f"{missing} more than {'it' if lack.share == name else lack.share} has{f': {by}' if by else ''}"

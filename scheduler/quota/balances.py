@@ -34,9 +34,12 @@ class _Count(NamedTuple):
         """The part of the usage that counts against the parent."""
         return max(0, self.usage - self.local)
 
+    is_root: bool
+
     @property
     def borrowed(self) -> int:
-        return max(0, self.usage - self.quota)
+        """The part of the usage that others are guaranteed; there are none above a root."""
+        return 0 if self.is_root else max(0, self.usage - self.quota)
 
     @property
     def idle(self) -> int:
@@ -58,7 +61,12 @@ def balances(tree: ShareTree, resource: str) -> dict[str, Balance]:
     """Return share → its balance."""
     names = [name for name, _ in depth_first(tree)]
     counts = {
-        name: _Count(tree.quota(name, resource), tree.usage(name, resource), tree.local(name, resource))
+        name: _Count(
+            tree.quota(name, resource),
+            tree.usage(name, resource),
+            tree.local(name, resource),
+            is_root=not tree.shares[name].parent,
+        )
         for name in names
     }
     guaranteed: dict[str, int] = {}

@@ -1,6 +1,6 @@
 """One sentence about what a request for space in a share is short of.
 
-share "team-a" has no space: 2000m of cpu more than "research" has, of which "team-b" borrows 4000m
+share "team-a" has no space: 2 of cpu more than "research" has, of which "team-b" borrows 4
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import Final
 
 from scheduler.api.read_only import NOTHING
-from scheduler.api.requests import CPU
+from scheduler.api.spelling import spelled_for
 from scheduler.api.text import shortened
+from scheduler.framework.events import CLUSTER_QUEUE
 from scheduler.framework.shares import ShareKey, ShareLack, ShareRefusal
 from scheduler.quota.tree import ShareTree
 
@@ -35,33 +36,40 @@ def lacks_of(tree: ShareTree, name: str, amounts: Mapping[str, int]) -> tuple[Sh
     )
 
 
-def refused(source: str, tree: ShareTree, name: str, amounts: Mapping[str, int]) -> ShareRefusal:
-    """Return the refusal of a request that does not fit."""
-    lacks = lacks_of(tree, name, amounts)
-    return ShareRefusal(ShareKey(source, name), f'share "{name}" has no space: {in_words(name, lacks)}', lacks)
+def refused(
+    key: ShareKey, tree: ShareTree, amounts: Mapping[str, int], pods: int, others: Sequence[Mapping[str, int]] = ()
+) -> ShareRefusal:
+    """Return the refusal of a request of so many pods that does not fit.
+
+    `others`: what it might take instead, which does not fit either.
+    """
+    lacks = lacks_of(tree, key.name, amounts)
+    named = [*lacks, *(lack for each in others for lack in lacks_of(tree, key.name, each) if lack not in lacks)]
+    whose = f" for {pods} pods that start together" if pods > 1 else ""
+    return ShareRefusal(key, f'share "{key.name}" has no space{whose}: {in_words(key, named)}', lacks)
 
 
-def in_words(name: str, lacks: Sequence[ShareLack]) -> str:
+def in_words(key: ShareKey, lacks: Sequence[ShareLack]) -> str:
     """Say what is lacking, where, and who borrows it."""
-    clauses = [_clause(name, lack) for lack in lacks[:MAX_LACKS]]
+    clauses = [_clause(key, lack) for lack in lacks[:MAX_LACKS]]
     if len(lacks) > MAX_LACKS:
         clauses.append(f"and {len(lacks) - MAX_LACKS} more")
     return "; ".join(clauses)
 
 
-def _clause(name: str, lack: ShareLack) -> str:
-    missing = f"{_amount(lack.resource, lack.missing)} of {shortened(lack.resource, MAX_NAME)}"
+def _clause(key: ShareKey, lack: ShareLack) -> str:
+    source, name, resource = *key, lack.resource
+    missing = f"{spelled_for(source, resource, lack.missing)} of {shortened(resource, MAX_NAME)}"
+    is_own = lack.share == name
     if lack.is_limit:
-        return f"{missing} above its limit" if lack.share == name else f'{missing} above the limit of "{lack.share}"'
-    where = "it has" if lack.share == name else f'"{lack.share}" has'
+        limit = "borrowingLimit" if source == CLUSTER_QUEUE else "limit"
+        return f"{missing} above its {limit}" if is_own else f'{missing} above the {limit} of "{lack.share}"'
+    has = "its nominalQuota" if source == CLUSTER_QUEUE else "it has"
+    where = has if is_own else f'"{lack.share}" has'
     borrowers = list(lack.borrowers.items())
     if not borrowers:
         return f"{missing} more than {where}"
-    named = [f'"{each}" borrows {_amount(lack.resource, amount)}' for each, amount in borrowers[:MAX_BORROWERS]]
+    named = [f'"{each}" borrows {spelled_for(source, resource, of)}' for each, of in borrowers[:MAX_BORROWERS]]
     if len(borrowers) > MAX_BORROWERS:
         named.append(f"{len(borrowers) - MAX_BORROWERS} more borrow")
     return f"{missing} more than {where}, of which {' and '.join(named)}"
-
-
-def _amount(resource: str, amount: int) -> str:
-    return f"{amount}m" if resource.rpartition("/")[2] == CPU else str(amount)

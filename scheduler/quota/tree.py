@@ -309,13 +309,19 @@ class ShareTree:
             yield Lack(name, resource, rest - root.quota + root.usage, is_limit=False)
 
     def borrowers(self, name: str, resource: str) -> dict[str, int]:
-        """Return the leaves of a subtree that use more than they are guaranteed, and how much more; the most first."""
-        found, names = {}, [name]
-        for each in names:
-            names.extend(self.children[each])
+        """Return the leaves of a subtree that use more than they are guaranteed, and how much more; the most first.
+
+        Only what others there are guaranteed: a share within what its parent is guaranteed borrows of that alone.
+        """
+        found = dict[str, int]()
+        left = [(each, MAX) for each in self.children[name]]
+        for each, most in left:
             account = self._account(each, resource)
-            if not self.children[each] and account.usage > account.quota:
-                found[each] = account.usage - account.quota
+            borrows = min(most, account.usage - account.quota)
+            if borrows > 0 and self.children[each]:
+                left += [(child, borrows) for child in self.children[each]]
+            elif borrows > 0:
+                found[each] = borrows
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 

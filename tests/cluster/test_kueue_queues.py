@@ -82,7 +82,7 @@ def test_pods_start_within_the_quota_of_their_queue_borrow_and_follow_the_object
 
     api.create_many(pods(range(6), {"kueue.x-k8s.io/queue-name": "q"}), namespace)
     wait_until(lambda: bound(api, namespace) == 3, 30, "it has its own quota and that of the other")
-    expected = 'share "ClusterQueue/a" has no space: 1000m of any/cpu more than "Cohort/all" has'
+    expected = 'share "ClusterQueue/a" has no space: 1 of any/cpu more than "Cohort/all" has'
     wait_until(lambda: expected in messages(api, namespace), 30, "the others say why they wait")
 
     put(cluster, "ClusterQueue", "b", a_queue("3", cohortName="all"))

@@ -14,7 +14,7 @@ from scheduler.api.quota_amounts import amounts_in
 from scheduler.api.requests import PODS
 from scheduler.api.text import shortened
 from scheduler.framework.events import NAMESPACE
-from scheduler.framework.shares import DECLARED, DeclaredShare, ShareRefusal
+from scheduler.framework.shares import DECLARED, DeclaredShare, ShareKey, ShareRefusal
 from scheduler.quota.adapter import Asked, counting_nominated
 from scheduler.quota.reclaim.units import NOTHING_EVICTED, Policy, Preemption
 from scheduler.quota.sentences import refused
@@ -89,7 +89,9 @@ class DeclaredShares:
         if not asked.nominated and tree.fits(name, amounts):  # in the quick way: most do
             return None
         with counting_nominated(tree, name, asked, amounts):
-            return None if tree.fits(name, amounts) else refused(self.source, tree, name, amounts)
+            if tree.fits(name, amounts):
+                return None
+            return refused(ShareKey(self.source, name), tree, amounts, asked.need.pods)
 
     @property
     def evicts(self) -> bool:

@@ -20,6 +20,7 @@ from scheduler.api.text import shortened
 from scheduler.framework.events import ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS
 from scheduler.framework.shares import ShareKey, ShareLack, ShareRefusal
 from scheduler.quota.adapter import Asked
+from scheduler.quota.sentences import in_words
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore
 
@@ -111,8 +112,11 @@ class ElasticQuotas:
                 return None
             reason = "total ElasticQuota used is more than min"
             lacks = [_with_borrowers(tree, lack) for lack in lacks]
-        message = f"Pod {asked.need.pod} is rejected in PreFilter because {reason}"
-        return ShareRefusal(ShareKey(self.source, name), message, tuple(lacks), str(asked.need.pod))
+        key, pods, subject = ShareKey(self.source, name), asked.need.pods, str(asked.need.pod)
+        if pods > 1:
+            message = f"{pods} pods that start together are rejected in PreFilter because {reason}"
+            return ShareRefusal(key, f"{message}: {in_words(key, lacks)}", tuple(lacks))
+        return ShareRefusal(key, f"Pod {subject} is rejected in PreFilter because {reason}", tuple(lacks), subject)
 
     def preemption(self, name: str) -> None:
         return None

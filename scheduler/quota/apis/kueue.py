@@ -22,6 +22,7 @@ from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal
 from scheduler.quota.adapter import Asked, counting_nominated
 from scheduler.quota.apis.kueue_flavors import (
     NoFlavor,
+    alternatives,
     choose,
     flavor_of_node,
     keyed,
@@ -155,7 +156,10 @@ class KueueQueues:
                 amounts = self._wanted(tree, name, asked)
             except NoFlavor as error:
                 return ShareRefusal(ShareKey(self.source, name), shortened(str(error), 5 * MAX_SHOWN))
-            return None if tree.fits(name, amounts) else refused(self.source, tree, name, amounts)
+            if tree.fits(name, amounts):
+                return None
+            others = alternatives(queue, _counted(asked), asked.need.pod)
+            return refused(ShareKey(self.source, name), tree, amounts, asked.need.pods, others)
 
     @property
     def evicts(self) -> bool:

@@ -47,6 +47,16 @@ def choose(queue: Queue, request: Mapping[str, int], pod: Pod, tree: ShareTree) 
     return chosen
 
 
+def alternatives(queue: Queue, request: Mapping[str, int], pod: Pod) -> list[dict[str, int]]:
+    """Return what a request might take, from each flavor that suits it."""
+    return [
+        keyed(flavor.name, wanted)
+        for group, wanted in parts_of(queue, request)
+        for flavor in (() if group is None else group.eligible)
+        if not unsuitable(flavor, pod)
+    ]
+
+
 def parts_of(queue: Queue, request: Mapping[str, int]) -> Iterator[tuple[Group | None, dict[str, int]]]:
     """Yield each group of a queue that a request concerns, with its part; last, without a group, what no group has."""
     rest = {resource: amount for resource, amount in request.items() if amount > 0}

@@ -83,7 +83,7 @@ async def test_the_ancestor_that_lacks_something_and_who_borrows_it_are_named() 
 
     assert (share.name, share.source) == ("team-b", "shares")
     assert share.lacks == ["1 cpu more than company has: team-a borrows 2"]
-    assert share.text.startswith('share "team-b" has no space: 1000m of cpu more than "company" has')
+    assert share.text.startswith('share "team-b" has no space: 1 of cpu more than "company" has')
     stage.check()
 
 
@@ -124,7 +124,7 @@ async def test_quotas_are_raised_until_nothing_stands_in_the_way_by_a_command() 
     share = await wait_of(stage, waiting)
 
     assert share.suggestions[0] == Suggestion(
-        "raise the minimum of a/quota to 2 cpu, and the maximum of a/quota to 2 cpu",
+        "raise the min of a/quota to 2 cpu, and the max of a/quota to 2 cpu",
         1,
         ["n"],
         command="kubectl patch elasticquotas.scheduling.x-k8s.io --namespace a quota --type=merge "

@@ -110,3 +110,10 @@ def test_of_equals_as_much_is_lent_as_is_borrowed(leaves: list[tuple[int, int]])
     idle = sum(max(0, minimum - used) for minimum, used in leaves)
     borrowed = sum(found[name].borrowed for name in found if name != "all")
     assert sum(each.lent for each in found.values()) == min(idle, borrowed)
+
+
+def test_a_root_above_its_lowered_quota_borrows_of_none() -> None:
+    tree = ShareTree([Share(name="alone", minimum={"cpu": 1})])
+    tree.add("alone", {"cpu": 3})
+
+    assert balances(tree, "cpu") == {"alone": Balance(guaranteed=1, maximum=None, used=3)}

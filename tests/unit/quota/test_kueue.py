@@ -122,7 +122,8 @@ def test_a_refused_pod_is_told_what_its_best_flavor_lacks() -> None:
 
     assert kueue.message(of_queue(cpu="3")) == ""
     assert kueue.message(of_queue(cpu="3"), {"spot/cpu": 2000}) == (
-        'share "ClusterQueue/a" has no space: 1000m of spot/cpu more than it has'
+        'share "ClusterQueue/a" has no space: '
+        "1 of spot/cpu more than its nominalQuota; 1 of on-demand/cpu more than its nominalQuota"
     )
 
 
@@ -232,7 +233,7 @@ def test_pods_are_counted_where_a_queue_has_quota_for_them() -> None:
     assert kueue.amounts_of(a_pod("p", namespace="ns", labels=dict(pod.labels), node_name="n2")) == {"spot/pods": 1}
     assert kueue.message(pod, {"spot/pods": 1}) == ""
     assert kueue.message(pod, {"spot/pods": 2}) == (
-        'share "ClusterQueue/few" has no space: 1 of spot/pods more than it has'
+        'share "ClusterQueue/few" has no space: 1 of spot/pods more than its nominalQuota'
     )
 
 

@@ -270,3 +270,19 @@ def test_checked_admissions_keep_the_quota_and_usage_equals_a_recomputation(
     assert sum(amount for _, amount in admitted) <= 14
     assert shares.usage("b", "cpu") <= 5
     assert shares.usage("c", "cpu") <= 7
+
+
+def test_only_those_are_borrowers_that_use_what_others_are_guaranteed() -> None:
+    shares = tree(
+        Share(name="rich", parent="root", minimum={"cpu": 8}),
+        Share(name="a", parent="rich"),
+        Share(name="b", parent="root", minimum={"cpu": 2}),
+        Share(name="alone", minimum={"cpu": 1}),
+    )
+    shares.add("a", {"cpu": 9})
+    shares.add("alone", {"cpu": 3})
+
+    assert shares.borrowers("root", "cpu") == {"a": 1}
+    assert shares.borrowers("alone", "cpu") == {}
+    shares.remove("a", {"cpu": 1})
+    assert shares.borrowers("root", "cpu") == {}

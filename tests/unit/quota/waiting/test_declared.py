@@ -46,9 +46,8 @@ async def test_the_sentence_names_the_ancestor_and_the_borrowers() -> None:
     (waiting,) = stage.pods(1, "b")
     await stage.schedule()
 
-    assert (
-        'share "team-b" has no space: 1000m of cpu more than "company" has, of which "team-a" borrows 2000m'
-        in stage.note(waiting)
+    assert 'share "team-b" has no space: 1 of cpu more than "company" has, of which "team-a" borrows 2' in stage.note(
+        waiting
     )
 
 
@@ -61,7 +60,7 @@ async def test_a_maximum_of_an_ancestor_holds_for_all_below_it() -> None:
     await stage.schedule()
 
     assert len(stage.placed) == 1
-    assert 'share "below" has no space: 1000m of cpu above the limit of "roof"' in stage.note(pods[1])
+    assert 'share "below" has no space: 1 of cpu above the limit of "roof"' in stage.note(pods[1])
 
 
 async def test_what_is_not_lent_is_not_borrowed() -> None:

@@ -550,7 +550,10 @@ async def test_a_group_whose_claim_is_gone_says_so_and_another_that_asks_for_as_
 
     said = [refusal.message for pod in pods if (refusal := stage.shares.refusal_while_waiting(pod)) is not None]
 
-    assert [each.partition(":")[0] for each in said] == ['share "team" counts devices', 'share "team" has no space']
+    assert [each.partition(":")[0] for each in said] == [
+        'share "team" counts devices',
+        'share "team" has no space for 2 pods that start together',
+    ]
     stage.check()
 
 

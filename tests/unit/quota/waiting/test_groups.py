@@ -133,7 +133,7 @@ async def test_the_event_of_a_group_says_why_it_waits() -> None:
     assert cycle is not None
     record = cycle.records.of(group)
     assert record is not None
-    assert "is rejected in PreFilter because ElasticQuota a is more than Max" in record.text
+    assert "4 pods that start together are rejected in PreFilter because ElasticQuota a is more than Max" in record.text
 
 
 async def test_a_group_that_has_space_in_its_share_and_no_nodes_waits_for_nodes() -> None:

@@ -158,7 +158,7 @@ async def test_pods_take_the_first_flavor_that_has_quota_and_go_to_its_nodes() -
 
     assert queues.kinds() == {"p0": "on-demand", "p1": "on-demand", "p2": "spot"}
     assert queues.used() == {"on-demand/cpu": 2000, "spot/cpu": 1000}
-    assert 'share "ClusterQueue/a" has no space: 1000m of on-demand/cpu more than it has' in queues.note(pods[3])
+    assert 'share "ClusterQueue/a" has no space: 1 of on-demand/cpu more than its nominalQuota' in queues.note(pods[3])
     queues.check()
 
 
