@@ -3,6 +3,7 @@
     Pod, Node                      always watched, known by other ways than these
     storage.k8s.io/StorageClass    kube-scheduler's own names: the table below
     budgets.v1.example.com         anything else: plural, version, group
+    configmaps.v1.                 the core group has no name
 
 The union of what the enabled plugins name is what the scheduler watches, in addition to pods and nodes.
 """
@@ -155,7 +156,7 @@ OTHER_VERSION: Final = {KNOWN[one]: KNOWN[other] for a, b in _PAIRS for one, oth
 _WATCHED_ANYWAY: Final = frozenset({POD, ASSIGNED_POD, UNSCHEDULABLE_POD, NODE})
 _NAMES: Final = {resource: name for name, resource in KNOWN.items()}
 _LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-_CUSTOM: Final = re.compile(rf"({_LABEL})\.({_LABEL})\.({_LABEL}(?:\.{_LABEL})*)")
+_CUSTOM: Final = re.compile(rf"({_LABEL})\.({_LABEL})\.((?:{_LABEL}(?:\.{_LABEL})*)?)")
 _USUAL_VERSION: Final = re.compile(r"v\d+(?:(?:alpha|beta)\d+)?")
 
 
@@ -175,13 +176,17 @@ def parse_resource(name: str) -> ApiResource:
     if name in _WATCHED_ANYWAY:
         raise ValueError(f"{name!r} is always watched; pods and nodes are not looked up by this name")
     match = _CUSTOM.fullmatch(name)
+    if match is not None and match[3] == "core":
+        raise ValueError(f"{name!r} is no resource: the core group has no name, so write {match[1]}.{match[2]}.")
     # foos.example.com has three parts too: a group of a custom resource has a dot, so com is none.
     if match is None or ("." not in match[3] and not _USUAL_VERSION.fullmatch(match[2])):
         raise ValueError(
-            f"{name!r} is no resource: expected <plural>.<version>.<group>, such as foos.v1.example.com, "
-            f"or one of {', '.join(sorted(KNOWN))}"
+            f"{name!r} is no resource: expected <plural>.<version>.<group>, such as foos.v1.example.com or "
+            f"configmaps.v1., or one of {', '.join(sorted(KNOWN))}"
         )
     resource = ApiResource(group=match[3], version=match[2], plural=match[1])
+    if resource in (PODS, NODES):
+        raise ValueError(f"{name!r} is always watched; pods and nodes are not looked up by this name")
     if resource in _NAMES:
         raise ValueError(f"{name!r} is called {_NAMES[resource]!r} here")
     return resource

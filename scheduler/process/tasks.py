@@ -19,10 +19,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
 from scheduler.process.metrics import Metrics, Samples
+from scheduler.process.sources import Sources
 
 LOOK_SECONDS: Final = 10.0
 """Between two searches for jobs that take too long."""
@@ -50,6 +52,7 @@ class Tasks:
     def __init__(self, metrics: Metrics, stop: asyncio.Event | None = None) -> None:
         """`stop` is set to end the program: by its owner, or here when a part has failed."""
         self._failures = metrics.task_failures
+        self._sources = Sources(metrics)
         self._stop = stop or asyncio.Event()
         self._parts: set[asyncio.Task[None]] = set()
         self._cancelled: set[asyncio.Task[None]] = set()
@@ -77,8 +80,13 @@ class Tasks:
         return found
 
     def repeat(self, operation: str, seconds: float, pause: float, work: Callable[[], Work]) -> "Repetition":
-        """Do `work` as a job now, and again `pause` seconds after each end. Without an event loop it is not done."""
-        repetition = Repetition(self.jobs(operation, seconds), operation, pause, work)
+        """Do `work` as a job now, and again `pause` seconds after each end. Without an event loop it is not done.
+
+        An ApiError is no failure of the job: what it asks does not answer.
+        """
+        repetition = Repetition(
+            self.jobs(operation, seconds), operation, pause, partial(self._sources.asked, operation, work)
+        )
         if not repetition.is_at_work:
             self._idle.append(repetition)
         return repetition

@@ -163,7 +163,7 @@ def build(spec: ProfileSpec, registry: Registry) -> ProfilePlugins:
     by_name = _make(spec, registry, problems)
     if not problems:
         at = {point: _at_point(point, spec, by_name, problems) for point in POINTS}
-        _check(at, problems)
+        problems.extend(point_problems(at))
         weights, placement_weights = (_weights(point, spec, by_name, problems) for point in _WEIGHTED)
     if problems:
         raise ConfigError([f"profile {spec.scheduler_name!r}: {problem}" for problem in problems])
@@ -226,17 +226,19 @@ def _at_point(point: str, spec: ProfileSpec, by_name: Mapping[str, Plugin], prob
     return tuple(by_name[name] for name in names)
 
 
-def _check(at: Mapping[str, Sequence[Plugin]], problems: list[str]) -> None:
+def point_problems(at: Mapping[str, Sequence[Plugin]]) -> Iterator[str]:
+    """Yield what no profile can have at its extension points."""
     sorts = len(at["queue_sort"])
     if sorts != 1:
-        problems.append(f"only one queue sort plugin required, but got {sorts}")
+        yield f"only one queue sort plugin required, but got {sorts}"
     if not at["bind"]:
-        problems.append("at least one bind plugin is needed")
+        yield "at least one bind plugin is needed"
     if len(at["placement_generate"]) > 1:
-        problems.append("at most one placement generate plugin is allowed")
+        yield "at most one placement generate plugin is allowed"
     either_form = {plugin.name: plugin for point in ("filter", "score") for plugin in at[point]}
-    both = [name for name, plugin in either_form.items() if _has_both_forms(plugin)]
-    problems.extend(f"plugin {name!r} has Filter or Score in both forms; keep one" for name in both)
+    for name, plugin in either_form.items():
+        if _has_both_forms(plugin):
+            yield f"plugin {name!r} has Filter or Score in both forms; keep one"
 
 
 def _has_both_forms(plugin: Plugin) -> bool:

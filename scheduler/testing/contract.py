@@ -33,8 +33,9 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import SKIP, Status
 from scheduler.runtime.per_node import PerNodeFilter, PerNodeScore
 from scheduler.runtime.plugin_calls import check_column
-from scheduler.testing.handles import Cluster, GivenObjects, a_handle, started
+from scheduler.testing.handles import Cluster, GivenObjects, a_handle, check_objects, started
 from scheduler.testing.objects import as_kept
+from scheduler.testing.profile import profile_of
 
 
 def check_plugin(
@@ -42,6 +43,7 @@ def check_plugin(
 ) -> None:
     """Start `plugin` over these nodes and objects and check what it says of each pod. Raises AssertionError.
 
+    Raises ConfigError for resources that the scheduler refuses, LookupError for objects that it would not watch.
     Checked are, as far as the plugin has these methods:
 
     - one row asked alone gets the answer that it gets among all, and no rows get none;
@@ -58,10 +60,12 @@ def check_plugin(
 
     The more kinds of pods and nodes there are, with rows that are free, the more it can find.
     """
+    profile_of(plugin)
     raw = plugin.reads_raw_pods
     pods, nodes = [as_kept(pod, raw=raw) for pod in pods], nodes.as_kept(raw=raw)
     other = started(copy.copy(plugin), a_handle(nodes, objects))
     check = _Check(started(plugin, a_handle(nodes, objects)), nodes)
+    check_objects(plugin, objects)
     by_signature: dict[object, tuple[_Answers, Pod]] = {}
     before = _contents(nodes, pods)
     for pod in pods:

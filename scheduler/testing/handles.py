@@ -5,9 +5,11 @@ from typing import Any, TypeVar
 
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
+from scheduler.framework.errors import ConfigError
 from scheduler.framework.handle import Handle, Listener, ObjectLister
 from scheduler.framework.nodes import NodeInfo
 from scheduler.framework.plugin import Plugin
+from scheduler.framework.resources import resource_problems, resources_to_watch
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.runtime.handle import EngineHandle, PluginColumns
@@ -102,9 +104,19 @@ class Objects:
 
 
 def started(plugin: P, handle: Handle) -> P:
-    """Return `plugin`, started as the scheduler starts it."""
+    """Return `plugin`, started as the scheduler starts it. Raises ConfigError for resources that there cannot be."""
     plugin.start(handle)
+    if problems := list(resource_problems(plugin)):
+        raise ConfigError(problems)
     return plugin
+
+
+def check_objects(plugin: Plugin, objects: GivenObjects) -> None:
+    """Raise LookupError for objects that the scheduler would not watch for a started plugin."""
+    named = resources_to_watch([plugin])
+    for resource in objects if isinstance(objects, Mapping) else ():
+        if resource not in named:
+            raise LookupError(f"{resource!r} is not watched: no event of the plugin names it, nor do its `reads`")
 
 
 def a_handle(nodes: LiveNodes, objects: GivenObjects = None) -> EngineHandle:

@@ -9,7 +9,7 @@ from scheduler.cycle.evaluation import Evaluation
 from scheduler.framework.plugin import Plugin
 from scheduler.framework.status import Status
 from scheduler.runtime.framework import Framework
-from scheduler.testing.handles import Cluster, GivenObjects, a_handle
+from scheduler.testing.handles import Cluster, GivenObjects, a_handle, check_objects
 from scheduler.testing.objects import as_kept
 from scheduler.testing.profile import profile_of
 
@@ -35,11 +35,12 @@ def schedule(plugin: Plugin, pod: Pod, nodes: Cluster, objects: GivenObjects = N
     """Start `plugin` over these nodes and objects and let it decide about `pod`, from PreFilter to NormalizeScore.
 
     Nothing is bound. Raises PluginError for what it raises, and for answers that its extension points do not allow;
-    ConfigError if it does not start.
+    ConfigError if it does not start, LookupError for objects of a resource that it does not name.
     """
     pod, nodes = as_kept(pod, raw=plugin.reads_raw_pods), nodes.as_kept(raw=plugin.reads_raw_pods)
     plugins, handle = profile_of(plugin), a_handle(nodes, objects)
     plugins.start(handle)
+    check_objects(plugin, objects)
     framework = Framework(plugins, handle, nodes, handle.nominator, handle.metrics)
     found = Evaluation(Algorithm(nodes), framework, pod, nominated_first=False)
     scores = dict(zip(found.feasible_names, found.scores.total.tolist(), strict=True))

@@ -76,12 +76,18 @@ def test_what_is_no_resource_is_refused_with_what_to_write_instead(name: str) ->
     assert "storage.k8s.io/CSINode" in str(raised.value)
 
 
+def test_the_core_group_has_no_name_as_in_kube_scheduler() -> None:
+    assert parse_resource("configmaps.v1.") == ApiResource("", "v1", "configmaps")
+    with pytest.raises(ValueError, match=r"the core group has no name, so write configmaps\.v1\.$"):
+        parse_resource("configmaps.v1.core")
+
+
 def test_a_resource_has_one_name_only() -> None:
     with pytest.raises(ValueError, match=r"'csinodes.v1.storage.k8s.io' is called 'storage.k8s.io/CSINode' here"):
         parse_resource("csinodes.v1.storage.k8s.io")
 
 
-@pytest.mark.parametrize("name", ["Pod", "Node"])
+@pytest.mark.parametrize("name", ["Pod", "Node", "pods.v1.", "nodes.v1."])
 def test_pods_and_nodes_are_not_looked_up_by_name(name: str) -> None:
     with pytest.raises(ValueError, match="always watched"):
         parse_resource(name)
