@@ -271,6 +271,7 @@ def run_build(module: Module, go: Path, output: Path, log: Path) -> None:
         "-v",  # a line for each package compiled: the progress
         "-mod=readonly",
         "-trimpath",
+        "-gcflags=all=-dwarf=false",  # what the linker would strip
         f"-ldflags={ldflags(module)}",
         f"-o={output}{os.sep}",
         *module.binaries.values(),
