@@ -83,6 +83,12 @@ def test_of_two_gangs_that_want_the_same_room_one_gets_all_of_it() -> None:
     assert sum(node is not None for node in placed(document).values()) == 3
 
 
+def test_a_gang_goes_before_a_pod_that_came_after_its_first_one() -> None:
+    document = simulated(a_node("n1", 2), a_group(minimum=2), member("m0"), a_pod("lone"), member("m1"))
+
+    assert placed(document) == {"default/m0": "n1", "default/lone": None, "default/m1": "n1"}
+
+
 def test_a_gang_with_too_few_pods_is_not_tried_and_says_how_many_are_missing() -> None:
     document = simulated(a_node("n1"), a_group(), member("m0"), member("m1"))
 
