@@ -154,6 +154,7 @@ from scheduler.framework.shared import Shared as Shared
 from scheduler.framework.shares import IS_CHARGED as IS_CHARGED
 from scheduler.framework.shares import DeclaredShare as DeclaredShare
 from scheduler.framework.shares import NodeKind as NodeKind
+from scheduler.framework.shares import ReclaimVictims as ReclaimVictims
 from scheduler.framework.shares import ShareKey as ShareKey
 from scheduler.framework.shares import ShareLack as ShareLack
 from scheduler.framework.shares import ShareReclaim as ShareReclaim

@@ -13,7 +13,6 @@ import msgspec
 from scheduler.api.objects import LabelSelector
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import NOTHING
-from scheduler.framework.dry_run import Victims
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
 
 IS_CHARGED: Final = "charged with its group"
@@ -157,6 +156,19 @@ class DisruptionBudgets(Protocol):
         """Count them as gone."""
 
 
+class ReclaimVictims(NamedTuple):
+    """The pods that have to go so that another one gets quota."""
+
+    pods: Sequence[Pod]
+    """The most important first."""
+
+    violations: int
+    """How many of them a disruption budget protects."""
+
+    breaking: int
+    """Without how many of them a gang has fewer pods than it needs."""
+
+
 class ShareReclaim(Protocol):
     """The quota that others may have to give back to one pod, or group. Valid as long as nothing else changes."""
 
@@ -189,7 +201,7 @@ class ShareReclaim(Protocol):
         pods: Iterable[Pod] | None,
         budgets: Callable[[], DisruptionBudgets],
         fits: Callable[[Sequence[Pod]], bool],
-    ) -> Victims:
+    ) -> ReclaimVictims:
         """Return the fewest of these pods, or of all if there are none given, without which there is space.
 
         That is, here and as `fits` says; nobody if nothing helps. Pods of a group that is disrupted as a whole go all

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from plugins.default_preemption.plugin import is_leaving_for_another
 from plugins.shared.eviction.budgets import Budgets
-from plugins.shared.eviction.candidates import Candidate, costs
+from plugins.shared.eviction.candidates import Costs, costs
 from scheduler import framework as fw
 
 MAX_NAMED: Final = 10
@@ -98,8 +98,8 @@ class VictimSearch:
 
     def _on_one_node(self) -> Found | None:
         """Return the cheapest victims that are all on the node where the pod fits then."""
-        best: Candidate | None = None
-        best_victims: Sequence[fw.Pod] = ()
+        best: tuple[tuple[int, int], int, Costs] | None = None
+        found: Found | None = None
         enough, looked_at = MAX_CANDIDATES, 0
         for row in self._with_victims.tolist():
             pods = self._nodes.info(row).pods
@@ -108,15 +108,20 @@ class VictimSearch:
             if isinstance(answer, fw.Status):
                 self.refusals[answer] += 1
             else:
-                candidate = Candidate(costs(*answer), row)
-                if best is None or candidate.costs < best.costs:
-                    best, best_victims = candidate, answer.pods
+                each = costs(answer.pods, answer.violations)
+                candidate = (
+                    each[:2],
+                    answer.breaking,
+                    each,
+                )  # of victims of the same priority, first those no gang needs
+                if best is None or candidate < best:
+                    best, found = candidate, Found(row, answer.pods)
                 enough -= not answer.violations
             if not enough or looked_at >= MAX_PODS:
                 break
-        return None if best is None else Found(best.row, best_victims)
+        return found
 
-    def _victims_on(self, row: int, pods: Collection[fw.Pod]) -> fw.Victims | fw.Status:
+    def _victims_on(self, row: int, pods: Collection[fw.Pod]) -> fw.ReclaimVictims | fw.Status:
         """Return the victims on a node, or why there are none."""
         if not any(map(self._reclaim.may_give, pods)):
             where = f" on node {self._nodes.names()[row]}" if len(self.refusals) < MAX_NAMED else ""

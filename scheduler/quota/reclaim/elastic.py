@@ -15,6 +15,7 @@ often spread over them.
 """
 
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -44,7 +45,7 @@ class ElasticClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 def elastic_candidates(tree: ShareTree, claim: ElasticClaim, units: Iterable[Unit]) -> list[Unit]:
     """Return the units that may go, least important first; none: "No victims found on node"."""
-    ordered = sorted(units, key=lambda unit: (unit.priority, -unit.reserved_at, unit.uid))
+    ordered = sorted(units, key=attrgetter("order"))
     if claim.share not in tree.shares:
         return [unit for unit in ordered if unit.share not in tree.shares and unit.priority < claim.priority]
     if _is_over_minimum(tree, claim.share, (), _sum(claim.request, claim.nominated)):

@@ -5,8 +5,7 @@ from itertools import islice
 from typing import Final
 
 from scheduler.api.pod import Pod
-from scheduler.framework.dry_run import Victims
-from scheduler.framework.shares import DisruptionBudgets
+from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
 from scheduler.quota.apis.elastic_quotas import is_over_minimum
 from scheduler.quota.reclaim.elastic import ElasticClaim, elastic_candidates, elastic_victims, giving_shares
 from scheduler.quota.reclaim.pods import Claimant, PodReclaim
@@ -67,9 +66,9 @@ class ElasticReclaim(PodReclaim):
         pods: Iterable[Pod] | None,
         budgets: Callable[[], DisruptionBudgets],
         fits: Callable[[Sequence[Pod]], bool],
-    ) -> Victims:
+    ) -> ReclaimVictims:
         pods = islice(filter(self.may_give, self._counted()), MAX_PODS) if pods is None else filter(self.may_give, pods)
-        candidates = elastic_candidates(self._tree, self._claim, list(self._wholes(pods)))
+        candidates = elastic_candidates(self._tree, self._claim, self._wholes(pods))
         tally, violating = budgets(), set[str]()
         for unit in sorted(candidates, key=_importance):
             if not tally.allow(self._pods[unit.uid]):

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scheduler.api.importance import created, importance, started
 from scheduler.api.pod import Pod
-from scheduler.framework.dry_run import Victims
 from scheduler.framework.pod_groups import PodGroup, PodGroups
+from scheduler.framework.shares import ReclaimVictims
 from scheduler.quota.adapter import Asked, is_borrowing_with
 from scheduler.quota.ledger import Ledger
+from scheduler.quota.reclaim.gangs import spare_first
 from scheduler.quota.reclaim.units import NO_LIMITS, Unit, total
 
 if TYPE_CHECKING:
@@ -111,6 +113,16 @@ class PodReclaim:
         self._pods[uid] = (pod,)
         return None if uid in self._away else self._unit(pod)
 
+    def _spare_of(self, unit: Unit) -> tuple[str, int] | None:
+        """As gangs.SpareOf."""
+        pod = self._pods[unit.uid][0]
+        group = self._groups.of(pod) if self._groups.name_of(pod) else None
+        if group is None or group.is_disrupted_together or not group.minimum:
+            return None
+        members = self._groups.members(pod)
+        leaving = sum(each.uid in self._away for each in members.scheduled) if self._away else 0
+        return group.uid, members.scheduled_count - leaving - group.minimum
+
     def _unit_of(self, group: PodGroup, pod: Pod) -> Unit | None:
         """Return a group as a unit, without those that are going already; None if its pods have several shares."""
         pods = [each for each in self._groups.members(pod).scheduled if each.uid not in self._away]
@@ -127,8 +139,11 @@ class PodReclaim:
             reserved_at=min(unit.reserved_at for unit in found),
         )
 
-    def _wholes(self, pods: Iterable[Pod]) -> Iterator[Unit]:
-        """Yield the units of these pods, each once; not those that have other pods, too."""
+    def _wholes(self, pods: Iterable[Pod]) -> list[Unit]:
+        """Return the units of these pods, the least important first; not those that have other pods, too."""
+        return list(spare_first(sorted(self._unordered(pods), key=attrgetter("order")), self._spare_of))
+
+    def _unordered(self, pods: Iterable[Pod]) -> Iterator[Unit]:
         there = {pod.uid: pod for pod in pods}
         seen = set[str]()
         for pod in there.values():
@@ -141,7 +156,8 @@ class PodReclaim:
     def _pods_of(self, units: Iterable[Unit]) -> list[Pod]:
         return [pod for unit in units for pod in self._pods[unit.uid]]
 
-    def _victims(self, units: Sequence[Unit], violating: Collection[str]) -> Victims:
+    def _victims(self, units: Sequence[Unit], violating: Collection[str]) -> ReclaimVictims:
         """`violating`: the UIDs of units that violate a budget."""
         pods = sorted(self._pods_of(units), key=importance)
-        return Victims(pods, sum(len(self._pods[unit.uid]) for unit in units if unit.uid in violating))
+        violations = sum(len(self._pods[unit.uid]) for unit in units if unit.uid in violating)
+        return ReclaimVictims(pods, violations, sum(unit.breaks_gang for unit in units))

@@ -8,12 +8,12 @@ import msgspec
 
 from scheduler.api.importance import created
 from scheduler.api.pod import Pod
-from scheduler.framework.dry_run import Victims
-from scheduler.framework.shares import DisruptionBudgets
+from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
 from scheduler.quota.adapter import counting_nominated
 from scheduler.quota.reclaim.classical import Classical, Source, sources_of
 from scheduler.quota.reclaim.fair import Fair
 from scheduler.quota.reclaim.fair_targets import Reckon
+from scheduler.quota.reclaim.gangs import SpareOf, spare_first
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims
 from scheduler.quota.reclaim.pods import SECOND, Claimant, PodReclaim
 from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Running, Runs, Unit, Victim, may_evict
@@ -86,8 +86,8 @@ class PolicyReclaim(PodReclaim):
         pods: Iterable[Pod] | None,
         budgets: Callable[[], DisruptionBudgets],
         fits: Callable[[Sequence[Pod]], bool],
-    ) -> Victims:
-        running = self._running(self._whole) if pods is None else Running(self._wholes(pods))
+    ) -> ReclaimVictims:
+        running: Runs = Running(self._wholes(pods)) if pods is not None else self._all()
 
         def begun() -> _Budgets:
             return _Budgets(budgets(), self._pods)
@@ -102,6 +102,9 @@ class PolicyReclaim(PodReclaim):
             else:
                 violating.add(unit.uid)
         return self._victims(units, violating)
+
+    def _all(self) -> Runs:
+        return _SpareFirst(self._running(self._whole), self._spare_of)
 
     def _found(
         self,
@@ -125,6 +128,19 @@ class PolicyReclaim(PodReclaim):
         """Return the claim and the shares that may give, as the tree is now."""
         claim = _contesting(self._tree, self._claim)
         return claim, sources_of(self._tree, claim, self._preemption)
+
+
+class _SpareFirst(NamedTuple):
+    """Implements Runs."""
+
+    runs: Runs
+    spare_of: SpareOf
+
+    def names(self) -> Iterable[str]:
+        return self.runs.names()
+
+    def candidates(self, share: str, policy: Policy, claim: Claim) -> Iterator[Unit]:
+        return spare_first(self.runs.candidates(share, policy, claim), self.spare_of)
 
 
 class _Budgets(NamedTuple):

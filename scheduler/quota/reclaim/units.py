@@ -16,8 +16,8 @@ from scheduler.quota.tree import ShareTree
 
 NO_LIMITS: Final[Mapping[str, int]] = {}
 
-Order = tuple[float, float, str]
-"""The rank of a unit among the candidates of its share: priority, age, uid."""
+Order = tuple[float, bool, float, str]
+"""The rank of a unit among the candidates of its share: priority, whether it breaks a gang, age, uid."""
 
 
 class Policy(StrEnum):
@@ -96,10 +96,13 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     reserved_at: float = 0.0
     """Seconds; since when it has held its quota."""
 
+    breaks_gang: bool = False
+    """Whether a gang has fewer pods than it needs without this unit, and those that come before it."""
+
     @property
     def order(self) -> Order:
         """The rank among the candidates of one share: least important first."""
-        return self.priority, -self.reserved_at, self.uid
+        return self.priority, self.breaks_gang, -self.reserved_at, self.uid
 
 
 class Victim(msgspec.Struct, frozen=True):

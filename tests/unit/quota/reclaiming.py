@@ -9,9 +9,8 @@ import msgspec
 
 from scheduler.api.objects import PodStatus
 from scheduler.api.pod import Pod
-from scheduler.framework.dry_run import Victims
 from scheduler.framework.pod_groups import NO_POD_GROUPS
-from scheduler.framework.shares import DisruptionBudgets
+from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
 from scheduler.quota.adapter import Asked
 from scheduler.quota.apis.declared import DeclaredShares
 from scheduler.quota.ledger import Ledger
@@ -122,7 +121,7 @@ class Reclaiming:
         claimant = Claimant(ledger, share, asked, self._place_of, NO_POD_GROUPS)
         reclaim = PolicyReclaim(claimant, ledger.adapter.preemption(share) or NOTHING_EVICTED, running, self._reckon)
         with reclaim.without([self._pods[uid] for uid in leaving]):
-            found: Victims = reclaim.fewest(None, budgets, lambda gone: fits({pod.uid for pod in gone}))
+            found: ReclaimVictims = reclaim.fewest(None, budgets, lambda gone: fits({pod.uid for pod in gone}))
         return [self._units[pod.uid] for pod in reversed(found.pods)]
 
     def _place_of(self, pod: Pod) -> Place | None:
