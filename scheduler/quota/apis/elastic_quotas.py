@@ -99,9 +99,9 @@ class ElasticQuotas:
         if not asked.nominated and _fits(tree, name, in_quota):
             return None
         for each in asked.nominated:
-            if each.share == name and each.pod.priority >= asked.need.pod.priority:
+            if each.share == name and (each.is_kept or each.pod.priority >= asked.need.pod.priority):
                 in_quota, in_all = _sum(in_quota, each.amounts), _sum(in_all, each.amounts)
-            elif each.share != name and (each.by_share or not is_over_minimum(tree, each.share)):
+            elif each.share != name and (each.is_kept or each.by_share or not is_over_minimum(tree, each.share)):
                 in_all = _sum(in_all, each.amounts)
         lacks = _excess(name, tree.shares[name].maximum.get, partial(tree.usage, name), in_quota, is_limit=True)
         if lacks:

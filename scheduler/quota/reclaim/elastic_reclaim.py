@@ -25,11 +25,15 @@ class ElasticReclaim(PodReclaim):
         self._counted = counted
         tree = self._tree
         priority = asked.need.pod.priority
-        own = [each for each in asked.nominated if each.share == share and each.pod.priority >= priority]
+        own = [
+            each for each in asked.nominated if each.share == share and (each.is_kept or each.pod.priority >= priority)
+        ]
         elsewhere = [
             each
             for each in asked.nominated
-            if each.share != share and each.share in tree.shares and not is_over_minimum(tree, each.share)
+            if each.share != share
+            and each.share in tree.shares
+            and (each.is_kept or not is_over_minimum(tree, each.share))
         ]
         self._claim = ElasticClaim(
             share=share,
