@@ -17,6 +17,7 @@ from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
+from scheduler.state.preemptions import Preemptions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +33,7 @@ class Core:
     objects: ObjectStore
     cache: Cache
     nominator: Nominator
+    preemptions: Preemptions
     queue: SchedulingQueue
     algorithm: Algorithm
     failure: FailureHandler

@@ -1,36 +1,25 @@
 """Reports what happens to pods to the preemptions under way, and wakes pods that waited because of one that ended."""
 
-from collections.abc import Mapping
-
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Unplaced
+from scheduler.cycle.core import Core
 from scheduler.cycle.listeners import PodListener
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import ASSIGNED_POD_DELETE
-from scheduler.framework.handle import Evictor
 from scheduler.framework.queued import QueuedPod
-from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.state.nominator import Nominator
-from scheduler.state.preemptions import Preemption, Preemptions
+from scheduler.state.preemptions import Preemption
 
 
 class PreemptionEnds(PodListener):
     """Connects `Preemptions` with the cycle."""
 
-    def __init__(
-        self,
-        preemptions: Preemptions,
-        pods: Mapping[str, Pod],
-        nominator: Nominator,
-        queue: SchedulingQueue,
-        evictor: Evictor,
-    ) -> None:
-        self._preemptions = preemptions
-        self._pods = pods
-        self._nominator = nominator
-        self._queue = queue
-        self._evictor = evictor
-        preemptions.subscribe(self._ended)
+    def __init__(self, core: Core) -> None:
+        self._preemptions = core.preemptions
+        self._pods = core.pods
+        self._nominator = core.nominator
+        self._queue = core.queue
+        self._evictor = core.writers.evictor
+        core.preemptions.subscribe(self._ended)
 
     def pod_gone(self, pod: Pod) -> None:
         self._preemptions.gone(pod.uid)

@@ -275,6 +275,7 @@ def build_engine(
         objects,
         cache,
         nominator,
+        preemptions,
         queue,
         algorithm,
         failure,
@@ -286,7 +287,7 @@ def build_engine(
         tasks,
         now,
     )
-    listeners.add(PreemptionEnds(preemptions, pods, nominator, queue, writers.evictor))
+    listeners.add(PreemptionEnds(core))
     handlers = ClusterEventHandlers(core, waiting_pods, ends, announces_pods=gates.gang_scheduling)
     extenders = None
     if extender_access is not None:

@@ -57,7 +57,7 @@ class GroupParts(PodListener):
         self.groups = groups
         self.statuses = GroupStatuses(core.objects, groups.members_by_group, core.writers.api, core.tasks)
         self.refusals = GroupRefusals(groups, core.frameworks, core.writers.group_events)
-        self._wakes = GroupWakes(groups, core.queue, core.objects, self.statuses, self.refusals)
+        self._wakes = GroupWakes(groups, core.queue, core.objects, self.statuses, self.refusals, core.preemptions)
         self._core = core
         self._levels = levels
         self._reserved = reserved

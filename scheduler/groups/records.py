@@ -122,12 +122,13 @@ def _refusing(decision: GroupDecision) -> Iterator[Collection[str]]:
             yield each.decision.unschedulable_plugins
 
 
-def victims_of(decision: GroupDecision) -> Sequence[object]:
+def victims_of(decision: GroupDecision) -> Sequence[Pod]:
     """Return the pods that are evicted for the group, or for its members one by one."""
     if not decision.is_waiting_for_preemption:
         return ()
-    of_members = [each.decision.victims for each in decision.members if isinstance(each.decision, Unplaced)]
-    return decision.victims or tuple([victim for victims in of_members for victim in victims])
+    unplaced = [each.decision for each in decision.members if isinstance(each.decision, Unplaced)]
+    of_members = {victim.uid: victim for each in unplaced for victim in each.victims}  # several may need the same
+    return decision.victims or tuple(of_members.values())
 
 
 def sentence(minimum: int, decision: GroupDecision, tried: int, scheduled: int) -> str:

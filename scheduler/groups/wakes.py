@@ -22,6 +22,7 @@ from scheduler.groups.refusals import GroupRefusals
 from scheduler.groups.statuses import GroupStatuses
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.objects import ObjectStore
+from scheduler.state.preemptions import Preemptions
 
 MEMBER_CAME: Final = "PodGroupMemberAdd"
 MEMBER_GONE: Final = "PodGroupMemberDelete"
@@ -41,10 +42,12 @@ class GroupWakes:
         objects: ObjectStore,
         statuses: GroupStatuses,
         refusals: GroupRefusals,
+        preemptions: Preemptions,
     ) -> None:
         self._groups = groups
         self._statuses = statuses
         self._refusals = refusals
+        self._preemptions = preemptions
         self._queue = queue
         self._objects = objects
         self._end: Callable[[], None] | None = None
@@ -85,6 +88,8 @@ class GroupWakes:
         self._statuses.group_changed(old, new)
         if (each := new or old) is not None:
             self._refusals.mark(GroupKey(each.metadata.namespace, COSCHEDULING_POD_GROUP, each.metadata.name))
+        if new is None and old is not None:
+            self._preemptions.withdraw(old.metadata.uid)
         if new is None or (old is not None and old.spec == new.spec and _annotations(old) == _annotations(new)):
             return
         self._wake(GroupKey(new.metadata.namespace, COSCHEDULING_POD_GROUP, new.metadata.name), CHANGED)

@@ -29,6 +29,7 @@ from scheduler.runtime.guards.plugin_limits import NO_LIMITS, Limits
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
+from scheduler.state.preemptions import Preemptions
 from scheduler.testing import a_node
 from tests import fakes
 from tests.fakes import (
@@ -102,6 +103,7 @@ class Scheduler:
             ObjectStore(),
             self.cache,
             self.nominator,
+            Preemptions(self.pods, self.nominator, self.queue, self.clock),
             self.queue,
             Algorithm(self.cache.table),
             failure,
