@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from scheduler.api.pod import Pod
 from scheduler.api.spelling import spelled
 from scheduler.api.text import MAX_MESSAGE, counted, encodable, shortened
 from scheduler.cycle.algorithm import Placed, Unplaced
