@@ -139,6 +139,10 @@ reference: install ## Write what comes from the code: docs/plugin-reference.md, 
 	$(BIN)/python -m tests.reference.plugin_page
 	$(BIN)/python -m tests.reference.metrics_page
 
+.PHONY: upstream
+upstream: install ## List what kube-scheduler TO=1.37.2 changes since FROM=1.36.3 that concerns us, and where we have it (needs Go)
+	@$(BIN)/python -m tests.reference.upstream_changes $(FROM) $(TO)
+
 .PHONY: docs
 docs: install ## Build the pages as a site into build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file docs/site/mkdocs.yml

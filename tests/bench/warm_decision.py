@@ -76,7 +76,7 @@ def traced() -> Call:
         if number < BEFORE:
             decision = algorithm.schedule(framework, state, pod)
         else:
-            with _tracing(way):
+            with calls_into(way):
                 decision = algorithm.schedule(framework, state, pod)
         assert isinstance(decision, Placed), decision
         engine.cache.assume(pod.bound_to(decision.node_name))
@@ -85,7 +85,7 @@ def traced() -> Call:
 
 
 @contextmanager
-def _tracing(way: list[Call]) -> Iterator[None]:
+def calls_into(way: list[Call]) -> Iterator[None]:
     """Append the calls that are made meanwhile."""
     stack = [Call("", "", way)]
 
