@@ -8,7 +8,7 @@ A preemption asks about hundreds of nodes again and again. Two sides:
 This file is the first, `dry_run_filter.py` the second.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
@@ -49,6 +49,28 @@ class NodeSimulation(Protocol):
         """Put removed pods back one by one where the pod fits nevertheless; return those that have to stay away."""
 
 
+class LowerPods(Protocol):
+    """The pods of lower priority on some nodes, node after node, on each the most important first."""
+
+    @property
+    def counts(self) -> Int64Column:
+        """How many there are on each node."""
+
+    @property
+    def pods(self) -> Sequence[Pod]:
+        """All of them, in this order."""
+
+    def amounts(self, resource: str) -> Int64Column:
+        """By pod, the amount that it requests."""
+
+    def sums(self, resource: str) -> Int64Column:
+        """By node, the sum of their requests; beyond int64 it wraps as in Go."""
+
+
+Violates = Callable[[LowerPods], BoolColumn | None]
+"""Says by pod whether it violates a disruption budget; None: none does."""
+
+
 class Reprieves(Protocol):
     """Which pods would have to leave many nodes. Columns have one entry for each node."""
 
@@ -59,6 +81,10 @@ class Reprieves(Protocol):
     @property
     def victims(self) -> Int64Column:
         """How many pods would have to leave."""
+
+    @property
+    def violations(self) -> Int64Column:
+        """How many of them violate a disruption budget."""
 
     @property
     def priority_sums(self) -> Int64Column:
@@ -97,8 +123,11 @@ class DryRun(Protocol):
     def simulate(self, row: int) -> NodeSimulation:
         """Begin with one node, as it is now. Raises PluginError."""
 
-    def simulate_all(self, rows: Rows) -> Reprieves | None:
-        """Simulate `rows`, each with a pod of lower priority, all at once; None if only `simulate` can."""
+    def simulate_all(self, rows: Rows, violates: Violates) -> Reprieves | None:
+        """Simulate `rows`, each with a pod of lower priority, all at once; None if only `simulate` can.
+
+        Pods that violate a disruption budget are put back first.
+        """
 
     def only_singly(self, rows: Rows) -> BoolColumn:
         """Which of `rows` need `simulate` even where `simulate_all` covers the others."""

@@ -13,7 +13,8 @@ import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
+from scheduler.framework.dry_run import LowerPods
+from scheduler.framework.nodes import BoolColumn, Int32Column, NodeColumns, Rows
 from scheduler.framework.nominated import NominatedPods
 from scheduler.framework.plugin import FilterNodesPlugin
 
@@ -42,20 +43,6 @@ class SimulatedNodes(Protocol):
 
     def admit(self, nodes: Rows, pods: Rows) -> BoolColumn:
         """For nodes without refusal, put one pod on each as `SimulatedNode.admit` does; both by their place."""
-
-
-class LowerPods(Protocol):
-    """The pods of lower priority on some nodes, node after node, on each the most important first."""
-
-    @property
-    def counts(self) -> Int64Column:
-        """How many there are on each node."""
-
-    def amounts(self, resource: str) -> Int64Column:
-        """By pod, the amount that it requests."""
-
-    def sums(self, resource: str) -> Int64Column:
-        """By node, the sum of their requests; beyond int64 it wraps as in Go."""
 
 
 class BulkSimulator(ABC):

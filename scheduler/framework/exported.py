@@ -16,13 +16,13 @@ from scheduler.framework.diagnosis import rows_with as rows_with
 from scheduler.framework.dry_run import PRIORITY_OFFSET as PRIORITY_OFFSET
 from scheduler.framework.dry_run import DryRun as DryRun
 from scheduler.framework.dry_run import DryRuns as DryRuns
+from scheduler.framework.dry_run import LowerPods as LowerPods
 from scheduler.framework.dry_run import NodeSimulation as NodeSimulation
 from scheduler.framework.dry_run import Reprieves as Reprieves
 from scheduler.framework.dry_run import Victims as Victims
 from scheduler.framework.dry_run_filter import BulkSimulator as BulkSimulator
 from scheduler.framework.dry_run_filter import DryRunFilter as DryRunFilter
 from scheduler.framework.dry_run_filter import IgnoresPods as IgnoresPods
-from scheduler.framework.dry_run_filter import LowerPods as LowerPods
 from scheduler.framework.dry_run_filter import MonotoneInPods as MonotoneInPods
 from scheduler.framework.dry_run_filter import SimulatedNode as SimulatedNode
 from scheduler.framework.dry_run_filter import SimulatedNodes as SimulatedNodes

@@ -17,7 +17,6 @@ from scheduler.api.pod import Pod
 from scheduler.framework.columns import locked
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
-from scheduler.framework.handle import PodNominator
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, NodeInfo, Rows
 from scheduler.framework.plugin import Plugin, PreFilterExtensions
 from scheduler.framework.status import Status
@@ -28,7 +27,7 @@ from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.guards.return_values import check_status, disallowed
 from scheduler.runtime.plans import FILTER, FilterPlan, FilterStep
 from scheduler.runtime.plugin_calls import PluginCalls
-from scheduler.runtime.preemption.nominated import NominatedFinder
+from scheduler.runtime.preemption.nominated import LiveNominator, NominatedFinder
 
 ADD_POD: Final = "PreFilterExtensionAddPod"
 REMOVE_POD: Final = "PreFilterExtensionRemovePod"
@@ -40,10 +39,10 @@ FEW: Final = 4
 class NominatedFilter(Protocol):
     """Filters all nodes with nominated pods at once. Implemented in scheduler.runtime.preemption.dry_run."""
 
-    def refusals_with_nominated(self, state: CycleState, pod: Pod) -> Mapping[int, Status] | None:
-        """Return row → why it refuses a pod alongside the pods nominated there; None if that needs one row at a time.
+    def refusals_with_nominated(self, state: CycleState, pod: Pod) -> tuple[Mapping[int, Status], Rows] | None:
+        """Return row → why it refuses a pod alongside the pods nominated there, and the rows that are left.
 
-        Raises PluginError.
+        None if all have to be asked about one at a time. Raises PluginError.
         """
 
 
@@ -55,7 +54,7 @@ class Filtering:
         plugins: Sequence[Plugin],
         extensions: Sequence[PreFilterExtensions],
         store: AnswerStore,
-        nominator: PodNominator,
+        nominator: LiveNominator,
         nominated_filter: NominatedFilter,
         calls: PluginCalls,
     ) -> None:
@@ -298,15 +297,15 @@ class Filtering:
         if not self._nominated_nodes:
             return
         asked = outcome.asked
-        refusals: Mapping[int, Status] | None = None
+        found: tuple[Mapping[int, Status], Rows] | None = None
         if np.count_nonzero(asked) > FEW:
             by_row = self.nominated.of(state, pod).by_row
             if len(by_row) > FEW:
-                refusals = self.nominated_filter.refusals_with_nominated(state, pod)
+                found = self.nominated_filter.refusals_with_nominated(state, pod)
         else:
             by_row = self.nominated.on(asked, pod)
-        if refusals is None:
-            refusals = self._refusals_one_by_one(by_row, asked, state, pod)
+        refusals, left = ({}, by_row) if found is None else (found[0], {row: by_row[row] for row in found[1].tolist()})
+        refusals = {**refusals, **self._refusals_one_by_one(left, asked, state, pod)}
         for row, status in refusals.items():
             if asked[row]:
                 outcome.overrides[row] = status

@@ -12,7 +12,6 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
 from scheduler.framework.events import ClusterEventWithHint
-from scheduler.framework.handle import PodNominator
 from scheduler.framework.nodes import Aspect, BoolColumn, Rows
 from scheduler.framework.plugin import (
     BindPlugin,
@@ -58,6 +57,7 @@ from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.placing import Placing
 from scheduler.runtime.plugin_calls import PluginCalls
 from scheduler.runtime.post_filter import PostFilter
+from scheduler.runtime.preemption.nominated import LiveNominator
 from scheduler.runtime.profile import ProfilePlugins
 from scheduler.runtime.scoring import Scores, Scoring
 
@@ -79,7 +79,7 @@ class Framework:
         plugins: ProfilePlugins,
         handle: EngineHandle,
         nodes: LiveNodes,
-        nominator: PodNominator,
+        nominator: LiveNominator,
         metrics: Metrics,
         percentage_of_nodes_to_score: int = 0,
         limits: Limits = NO_LIMITS,

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import read_only_attribute
+from scheduler.framework.change_log import BoundedLog
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.state_events import NominationEnded, PodNominated
 
@@ -19,10 +20,12 @@ class Nominator:
         self._pods: dict[str, dict[str, Pod]] = {}
         self._nodes = self._pods.keys()
         self._kept: set[str] = set()
+        self._changes = BoundedLog[str]()
         self._stream = stream or EventStream()
 
     nodes: Collection[str] = read_only_attribute("_nodes")
     kept: Collection[str] = read_only_attribute("_kept")
+    changes: BoundedLog[str] = read_only_attribute("_changes")
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         """Return the pods nominated to a node, in the order of their nominations."""
@@ -48,6 +51,7 @@ class Nominator:
         if name and not pod.node_name:
             self._node_names[pod.uid] = name
             self._pods.setdefault(name, {})[pod.uid] = pod
+            self._changes.mark(name)
             if PodNominated in self._stream.listeners:
                 self._stream.publish(PodNominated(pod, name))
 
@@ -62,11 +66,15 @@ class Nominator:
 
     def keep(self, uids: Iterable[str]) -> None:
         """Let the nominations of these pods, now and later ones, count against all others."""
+        uids = tuple(uids)
         self._kept.update(uids)
+        self._mark(uids)
 
     def release(self, uids: Iterable[str]) -> None:
         """Let their nominations count against others by priority, as usual."""
+        uids = tuple(uids)
         self._kept.difference_update(uids)
+        self._mark(uids)
 
     def delete(self, uid: str) -> bool:
         """Forget the nomination of a pod; return whether it had one."""
@@ -79,7 +87,13 @@ class Nominator:
         del pods[uid]
         if not pods:
             del self._pods[node_name]
+        self._changes.mark(node_name)
         return True
+
+    def _mark(self, uids: Collection[str]) -> None:
+        for uid in uids:
+            if uid in self._node_names:
+                self._changes.mark(self._node_names[uid])
 
     def check_invariants(self) -> None:
         """Both directions agree, and no node is listed without pods."""

@@ -9,6 +9,7 @@ from scheduler.cycle.evaluation import Evaluation
 from scheduler.framework.plugin import Plugin
 from scheduler.framework.status import Status
 from scheduler.runtime.framework import Framework
+from scheduler.state.nominator import Nominator
 from scheduler.testing.handles import Cluster, GivenObjects, a_handle, check_objects
 from scheduler.testing.objects import as_kept
 from scheduler.testing.profile import profile_of
@@ -41,7 +42,7 @@ def schedule(plugin: Plugin, pod: Pod, nodes: Cluster, objects: GivenObjects = N
     plugins, handle = profile_of(plugin), a_handle(nodes, objects)
     plugins.start(handle)
     check_objects(plugin, objects)
-    framework = Framework(plugins, handle, nodes, handle.nominator, handle.metrics)
+    framework = Framework(plugins, handle, nodes, Nominator(), handle.metrics)
     found = Evaluation(Algorithm(nodes), framework, pod, nominated_first=False)
     scores = dict(zip(found.feasible_names, found.scores.total.tolist(), strict=True))
     return Decision(dict(found.node_to_status), scores)

@@ -6,6 +6,7 @@ as victims count as disrupted before the budgets' controller has counted them: `
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count, groupby
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -22,6 +23,9 @@ POD_DISRUPTION_BUDGET: Final = "policy/PodDisruptionBudget"
 
 BUDGET_PARTS: Final = ("spec.selector", "status.disruptionsAllowed", "status.disruptedPods")
 """The parts of them that are read."""
+
+MAX_KNOWN: Final = 100_000
+"""Of so many pods it is remembered which budgets they come under."""
 
 
 class _BudgetSpec(msgspec.Struct, frozen=True, gc=False):
@@ -48,6 +52,10 @@ class Budget(NamedTuple):
     disrupted: frozenset[str]
     """Names of pods whose disruption is counted in `allowed` already."""
 
+    def covers(self, pod: fw.Pod) -> bool:
+        """Return whether a pod comes under it."""
+        return bool(pod.labels) and self.selector.matches(pod.labels)
+
 
 class Disruptions:
     """The pods that were chosen as victims, by any profile, and which budgets may still count as available.
@@ -58,31 +66,35 @@ class Disruptions:
     def __init__(self, pods: Mapping[str, fw.Pod]) -> None:
         """`pods`: UID → newest version, as `handle.pods`."""
         self._pods = pods
-        self._versions: dict[str, str] = {}
-        """UID → the first version that was seen leaving; empty before."""
+        self._versions: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        """Namespace → UID → the first version that was seen leaving; empty before."""
 
     def add(self, victims: Iterable[fw.Pod]) -> None:
         """Count pods as disrupted from now on."""
-        for victim in victims:
-            self._versions.setdefault(victim.uid, "")
+        for namespace, of_namespace in groupby(victims, key=lambda victim: victim.namespace):
+            for _ in self.of(namespace):
+                pass  # forget those that are gone
+            for victim in of_namespace:
+                self._versions[namespace].setdefault(victim.uid, "")
 
     def withdraw(self, victims: Iterable[fw.Pod]) -> None:
         """Do not count pods that are not evicted after all, or need not be."""
         for victim in victims:
-            if not self._versions.get(victim.uid):
-                self._versions.pop(victim.uid, None)
+            versions = self._versions[victim.namespace]
+            if not versions.get(victim.uid):
+                versions.pop(victim.uid, None)
 
     def of(self, namespace: str) -> Iterator[tuple[fw.Pod, str]]:
         """Yield the pods of a namespace, each with the version in which it was seen leaving; empty if it was not."""
-        for uid, version in tuple(self._versions.items()):
+        versions = self._versions[namespace]
+        for uid, version in tuple(versions.items()):
             pod = self._pods.get(uid)
             if pod is None:
-                del self._versions[uid]
+                del versions[uid]
                 continue
             if pod.is_deleting and not version:
-                version = self._versions[uid] = pod.metadata.resource_version
-            if pod.namespace == namespace:
-                yield pod, version
+                version = versions[uid] = pod.metadata.resource_version
+            yield pod, version
 
 
 NO_DISRUPTIONS: Final = Disruptions({})
@@ -96,28 +108,53 @@ def disruptions_of(handle: fw.Handle) -> Disruptions:
 class Budgets:
     """All budgets, by namespace."""
 
-    def __init__(self, objects: Iterable[Any], disruptions: Disruptions = NO_DISRUPTIONS) -> None:
-        """`objects` as `handle.objects` has them. One that cannot be read, like one of no pods, protects none."""
-        found: dict[str, list[Budget]] = defaultdict(list)
-        for each in objects:
-            budget = _read(each.metadata.name, each.content)
-            if budget is not None:
-                namespace, version = each.metadata.namespace, each.metadata.resource_version
-                found[namespace].append(_counting(budget, version, disruptions.of(namespace)))
-        self._by_namespace: Mapping[str, Sequence[Budget]] = found
+    def __init__(self, counted: Mapping[str, Sequence[Budget]], covering: "_Covering") -> None:
+        """`counted`: by namespace, in the order of `covering`, with the pods counted that are on their way out."""
+        self._by_namespace = counted
+        self._covering = covering
+        every = [budget for budgets in counted.values() for budget in budgets]
+        self._allowed = np.array([each.allowed for each in every], np.int64)
+        self._disrupted = [each.disrupted for each in every]
+
+    @classmethod
+    def among(cls, objects: Iterable[Any], disruptions: "Disruptions" = NO_DISRUPTIONS) -> "Budgets":
+        """Read objects as `handle.objects` has them. One that cannot be read, like one of no pods, protects none."""
+        return BudgetReader(objects).count(disruptions)
 
     @classmethod
     def of(cls, handle: fw.Handle) -> "Budgets":
         """Return the budgets as they are now."""
-        return cls(handle.objects.list(POD_DISRUPTION_BUDGET), disruptions_of(handle))
+        return handle.shared.get(_Newest, _Newest).now(handle)
 
-    def may_protect(self, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
-        """Which of `rows` have a pod that comes under a budget."""
-        found: fw.BoolColumn = np.zeros(len(rows), np.bool_)
-        for namespace, budgets in self._by_namespace.items():
-            for selector in {budget.selector for budget in budgets}:
-                found |= nodes.pods.counts(fw.PodMatch(frozenset((namespace,)), selector))[rows] > 0
-        return found
+    def violating_on_nodes(self, lower: fw.LowerPods) -> fw.BoolColumn | None:
+        """Which of these pods violate a budget, as `split` says of each node alone; None if there are no budgets."""
+        if not self._by_namespace:
+            return None
+        pods, budgets = self._pairs(lower.pods)
+        nodes = np.repeat(np.arange(len(lower.counts)), lower.counts)[pods]
+        # Pods of the same node and budget side by side: how many leave before each of them?
+        in_turn = np.lexsort((pods, budgets, nodes))
+        pods, budgets, nodes = pods[in_turn], budgets[in_turn], nodes[in_turn]
+        places = np.arange(len(pods))
+        continues = (np.diff(budgets, prepend=-1) == 0) & (np.diff(nodes, prepend=-1) == 0)
+        before = places - np.maximum.accumulate(np.where(continues, 0, places))
+        violates = np.zeros(len(lower.pods), np.bool_)
+        violates[pods[before >= self._allowed[budgets]]] = True
+        return violates
+
+    def _pairs(self, pods: Sequence[fw.Pod]) -> tuple[fw.Rows, fw.Int64Column]:
+        """Return the place of a pod and the number of a budget that its eviction counts against, for each such pair."""
+        covering = list(map(self._covering.__getitem__, pods))
+        counts = np.fromiter(map(len, covering), np.int64, len(covering))
+        budgets = np.fromiter(chain.from_iterable(covering), np.int64, counts.sum())
+        places = np.repeat(np.arange(len(counts)), counts)
+        disrupted = self._disrupted
+        counted = [
+            pods[place].name in disrupted[number] if disrupted[number] else False
+            for place, number in zip(places.tolist(), budgets.tolist(), strict=True)
+        ]
+        left = ~np.array(counted, np.bool_)
+        return places[left], budgets[left]
 
     def split(self, pods: Sequence[fw.Pod]) -> tuple[Sequence[fw.Pod], Sequence[fw.Pod]]:
         """Return the pods whose disruption violates a budget, and the others, if they go in this order."""
@@ -155,11 +192,8 @@ class Budgets:
     def _violates(self, pod: fw.Pod, left: "_Left", *, to_the_first: bool = False) -> bool:
         """Take the pod off every budget that it comes under, or off those up to the first that it violates."""
         violates = False
-        labels = pod.labels
-        if not labels:
-            return False
         for place, budget in enumerate(self._by_namespace.get(pod.namespace, ())):
-            if pod.name not in budget.disrupted and budget.selector.matches(labels):
+            if budget.covers(pod) and pod.name not in budget.disrupted:
                 key = (pod.namespace, place)
                 left[key] = left.get(key, budget.allowed) - 1
                 violates = violates or left[key] < 0
@@ -191,12 +225,70 @@ _Left = dict[tuple[str, int], int]
 """Namespace and place of a budget → how many more pods may be disrupted; below 0 it is violated."""
 
 
+class BudgetReader:
+    """The budgets of some objects, before pods are counted that are on their way out."""
+
+    def __init__(self, objects: Iterable[Any]) -> None:
+        self._read: dict[str, list[tuple[Budget, str]]] = defaultdict(list)
+        """By namespace, each with the version of its object."""
+        for each in objects:
+            budget = _read(each.metadata.name, each.content)
+            if budget is not None:
+                self._read[each.metadata.namespace].append((budget, each.metadata.resource_version))
+        self._covering = _Covering({namespace: [each for each, _ in read] for namespace, read in self._read.items()})
+        self._seen: dict[str, Sequence[tuple[fw.Pod, str]]] = {}
+        self._counted: dict[str, Sequence[Budget]] = {}
+        self._newest: Budgets | None = None
+
+    def count(self, disruptions: Disruptions) -> Budgets:
+        """Return the budgets with these pods counted, which takes time only where they have changed."""
+        newest = self._newest
+        for namespace, read in self._read.items():
+            pods = list(disruptions.of(namespace))
+            if self._seen.get(namespace) != pods:
+                self._seen[namespace] = pods
+                self._counted[namespace] = [_counting(budget, version, pods) for budget, version in read]
+                newest = None
+        self._newest = Budgets(dict(self._counted), self._covering) if newest is None else newest
+        return self._newest
+
+
+class _Newest:
+    """The budgets of a scheduler, read again once one has changed: for all its profiles."""
+
+    def __init__(self) -> None:
+        self._version = -1
+        self._reader = BudgetReader(())
+
+    def now(self, handle: fw.Handle) -> Budgets:
+        version = handle.objects.version(POD_DISRUPTION_BUDGET)
+        if version != self._version:
+            self._version = version
+            self._reader = BudgetReader(handle.objects.list(POD_DISRUPTION_BUDGET))
+        return self._reader.count(disruptions_of(handle))
+
+
+class _Covering(dict[fw.Pod, tuple[int, ...]]):
+    """The budgets that each pod comes under, by their numbers, worked out once: preemptions ask again and again."""
+
+    def __init__(self, budgets: Mapping[str, Sequence[Budget]]) -> None:
+        numbers = count()
+        self._budgets = {namespace: [(next(numbers), each) for each in of] for namespace, of in budgets.items()}
+
+    def __missing__(self, pod: fw.Pod) -> tuple[int, ...]:
+        if len(self) >= MAX_KNOWN:
+            self.clear()
+        budgets = self._budgets.get(pod.namespace, ())
+        found = self[pod] = tuple(number for number, budget in budgets if budget.covers(pod))
+        return found
+
+
 def _counting(budget: Budget, version: str, disruptions: Iterable[tuple[fw.Pod, str]]) -> Budget:
     """Return a budget with those pods counted that were disrupted after this version of it."""
     names = {
         pod.name
         for pod, seen_leaving in disruptions
-        if not (seen_leaving and is_newer(version, seen_leaving)) and budget.selector.matches(pod.labels)
+        if not (seen_leaving and is_newer(version, seen_leaving)) and budget.covers(pod)
     } - budget.disrupted
     return budget._replace(allowed=budget.allowed - len(names), disrupted=budget.disrupted | names) if names else budget
 

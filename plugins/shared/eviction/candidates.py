@@ -7,7 +7,6 @@ Rules: defaultpreemption/default_preemption.go (SelectVictimsOnNode) and framewo
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -113,17 +112,14 @@ class CandidateSearch:
 
     def _answers_in_bulk(self, rows: fw.Rows) -> Sequence[Costs | fw.Status | None]:
         """The answer for each row, None for those that have to be simulated one by one."""
-        found = self._run.simulate_all(rows)
+        found = self._run.simulate_all(rows, self._budgets.violating_on_nodes)
         if found is None:
             return [None] * len(rows)
-        singly = self._run.only_singly(rows) | self._budgets.may_protect(self._nodes, rows)
-        singly |= ~found.refused & (found.victims == 0)
+        singly = self._run.only_singly(rows) | ~found.refused & (found.victims == 0)
         if self._is_exempt is not nobody:
             singly |= np.fromiter(map(self._has_exempt, rows.tolist()), np.bool_, len(rows))
-        columns = (found.highest_priorities, found.priority_sums, found.victims, -found.starts)
-        answers: list[Costs | fw.Status | None] = list(
-            zip(repeat(0, len(rows)), *(column.tolist() for column in columns), strict=True)
-        )
+        columns = (found.violations, found.highest_priorities, found.priority_sums, found.victims, -found.starts)
+        answers: list[Costs | fw.Status | None] = list(zip(*(column.tolist() for column in columns), strict=True))
         for place in np.flatnonzero(found.refused & ~singly).tolist():
             answers[place] = found.status(place)
         for place in np.flatnonzero(singly).tolist():

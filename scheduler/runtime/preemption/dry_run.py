@@ -22,6 +22,7 @@ import numpy as np
 from scheduler.api.pod import Pod
 from scheduler.framework.columns import locked
 from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.dry_run import Violates
 from scheduler.framework.dry_run_filter import BulkSimulator, MonotoneInPods, SimulatedNode
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
@@ -56,7 +57,7 @@ class DryRuns:
             raise LookupError("a plugin asked for a dry run before its profile was built")
         return DryRun(self._profile, state, pod)
 
-    def refusals_with_nominated(self, state: CycleState, pod: Pod) -> dict[int, Status] | None:
+    def refusals_with_nominated(self, state: CycleState, pod: Pod) -> tuple[dict[int, Status], Rows] | None:
         """Return what `DryRun.refusals_with_nominated` does."""
         return self.begin(state, pod).refusals_with_nominated()
 
@@ -85,8 +86,12 @@ class DryRun:
         self._stored: list[tuple[int, FilterStep, Int32Column]] = []
         self._table_only: BoolColumn | None = None
         """Rows that have to be simulated on the table; None if there are none."""
+        self._first_monotone = len(self._steps)
+        """Before the place of this plugin such rows are answered as all others."""
         known: KnownSpec = state.known_spec
-        self.is_quick = self._sort_out(known.pod_class.signatures)
+        self._quick_steps = self._sort_out(known.pod_class.signatures)
+        """So many of the first steps are answered without changing the table."""
+        self.is_quick = self._quick_steps == len(self._steps)
         """Whether nodes are simulated without changing the table."""
         self._first_stored = self._first_refusing()
 
@@ -170,7 +175,7 @@ class DryRun:
         refusing = next(((step, codes.item(row)) for at, step, codes in self._stored if at == index), None)
         return QuickSimulation(self._state, self._pod, asked, refusing)
 
-    def simulate_all(self, rows: Rows) -> Reprieve | None:
+    def simulate_all(self, rows: Rows, violates: Violates) -> Reprieve | None:
         """Simulate `rows`, each with a pod of lower priority, all at once; None if only `simulate` can do that."""
         if not self.is_quick or len(self._simulators) != 1:
             return None
@@ -180,7 +185,7 @@ class DryRun:
         try:
             lower = self._profile.ranked.below(self._pod.priority, rows)
             simulated = simulator.without(lower, rows, self._nominated_pods())
-            return Reprieve(lower, simulated, partial(step.status, self._state, self._pod))
+            return Reprieve(lower, simulated, partial(step.status, self._state, self._pod), violates(lower))
         except BaseException:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
             return None
 
@@ -192,20 +197,18 @@ class DryRun:
         found: BoolColumn = self._first_stored[rows] < len(self._steps)
         return found if self._table_only is None else found | self._table_only[rows]
 
-    def refusals_with_nominated(self) -> dict[int, Status] | None:
+    def refusals_with_nominated(self) -> tuple[dict[int, Status], Rows] | None:
         """Say which nodes would refuse the pod if those were there that are nominated to them, and why.
 
-        None if nodes have to be simulated on the table. Raises PluginError.
+        With them the rows that have to be asked about on the table; None if all have to. Raises PluginError.
         """
-        if not self.is_quick or len(self._simulators) != 1:
+        if len(self._simulators) != 1:
             return None
         [(at, _, simulator)] = self._simulators
         if not isinstance(simulator, BulkSimulator):
             return None
         nominated = self._nominated_pods()
         rows = nominated.rows()
-        if self._table_only is not None and self._table_only[rows].any():
-            return None
         try:
             codes = simulator.codes_with(nominated, rows)
         except BaseException:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
@@ -213,7 +216,13 @@ class DryRun:
         refusals: dict[int, Status] = {}
         statuses: dict[tuple[int, int], Status] = {}
         places = np.minimum(self._first_stored[rows], np.where(codes != 0, at, len(self._steps)))
-        for row, place, code in zip(rows.tolist(), places.tolist(), codes.tolist(), strict=True):
+        quick_steps = np.full(len(rows), self._quick_steps)
+        if self._table_only is not None:
+            quick_steps[self._table_only[rows]] = self._first_monotone
+        is_known = (places < quick_steps) | (quick_steps == len(self._steps))
+        for row, place, code in zip(
+            rows[is_known].tolist(), places[is_known].tolist(), codes[is_known].tolist(), strict=True
+        ):
             if place == len(self._steps):
                 continue
             if place != at:
@@ -222,7 +231,7 @@ class DryRun:
             if status is None:
                 status = statuses[place, code] = self._steps[place].status(self._state, self._pod, code)
             refusals[row] = status
-        return refusals
+        return refusals, rows[~is_known]
 
     def _nominated_pods(self) -> NominatedPods:
         return self._profile.filtering.nominated.of(self._state, self._pod)
@@ -237,8 +246,8 @@ class DryRun:
             other for other in pods if (other.priority >= pod.priority or other.uid in kept) and other.uid != pod.uid
         ]
 
-    def _sort_out(self, signatures: Mapping[str, Hashable]) -> bool:
-        """Find how each plugin is asked; False if one of them needs the table changed."""
+    def _sort_out(self, signatures: Mapping[str, Hashable]) -> int:
+        """Find how each plugin is asked; return the place of the first that needs the table changed."""
         profile = self._profile
         filtering = profile.filtering
         for at, step in enumerate(self._steps):
@@ -250,13 +259,14 @@ class DryRun:
                     self._stored.append((at, step, self._codes_now(step.ignores_pods)))
                 elif step.monotone is not None:
                     self._leave_to_table(step.monotone, self._codes_now(step.monotone) != 0)
+                    self._first_monotone = min(self._first_monotone, at)
                 elif signature is None or not _OF_PODS.isdisjoint(step.aspects) or filtering.is_extended(step.name):
-                    return False
+                    return at
                 elif (codes := filtering.stored_codes(step, self._state, self._pod, signature)) is not None:
                     self._stored.append((at, step, codes))
             except BaseException:  # noqa: BLE001  it fails only for the nodes that it is asked about in its turn
-                return False
-        return True
+                return at
+        return len(self._steps)
 
     def _codes_now(self, plugin: FilterNodesPlugin) -> Int32Column:
         """A plugin's answers for all nodes with their current pods."""

@@ -1,31 +1,67 @@
 """Finds the pods nominated to nodes on which they are not running yet, to which a pod that is to be placed yields."""
 
-from typing import Final
+from collections.abc import Collection
+from typing import Final, Protocol
 
 from scheduler.api.pod import Pod
+from scheduler.framework.change_log import BoundedLog, LogReader
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.handle import PodNominator
-from scheduler.framework.nodes import BoolColumn
+from scheduler.framework.nodes import Aspect, BoolColumn
 from scheduler.framework.nominated import NominatedPods
 from scheduler.runtime.live_nodes import LiveNodes
 
 _KEY: Final = "pods nominated to nodes"
 
 
+class LiveNominator(PodNominator, Protocol):
+    """What a profile reads of the nominator. Implemented in scheduler.state.nominator."""
+
+    @property
+    def changes(self) -> BoundedLog[str]:
+        """The nodes whose nominated pods changed."""
+
+
 class NominatedFinder:
     """Finds the nominated pods for each pod that is to be placed."""
 
-    def __init__(self, nodes: LiveNodes, nominator: PodNominator) -> None:
+    def __init__(self, nodes: LiveNodes, nominator: LiveNominator) -> None:
         self._nodes = nodes
         self._nominator = nominator
+        self._logs = LogReader((nodes.change_log(Aspect.PODS),))
+        self._position = nominator.changes.position
+        self._newest: tuple[int, NominatedPods] | None = None
+        """What was found last, and for which priority: pods of one priority come one after the other."""
 
     def of(self, state: CycleState, pod: Pod) -> NominatedPods:
         """Return the nominated pods of all nodes, found once in the cycle of a pod: nothing changes within it."""
         found = state.get(_KEY, NominatedPods)
         if found is None:
-            found = NominatedPods(self.on(self._nodes.in_use, pod), self._nodes.size)
+            found = self._found(pod)
             state.write(_KEY, found)
         return found
+
+    def _found(self, pod: Pod) -> NominatedPods:
+        nodes, nominator = self._nodes, self._nominator
+        if nominator.node_of(pod.uid):  # it does not yield to itself
+            return NominatedPods(self.on(nodes.in_use, pod), nodes.size)
+        rows = self._logs.stale_rows()
+        names = nominator.changes.since(self._position)
+        self._position = nominator.changes.position
+        newest = self._newest
+        if rows is None or names is None or newest is None or newest[0] != pod.priority or newest[1].size != nodes.size:
+            found = NominatedPods(self.on(nodes.in_use, pod), nodes.size)
+        else:
+            changed = {*rows, *(row for name in names if (row := nodes.row_of(name)) is not None)}
+            found = newest[1].with_rows({row: self._on(row, pod) for row in changed}) if changed else newest[1]
+        self._newest = pod.priority, found
+        return found
+
+    def _on(self, row: int, pod: Pod) -> list[Pod]:
+        if not self._nodes.in_use[row]:
+            return []
+        name = self._nodes.names()[row]
+        return self._coming(row, self._nominator.nominated_pods(name), pod)
 
     def on(self, asked: BoolColumn, pod: Pod) -> dict[int, list[Pod]]:
         """Return those of the rows that are `asked`, by row: pods of the same or a higher priority, or that are kept.
@@ -33,19 +69,20 @@ class NominatedFinder:
         A pod that is on its node already, because the end of its nomination was not reported yet, is left out.
         """
         by_row: dict[int, list[Pod]] = {}
-        priority, uid, kept = pod.priority, pod.uid, self._nominator.kept
-        row_of, has_pod = self._nodes.row_of, self._nodes.has_pod
+        row_of = self._nodes.row_of
         for name, nominated in self._nominator.by_node():
             row = row_of(name)
             if row is None or not asked[row]:
                 continue
-            coming = [
-                other
-                for other in nominated
-                if (other.priority >= priority or other.uid in kept)
-                and other.uid != uid
-                and not has_pod(row, other.uid)
-            ]
+            coming = self._coming(row, nominated, pod)
             if coming:
                 by_row[row] = coming
         return by_row
+
+    def _coming(self, row: int, nominated: Collection[Pod], pod: Pod) -> list[Pod]:
+        priority, uid, has_pod, kept = pod.priority, pod.uid, self._nodes.has_pod, self._nominator.kept
+        return [
+            other
+            for other in nominated
+            if (other.priority >= priority or other.uid in kept) and other.uid != uid and not has_pod(row, other.uid)
+        ]

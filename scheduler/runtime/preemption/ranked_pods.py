@@ -6,7 +6,9 @@ The order is that of api/importance.py.
 """
 
 from array import array
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, compress
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -65,6 +67,7 @@ class PodKinds:
 
 
 class _OnNode(NamedTuple):
+    pods: Sequence[Pod]
     codes: bytes
     """int32."""
     starts: bytes
@@ -93,7 +96,8 @@ class RankedPods:
         ends = np.cumsum([len(each.codes) // 4 for each in on_nodes], dtype=np.int64)
         lower = self._kinds.priorities()[codes] < priority
         ends = np.concatenate([[0], np.cumsum(lower)])[ends]
-        return RankedLowerPods(self._kinds, codes[lower], starts[lower], ends)
+        pods = compress(chain.from_iterable([each.pods for each in on_nodes]), lower.tolist())
+        return RankedLowerPods(self._kinds, pods, codes[lower], starts[lower], ends)
 
     def _catch_up(self) -> None:
         too_many = len(self._kinds) > _MAX_KINDS and len(self._kinds) > 2 * int(self._nodes.pod_count.sum())
@@ -113,19 +117,23 @@ class RankedPods:
         found = self._on_nodes.get(row)
         if found is None:
             # What `importance` says, each start worked out once.
-            pods, code = self._nodes.info(row).pods, self._kinds.code
+            pods, code = tuple(self._nodes.info(row).pods), self._kinds.code
             ranked = sorted([(-pod.priority, started(pod), i, code(pod)) for i, pod in enumerate(pods)])
             codes, starts = array("i", [each[3] for each in ranked]), array("q", [each[1] for each in ranked])
-            found = self._on_nodes[row] = _OnNode(codes.tobytes(), starts.tobytes())
+            in_order = [pods[each[2]] for each in ranked]
+            found = self._on_nodes[row] = _OnNode(in_order, codes.tobytes(), starts.tobytes())
         return found
 
 
 class RankedLowerPods:
     """Implements scheduler.framework.dry_run_filter.LowerPods."""
 
-    def __init__(self, kinds: PodKinds, codes: Int32Column, starts: Int64Column, ends: Int64Column) -> None:
+    def __init__(
+        self, kinds: PodKinds, pods: Iterator[Pod], codes: Int32Column, starts: Int64Column, ends: Int64Column
+    ) -> None:
         """`codes` and `starts` by pod; `ends`: by node the place after its last pod."""
         self._kinds = kinds
+        self._pods = pods
         self._codes = codes
         self.starts = starts
         """By pod, in microseconds since 1970."""
@@ -133,6 +141,11 @@ class RankedLowerPods:
         """How many there are on each node."""
         self.first: Int64Column = ends - self.counts
         """By node the place of its first pod."""
+
+    @cached_property
+    def pods(self) -> Sequence[Pod]:
+        """All of them, node after node."""
+        return list(self._pods)
 
     @property
     def priorities(self) -> Int64Column:

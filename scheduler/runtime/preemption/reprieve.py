@@ -1,9 +1,10 @@
 """Which pods would have to leave many nodes, worked out for all of them at once.
 
-First all pods of lower priority are gone, then on each node the most important one comes back if it can, then the next:
+First all pods of lower priority are gone, then on each node the most important one comes back if it can, then the next,
+those that violate a disruption budget before the others:
 one step for all nodes, so there are as many steps as there are such pods on the fullest node.
 
-Rule: SelectVictimsOnNode in defaultpreemption/default_preemption.go at v1.36.3, without disruption budgets.
+Rule: SelectVictimsOnNode in defaultpreemption/default_preemption.go at v1.36.3.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,14 @@ from scheduler.runtime.preemption.ranked_pods import RankedLowerPods
 class Reprieve:
     """Implements scheduler.framework.dry_run.Reprieves for some nodes and one pod."""
 
-    def __init__(self, lower: RankedLowerPods, simulated: SimulatedNodes, status_of: Callable[[int], Status]) -> None:
+    def __init__(
+        self,
+        lower: RankedLowerPods,
+        simulated: SimulatedNodes,
+        status_of: Callable[[int], Status],
+        violates: BoolColumn | None = None,
+    ) -> None:
+        """`violates`: which of the lower pods violate a disruption budget; None: none does."""
         self._lower = lower
         self._simulated = simulated
         self._status_of = status_of
@@ -35,9 +43,12 @@ class Reprieve:
         """How many would have to leave."""
         self.priority_sums: Int64Column = np.zeros(nodes, np.int64)
         """Over the victims, each of them PRIORITY_OFFSET."""
-        self._first: Int64Column = np.zeros(nodes, np.int64)
-        self._let_back()
-        for column in (self.refused, self.victims, self.priority_sums):
+        self.violations: Int64Column = np.zeros(nodes, np.int64)
+        """How many of them violate a budget."""
+        self._first: Int64Column = np.full(nodes, np.iinfo(np.int64).max)
+        self._let_back(violates)
+        self._first[self.victims == 0] = 0
+        for column in (self.refused, self.victims, self.violations, self.priority_sums):
             locked(column)
 
     @property
@@ -58,8 +69,9 @@ class Reprieve:
             found = self._statuses[code] = self._status_of(code)
         return found
 
-    def _let_back(self) -> None:
+    def _let_back(self, violates: BoolColumn | None) -> None:
         lower = self._lower
+        in_turn = None if violates is None or not violates.any() else self._in_turn(violates)
         counts, first, above = lower.counts, lower.first, lower.priorities + PRIORITY_OFFSET
         # The nodes with the most pods first: those that have a next one are a part at the beginning.
         left: Rows = np.flatnonzero(~self.refused)
@@ -67,9 +79,17 @@ class Reprieve:
         for step in range(int(counts[left[0]]) if len(left) else 0):
             left = left[: np.searchsorted(-counts[left], -step)]
             pods = first[left] + step
+            if in_turn is not None:
+                pods = in_turn[pods]
             leaves = ~self._simulated.admit(left, pods)
             nodes, victims = left[leaves], pods[leaves]
-            new = self.victims[nodes] == 0
-            self._first[nodes[new]] = victims[new]
+            self._first[nodes] = np.minimum(self._first[nodes], victims)
             self.victims[nodes] += 1
+            if violates is not None:
+                self.violations[nodes] += violates[victims]
             self.priority_sums[nodes] += above[victims]
+
+    def _in_turn(self, violates: BoolColumn) -> Rows:
+        """All pods, node after node, on each those first that violate a budget."""
+        nodes = np.repeat(np.arange(len(self._lower.counts)), self._lower.counts)
+        return np.lexsort((~violates, nodes))

@@ -22,7 +22,7 @@ def protecting(allowed: int = 0, **labels: str) -> Unstructured:
 
 def violating(pods: list[fw.Pod], *budgets: Unstructured) -> list[str]:
     """Return who is protected; the others are the rest, in their order."""
-    protected, others = Budgets(budgets).split(pods)
+    protected, others = Budgets.among(budgets).split(pods)
     names = {pod.name for pod in protected}
     assert [pod.name for pod in pods if pod.name not in names] == [pod.name for pod in others]
     return [pod.name for pod in protected]
@@ -42,14 +42,14 @@ def test_what_is_allowed_is_taken_in_order() -> None:
 
 
 def test_the_budgets_that_are_violated_if_all_go_have_names() -> None:
-    budgets = Budgets([protecting(1, app="db"), protecting(0, app="none")])
+    budgets = Budgets.among([protecting(1, app="db"), protecting(0, app="none")])
 
     assert budgets.violated_by(PODS[:2]) == []
     assert budgets.violated_by(PODS) == ["default/budget"]
 
 
 def test_each_question_begins_with_the_whole_budget() -> None:
-    budgets = Budgets([protecting(1, app="db")])
+    budgets = Budgets.among([protecting(1, app="db")])
 
     assert [len(budgets.split(PODS[:1])[0]) for _ in range(3)] == [0, 0, 0]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from plugins.shared.eviction.budgets import Budgets
+from plugins.shared.eviction.budgets import NO_DISRUPTIONS, Budgets, Disruptions
 from plugins.shared.eviction.candidates import Candidate, CandidateSearch, SearchResult, cheapest, costs
 from scheduler import framework as fw
 from scheduler.api.unstructured import Unstructured
@@ -34,14 +34,19 @@ def search(
 
 
 def a_search(
-    scene: Scene, high: fw.Pod, budgets: Iterable[Unstructured] = (), *, start: int = 0
+    scene: Scene,
+    high: fw.Pod,
+    budgets: Iterable[Unstructured] = (),
+    *,
+    start: int = 0,
+    disruptions: Disruptions = NO_DISRUPTIONS,
 ) -> tuple[CandidateSearch, Rows]:
     """Begin a search, and return all nodes, from the one at place `start` on."""
     state = fw.CycleState()
     scene.framework.run_pre_filter(state, high, Diagnosis(scene.table.count))
     run = scene.framework.handle.dry_runs.begin(state, high)
     rows = np.roll(np.flatnonzero(scene.table.in_use), -start)
-    return CandidateSearch(run, high, scene.table, Budgets(budgets)), rows
+    return CandidateSearch(run, high, scene.table, Budgets.among(budgets, disruptions)), rows
 
 
 def victims(
@@ -209,9 +214,15 @@ def a_running_pod(name: str, drawn: tuple[int, int, int | None, int, str]) -> fw
     memory=amounts,
     promised=st.booleans(),
     allowed=st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2)), max_size=3),
+    leaving=st.sets(st.integers(0, 5)),
 )
 def test_many_nodes_at_once_are_judged_as_one_by_one(
-    nodes: list[tuple[int, int, list[Any]]], cpu: int, memory: int, promised: bool, allowed: list[tuple[str, int]]
+    nodes: list[tuple[int, int, list[Any]]],
+    cpu: int,
+    memory: int,
+    promised: bool,
+    allowed: list[tuple[str, int]],
+    leaving: set[int],
 ) -> None:
     pods = {
         f"n{i}": [a_running_pod(f"p{i}-{j}", drawn) for j, drawn in enumerate(on_node)]
@@ -223,7 +234,10 @@ def test_many_nodes_at_once_are_judged_as_one_by_one(
         scene.nominator.add(pod("promised", 100, 2), "n0")
     high = a_pod("high", priority=50, requests={"cpu": cpu, "memory": memory})
     budgets = [a_budget(most, app=app) for app, most in allowed]
-    searcher, rows = a_search(scene, high, budgets)
+    every = {each.uid: each for on_node in pods.values() for each in on_node}
+    disruptions = Disruptions(every)
+    disruptions.add(each for each in every.values() if int(each.name[-1]) in leaving)
+    searcher, rows = a_search(scene, high, budgets, disruptions=disruptions)
 
     rows = np.array([row for row in rows.tolist() if any(p.priority < 50 for p in scene.table.info(row).pods)], np.intp)
 
