@@ -29,8 +29,12 @@ class StepOfGroup:
     """Of pods that still exist."""
     minimum: int
     sent: list[str] = field(default_factory=list)
-    preferred: tuple[str, list[str]] | None = None
-    """A level of which one domain holds all pods, and the nodes of such domains."""
+    level: str = ""
+    """The narrowest level, from the preferred one up, of which one domain holds all pods; empty without one."""
+    domains: Collection[Collection[str]] = ()
+    """The nodes of each such domain."""
+    cpus: Collection[int] = ()
+    """What all pods ask for."""
 
 
 @dataclass
@@ -78,8 +82,8 @@ class Rules:
                 self._violated_in_vain(name, claim)
 
     def arrived(self, pod: PodState) -> None:
-        """A pod of the same or a higher priority may take what was made free."""
-        self._excuse(lambda group: pod.priority >= self._model.groups[group].plan.priority and pod.group != group)
+        """A pod of a higher priority may take what was made free."""
+        self._excuse(lambda group: pod.priority > self._model.groups[group].plan.priority and pod.group != group)
 
     def left(self, pod: PodState) -> None:
         """A pod has ended, or its deletion has begun."""
@@ -157,26 +161,20 @@ class Rules:
             uid for uid, _ in self._nominations() if uid != first.name and uid not in {pod.name for pod in waiting}
         ]
         if not step.before and group.plan.preferred and not others:
-            step.preferred = self._preferred(group, [first, *(pod for pod in waiting if not pod.is_gated)])
+            self._note_preferred(group, step, [first, *(pod for pod in waiting if not pod.is_gated)])
         return step
 
-    def _preferred(self, group: GroupState, pods: Collection[PodState]) -> tuple[str, list[str]] | None:
-        """The narrowest level from the preferred one up of which one domain holds all pods, with the nodes of these."""
-        level, levels, model = group.plan.preferred, self._model.levels, self._model
-        (first, *_) = pods
-        where, first.binding_to = first.binding_to, ""
-        try:
-            for each in (level, *(reversed(levels[: levels.index(level)]) if level in levels else ())):
-                found = [
-                    nodes
-                    for nodes in model.domains(each).values()
-                    if model.holds(nodes, [pod.cpu for pod in pods]) and self._within_required(group, nodes)
-                ]
-                if found:
-                    return each, [name for nodes in found for name in nodes]
-        finally:
-            first.binding_to = where
-        return None
+    def _note_preferred(self, group: GroupState, step: StepOfGroup, pods: Collection[PodState]) -> None:
+        """Note in which domains the pods would be together."""
+        preferred, levels, model = group.plan.preferred, self._model.levels, self._model
+        step.cpus = [pod.cpu for pod in pods]
+        own = [(pod.place, -pod.cpu) for pod in pods if pod.place]
+        for level in (preferred, *(reversed(levels[: levels.index(preferred)]) if preferred in levels else ())):
+            domains = [nodes for nodes in model.domains(level).values() if self._within_required(group, nodes)]
+            step.domains = [nodes for nodes in domains if model.holds(nodes, step.cpus, own)]
+            if step.domains:
+                step.level = level
+                return
 
     def _within_required(self, group: GroupState, nodes: Collection[str]) -> bool:
         level = group.plan.required
@@ -204,12 +202,12 @@ class Rules:
         group = self._model.groups[name]
         placed = len(step.before) + len(step.sent)
         if placed + step.succeeded < step.minimum:
-            if placed + step.succeeded + step.terminating >= step.minimum and step.terminating:
+            if placed + len(group.successes) >= step.minimum:
+                symptom = "successes of another controller count"
+            elif placed + step.succeeded + step.terminating >= step.minimum:
                 symptom = "pods that are being deleted count"
             elif placed + step.succeeded + step.terminating + step.failed >= step.minimum:
                 symptom = "pods that have failed count"
-            elif placed + len(group.successes) >= step.minimum:
-                symptom = "successes of another controller count"
             else:
                 symptom = "a part of it starts"
             text = (
@@ -224,15 +222,18 @@ class Rules:
         self._check_preferred(group, step)
 
     def _check_preferred(self, group: GroupState, step: StepOfGroup) -> None:
-        if step.preferred is None or self.reserving():
+        """Check that the pods are together if one domain holds them, also without what others took at that moment."""
+        pods = [self._model.pods[name] for name in step.sent if name in self._model.pods]
+        places = {pod.place for pod in pods if pod.place}
+        if not step.level or self.reserving() or len({self._model.domain(place, step.level) for place in places}) <= 1:
             return
-        level, nodes = step.preferred
-        places = {pod.place for pod in self._model.members(group.plan.name) if pod.name in step.sent and pod.place}
-        if len({self._model.domain(place, level) for place in places}) > 1:
-            text = (
-                f"{group.plan.name} is on {', '.join(sorted(places))}, and one {level} of {', '.join(nodes)} holds it"
-            )
-            self._violated("preferred", "one domain holds it", text)
+        own = [(pod.place, -pod.cpu) for pod in pods if pod.place and pod.phase in ("Pending", "Running")]
+        for nodes in step.domains:
+            if self._model.holds(nodes, step.cpus, own):
+                where = ", ".join(sorted(places))
+                text = f"{group.plan.name} is on {where}, and one {step.level} holds it: {', '.join(nodes)}"
+                self._violated("preferred", "one domain holds it", text)
+                return
 
     # Evictions.
 
