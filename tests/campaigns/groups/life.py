@@ -290,6 +290,18 @@ class Life:
 
     # All else.
 
+    def _foreign_pod(self, step: Step) -> None:
+        """Another scheduler binds a pod of its own."""
+        nodes = [name for name in self.model.open_nodes() if self.model.free(name) > 0]
+        if (node := self._pick(step, nodes)) is not None:
+            self.world.rules.lost_node()
+            name = self.world.new_name("foreign")
+            self.world.note("pod of another scheduler", f"another scheduler binds {name} (1 cpu) to {node}")
+            written = objects.manifest(name, 1, step.other, self.world.clock())
+            written["spec"]["schedulerName"] = "other"
+            pod = PodState(name, 1, step.other, written, node=node, phase="Running", started=self.world.clock())
+            self.world.add(pod)
+
     def _wait(self, step: Step) -> None:
         """Only time passes."""
 

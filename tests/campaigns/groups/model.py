@@ -55,6 +55,8 @@ class PodState:
     refused_since: str = ""
     seconds: int = 0
     is_licensed: bool = True
+    came: float = 0.0
+    """When it was created."""
 
     @property
     def is_active(self) -> bool:
@@ -81,6 +83,10 @@ class GroupState:
     generation: int = 0
     """How often it was created again."""
     object_generation: int = 0
+    changed: float = 0.0
+    """When its declaration or its pods were last changed."""
+    was_given_up: bool = False
+    """Whether its reservation was given up since."""
 
     @property
     def controller(self) -> str:
@@ -144,7 +150,11 @@ class Model:
 
     def holds(self, nodes: Collection[str], cpus: Collection[int], taken: Collection[tuple[str, int]] = ()) -> bool:
         """Whether pods that ask for so much fit on these nodes together: true only if it is certain."""
-        free = {name: self.free(name, also_taken=taken) for name in nodes}
+        return self.holds_in({name: self.free(name, also_taken=taken) for name in nodes}, cpus)
+
+    @staticmethod
+    def holds_in(free: dict[str, int], cpus: Collection[int]) -> bool:
+        """The same for nodes of which so much is free."""
         for cpu in sorted(cpus, reverse=True):
             name = min((each for each in free if free[each] >= cpu), key=lambda each: free[each], default=None)
             if name is None:

@@ -173,6 +173,6 @@ def group_object(group: GroupState) -> PodGroup:
         resource_version=str(group.object_version),
         group_annotations=convert(topology(plan), GroupAnnotations) if topology(plan) else None,
     )
-    spec = PodGroupSpec(min_member=group.minimum)
+    spec = PodGroupSpec(group.minimum, {"cpu": plan.least} if plan.least else None)
     succeeded = sum(controller == group.controller for controller, _ in group.successes)
     return replace(PodGroup(metadata, spec), status=PodGroupStatus(phase="Running", succeeded=succeeded))

@@ -57,12 +57,24 @@ class QuietPoint:
             )
             if not self.refused_by_reservation(pod):
                 violated("lone fits", "it waits", text)
-            elif not self.world.rules.reserving():
+            elif pod.of_daemon or pod.priority > self._priority_of_reservation():
+                violated("higher", "it is refused", text)
+            elif not self.world.rules.reservations.group:
                 violated("held", "a reservation for what is gone or placed", text)
         for group in self.groups:
             self._check_group(group)
+            self._check_holds(group)
         if self.lone or self.groups:
             self._check_fresh()
+
+    def _priority_of_reservation(self) -> int:
+        name = self.world.rules.reservations.group
+        return self.model.groups[name].plan.priority if name else 1000
+
+    def _check_holds(self, group: GroupState) -> None:
+        for pod in self.model.members(group.plan.name):
+            if not pod.place and (held := self.world.outcome(objects.pod_object(pod)).held_by):
+                self.world.record.violated("holds", "at Permit", f"{pod.name} waits at Permit: {', '.join(held)}")
 
     def _check_nominations(self) -> None:
         for uid, node in self.nominations.items():
@@ -83,7 +95,7 @@ class QuietPoint:
 
     def _is_kept_waiting(self, group: GroupState) -> bool:
         """Whether a reservation for another group explains that it waits."""
-        return any(name != group.plan.name for name in self.world.rules.reserving())
+        return self.world.rules.reservations.group not in ("", group.plan.name)
 
     def _check_group(self, group: GroupState) -> None:
         name = group.plan.name
@@ -107,7 +119,16 @@ class QuietPoint:
         """Whether nothing but space may keep it from its nodes."""
         said = {(pod.priority, pod.minimum if not group.plan.has_object else 0) for pod in waiting}
         has_license = self.model.has_license or not group.plan.needs_license
-        return len(waiting) >= max(1, need) and len(said) == 1 and has_license and not self._lacks_object(group)
+        has_least = not group.plan.least or self._is_free(group) >= group.plan.least
+        is_complete = len(waiting) >= max(1, need) and len(said) == 1 and not self._lacks_object(group)
+        return is_complete and has_license and has_least
+
+    def _is_free(self, group: GroupState) -> int:
+        """The cores that are free, or that the group has: no more than the scheduler may think."""
+        name = group.plan.name
+        own = sum(pod.cpu for pod in self.model.members(name) if pod.place)
+        taken = self.taken(without=name)
+        return own + sum(max(0, self.model.free(node, also_taken=taken)) for node in self.model.open_nodes())
 
     def _agrees(self, group: str) -> bool:
         waiting = [pod for pod in self.model.members(group) if not pod.place and not pod.is_gated]
@@ -119,6 +140,8 @@ class QuietPoint:
         ending = [pod for pod in self.model.pods.values() if pod.group == group.plan.name and pod.is_deleting]
         if not group.plan.has_object and any(pod.minimum != group.minimum for pod in placed):
             return "its template has changed"
+        if len({pod.cpu for pod in waiting}) > 1:
+            return "its members differ"
         if ending and group.plan.required:
             return "a level is required, and pods are being deleted elsewhere"
         return "pods of it are being deleted" if ending else "it waits"
@@ -128,6 +151,7 @@ class QuietPoint:
         fresh = FreshScheduler(self.world, self.nominations)
         with fresh:
             fresh.begin()
+            self._check_groups_of(fresh)
             for uid in fresh.placed:
                 pod = self.model.pods[uid]
                 explained = pod.group and self._is_kept_waiting(self.model.groups[pod.group])
@@ -139,6 +163,22 @@ class QuietPoint:
                 else:
                     symptom = "a pod of a group" if pod.group else "a pod without a group"
                     self.world.record.violated("fresh", symptom, text)
+
+    def _check_groups_of(self, fresh: "FreshScheduler") -> None:
+        """Check that the groups of which it has bound pods have as many as they need, in one domain."""
+        places = {pod.uid: pod.node_name for pod in fresh.bound}
+        for group in self.groups:
+            name, model = group.plan.name, self.model
+            members = [pod for pod in model.members(name) if pod.place or pod.name in places]
+            minimum = min([group.minimum, *(pod.minimum for pod in members if pod.name in places and pod.minimum)])
+            started = [pod.name for pod in members if pod.name in places]
+            if started and len(members) + model.succeeded(group, at_most=True) < minimum:
+                text = f"{', '.join(started)} of {name}: {len(members)} have a node then, {minimum} are needed"
+                self.world.record.violated("all or nothing", "a fresh engine binds a part", text)
+            level = group.plan.required
+            if started and level and len({model.domain(pod.place or places[pod.name], level) for pod in members}) > 1:
+                text = f"{', '.join(started)} of {name} go to {', '.join(places[each] for each in started)}"
+                self.world.record.violated("required", "a fresh engine leaves the domain", text)
 
 
 class FreshScheduler(Scheduler):

@@ -6,6 +6,7 @@ from typing import Final
 
 from tests.campaigns.groups.findings import Record
 from tests.campaigns.groups.model import GroupState, Model, PodState
+from tests.campaigns.groups.reservations import ReservationRules
 from tests.campaigns.groups.scenarios import Settings
 
 START_SECONDS: Final = 60.0
@@ -56,18 +57,12 @@ class Rules:
         settings: Settings,
         nominations: Callable[[], Iterable[tuple[str, str]]],
     ) -> None:
-        self.reserved: dict[str, float] = {}
-        """Group → since when nodes are reserved for it, by its Events."""
+        self.reservations = ReservationRules(model, record, settings)
         self._model = model
         self._record = record
-        self._settings = settings
         self._nominations = nominations
         self._steps: dict[str, StepOfGroup] = {}
         self._claims: dict[str, Claim] = {}
-
-    def reserving(self) -> list[str]:
-        """The groups that nodes may be reserved for. One that was created again under its name keeps its own."""
-        return [name for name in self.reserved if any(not pod.place for pod in self._model.members(name))]
 
     # What happens outside.
 
@@ -99,6 +94,10 @@ class Rules:
     def changed_group(self, name: str) -> None:
         """A group was changed or has lost a member; "": any may have been changed."""
         self._excuse(lambda group: name in ("", group))
+        for group in self._model.groups.values():
+            if name in ("", group.plan.name):
+                group.changed = self._record.now
+                group.was_given_up = False
 
     def lost_node(self) -> None:
         self._excuse(lambda _: True)
@@ -118,6 +117,7 @@ class Rules:
         if group.plan.has_object and not group.object_exists:
             self._violated("no object", "a member is bound", f"{pod.name} is bound, and there is no PodGroup")
         self._check_agreement(group, pod)
+        self._check_least(group, pod)
         step = self._steps.get(pod.group)
         if step is None:
             step = self._steps[pod.group] = self._open(group, pod)
@@ -138,10 +138,18 @@ class Rules:
             self._violated("node", "without a license", f"{pod.name} is bound, and there is no license")
 
     def _check_agreement(self, group: GroupState, pod: PodState) -> None:
-        waiting = [each for each in self._model.members(group.plan.name) if not each.node]
+        waiting = [each for each in self._model.members(group.plan.name) if not each.place or each is pod]
         if len({each.priority for each in waiting if not each.is_gated}) > 1:
             text = f"{pod.name} is bound, and the pods of {group.plan.name} without a node have different priorities"
             self._violated("disagree", "a member is bound", text)
+
+    def _check_least(self, group: GroupState, pod: PodState) -> None:
+        model, name = self._model, group.plan.name
+        own = sum(each.cpu for each in model.members(name) if each.place)
+        free = sum(max(0, model.free(node)) for node in model.nodes if model.nodes[node].exists)
+        if own + free < group.plan.least:
+            text = f"{pod.name} is bound, and {name} wants {group.plan.least} cpu free or its own: {own + free}"
+            self._violated("least", "a member is bound", text)
 
     def _open(self, group: GroupState, first: PodState) -> StepOfGroup:
         name = group.plan.name
@@ -218,14 +226,18 @@ class Rules:
         else:
             self._claims.pop(name, None)
         if placed + step.succeeded >= group.minimum:
-            self.reserved.pop(name, None)
+            self.reservations.ended(name)
         self._check_preferred(group, step)
 
     def _check_preferred(self, group: GroupState, step: StepOfGroup) -> None:
         """Check that the pods are together if one domain holds them, also without what others took at that moment."""
         pods = [self._model.pods[name] for name in step.sent if name in self._model.pods]
         places = {pod.place for pod in pods if pod.place}
-        if not step.level or self.reserving() or len({self._model.domain(place, step.level) for place in places}) <= 1:
+        if (
+            not step.level
+            or self.reservations.group
+            or len({self._model.domain(place, step.level) for place in places}) <= 1
+        ):
             return
         own = [(pod.place, -pod.cpu) for pod in pods if pod.place and pod.phase in ("Pending", "Running")]
         for nodes in step.domains:
@@ -262,46 +274,12 @@ class Rules:
         text = f"pods were evicted for {name} {count} from {claim.began:.1f} s on, and it does not start"
         self._violated("in vain", symptom, text)
 
-    # Reservations.
-
-    def group_event(self, name: str, reason: str) -> None:
+    def group_event(self, name: str, reason: str, text: str) -> None:
         if reason == "ReservationGivenUp":
-            self.reserved.pop(name, None)
+            self._model.groups[name].was_given_up = True
+            self.reservations.ended(name)
         elif reason == "NodesReserved":
-            self.reserved = {name: self._record.now}
-            self._check_reservation(self._model.groups[name])
-
-    def _check_reservation(self, group: GroupState) -> None:
-        name, model = group.plan.name, self._model
-        members = model.members(name)
-        placed = sum(bool(pod.place) for pod in members)
-        need = group.minimum - placed - model.succeeded(group)
-        if not self._settings.reservation_seconds:
-            self._violated("reserved", "it is turned off", f"nodes are reserved for {name}")
-        if not members or (group.plan.has_object and not group.object_exists):
-            self._violated("reserved", "the group is gone", f"nodes are reserved for {name}, which is gone")
-        elif need <= 0:
-            self._violated("reserved", "it has its minimum", f"nodes are reserved for {name}, which has its minimum")
-        elif group.plan.needs_license and not model.has_license:
-            text = f"nodes are reserved for {name}, which another plugin refuses on all nodes"
-            self._violated("reserved", "another plugin refuses it", text)
-        elif sum(not pod.place and not pod.is_gated for pod in members) < need:
-            self._violated("reserved", "it has too few pods", f"nodes are reserved for {name}, which has too few pods")
-        elif not self._could_fit(group, need):
-            self._violated("reserved", "it is too large", f"nodes are reserved for {name}, which is too large for them")
-
-    def _could_fit(self, group: GroupState, need: int) -> bool:
-        """Whether as many pods as it needs could fit if all others had left: false only if it is certain."""
-        smallest = min(pod.cpu for pod in self._model.members(group.plan.name) if not pod.place)
-        own = {pod.name: pod for pod in self._model.members(group.plan.name)}
-        for nodes in self._model.allowed(group.plan.name):
-            free = [
-                self._model.nodes[name].plan.cpu - sum(pod.cpu for pod in own.values() if pod.place == name)
-                for name in nodes
-            ]
-            if sum(each // smallest for each in free) >= need:
-                return True
-        return False
+            self.reservations.began(name, text)
 
     def _violated(self, rule: str, symptom: str, text: str) -> None:
         self._record.violated(rule, symptom, text)

@@ -52,6 +52,8 @@ class GroupPlan:
     """Seconds that its pods take to end."""
     needs_license: bool = False
     """Whether a plugin refuses its pods on all nodes while there is no license."""
+    least: int = 0
+    """The cores of `minResources`."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ KINDS: Final = {
     "ungate": 2,
     "odd member": 1,
     "license": 1,
+    "foreign pod": 1,
 }
 """Kind of step → how often it is drawn. `world.py` has a method for each."""
 
@@ -185,9 +188,10 @@ def _group(draw: Draw, name: str, settings: Settings, largest: int) -> GroupPlan
     required = draw.choice((RACK, RACK, BLOCK, HOSTNAME)) if draw.chance(0.3) else ""
     preferred = draw.choice((RACK, HOSTNAME, BLOCK)) if draw.chance(0.25) else ""
     seconds = draw.choice((20, 60, 200)) if draw.chance(0.35) else 0
+    has_object = draw.chance(0.5)
     return GroupPlan(
         name,
-        draw.chance(0.5),
+        has_object,
         tuple(cpus),
         size if draw.chance(0.6) else draw.randint(1, size),
         draw.choice((0, 0, 0, 5, 10)),
@@ -198,6 +202,7 @@ def _group(draw: Draw, name: str, settings: Settings, largest: int) -> GroupPlan
         draw.chance(0.75),
         draw.choice((0, 0, 5, 30)),
         draw.chance(0.1),
+        sum(cpus) + draw.choice((0, 2)) if has_object and draw.chance(0.12) else 0,
     )
 
 

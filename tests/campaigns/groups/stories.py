@@ -36,7 +36,7 @@ STORIES: Final = (
         {"size": 3, "cpu": "largest", "priority": 0},
         {"reservation_seconds": 60},
     ),
-    Story((("group", ""), ("new template", ""), ("delete member", OF_GROUP)), {"has_object": False}),
+    Story((("group", ""), ("new template", ""), ("delete member", OF_GROUP)), {"has_object": False, "least": 0}),
     Story((("fill", ""), ("group", ""), ("drop object", "")), {"has_object": True, "priority": 10}),
     Story((("fill", ""), ("group", ""), ("delete group", "")), {"priority": 10}),
     Story((("fill", ""), ("cordon", ""), ("cordon", ""), ("group", ""), ("uncordon", ""), ("delete lone", ""))),

@@ -179,6 +179,7 @@ class World(Scheduler):
         return f"{prefix}-{self._serial}"
 
     def add(self, pod: PodState) -> None:
+        pod.came = self.record.now
         self.model.pods[pod.name] = pod
         self.rules.arrived(pod)
         self.show(pod)
@@ -321,7 +322,7 @@ class World(Scheduler):
     def group_event(self, name: str, reason: str, note: str) -> None:
         self.tick()
         self.record.note(f"event: {reason}", f"{reason} {name}: {note}")
-        self.rules.group_event(name, reason)
+        self.rules.group_event(name, reason, note)
 
     def nominations(self) -> Iterator[tuple[str, str]]:
         """Yield each pod that the scheduler has nominated, with its node."""
