@@ -265,7 +265,9 @@ def build_engine(
     profiles = Profiles(handle, framework, make_plugins, of_groups)
     profiles.swap(profiles.prepare(config, registry))
     roster = Roster(nobody_is_asked, metrics) if extender_access is None else extender_access.roster
-    queue = SchedulingQueue(queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now)
+    queue = SchedulingQueue(
+        queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now, groups
+    )
     listeners, pauses, reserved_nodes, ends = PodListeners(), Pauses(cache), ReservedNodes(), EarlyEnds(cache)
     algorithm = Algorithm(cache.table, config.loadmaster.seed, reserved_nodes)
     failure = FailureHandler(queue, nominator, pods, writers, metrics, stream, profiles.frameworks, listeners)

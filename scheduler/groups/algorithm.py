@@ -38,7 +38,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from scheduler.api.pod import Pod
-from scheduler.config.defaults import CAPACITY_SCHEDULING
+from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.core import Core
 from scheduler.cycle.failure import as_scheduler_error
@@ -175,6 +175,8 @@ class PodGroupAlgorithm:
         groups, pod = framework.handle.pod_groups, members[0].pod
         if (group := groups.of(pod)) is not None:
             known = groups.members(pod)
+            if group.problem:
+                return GroupDecision(status=unresolvable(group.problem), refused_by=COSCHEDULING)
             if gap := resource_gap(self._algorithm.table, group, known):
                 return GroupDecision(status=unschedulable(gap))
             shares = framework.handle.shares

@@ -20,7 +20,7 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.groups.apis.adapters import AdaptedGroups, Adapter
 from scheduler.groups.apis.annotations import AnnotatedGroups
 from scheduler.groups.apis.coscheduling import CoschedulingGroups
-from scheduler.groups.apis.kubernetes import KubernetesGroups, name_of
+from scheduler.groups.apis.kubernetes import KubernetesGroups
 from scheduler.groups.refusals import GroupRefusals
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.statuses import GroupStatuses
@@ -64,8 +64,6 @@ class GroupParts(PodListener):
         self._gates = gates
         self._made: tuple[PodGroupAlgorithm, PodGroupCycle] | None = None
         self.are_on = False
-        if gates.generic_workload:
-            core.queue.ignores_events = name_of
 
     @property
     def cycle(self) -> "PodGroupCycle | None":
@@ -149,7 +147,6 @@ class GroupParts(PodListener):
         else:
             self._core.cache.ignore(members)
             self._core.listeners.remove(self)
-        self._core.queue.is_grouped = self.groups.key_of if on else None
         self._wakes.listen(wanted=self.groups.has_ours)
         self._core.cache.forget_left()  # as members, they have no node
         members.restart(self._counted(frameworks) if on else (), self._core.cache.assumed_pods())

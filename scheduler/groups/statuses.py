@@ -78,8 +78,6 @@ class GroupStatuses:
         self._any_marked = asyncio.Event()
         self._endings: dict[str, tuple[GroupKey, Pod]] = {}
         """UID → a pod that has ended somehow."""
-        self.succeeded: Callable[[GroupKey], None] | None = None
-        """Called when a pod of a group has succeeded."""
 
     def mark(self, key: GroupKey) -> None:
         """Compare the status of a group soon: something about it has changed."""
@@ -128,15 +126,9 @@ class GroupStatuses:
             return
         try:
             async for pod in reader.succeeded():
-                self.succeeded_earlier(pod)
+                self._members.note_earlier_success(pod)
         except ClusterError as error:
             _logger.warning("Which pods of groups have succeeded is not known", extra={"err": str(error)})
-
-    def succeeded_earlier(self, pod: Pod) -> None:
-        """A pod had succeeded before this process began."""
-        key = self._members.note_earlier_success(pod)
-        if key is not None:
-            self._wake(key)
 
     async def read(self, reader: PodReader) -> None:
         """Find out how pods have ended."""
@@ -158,13 +150,8 @@ class GroupStatuses:
             ended.succeeded += has_succeeded
             ended.failed += phase == "Failed"
             self.mark(key)
-        if has_succeeded:
+        if has_succeeded and not pod.is_deleting:
             self._members.note_success(key, pod.uid)
-            self._wake(key)
-
-    def _wake(self, key: GroupKey) -> None:
-        if self.succeeded is not None:
-            self.succeeded(key)
 
     def write(self) -> None:
         """Begin to write what has changed."""

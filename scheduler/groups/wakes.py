@@ -50,22 +50,22 @@ class GroupWakes:
         self._preemptions = preemptions
         self._queue = queue
         self._objects = objects
-        self._end: Callable[[], None] | None = None
+        self._ends: tuple[Callable[[], None], ...] = ()
 
     def listen(self, *, wanted: bool) -> None:
         """Begin or end to listen."""
-        if wanted and self._end is None:
-            self._end = self._objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed)
-            self._groups.members_by_group.changed = self._members_changed
-            self._statuses.succeeded = self._member_succeeded
-        elif not wanted and self._end is not None:
-            self._end()
-            self._end = self._groups.members_by_group.changed = None
+        if wanted and not self._ends:
+            members = self._groups.members_by_group.listen(self._members_changed)
+            self._ends = (self._objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed), members)
+        elif not wanted:
+            for end in self._ends:
+                end()
+            self._ends = ()
 
-    def _members_changed(self, key: GroupKey, may_help: bool) -> None:
+    def _members_changed(self, key: GroupKey, helps: bool) -> None:
         self._statuses.mark(key)
         self._refusals.mark(key)
-        if may_help and key.source != POD_GROUP:
+        if helps and key.source != POD_GROUP:
             self._wake(key, MEMBER_GONE)
 
     def member_came(self, pod: Pod) -> None:
@@ -80,15 +80,11 @@ class GroupWakes:
         if key is not None and key.source != POD_GROUP:
             self._statuses.pod_ended(key, pod)
 
-    def _member_succeeded(self, key: GroupKey) -> None:
-        """It counts as placed from now on: the others may be enough without it."""
-        self._wake(key, MEMBER_GONE)
-
     def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
         self._statuses.group_changed(old, new)
         if (each := new or old) is not None:
             self._refusals.mark(GroupKey(each.metadata.namespace, COSCHEDULING_POD_GROUP, each.metadata.name))
-        if new is None and old is not None:
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             self._preemptions.withdraw(old.metadata.uid)
         if new is None or (old is not None and old.spec == new.spec and _annotations(old) == _annotations(new)):
             return
@@ -96,12 +92,13 @@ class GroupWakes:
 
     def _wake(self, key: GroupKey | None, label: str) -> None:
         pods = self._groups.members_by_group.some_unscheduled(key, MAX_TRIES)
-        if pods and self._is_complete(pods[0]):
+        group = self._groups.of(pods[0]) if pods else None
+        if group is None:
+            return
+        if group.problem or self._groups.members(pods[0]).ready_count < group.minimum:
+            self._preemptions.withdraw(group.uid)
+        else:
             any(self._queue.wake(pod.uid, label) for pod in pods)
-
-    def _is_complete(self, pod: Pod) -> bool:
-        group = self._groups.of(pod)
-        return group is not None and not group.problem and self._groups.members(pod).ready_count >= group.minimum
 
 
 def _annotations(podgroup: PodGroup) -> GroupAnnotations | None:

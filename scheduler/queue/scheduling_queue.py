@@ -34,6 +34,7 @@ from scheduler.api.pod import Pod
 from scheduler.framework.arguments import arguments_of
 from scheduler.framework.events import (
     ANY,
+    POD_GROUP,
     UNSCHEDULABLE_POD_ADD,
     UNSCHEDULABLE_POD_UPDATE,
     Action,
@@ -41,6 +42,7 @@ from scheduler.framework.events import (
 )
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.plugin import QueueSortPlugin
+from scheduler.framework.pod_groups import NO_POD_GROUPS, PodGroups
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.metrics import Metrics
 from scheduler.queue.backoff_queue import BackoffQueue, seconds_to_next_window
@@ -82,8 +84,10 @@ class SchedulingQueue:
         metrics: Metrics,
         nominator: PodNominator,
         now: Callable[[], float] = time.monotonic,
+        groups: PodGroups = NO_POD_GROUPS,
     ) -> None:
         self._now = now
+        self._groups = groups
         self._metrics = metrics
         self._nominator = nominator
         self._settings = settings
@@ -103,11 +107,6 @@ class SchedulingQueue:
         self._incoming_by_label: dict[tuple[str, str], Counter] = {}
         self._arrived = asyncio.Event()
         self._closed = False
-        self.is_grouped: Callable[[Pod], object] | None = None
-        """Whether a pod is scheduled with others: then it never leaves its backoff early. None if groups are off."""
-        self.ignores_events: Callable[[Pod], object] | None = None
-        """Whether a pod is tried again after its backoff, whatever happens: kube-scheduler's rule for pods of groups.
-        None if there are no such groups."""
 
     def __contains__(self, uid: str) -> bool:
         """Return whether a pod waits or is in flight, and was not deleted."""
@@ -226,7 +225,7 @@ class SchedulingQueue:
             if flight.deleted:
                 return
             queued.pod = flight.newest
-            if self.ignores_events is None or not self.ignores_events(queued.pod):
+            if queued.pod.spec.scheduling_group is None or not self._ignores_events(queued.pod):
                 decision = self._rules.decide_all(queued, observed_events)
         self._count_failure(queued)
         if decision is Requeue.SKIP:
@@ -463,6 +462,11 @@ class SchedulingQueue:
 
     # Internals.
 
+    def _ignores_events(self, pod: Pod) -> bool:
+        """Return whether a pod is tried again after its backoff, whatever happens: kube-scheduler's rule for groups."""
+        key = self._groups.key_of(pod)
+        return key is not None and key.source == POD_GROUP
+
     def _waits(self, uid: str) -> bool:
         return uid in self._active or uid in self._backoff or uid in self._unschedulable or uid in self._held
 
@@ -530,7 +534,7 @@ class SchedulingQueue:
             return
         self._unschedulable.remove(queued.pod.uid)
         if decision is Requeue.AFTER_BACKOFF and self._backoff.is_backing_off(queued):
-            self._backoff.add(queued, may_leave_early=self.is_grouped is None or not self.is_grouped(queued.pod))
+            self._backoff.add(queued, may_leave_early=self._groups.key_of(queued.pod) is None)
             self._count_incoming("backoff", label)
             self._arrived.set()
         else:

@@ -369,7 +369,7 @@ def _take_in(engine: Engine, cluster: SimulatedCluster) -> None:
             engine.handlers.pod_changed(pod)
     for pod in cluster.pods:
         if pod.status.phase == "Succeeded":
-            engine.group_parts.statuses.succeeded_earlier(pod)
+            engine.group_parts.groups.members_by_group.note_earlier_success(pod)
 
 
 @contextmanager

@@ -26,6 +26,9 @@ from scheduler.framework.pod_groups import NO_MEMBERS, Declaration, GroupKey, Gr
 MAX_SUCCEEDED: Final = 10_000
 """Members of a group that are known to have succeeded."""
 
+MAX_PAST: Final = 1_000
+"""Groups without pods of which successes are known."""
+
 MAX_LOOKED_AT: Final = 16
 """Members of a group whose controllers are compared with that of a pod which succeeded earlier."""
 
@@ -40,7 +43,17 @@ def _says_nothing(pod: Pod) -> None:
 class Members:
     """The members of one group. Implements framework.pod_groups.GroupMembers."""
 
-    __slots__ = ("_all", "_assigned", "_assumed", "_declarations", "_declare", "_gated", "_succeeded", "_unscheduled")
+    __slots__ = (
+        "_all",
+        "_assigned",
+        "_assumed",
+        "_declarations",
+        "_declare",
+        "_gated",
+        "_leaving",
+        "_unscheduled",
+        "succeeded",
+    )
 
     def __init__(self, declare: Declare = _says_nothing) -> None:
         self._all: dict[str, Pod] = {}
@@ -50,8 +63,10 @@ class Members:
         self._assumed: dict[str, Pod] = {}
         self._assigned: dict[str, None] = {}
         self._gated: dict[str, None] = {}
-        self._succeeded: set[str] = set()
-        """UIDs."""
+        self._leaving: dict[str, Pod] = {}
+        """Those that were members until their deletion began."""
+        self.succeeded: set[str] = set()
+        """The UIDs of those that had."""
         self._declare = declare
         self._declarations: Counter[tuple[Declaration, bool]] = Counter()
         """Something that pods say about the group, and whether these have a node → how many say so."""
@@ -70,7 +85,16 @@ class Members:
 
     @property
     def succeeded_count(self) -> int:
-        return len(self._succeeded)
+        return len(self.succeeded)
+
+    @property
+    def pod_count(self) -> int:
+        """How many pods there are, with those that are being deleted and no members any more."""
+        return len(self._all) + len(self._leaving)
+
+    @property
+    def has_pods(self) -> bool:
+        return bool(self._all or self._leaving)
 
     @property
     def unscheduled(self) -> Collection[Pod]:
@@ -125,14 +149,21 @@ class Members:
 
     def note_success(self, uid: str) -> None:
         """One that is gone had succeeded."""
-        if len(self._succeeded) < MAX_SUCCEEDED:
-            self._succeeded.add(uid)
+        if len(self.succeeded) < MAX_SUCCEEDED:
+            self.succeeded.add(uid)
 
-    def remove(self, uid: str) -> None:
-        """A member is gone."""
+    def let_go(self, pod: Pod) -> None:
+        """A pod is being deleted, and is no member any more."""
+        self.remove(pod.uid)
+        self._leaving[pod.uid] = pod
+
+    def remove(self, uid: str) -> Pod | None:
+        """A pod is gone; return its newest version."""
+        former = self._all.get(uid) or self._leaving.pop(uid, None)
         self._replace(uid, None)
         for each in (self._unscheduled, self._assumed, self._assigned):
             each.pop(uid, None)
+        return former
 
     def _replace(self, uid: str, pod: Pod | None) -> None:
         """Put a pod, or none, in the place of its former version."""
@@ -162,14 +193,26 @@ class MembersByGroup:
 
     def __init__(self, key_of: Callable[[Pod], GroupKey | None], declare: Declare = _says_nothing) -> None:
         """`key_of`: the group of a pod, None for a pod without; `declare`: what it says about that."""
-        self.changed: Callable[[GroupKey, bool], None] | None = None
-        """Called when the members of a group have changed, or one of them, with whether that may help the others: one
-        has left, or nothing contradicts them any more. None if nobody wants to know."""
         self._key_of = key_of
         self._declare = declare
         self._groups: dict[GroupKey, Members] = {}
         self._keys: dict[str, GroupKey] = {}
-        """UID → the group that it is a member of."""
+        """UID → the group that it is a member of, or was until its deletion began."""
+        self._past: dict[GroupKey, tuple[str, set[str]]] = {}
+        """Groups without pods → the controller of the last one, and the UIDs of those that had succeeded."""
+        self._listeners: tuple[Callable[[GroupKey, bool], None], ...] = ()
+
+    def listen(self, changed: Callable[[GroupKey, bool], None]) -> Callable[[], None]:
+        """Call `changed` when the members of a group have changed, or one of them; return a function that ends that.
+
+        With it comes whether the change may help the others: one has left or succeeded, or they agree now.
+        """
+        self._listeners = (*self._listeners, changed)
+
+        def end() -> None:
+            self._listeners = tuple([each for each in self._listeners if each is not changed])
+
+        return end
 
     def of(self, key: GroupKey | None) -> GroupMembers:
         """Return the members of a group."""
@@ -234,18 +277,19 @@ class MembersByGroup:
         group = self._groups.get(key)
         if group is not None:
             group.note_success(uid)
+            self._report(key, helps=True)
+        elif key in self._past:
+            self._past[key][1].add(uid)
 
-    def note_earlier_success(self, pod: Pod) -> GroupKey | None:
-        """A pod had succeeded before this process began; return its group if it counts there.
+    def note_earlier_success(self, pod: Pod) -> None:
+        """A pod had succeeded before this process began.
 
-        It does if pods of the group have the same controller: an earlier run of the same name would have another.
+        It counts if pods of the group have the same controller: an earlier run of the same name would have another.
         """
         key = self._key_of(pod)
         group = None if key is None or key.source == POD_GROUP else self._groups.get(key)
-        if group is None or controller_of(pod) not in map(controller_of, group.some(MAX_LOOKED_AT)):
-            return None
-        group.note_success(pod.uid)
-        return key
+        if key is not None and group is not None and _controller(pod) in map(_controller, group.some(MAX_LOOKED_AT)):
+            self.note_success(key, pod.uid)
 
     def restart(self, pods: Iterable[Pod], assumed: Iterable[Pod]) -> None:
         """Begin again with these pods, as what is a group has changed; `assumed`: those of them that are assumed."""
@@ -259,34 +303,57 @@ class MembersByGroup:
     def _update(self, pod: Pod, take: Callable[[Members, Pod], None]) -> None:
         """Let the group of a pod take it over; the pod may have left another group."""
         key, uid = self._key_of(pod), pod.uid
-        if key is not None and pod.is_deleting and key.source != POD_GROUP:
-            key = None
         if self._keys and key != self._keys.get(uid):
             self._leave(uid)
         if key is None:
             return
         self._keys[uid] = key
-        group = self._groups.get(key)
-        if group is None:
-            group = self._groups[key] = Members(self._declare)
-        before = len(group.declarations)
-        take(group, pod)
-        if self.changed is not None:
-            self.changed(key, len(group.declarations) < before)
+        group = self._groups.get(key) or self._new(key, pod)
+        before = len(group.declarations), group.count
+        if pod.is_deleting and key.source != POD_GROUP:
+            group.let_go(pod)
+        else:
+            take(group, pod)
+        self._report(key, helps=(len(group.declarations), group.count) < before)
+
+    def _new(self, key: GroupKey, pod: Pod) -> Members:
+        """Begin a group with a pod. What a former one had lasts if it was of the same controller."""
+        group = self._groups[key] = Members(self._declare)
+        controller, succeeded = self._past.pop(key, ("", set[str]()))
+        if controller and controller == _controller(pod):
+            group.succeeded |= succeeded
+        return group
 
     def _leave(self, uid: str) -> None:
         key = self._keys.pop(uid, None)
         if key is not None:
             group = self._groups[key]
-            group.remove(uid)
-            if not group.count:
+            last = group.remove(uid)
+            if not group.has_pods:
                 del self._groups[key]
-            if self.changed is not None:
-                self.changed(key, True)
+                self._remember(key, group, last)
+            self._report(key, helps=True)
+
+    def _remember(self, key: GroupKey, group: Members, last: Pod | None) -> None:
+        controller = "" if last is None or key.source == POD_GROUP else _controller(last)
+        if controller:
+            self._past[key] = controller, group.succeeded
+            if len(self._past) > MAX_PAST:
+                del self._past[next(iter(self._past))]
+
+    def _report(self, key: GroupKey, *, helps: bool) -> None:
+        for each in self._listeners:
+            each(key, helps)
 
     def check_invariants(self) -> None:
-        """No group without members, no member in two states or groups. For tests and debugging."""
+        """No group without pods, no member in two states or groups. For tests and debugging."""
         for group in self._groups.values():
-            assert group.count
+            assert group.has_pods
             group.check_invariants()
-        assert sum(group.count for group in self._groups.values()) == len(self._keys)
+        assert sum(group.pod_count for group in self._groups.values()) == len(self._keys)
+
+
+def _controller(pod: Pod) -> str:
+    """Return the UID of a pod's controller; empty if it has none."""
+    owner = controller_of(pod)
+    return "" if owner is None else owner.uid

@@ -22,6 +22,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Final, NamedTuple
 
 from scheduler.api.pod import Pod
@@ -30,6 +31,7 @@ from scheduler.config.types import GroupBackfill, LoadmasterSettings
 from scheduler.cycle.core import Core
 from scheduler.cycle.failure import UNSCHEDULABLE
 from scheduler.cycle.steps import Steps
+from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.events import ClusterEvent
 from scheduler.framework.pod_groups import GroupKey, PodGroup
 from scheduler.groups.apis.adapters import AdaptedGroups
@@ -43,6 +45,7 @@ from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.process.instruments import Counter
 from scheduler.process.time_slice import TimeSlice
 from scheduler.runtime.framework import Framework
+from scheduler.runtime.guards.plugin_faults import is_of_tree
 
 PAUSE: Final = 5.0
 """Seconds between two looks, at least. An estimate is at most as old, and backfill allows for that."""
@@ -55,6 +58,9 @@ PATIENCE: Final = 600.0
 
 MAX_TRIES: Final = 8
 """Groups that are planned for in one look, until one of them would fit."""
+
+MAX_ASKED: Final = 8
+"""Nodes of a plan about which plugins of others are asked."""
 
 MAX_NAME: Final = 200
 """Characters of a group's name in what is said to other pods."""
@@ -103,6 +109,7 @@ class Reservations:
     ) -> None:
         """`outcomes` counts reservations by outcome."""
         self._table = core.cache.table
+        self._algorithm = core.algorithm
         self._nodes = nodes
         self._levels = levels
         self._groups = groups
@@ -196,13 +203,16 @@ class Reservations:
         framework = self._frameworks[candidate.pod.spec.scheduler_name]
         try:
             plan = yield from self._plan(framework, candidate)
+            is_refused = plan is not None and self._is_refused(framework, candidate.pod, plan)
         except Exception as error:  # noqa: BLE001  a plugin may raise anything: the group waits without a reservation
             framework.faults.report(error, candidate.pod)
-            plan = None
+            plan, is_refused = None, False
         if candidate.key not in self._waits:
             return False  # placed meanwhile, or turned off
         if plan is None:
             return self._give_up(candidate, "it would not fit on any nodes, were they empty")
+        if is_refused:
+            return self._give_up(candidate, "another plugin refuses its pods on these nodes")
         if self._reserved is None and plan.fitting == plan.needed:
             return self._give_up(candidate, "it lacks no nodes")
         reserved = self._after(candidate.group, plan)
@@ -251,6 +261,21 @@ class Reservations:
         run_times = RunTimes(self._groups, trusts_promises=self._trusts_promises)
         planner = Planner(self._table, run_times, self.wall_clock())
         return (yield from planner.plan(outlook, pods, members.scheduled))
+
+    def _is_refused(self, framework: Framework, pod: Pod, plan: Plan) -> bool:
+        """Return whether plugins of others refuse a pod on the first of these nodes, were they empty."""
+        asked = {plugin.name for plugin in framework.plugins.at["filter"] if not is_of_tree(type(plugin))}
+        if not asked:
+            return False
+        state = GroupCycleState()
+        self._algorithm.search(framework, state, pod, nominated_first=False)
+        for name in islice(plan.kept, MAX_ASKED):
+            row = self._table.row_of(name)
+            if row is not None:
+                with self._table.what_if(row, remove=tuple(self._table.pods_on(name))):
+                    if framework.filtering.run_one(state, pod, row, only=asked) is None:
+                        return False
+        return True
 
     def _after(self, group: PodGroup, plan: Plan) -> Reserved:
         """Return how the group gets on, with its new plan."""

@@ -203,4 +203,3 @@ def test_without_groups_nothing_of_them_is_connected() -> None:
     assert engine.pod_groups is None
     assert engine.group_parts.cycle is None
     assert engine.group_parts not in tuple(engine.core.listeners)
-    assert engine.queue.is_grouped is None

@@ -7,8 +7,9 @@ import msgspec
 
 from scheduler.api.objects import PodStatus, Toleration
 from scheduler.api.pod import Pod
-from scheduler.framework.events import NODE, POD, Action, ClusterEvent, ClusterEventWithHint
+from scheduler.framework.events import NODE, POD, POD_GROUP, Action, ClusterEvent, ClusterEventWithHint
 from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
+from scheduler.framework.pod_groups import NO_POD_GROUPS, GroupKey, NoPodGroups, PodGroups
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status, unresolvable
 from scheduler.process.metrics import Metrics
@@ -116,6 +117,17 @@ def a_waiting_pod(
     return Pod(metadata=metadata, spec=made.spec, status=made.status)
 
 
+class Grouped(NoPodGroups):
+    """These pods are of a group."""
+
+    def __init__(self, uids: Collection[str], source: str = POD_GROUP) -> None:
+        self._uids = uids
+        self._source = source
+
+    def key_of(self, pod: Pod) -> GroupKey | None:
+        return GroupKey("default", self._source, "g") if pod.uid in self._uids else None
+
+
 class QueueUnderTest(SchedulingQueue):
     """A queue with all that it needs, within reach of the test."""
 
@@ -124,6 +136,7 @@ class QueueUnderTest(SchedulingQueue):
         *plugins: PreEnqueuePlugin,
         events: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]] = REJECTOR_EVENTS,
         starvation_seconds: float = 10.0,
+        groups: PodGroups = NO_POD_GROUPS,
     ) -> None:
         self.clock = FakeClock()
         self.nominator = FakeNominator()
@@ -133,6 +146,7 @@ class QueueUnderTest(SchedulingQueue):
             self.metrics,
             self.nominator,
             now=self.clock,
+            groups=groups,
         )
 
     def pop_one(self) -> QueuedPod:

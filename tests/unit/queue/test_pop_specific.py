@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.unit.queue.fakes import FIT, NODE_ADD, Gate, QueueUnderTest, a_waiting_pod
+from scheduler.framework.events import POD_GROUP
+from tests.unit.queue.fakes import FIT, NODE_ADD, Gate, Grouped, QueueUnderTest, a_waiting_pod
 
 
 @pytest.mark.parametrize("place", ["active", "backoff", "unschedulable"])
@@ -35,20 +36,18 @@ def test_a_pod_that_is_kept_out_or_in_flight_or_unknown_is_not_taken() -> None:
     queue.check_invariants()
 
 
-@pytest.mark.parametrize(("ignores_events", "place"), [(True, "backoff"), (False, "unschedulable")])
-def test_a_pod_of_a_group_waits_for_its_backoff_and_for_no_event(ignores_events: bool, place: str) -> None:
-    queue = QueueUnderTest()
-    queue.ignores_events = lambda pod: ignores_events
+@pytest.mark.parametrize(("source", "place"), [(POD_GROUP, "backoff"), ("other", "unschedulable")])
+def test_a_pod_of_a_group_of_kube_scheduler_waits_for_its_backoff_and_for_no_event(source: str, place: str) -> None:
+    queue = QueueUnderTest(groups=Grouped("a", source))
 
-    queue.refused(a_waiting_pod("a"), FIT)
+    queue.refused(a_waiting_pod("a", group="g"), FIT)
 
     assert queue.where("a") == place
 
 
 def test_a_pod_of_a_group_does_not_leave_its_backoff_early() -> None:
-    queue = QueueUnderTest()
-    queue.is_grouped = queue.ignores_events = lambda pod: pod.uid == "grouped"
-    queue.refused(a_waiting_pod("grouped"), FIT)
+    queue = QueueUnderTest(groups=Grouped({"grouped"}))
+    queue.refused(a_waiting_pod("grouped", group="g"), FIT)
     queue.add(a_waiting_pod("alone"))
     alone = queue.pop_one()
     queue.move_all(NODE_ADD, None, None)
@@ -64,9 +63,8 @@ def test_a_pod_of_a_group_does_not_leave_its_backoff_early() -> None:
 
 
 def test_an_event_meanwhile_does_not_spare_a_pod_of_a_group_its_backoff() -> None:
-    queue = QueueUnderTest()
-    queue.ignores_events = lambda pod: True
-    queue.add(a_waiting_pod("a"))
+    queue = QueueUnderTest(groups=Grouped("a"))
+    queue.add(a_waiting_pod("a", group="g"))
     queued = queue.pop_one()
     queue.move_all(NODE_ADD, None, None)
 

@@ -22,12 +22,13 @@ from tests.unit.queue.fakes import (
     VOLUME_ADD,
     VOLUMES,
     Gate,
+    Grouped,
     QueueUnderTest,
     a_waiting_pod,
 )
 
 GROUPED = ("d", "e")
-"""Pods of groups: they wait for their backoff, whatever happens."""
+"""Pods of groups: they never leave their backoff early."""
 
 uids = st.sampled_from(["a", "b", "c", "d", "e"])
 shapes = st.fixed_dictionaries(
@@ -48,10 +49,9 @@ logging.getLogger("scheduler.queue").addHandler(logging.NullHandler())
 class QueueLife(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.queue = QueueUnderTest(Gate())
+        self.queue = QueueUnderTest(Gate(), groups=Grouped(GROUPED, "another source"))
         self.nominator = Nominator()
         self.queue._nominator = self.nominator
-        self.queue.is_grouped = lambda pod: pod.uid in GROUPED
         self.newest: dict[str, Pod] = {}
         """What is left of the pods that were added: not those that were deleted or are done."""
         self.popped: list[QueuedPod] = []

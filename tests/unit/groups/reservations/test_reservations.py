@@ -218,7 +218,8 @@ async def test_a_pod_that_fits_waits_for_one_reservation_only() -> None:
     assert "small" in stage.bound
 
 
-async def test_a_group_that_lacks_no_nodes_gets_none_reserved() -> None:
+@pytest.mark.parametrize("cpu", ["0", "2"])
+async def test_a_group_that_a_plugin_of_others_refuses_gets_no_nodes_idle_or_busy(cpu: str) -> None:
     class Never(fw.FilterPlugin):
         name = "Never"
 
@@ -226,6 +227,8 @@ async def test_a_group_that_lacks_no_nodes_gets_none_reserved() -> None:
             return fw.unschedulable("never") if pod.name.startswith("a-") else None
 
     stage = Stage(Never, nodes=2)
+    for node in ("n0", "n1"):
+        stage.running(f"on-{node}", node, cpu=cpu)
     stage.annotated(2, 2)
 
     await stage.wait_long()
