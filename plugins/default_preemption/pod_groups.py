@@ -3,7 +3,9 @@
     all units of lower priority leave ─► does the group fit? ─► they come back one by one where it fits nevertheless
 
 The question is asked as often as there are units. For a group of alike pods it is answered by counting; for others each
-answer is a decision about all members, and where that takes too long, units come back many at a time.
+answer is a decision about all members, and where that takes too long, units come back many at a time. Those that come
+first still have the better chance; only if a group fits with others and would not fit with some of them, other victims
+may be found than one by one.
 
 Tens of thousands may have to be asked about, so all is done in steps, of a unit each.
 
@@ -21,6 +23,7 @@ import numpy as np
 from plugins.shared.eviction.budgets import Budgets
 from scheduler import framework as fw
 from scheduler.api.importance import started
+from scheduler.framework.sparing import needed
 
 T = TypeVar("T")
 
@@ -74,59 +77,34 @@ def select_victims(
         violates.append(answer)
         yield
     in_turn = [*compress(units, violates), *compress(units, [not each for each in violates])]
-    if _is_quick(units, what_if):
-        victims = yield from _one_by_one(in_turn, what_if)
-    else:
-        victims = _in_parts(in_turn, what_if)
-    return TOO_LONG if victims is None else _pods_of((yield from _in_order(victims)))
+    is_quick = len(units) * what_if.decisions <= MAX_DECISIONS
+    try:
+        victims = yield from needed([[unit] for unit in in_turn] if is_quick else [in_turn], _Without(what_if))
+    except TimeoutError:
+        return TOO_LONG
+    victims = yield from _in_order(victims)
+    return [pod for unit in victims for pod in unit.pods]
 
 
-def _is_quick(units: Sequence[Unit], what_if: fw.GroupWhatIf) -> bool:
-    return len(units) * what_if.decisions <= MAX_DECISIONS
+class _Without:
+    """Implements framework.sparing.WithoutSome."""
 
+    def __init__(self, what_if: fw.GroupWhatIf) -> None:
+        self._what_if = what_if
+        self._decisions_left = MAX_DECISIONS
 
-def _one_by_one(units: Sequence[Unit], what_if: fw.GroupWhatIf) -> Steps[list[Unit] | None]:
-    """Let those come back with whom the group fits, one after the other; return the others."""
-    victims = []
-    for unit in units:
-        if not _come_back(unit.pods, what_if):
-            victims.append(unit)
-        yield
-    return victims
+    def put_back(self, some: Sequence[Unit]) -> None:
+        self._what_if.put_back([pod for unit in some for pod in unit.pods])
 
+    def remove(self, some: Sequence[Unit]) -> None:
+        self._what_if.remove([pod for unit in some for pod in unit.pods])
 
-def _in_parts(units: Sequence[Unit], what_if: fw.GroupWhatIf) -> list[Unit] | None:
-    """The same for many at once, and where the group does not fit then, for each half; None if it takes too long.
-
-    Those that come first still have the better chance. Only if a group fits with others and would not fit with some of
-    them, others may be found than one by one.
-    """
-    victims: list[Unit] = []
-    parts = [units]
-    for _ in range(MAX_DECISIONS // what_if.decisions):
-        part = parts.pop()
-        if not _come_back(_pods_of(part), what_if):
-            half = len(part) // 2
-            if half:
-                parts += part[half:], part[:half]
-            else:
-                victims += part
-        if not parts:
-            return victims
-    return None
-
-
-def _pods_of(units: Sequence[Unit]) -> list[fw.Pod]:
-    return [pod for unit in units for pod in unit.pods]
-
-
-def _come_back(pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf) -> bool:
-    """Let pods come back if the group fits with them all; return whether it does."""
-    what_if.put_back(pods)
-    if what_if.refusal() is None:
-        return True
-    what_if.remove(pods)
-    return False
+    def fits(self) -> bool:
+        """Say whether the group fits. Raises TimeoutError if that has been asked too often."""
+        self._decisions_left -= self._what_if.decisions
+        if self._decisions_left < 0:
+            raise TimeoutError
+        return self._what_if.refusal() is None
 
 
 def _units(priority: int, groups: fw.PodGroups, what_if: fw.GroupWhatIf) -> Steps[list[Unit]]:

@@ -13,6 +13,7 @@ from typing import Final
 from plugins.default_preemption.pod_groups import NEVER, NO_VICTIMS, Steps
 from plugins.shared.eviction.budgets import Budgets
 from scheduler import framework as fw
+from scheduler.framework.sparing import needed
 
 LEAVING: Final = fw.unschedulable("not eligible due to terminating pods that make room for it.")
 TOO_LONG: Final = fw.unschedulable("reclaim takes too long for so many pods that are not alike")
@@ -73,25 +74,15 @@ def _of_few_nodes(giving: Sequence[Sequence[fw.Pod]], nodes: "_Nodes") -> Steps[
     `giving`: those of each node that might have to go. A share gives only what it borrows: taken from all nodes, that
     might not leave enough on any.
     """
-    places = dict(enumerate(giving))
-
-    def left() -> list[fw.Pod]:
-        return [pod for each in places.values() for pod in each]
-
-    if not nodes.fit(left()):
+    of_nodes = [of_node for of_node in giving if of_node]
+    if not nodes.fit([pod for of_node in of_nodes for pod in of_node]):
         return []
-    for place, of_node in enumerate(giving):
-        if not of_node:
-            continue
-        del places[place]
-        if not nodes.fits_with(of_node):
-            places[place] = of_node
-        yield
-    return left()
+    left = yield from needed([[of_node] for of_node in of_nodes], nodes)
+    return [pod for of_node in left for pod in of_node]
 
 
 class _Nodes:
-    """The answers of the nodes, as pods go and come back."""
+    """The answers of the nodes, as pods go and come back. Implements framework.sparing.WithoutSome, node by node."""
 
     def __init__(self, what_if: fw.GroupWhatIf, by_node: Mapping[str, Collection[fw.Pod]]) -> None:
         """`by_node`: the pods on the nodes that count."""
@@ -109,20 +100,18 @@ class _Nodes:
     def fit(self, gone: Sequence[fw.Pod]) -> bool:
         """Say whether there are nodes for the group without these pods."""
         self.let_leave(gone)
-        return self._fit()
+        return self.fits()
 
-    def fits_with(self, pods: Sequence[fw.Pod]) -> bool:
-        """Let some come back that are gone, if there are nodes for the group with them, too; say whether there are."""
-        back = [pod for pod in pods if pod.uid in self._gone]
+    def put_back(self, some: Sequence[Sequence[fw.Pod]]) -> None:
+        back = [pod for of_node in some for pod in of_node if self._gone.pop(pod.uid, None)]
         self._what_if.put_back(back)
-        if not self._fit():
-            self._what_if.remove(back)
-            return False
-        for pod in back:
-            del self._gone[pod.uid]
-        return True
 
-    def _fit(self) -> bool:
+    def remove(self, some: Sequence[Sequence[fw.Pod]]) -> None:
+        gone = {pod.uid: pod for of_node in some for pod in of_node if self._counts(pod)}
+        self._what_if.remove(list(gone.values()))
+        self._gone.update(gone)
+
+    def fits(self) -> bool:
         self._decisions_left -= self._what_if.decisions
         self.are_too_many = self._decisions_left < 0
         if self.are_too_many or self._what_if.refusal() is None:

@@ -127,16 +127,6 @@ def test_with_plugins_of_others_pods_are_not_counted(kind: type[fw.Plugin]) -> N
     assert quick(groups, groups.pods(3)) is None
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_many_that_come_back_at_once_leave_the_same_victims(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = outcome(a_cluster(seed))
-
-    monkeypatch.setattr(victims, "_is_quick", lambda *_: False)
-    monkeypatch.setattr(preemption, "counted", never_counted)
-
-    assert found == outcome(a_cluster(seed))
-
-
 def test_a_group_of_unlike_pods_for_which_too_many_might_leave_evicts_none(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = Preempting(nodes=2)
     for number, node in enumerate(("n0", "n0", "n1", "n1")):

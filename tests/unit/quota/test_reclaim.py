@@ -284,7 +284,8 @@ def test_whatever_runs_the_victims_keep_what_is_promised(
     for number, (share, gpus, priority) in enumerate(world):
         if shares.fits(share, {"gpu": gpus}):
             shares.add(share, {"gpu": gpus})
-            runs.append(Unit(uid=f"u{number:02}", share=share, usage={"gpu": gpus}, priority=priority))
+            unit = Unit(uid=f"u{number:02}", share=share, usage={"gpu": gpus}, priority=priority, reserved_at=number)
+            runs.append(unit)
     preemption = Preemption(within_share=within, reclaim_within_cohort=reclaims, borrow_within_cohort=may_borrow)
     claim = Claim(share="a", request={"gpu": asked}, priority=1)
     needed = {unit.uid for number, unit in enumerate(runs) if number in in_the_way and number % 3 == 0}
