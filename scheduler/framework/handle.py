@@ -37,8 +37,11 @@ class PodNominator(Protocol):
         """The nodes that have nominated pods: a live view."""
 
     @property
-    def kept(self) -> Collection[str]:
-        """The UIDs of pods to which all others yield, as pods are evicted for them, whatever the priorities: a view."""
+    def kept(self) -> Mapping[str, int]:
+        """The pods for which others are evicted and to which all yield, whatever the priorities: a live view.
+
+        By UID: a number that is lower the sooner that began. Of two of them, the later one yields.
+        """
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         """Return the pods nominated to a node, in the order of their nominations."""

@@ -10,6 +10,17 @@ from scheduler.api.read_only import read_only_attribute
 from scheduler.framework.columns import Int64Column, Rows
 
 
+def yields_to(pod: Pod, other: Pod, kept: Mapping[str, int]) -> bool:
+    """Say whether a pod leaves the space to another one that is nominated; `kept`: as of `PodNominator`.
+
+    It does to one of the same or a higher priority, and to one for which others are evicted, if that began before.
+    """
+    number = kept.get(other.uid)
+    if number is None:
+        return other.priority >= pod.priority and other.uid != pod.uid
+    return number < kept.get(pod.uid, number + 1)
+
+
 class NominatedPods:
     """The pods nominated to some nodes, for one pod that yields to them."""
 

@@ -11,6 +11,7 @@ follows the pods.
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scheduler.api.pod import Pod
@@ -257,7 +258,8 @@ class AdaptedShares:
         if not self._nominator.nodes:
             return Asked(need, place.evidence, tuple(promised))
         others, borrows = list[Nominated](), None
-        counted, kept_for, root = self.usage.uids(), self._nominator.kept, place.root
+        counted, numbers, root = self.usage.uids(), self._nominator.kept, place.root
+        own = min((number for uid in need.uids if (number := numbers.get(uid)) is not None), default=inf)
         for _, pods in self._nominator.by_node():
             for pod in pods:
                 uid = pod.uid
@@ -270,7 +272,11 @@ class AdaptedShares:
                 if uid == need.pod.uid:
                     borrows = nominated.borrows
                 elif uid not in need.uids and uid not in self.meant:
-                    others.append(nominated._replace(is_kept=True) if uid in kept_for else nominated)
+                    number = numbers.get(uid)
+                    if number is None:
+                        others.append(nominated)
+                    elif number < own:
+                        others.append(nominated._replace(is_kept=True))
         return Asked(need, place.evidence, (*others, *promised), borrows)
 
     def tree_with(self, ledger: "Ledger", changed: "Mapping[str, Share] | None" = None) -> "ShareTree":

@@ -12,6 +12,7 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import Rows
+from scheduler.framework.nominated import yields_to
 from scheduler.framework.status import Code, Status
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.scoring import Scores
@@ -91,8 +92,8 @@ class NodeEvaluator:
         return self._verdicts(refusals, _scores(framework, state, pod, rows) if is_scored else None, rows)
 
     def _one(self, framework: Framework, state: CycleState, pod: Pod, name: str, row: int) -> Status | None:
-        nominated = framework.handle.nominator.nominated_pods(name)
-        before = [other for other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
+        nominator = framework.handle.nominator
+        before = [other for other in nominator.nominated_pods(name) if yields_to(pod, other, nominator.kept)]
         try:
             return framework.filtering.run_one_with_nominated(before, state, pod, row)
         except PluginError as error:

@@ -3,7 +3,7 @@
 Rule: pkg/scheduler/backend/queue/nominator.go at v1.36.3. A nomination is known here before the pod's status says so.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import read_only_attribute
@@ -19,12 +19,13 @@ class Nominator:
         self._node_names: dict[str, str] = {}
         self._pods: dict[str, dict[str, Pod]] = {}
         self._nodes = self._pods.keys()
-        self._kept: set[str] = set()
+        self._kept: dict[str, int] = {}
+        self._kept_so_far = 0
         self._changes = BoundedLog[str]()
         self._stream = stream or EventStream()
 
     nodes: Collection[str] = read_only_attribute("_nodes")
-    kept: Collection[str] = read_only_attribute("_kept")
+    kept: Mapping[str, int] = read_only_attribute("_kept")
     changes: BoundedLog[str] = read_only_attribute("_changes")
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
@@ -65,15 +66,17 @@ class Nominator:
         self.add(new, unwritten)
 
     def keep(self, uids: Iterable[str]) -> None:
-        """Let the nominations of these pods, now and later ones, count against all others."""
+        """Let the nominations of these pods, now and later ones, count against all but those that were kept before."""
         uids = tuple(uids)
-        self._kept.update(uids)
+        self._kept_so_far += 1
+        self._kept.update(dict.fromkeys(uids, self._kept_so_far))
         self._mark(uids)
 
     def release(self, uids: Iterable[str]) -> None:
         """Let their nominations count against others by priority, as usual."""
         uids = tuple(uids)
-        self._kept.difference_update(uids)
+        for uid in uids:
+            self._kept.pop(uid, None)
         self._mark(uids)
 
     def delete(self, uid: str) -> bool:

@@ -26,7 +26,7 @@ from scheduler.framework.dry_run import Violates
 from scheduler.framework.dry_run_filter import BulkSimulator, MonotoneInPods, SimulatedNode
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
-from scheduler.framework.nominated import NominatedPods
+from scheduler.framework.nominated import NominatedPods, yields_to
 from scheduler.framework.plugin import FilterNodesPlugin
 from scheduler.framework.status import Status
 from scheduler.runtime.answers.pod_classes import KnownSpec
@@ -241,10 +241,8 @@ class DryRun:
         pods = self._profile.nominator.nominated_pods(self._profile.nodes.names()[row])
         if not pods:
             return ()
-        pod, kept = self._pod, self._profile.nominator.kept
-        return [
-            other for other in pods if (other.priority >= pod.priority or other.uid in kept) and other.uid != pod.uid
-        ]
+        kept = self._profile.nominator.kept
+        return [other for other in pods if yields_to(self._pod, other, kept)]
 
     def _sort_out(self, signatures: Mapping[str, Hashable]) -> int:
         """Find how each plugin is asked; return the place of the first that needs the table changed."""

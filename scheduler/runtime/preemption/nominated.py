@@ -8,7 +8,7 @@ from scheduler.framework.change_log import BoundedLog, LogReader
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.nodes import Aspect, BoolColumn
-from scheduler.framework.nominated import NominatedPods
+from scheduler.framework.nominated import NominatedPods, yields_to
 from scheduler.runtime.live_nodes import LiveNodes
 
 _KEY: Final = "pods nominated to nodes"
@@ -43,7 +43,7 @@ class NominatedFinder:
 
     def _found(self, pod: Pod) -> NominatedPods:
         nodes, nominator = self._nodes, self._nominator
-        if nominator.node_of(pod.uid):  # it does not yield to itself
+        if nominator.node_of(pod.uid) or pod.uid in nominator.kept:  # it does not yield to itself, nor to later ones
             return NominatedPods(self.on(nodes.in_use, pod), nodes.size)
         rows = self._logs.stale_rows()
         names = nominator.changes.since(self._position)
@@ -80,9 +80,5 @@ class NominatedFinder:
         return by_row
 
     def _coming(self, row: int, nominated: Collection[Pod], pod: Pod) -> list[Pod]:
-        priority, uid, has_pod, kept = pod.priority, pod.uid, self._nodes.has_pod, self._nominator.kept
-        return [
-            other
-            for other in nominated
-            if (other.priority >= priority or other.uid in kept) and other.uid != uid and not has_pod(row, other.uid)
-        ]
+        has_pod, kept = self._nodes.has_pod, self._nominator.kept
+        return [other for other in nominated if yields_to(pod, other, kept) and not has_pod(row, other.uid)]

@@ -70,7 +70,7 @@ class FakeNominator:
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
         self.nodes: Collection[str] = ()
-        self.kept: Collection[str] = ()
+        self.kept: Mapping[str, int] = {}
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         return ()

@@ -123,3 +123,22 @@ def test_two_shares_do_not_evict_each_other_for_what_neither_of_them_borrows() -
         life.advance(HOUR // 4)
 
         assert life.victims == []
+
+
+def test_of_two_claimants_the_first_gets_what_is_freed_first() -> None:
+    """Two quotas of one core each; `b` borrows both. The victims of `c` end later than those of `a`."""
+    with Life(grace=25, default_preemption=False) as life:
+        for team, minimum in (("a", 1), ("b", 0), ("c", 1)):
+            life.quota(team, minimum)
+        life.set_node(a_node("n", cpu=10))
+        life.pods(2, "b")
+        first = life.pod("first", "a")
+        life.pod("second", "a")
+        life.advance(15)
+        other = life.pod("other", "c")
+
+        life.advance(12)
+        assert life.outcome(first).node == "n"
+        life.advance(20)
+        assert life.outcome(other).node == "n"
+        assert len(life.victims) == 2
