@@ -231,10 +231,18 @@ def _show(options: argparse.Namespace, document: dict[str, Any]) -> int:
 
 def _left_out(cluster: "SimulatedCluster", config: "Config") -> Iterator[str]:
     """Yield warnings about input that the simulation ignores."""
+    from scheduler.api.text import counted
+    from scheduler.config.defaults import COSCHEDULING
+    from scheduler.groups.ignored import named_by
+
     names = {profile.scheduler_name for profile in config.profiles}
     foreign = sum(not pod.node_name and pod.spec.scheduler_name not in names for pod in cluster.pods)
     if foreign:
         yield f"left out {foreign} waiting pods of other schedulers"
+    ignored = {f"{pod.namespace}/{name}" for pod in cluster.pods if not pod.node_name and (name := named_by(pod))}
+    if ignored and not any(COSCHEDULING in profile.enabled for profile in config.profiles):
+        groups = f"{counted(len(ignored), 'group')} of pods, as {min(ignored)}"
+        yield f"ignored {groups}: no profile enables {COSCHEDULING}, so their pods start one by one"
     if config.extenders:
         yield f"left out {len(config.extenders)} extenders: nobody is asked in a simulation"
     left_out = cluster.others.left_out()

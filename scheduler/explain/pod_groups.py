@@ -24,6 +24,7 @@ from scheduler.explain.wake_events import events_in_words
 from scheduler.framework.pod_groups import GroupMembers, PodGroup, PodGroups
 from scheduler.framework.queued import QueuedPod
 from scheduler.groups.cycle import in_order
+from scheduler.groups.ignored import named_by
 from scheduler.groups.records import GroupRecord, GroupRecords, nearest
 
 MAX_MEMBERS: Final = 100
@@ -169,7 +170,6 @@ def _state(group: PodGroup | None, members: GroupMembers, record: GroupRecord | 
 def _not_counted(engine: Engine, pods: Sequence[Pod], name: str, namespace: str) -> str:
     """Name the pods that the group lacks although they are there: gated ones, and those for other schedulers."""
     gated = [f"{pod.name} waits behind scheduling gates" for pod in pods if pod.spec.scheduling_gates]
-    named_by = engine.group_parts.groups.named_by
     others = [
         f"{pod.name} is for the scheduler {pod.spec.scheduler_name[:MAX_SCHEDULER]!r}"
         for pod in engine.pods.values()

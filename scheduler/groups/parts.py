@@ -21,6 +21,7 @@ from scheduler.groups.apis.adapters import AdaptedGroups, Adapter
 from scheduler.groups.apis.annotations import AnnotatedGroups
 from scheduler.groups.apis.coscheduling import CoschedulingGroups
 from scheduler.groups.apis.kubernetes import KubernetesGroups
+from scheduler.groups.ignored import IgnoredGroups
 from scheduler.groups.refusals import GroupRefusals
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.statuses import GroupStatuses
@@ -58,6 +59,7 @@ class GroupParts(PodListener):
         self.statuses = GroupStatuses(core.objects, groups.members_by_group, core.writers.api, core.tasks)
         self.refusals = GroupRefusals(groups, core.frameworks, core.writers.group_events)
         self._wakes = GroupWakes(groups, core.queue, core.objects, self.statuses, self.refusals, core.preemptions)
+        self._ignored = IgnoredGroups(core.writers.events)
         self._core = core
         self._levels = levels
         self._reserved = reserved
@@ -132,6 +134,7 @@ class GroupParts(PodListener):
         If that changes which pods have groups, all pods are looked at in one step, as decisions need all members.
         """
         changed = self.groups.use([name for name, each in frameworks.items() if COSCHEDULING in each.plugins.by_name])
+        (self._core.listeners.remove if self.groups.has_ours else self._core.listeners.add)(self._ignored)
         on, members = self.groups.are_on, self.groups.members_by_group
         is_new = on and self._made is None
         if is_new:

@@ -17,7 +17,6 @@ from typing import Any, Final, TypeVar
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from scheduler.api.coscheduling import POD_GROUP_LABEL
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
@@ -28,6 +27,7 @@ from scheduler.engine.engine import Engine, build_engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ConfigError, PluginError
 from scheduler.framework.queued import QueuedPod
+from scheduler.groups.ignored import named_by
 from scheduler.process.metrics import Metrics
 from scheduler.process.progress import SILENT, Progress
 from scheduler.process.tasks import Tasks, cancel_all
@@ -54,19 +54,13 @@ BACKOFF_SECONDS: Final = 1.0
 def adopted(pods: Iterable[Pod], config: Config) -> Iterable[Pod]:
     """Give the first profile the pods that ask for no scheduler in particular, unless others of their group do."""
     pods, names = tuple(pods), [profile.scheduler_name for profile in config.profiles]
-    asking = {_named_group(pod) for pod in pods if pod.spec.scheduler_name in names} - {None}
+    asking = {(pod.namespace, named_by(pod)) for pod in pods if pod.spec.scheduler_name in names and named_by(pod)}
     for pod in pods:
         is_free = pod.spec.scheduler_name == DEFAULT_SCHEDULER and DEFAULT_SCHEDULER not in names
-        if is_free and _named_group(pod) not in asking:
+        if is_free and (pod.namespace, named_by(pod)) not in asking:
             spec = replace(pod.spec, scheduler_name=names[0])
             pod = replace(pod, spec=spec)
         yield pod
-
-
-def _named_group(pod: Pod) -> tuple[str, str] | None:
-    """Return namespace and name of the group of our own rules that a pod names."""
-    name = pod.labels.get(POD_GROUP_LABEL, "") or (pod.group_annotations.group if pod.group_annotations else "")
-    return (pod.namespace, name) if name else None
 
 
 def simulate(

@@ -4,8 +4,10 @@ import re
 from collections import Counter
 from typing import Final
 
+from scheduler.api.coscheduling import POD_GROUP_LABEL
 from scheduler.api.near_names import near_names
 from scheduler.api.text import counted, shortened
+from scheduler.config.defaults import COSCHEDULING
 from scheduler.doctor.evidence.cluster import Cluster
 from scheduler.doctor.evidence.facts import Facts, known
 from scheduler.doctor.evidence.objects import MAX_TEXT, Condition, Pod
@@ -16,6 +18,8 @@ LONG_SECONDS: Final = 300.0
 
 UNSEEN_SECONDS: Final = 60.0
 """A pod that no scheduler has looked at for this long waits for one that is not there."""
+
+ANNOTATION: Final = "loadmaster.dev/pod-group"
 
 MAX_NAMED: Final = 3
 
@@ -43,8 +47,20 @@ async def pods(facts: Facts, cluster: Cluster) -> list[Finding]:
     if long:
         message = f"{counted(len(long), 'pod')} wait for more than {LONG_SECONDS / 60:.0f} minutes: {_reasons(long)}"
         findings.append(warning(message, f"loadmaster explain {long[0]}"))
+    findings += _ignored([pod for pod in ours if COSCHEDULING not in profiles[pod.spec.scheduler_name]])
     more = "" if listed.is_whole else f" of the first {len(listed.items):,}"
     return findings or [ok(f"{counted(len(ours), 'waiting pod')}{more} of our profiles, none of them for long")]
+
+
+def _ignored(pods: list[Pod]) -> list[Finding]:
+    """A line about pods that name a group which their profile does not keep together."""
+    named = [
+        pod for pod in pods if pod.metadata.label(POD_GROUP_LABEL) or ANNOTATION in (pod.metadata.annotations or ())
+    ]
+    if not named:
+        return []
+    message = f"{counted(len(named), 'pod')} name a group, as {named[0]}, and start one by one"
+    return [warning(message, f"enable the plugin {COSCHEDULING} in their profile: docs/groups.md")]
 
 
 def _unserved(pods: list[Pod], profiles: list[str]) -> list[Finding]:

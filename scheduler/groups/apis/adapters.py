@@ -91,10 +91,6 @@ class AdaptedGroups:
         """Whether any pod may have a group of our own rules."""
         return bool(self._of_profile)
 
-    def named_by(self, pod: Pod) -> str:
-        """Return the group of our own rules that a pod names, also if it is for another scheduler; empty without."""
-        return next(filter(None, (adapter.name_of(pod) for adapter in self._ours)), "")
-
     def name_of(self, pod: Pod) -> str:
         key = self.key_of(pod)
         return "" if key is None else key.name

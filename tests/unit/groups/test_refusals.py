@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from scheduler.api.coscheduling import POD_GROUP_LABEL
 from scheduler.groups.refusals import MAX_EVENTS_OF_NAMESPACE
 from scheduler.testing import a_pod
-from tests.unit.cycle.fakes import PROFILE
+from tests.unit.cycle.fakes import PROFILE, an_engine
 from tests.unit.groups.coscheduling import Coscheduled
 from tests.unit.groups.test_events import GroupEvents
 
@@ -141,3 +142,13 @@ def test_a_replica_that_does_not_lead_reports_and_remembers_nothing() -> None:
 
     assert stage.look() == []
     assert not stage.refusals._marked
+
+
+async def test_a_group_that_no_profile_keeps_together_has_one_event(caplog: pytest.LogCaptureFixture) -> None:
+    under_test = an_engine()
+
+    under_test.see(*(a_pod(f"g-{n}", labels={POD_GROUP_LABEL: "g"}, scheduler_name=PROFILE) for n in range(3)))
+
+    (event,) = under_test.world.events
+    assert (event.pod, event.reason) == ("default/g-0", "PodGroupIgnored")
+    assert [record.message for record in caplog.records] == ["No profile keeps a pod group together"]

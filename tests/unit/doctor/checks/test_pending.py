@@ -54,3 +54,13 @@ async def test_long_waits_come_with_the_most_frequent_reasons() -> None:
     assert "had untolerated taint(s) (1)" in findings[0].message
     assert "scheduling gates (1)" in findings[0].message
     assert findings[0].advice == "loadmaster explain shop/a"
+
+
+async def test_pods_whose_group_their_profile_ignores_are_named() -> None:
+    pod = waiting("worker", "loadmaster", 10, "0/5 nodes are available: 5 Insufficient cpu.")
+    pod["metadata"]["annotations"] = {"loadmaster.dev/pod-group": "training"}
+
+    findings = await of_pods(pod)
+
+    assert levels(findings) == [WARNING]
+    assert findings[0].message == "1 pod name a group, as shop/worker, and start one by one"
