@@ -36,6 +36,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from operator import attrgetter
+from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
@@ -60,6 +62,9 @@ from scheduler.groups.topology.filling import Filling, Schedule
 from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT
 from scheduler.runtime.framework import Framework
+
+MAX_ORDERS: Final = 2
+"""Further orders in which members are tried."""
 
 _logger = logging.getLogger(__name__)
 
@@ -187,10 +192,24 @@ class PodGroupAlgorithm:
         if group is not None and (group.required_level or group.preferred_level):
             filled = partial(self._decide_filling, framework, schedule, layout)
             return (yield from self._levels.decide(framework, group, members, filled))
+        if group is not None and group.is_ours:
+            return (yield from self._decide_in_orders(framework, members, schedule))
         if self._uses_placements:
             placed = partial(self._decide_in_placement, framework, members, schedule, layout)
             return (yield from decide_among_placements(framework, self._algorithm, members, placed))
         return (yield from self._decide_within(framework, members, schedule, None, leaves=True))
+
+    def _decide_in_orders(
+        self, framework: Framework, members: Sequence[QueuedPod], schedule: Schedule
+    ) -> Steps[GroupDecision]:
+        """Decide about members of several kinds in other orders, too, if they do not fit: those first that did not."""
+        first = decision = yield from self._decide_within(framework, members, schedule, None, leaves=True)
+        for _ in range(MAX_ORDERS):
+            if not decision.is_rejected or decision.is_waiting_for_preemption or not _are_mixed(decision):
+                break
+            members = [each.queued for each in sorted(decision.members, key=attrgetter("is_placed"))]
+            decision = yield from self._decide_within(framework, members, schedule, None, leaves=True)
+        return first if decision.is_rejected and not decision.is_waiting_for_preemption else decision
 
     def _decide_filling(
         self,
@@ -300,3 +319,11 @@ def _schedule_charged(
     """Decide about a pod without the question whether there is space in its share."""
     state.write(IS_CHARGED, True)
     return schedule(state, pod, attempt, placement=placement)
+
+
+def _are_mixed(decision: GroupDecision) -> bool:
+    """Return whether members that fit and others that do not are of different kinds."""
+    if all(each.is_placed for each in decision.members):
+        return False
+    kinds = [None if each.state.known_spec is None else each.state.known_spec.pod_class for each in decision.members]
+    return any(kind is not kinds[0] for kind in kinds)

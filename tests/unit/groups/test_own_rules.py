@@ -416,3 +416,15 @@ async def test_a_member_is_replaced_though_others_have_succeeded() -> None:
 
     assert "g-3" in stage.bound
     stage.check()
+
+
+async def test_members_that_fit_another_way_round_are_placed_so() -> None:
+    stage = Stage(nodes=1)
+    stage.under_test.see(a_node("gpu", cpu="4", labels={"kind": "gpu"}))
+    stage.annotated(1, 2)
+    stage.annotated(1, 2, first=1, node_selector={"kind": "gpu"}, requests={"cpu": "4"})
+
+    await stage.schedule()
+
+    assert stage.bound == {"a-0": "n0", "a-1": "gpu"}
+    stage.check()
