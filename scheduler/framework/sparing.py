@@ -17,7 +17,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class WithoutSome(Protocol[T_contra]):
-    """What would be if some candidates were gone."""
+    """The state of things without some candidates."""
 
     def put_back(self, some: Sequence[T_contra]) -> None:
         """Let these come back."""

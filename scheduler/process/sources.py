@@ -20,7 +20,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Source:
-    """What was logged about the source of one operation, and when."""
+    """The last report about the source of one operation, and when it was."""
 
     reason: str = ""
     at: float = 0.0

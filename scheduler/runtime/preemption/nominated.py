@@ -15,7 +15,7 @@ _KEY: Final = "pods nominated to nodes"
 
 
 class LiveNominator(PodNominator, Protocol):
-    """What a profile reads of the nominator. Implemented in scheduler.state.nominator."""
+    """The nominator as a profile reads it. Implemented in scheduler.state.nominator."""
 
     @property
     def changes(self) -> BoundedLog[str]:
@@ -31,7 +31,7 @@ class NominatedFinder:
         self._logs = LogReader((nodes.change_log(Aspect.PODS),))
         self._position = nominator.changes.position
         self._newest: tuple[int, NominatedPods] | None = None
-        """What was found last, and for which priority: pods of one priority come one after the other."""
+        """The last answer and its priority: pods of one priority come one after the other."""
 
     def of(self, state: CycleState, pod: Pod) -> NominatedPods:
         """Return the nominated pods of all nodes, found once in the cycle of a pod: nothing changes within it."""
