@@ -183,7 +183,7 @@ class PodGroupAlgorithm:
             if group.problem:
                 return GroupDecision(status=unresolvable(group.problem), refused_by=COSCHEDULING)
             if gap := resource_gap(self._algorithm.table, group, known):
-                return GroupDecision(status=unschedulable(gap))
+                return GroupDecision(status=unresolvable(gap))
             shares = framework.handle.shares
             if not is_charged and (refusal := shares.refusal_of_group(group, known)):
                 may_help = refusal.lacks and shares.takes_back(refusal.key)
