@@ -72,6 +72,7 @@ class Claim:
 class Choice:
     """The victims of one moment, and what there was when the first of them was evicted."""
 
+    at: float
     claimant: str
     before: State
     victims: list[str] = field(default_factory=list)
@@ -95,7 +96,7 @@ class Judge:
         """Quota of the claimant, of the victim: since the last change but replacements."""
 
         self._choices: list[Choice] = []
-        """Of this moment."""
+        """Since all was last at rest."""
 
         self._nominated_since: dict[str, float] = {}
         self._broken: set[str] = set()
@@ -199,11 +200,12 @@ class Judge:
         self._choices.clear()
 
     def _choice(self, claimant: str, victim: str) -> Choice:
-        """That to which a victim belongs: chosen at once are those that ran when the first of them was evicted."""
+        """That to which a victim belongs: of one moment, and already running when the first of them was evicted."""
         for choice in self._choices:
-            if choice.claimant == claimant and choice.before.pods[victim].node:
+            ran = choice.before.pods.get(victim)
+            if (choice.at, choice.claimant) == (self.now, claimant) and ran and ran.node:
                 return choice
-        self._choices.append(Choice(claimant, self._state.copy()))
+        self._choices.append(Choice(self.now, claimant, self._state.copy()))
         return self._choices[-1]
 
     def _claimant(self, pod: Pod) -> str:
@@ -253,7 +255,7 @@ class Judge:
 
     def _check_sums(self, used: Mapping[str, Mapping[str, int]]) -> None:
         for name, amounts in used.items():
-            for resource in self._state.resources:
+            for resource in self._state.limited(name):
                 counted = self._state.total(name, resource, self._state.running)
                 if amounts.get(resource, 0) != counted:
                     self.find(

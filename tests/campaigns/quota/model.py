@@ -68,9 +68,11 @@ class State:
     def pending(self) -> list[Pod]:
         return [pod for pod in self.pods.values() if not pod.node]
 
-    @property
-    def resources(self) -> list[str]:
-        return sorted({r for quota in self.quotas.values() for each in (quota.minimum, quota.maximum) for r in each})
+    def limited(self, name: str) -> set[str]:
+        """The resources that some quota of the same tree names: of others there is no limit."""
+        root = self.path(name)[-1]
+        tree = [quota for quota in self.quotas.values() if root in self.path(quota.name)]
+        return {r for quota in tree for each in (quota.minimum, quota.maximum) for r in each}
 
     def children(self, name: str) -> list[str]:
         return [each for each in self.quotas if each != name and self._above(each) == name]
@@ -92,6 +94,10 @@ class State:
         """What it does not lend."""
         limit = None if name == "" else self.quotas[name].lending.get(resource)
         return 0 if limit is None else max(0, self.guaranteed(name, resource) - limit)
+
+    def reserved(self, name: str, resource: str) -> int:
+        """What all below it keep for themselves: of a maximum nobody else gets it, used or not."""
+        return sum(self.kept(each, resource) + self.reserved(each, resource) for each in self.children(name))
 
     def total(self, name: str, resource: str, pods: Iterable[Pod]) -> int:
         """What pods of the quota and those below it use."""
@@ -117,14 +123,14 @@ class State:
             borrowable = guaranteed - kept - max(0, usage - kept) + limit
             left = max(0, kept - usage) + min(self.left(above, resource, pods), borrowable)
         if name != "" and resource in self.quotas[name].maximum:
-            left = min(left, self.quotas[name].maximum[resource] - self.total(name, resource, pods))
+            left = min(left, self.quotas[name].maximum[resource] - self.reserved(name, resource) - usage)
         return left
 
     def lacks(self, name: str, asks: Amounts, pods: list[Pod]) -> dict[str, int]:
         """What a request is short of, by resource; nothing for a pod without quota."""
         if name not in self.quotas:
             return {}
-        known = self.resources
+        known = self.limited(name)
         short = {r: amount - self.left(name, r, pods) for r, amount in asks.items() if amount and r in known}
         return {resource: amount for resource, amount in short.items() if amount > 0}
 

@@ -17,6 +17,9 @@ def scenario(seed: int, number: int) -> Scenario:
     source = chance.choice((DECLARED, DECLARED, ELASTIC, KUEUE))
     has_gpus = chance.random() < 0.15
     quotas = _quotas(chance, source, (CPU, GPU) if has_gpus else (CPU,))
+    if source == DECLARED and not has_gpus and chance.random() < 0.07:
+        quotas += (Quota("other", maximum={GPU: 4}), Quota("e", "other", reclaim="Any"))
+        has_gpus = True
     is_tight = not has_gpus and chance.random() < 0.35
     world = World(
         source,
@@ -32,8 +35,10 @@ def scenario(seed: int, number: int) -> Scenario:
 
 def _quotas(chance: random.Random, source: str, resources: tuple[str, ...]) -> tuple[Quota, ...]:
     leaves = [_leaf(chance, source, name, resources) for name in _NAMES[: chance.randint(2, 4)]]
+    if chance.random() < 0.1:
+        leaves = [replace(leaf, reclaim="Any", lending=dict.fromkeys(resources, 0)) for leaf in leaves]
     if source == ELASTIC:
-        return tuple(leaves)
+        return tuple(replace(leaf, reclaim="Never", lending={}) for leaf in leaves)
     root = Quota("root", minimum=_amounts(chance, resources, (0, 0, 2, 4, 8)))
     if source == DECLARED and chance.random() < 0.2:
         total = {r: sum(leaf.minimum.get(r, 0) for leaf in leaves) + chance.choice((1, 4)) for r in resources}
@@ -41,9 +46,11 @@ def _quotas(chance: random.Random, source: str, resources: tuple[str, ...]) -> t
     leaves = [replace(leaf, parent="root") for leaf in leaves]
     if chance.random() < 0.3:
         middle = Quota("middle", "root", _amounts(chance, resources, (0, 1, 2, 4)), lending=_some(chance, resources))
-        if source == DECLARED and chance.random() < 0.4:
-            middle = replace(middle, maximum={r: chance.choice((4, 8, 10)) for r in resources}, minimum={})
         leaves = [replace(leaf, parent="middle") if chance.random() < 0.6 else leaf for leaf in leaves]
+        if source == DECLARED and chance.random() < 0.4:
+            below = [leaf for leaf in leaves if leaf.parent == "middle"]
+            maximum = {r: sum(leaf.minimum[r] for leaf in below) + chance.choice((1, 2, 4)) for r in resources}
+            middle = replace(middle, maximum=maximum, minimum={}, lending={})
         if any(leaf.parent == "middle" for leaf in leaves):
             return (root, middle, *leaves)
     return (root, *leaves)
@@ -93,6 +100,8 @@ class _Events:
         events: list[Event] = []
         for _ in range(chance.randint(1, 4)):
             events += self._arrivals(chance.randint(1, 6))
+        if chance.random() < 0.3:
+            events += chance.choice((self._taken_back, self._group_that_waits))()
         for _ in range(chance.randint(3, 14)):
             self._at += chance.choice(_GAPS)
             events += self._one()
@@ -116,6 +125,29 @@ class _Events:
         if kind == "foreign":
             return [self._event(kind, quota=chance.choice(self._names), priority=chance.choice(self._priorities))]
         return [self._event(kind, quota=name) for _ in range(chance.choice((1, 1, 1, 2, 3)) if kind == "end" else 1)]
+
+    def _taken_back(self) -> list[Event]:
+        """One quota borrows all that there is, and another takes back all that it is guaranteed."""
+        chance, total = self._chance, sum(quota.minimum.get(CPU, 0) for quota in self._world.quotas)
+        owner = max(self._world.leaves, key=lambda leaf: (leaf.minimum.get(CPU, 0), chance.random()))
+        borrower = chance.choice([name for name in self._names if name != owner.name])
+        filled = [self._event("arrive", borrower, priority=chance.choice((0, 0, 5))) for _ in range(min(total, 12))]
+        self._at += 5
+        claims = [self._event("arrive", owner.name, max(1, owner.minimum.get(CPU, 0)), count=1)]
+        return [*filled, *claims, *self._churn()]
+
+    def _group_that_waits(self) -> list[Event]:
+        """A group waits behind large pods until several of them end at once."""
+        chance, total = self._chance, sum(quota.minimum.get(CPU, 0) for quota in self._world.quotas)
+        owner = chance.choice(self._names)
+        filled = [self._event("arrive", chance.choice(self._names), cpu=2) for _ in range(min(total, 12) // 2)]
+        size = chance.randint(2, 4)
+        group = replace(self._event("arrive", owner), count=size, minimum=size)
+        self._at += chance.choice((5, 60, 400))
+        touched = [self._event("touch", owner) for _ in range(chance.choice((0, 0, 1)))]
+        self._at += chance.choice((1, 30))
+        ended = [self._event("end") for _ in range(chance.randint(1, 4))]
+        return [*filled, group, *touched, *ended, *self._arrivals(2)]
 
     def _arrivals(self, count: int) -> list[Event]:
         chance = self._chance
@@ -173,9 +205,10 @@ class _Events:
         quota: str = "",
         cpu: int = 1,
         gpu: int = 0,
+        count: int = 1,
         priority: int = 0,
         never: bool = False,
         spec: Quota | None = None,
     ) -> Event:
         pick = self._chance.randrange(1_000)
-        return Event(self._at, kind, quota, cpu, gpu, priority=priority, never=never, pick=pick, spec=spec)
+        return Event(self._at, kind, quota, cpu, gpu, count, priority=priority, never=never, pick=pick, spec=spec)

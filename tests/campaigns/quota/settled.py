@@ -6,7 +6,7 @@ from typing import Final
 from tests.campaigns.quota.cluster import Cluster, node_of, pod_of
 from tests.campaigns.quota.judge import Judge
 from tests.campaigns.quota.model import Pod, State
-from tests.campaigns.quota.world import CPU, ELASTIC, GPU, World
+from tests.campaigns.quota.world import CPU, ELASTIC, World
 
 PROBE: Final = "probe"
 _MOST_FRESH: Final = 2
@@ -56,7 +56,7 @@ class Settled:
     def check_report(self) -> None:
         """What people are shown is what runs."""
         for name, amounts in self._cluster.reported().items():
-            for resource in self._state.resources if name in self._state.quotas else ():
+            for resource in self._state.limited(name) if name in self._state.quotas else ():
                 counted = self._state.total(name, resource, self._state.running)
                 if amounts.get(resource, 0) != counted:
                     shown = amounts.get(resource, 0)
@@ -67,7 +67,7 @@ class Settled:
         self._judge.at_rest(self._judge.now, self._cluster.nominations(), self._cluster.used())
         self._cluster.set_node(node_of(PROBE, 100_000))
         for leaf in [quota.name for quota in self._world.leaves if quota.name in self._state.quotas]:
-            asks = {r: min(self._state.left(leaf, r, []), 100) for r in self._state.resources if r in (CPU, GPU)}
+            asks = {r: min(self._state.left(leaf, r, []), 100) for r in sorted(self._state.limited(leaf))}
             if not any(amount > 0 for amount in asks.values()):
                 continue
             pod = Pod(f"{PROBE}-{leaf}", leaf, asks, self._judge.now)
