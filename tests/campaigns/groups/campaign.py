@@ -104,7 +104,8 @@ def _live(world: World) -> None:
     point = QuietPoint(world)
     point.check()
     refused = [pod.name for pod, _ in point.lone_that_fit() if point.refused_by_reservation(pod)]
-    if refused:
+    is_end_ahead = any(pod.is_announced and pod.phase == "Running" for pod in world.model.pods.values())
+    if refused and not is_end_ahead:
         _check_starved(world, refused)
 
 

@@ -251,8 +251,9 @@ class Life:
 
     def _collect(self, pod: PodState) -> None:
         """Play the garbage collector: a pod without a node is gone at once."""
-        self.world.delete_pod(pod, 0)
-        self.world.remove_pod(pod)
+        if pod.phase == "Running":
+            self.world.delete_pod(pod, 0)
+            self.world.remove_pod(pod)
 
     def _kill_node(self, step: Step) -> None:
         nodes = [node for node in self.model.nodes.values() if node.exists and not node.is_dead]

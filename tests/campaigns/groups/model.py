@@ -54,6 +54,8 @@ class PodState:
     started: str = ""
     refused_since: str = ""
     seconds: int = 0
+    is_announced: bool = False
+    """Whether it says how many seconds it runs."""
     is_licensed: bool = True
     came: float = 0.0
     """When it was created."""

@@ -95,7 +95,8 @@ class QuietPoint:
 
     def _is_kept_waiting(self, group: GroupState) -> bool:
         """Whether a reservation for another group explains that it waits."""
-        return self.world.rules.reservations.group not in ("", group.plan.name)
+        other = self.world.rules.reservations.group
+        return other not in ("", group.plan.name) and self._priority_of_reservation() >= group.plan.priority
 
     def _check_group(self, group: GroupState) -> None:
         name = group.plan.name

@@ -105,7 +105,7 @@ class World(Scheduler):
         self.model = Model(scenario.settings.levels)
         self.rules = Rules(self.model, record, scenario.settings, self.nominations)
         self.is_calm = False
-        """Whether nothing ends by itself any more."""
+        """Whether nothing ends by itself any more, except what has been announced."""
         self.last_change = 0.0
         self._serial = 0
 
@@ -186,7 +186,7 @@ class World(Scheduler):
 
     def delete_pod(self, pod: PodState, grace: float) -> None:
         """Delete a pod: it is gone at once if it has no node, and never while its node's kubelet does not answer."""
-        if pod.is_deleting or pod.name not in self.model.pods:
+        if pod.is_deleting or pod.name not in self.model.pods or pod.phase not in ("Pending", "Running"):
             return
         pod.is_deleting = True
         self.rules.left(pod)
@@ -211,6 +211,11 @@ class World(Scheduler):
             self.engine.handlers.pod_deleted(objects.pod_object(pod))
         self.last_change = self.record.now
         self.rules.gone(pod)
+
+    def _end_by_itself(self, pod: PodState) -> None:
+        node = self.model.nodes[pod.node]
+        if node.exists and not node.is_dead and (pod.is_announced or not self.is_calm):
+            self.end(pod, "Succeeded")
 
     def end(self, pod: PodState, phase: str) -> None:
         """A running pod succeeds or fails."""
@@ -257,6 +262,7 @@ class World(Scheduler):
         written = objects.manifest(name, cpu, priority, self.clock())
         objects.announce(written, how, seconds)
         pod = PodState(name, cpu, priority, written, is_replaced=how == "replaced", seconds=seconds, grace=grace)
+        pod.is_announced = how in ("deadline", "expected")
         self.note("lone pod", f"created {name}: {cpu} cpu, priority {priority}{f', {how}' if how else ''}")
         self.add(pod)
         return pod
@@ -275,6 +281,7 @@ class World(Scheduler):
         pod = PodState(name, cpu, written["spec"]["priority"], written, plan.name, index=index, is_gated=is_gated)
         pod.minimum, pod.grace, pod.seconds = group.template_minimum, plan.grace, plan.seconds
         pod.is_licensed = not plan.needs_license
+        pod.is_announced = bool(plan.announces)
         pod.is_replaced, pod.controller = plan.is_replaced, group.controller
         self.add(pod)
         return pod
@@ -303,8 +310,8 @@ class World(Scheduler):
         pod.binding_to, pod.node, pod.phase, pod.started = "", node, "Running", self.clock()
         pod.refused_since = ""
         self.note("bound: member" if pod.group else "bound: lone pod", f"{pod.name} is bound to {node}")
-        if pod.seconds and not self.is_calm:
-            self.later(pod.seconds, lambda: None if self.is_calm else self.end(pod, "Succeeded"))
+        if pod.seconds:
+            self.later(pod.seconds, lambda: self._end_by_itself(pod))
         self.show(pod)
 
     def evict(self, uid: str, claimant: str) -> bool:
