@@ -196,6 +196,73 @@ def test_a_narrow_window_needs_no_scrolling_sideways(visitor: Visitor) -> None:
     assert reason["width"] > 150
 
 
+def test_a_narrow_window_has_everything_in_the_page_and_no_button_in_pieces(visitor: Visitor) -> None:
+    visitor.page.set_viewport_size({"width": 420, "height": 900})
+    visitor.page.locator("#table-details summary").click()
+    visitor.page.click("#decisions-pause")
+    visitor.until("document.getElementById('map').getBoundingClientRect().right <= innerWidth")
+
+    out_of_sight = visitor.page.evaluate(OUT_OF_SIGHT)
+
+    assert out_of_sight == []
+
+
+OUT_OF_SIGHT = """() => {
+  const frame = document.getElementById("map-frame");
+  const found = frame.scrollHeight > frame.clientHeight + 1 ? ["the map scrolls"] : [];
+  for (const each of document.querySelectorAll("#queue th, #queue td, button:not(.link), #find input")) {
+    if (!each.checkVisibility() || each.closest("thead")) continue;
+    const box = each.getBoundingClientRect();
+    const lines = each.tagName === "BUTTON" && box.height > 2 * parseFloat(getComputedStyle(each).lineHeight);
+    const fits = box.left >= 0 && box.right <= document.documentElement.clientWidth;
+    const isCut = each.scrollWidth > each.clientWidth + 1;
+    if (!fits || lines || isCut) found.push(`${each.tagName} ${each.textContent.slice(0, 30)}`);
+  }
+  return found;
+}"""
+"""What is cut off, in an inner scroll box, or broken over several lines."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_mark_of_the_legend_is_drawn_in_a_colour_that_no_usage_has(
+    browser: Browser, small: Stage, scheme: str
+) -> None:
+    with visiting(browser, small.url, scheme) as visitor:
+        visitor.ready()
+        runs = visitor.page.evaluate(LONGEST_RUNS, ["--bad", "--violet", "--sub"])
+        marks = visitor.page.evaluate(COLOURS, ["--violet", "--sub"])
+        usage = visitor.page.evaluate(COLOURS, [f"--use-{step}" for step in range(8)])
+
+    assert min(runs) >= 8
+    assert min(distance(mark, used) for mark in marks for used in usage) > 40
+
+
+COLOURS = """(names) => names.map((name) => {
+  const context = document.createElement("canvas").getContext("2d");
+  context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  context.fillRect(0, 0, 1, 1);
+  return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
+})"""
+LONGEST_RUNS = f"""(names) => {{
+  const map = document.getElementById("map");
+  const {{ data }} = map.getContext("2d").getImageData(0, 0, map.width, map.height);
+  return ({COLOURS})(names).map((colour) => {{
+    let longest = 0;
+    for (let at = 0, run = 0; at < data.length; at += 4) {{
+      run = colour.every((value, i) => data[at + i] === value) ? run + 1 : 0;
+      longest = Math.max(longest, run);
+    }}
+    return longest;
+  }});
+}}"""
+"""The most pixels of each colour side by side: letters have few."""
+
+
+def distance(one: list[int], other: list[int]) -> float:
+    """How far apart two colours are, in red, green and blue."""
+    return sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5
+
+
 def test_forced_colours_leave_what_a_colour_says(browser: Browser, small: Stage) -> None:
     colours = "(chosen) => [...document.querySelectorAll(chosen)].map((each) => getComputedStyle(each).backgroundColor)"
     with visiting(browser, small.url, "dark", forced_colors="active") as visitor:

@@ -81,7 +81,7 @@ def test_the_page_leads_from_nothing_to_a_placed_pod(clone: Path, pytestconfig: 
             assert 'scheduler_pending_pods{queue="active"}' in told
             first.run(restart)
             second.wait_for("The scheduler ended with code 0, and runs again.", 60)
-            assert " 0 problems, 0 warnings" in first.run("loadmaster doctor")
+            assert "\n0 problems, 0 warnings\n" in first.run("loadmaster doctor")
             first.begin(page)
             first.wait_for("Open it in a browser of this machine.", 30)
     _show(times, pytestconfig)

@@ -11,7 +11,10 @@ MAX_SHOWN: Final = 300
 
 
 def plugin_costs(metrics: Metrics) -> list[dict[str, Any]]:
-    """[{"plugin", "point", "calls", "mean", "slow"}], in seconds, what took most time first."""
+    """[{"plugin", "point", "calls", "mean", "slow", "isMore"}], in seconds, what took most time first.
+
+    With `isMore`, the slowest are in the last bucket, which has no end: `slow` is its beginning.
+    """
     counts: dict[tuple[str, str], list[float]] = {}
     totals: dict[tuple[str, str], float] = {}
     bounds: tuple[float, ...] = ()
@@ -32,5 +35,6 @@ def plugin_costs(metrics: Metrics) -> list[dict[str, Any]]:
                 "calls": int(calls),
                 "mean": totals[plugin, point] / calls,
             }
-            costs.append({**document, "slow": quantile(bounds, of, 0.99)})
+            is_more = calls - of[-1] < 0.99 * calls
+            costs.append({**document, "slow": quantile(bounds, of, 0.99), "isMore": is_more})
     return costs

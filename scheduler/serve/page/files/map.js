@@ -2,7 +2,7 @@
 // selected with keys is read aloud.
 
 import { layout, rowAt } from "./layout.js";
-import { CORDONED, NOT_READY, flagsInWords, percent } from "./nodes.js";
+import { CORDONED, NOT_READY, TAINTED, flagsInWords, percent } from "./nodes.js";
 import { amount, count, make, put, say, shown } from "./text.js";
 import { fetched } from "./stream.js";
 
@@ -45,7 +45,7 @@ export class ClusterMap {
     const style = getComputedStyle(document.documentElement);
     const value = (name) => style.getPropertyValue(name).trim();
     this.colours = STEPS.map((_, i) => value(`--use-${i}`));
-    this.theme = { none: value("--use-none"), text: value("--text"), sub: value("--sub"), tile: value("--tile"), line: value("--line"), mark: value("--accent"), warn: value("--warn"), bad: value("--bad"), card: value("--card") };
+    this.theme = { none: value("--use-none"), text: value("--text"), sub: value("--sub"), tile: value("--tile"), line: value("--line"), mark: value("--accent"), cordoned: value("--violet"), bad: value("--bad"), card: value("--card") };
     this.legend();
     this.changed();
   }
@@ -175,9 +175,26 @@ export class ClusterMap {
       const flags = this.nodes.flags[row];
       if (!flags) continue;
       const place = this.map.places.get(row);
-      context.fillStyle = flags & NOT_READY ? this.theme.bad : flags & CORDONED ? this.theme.warn : this.theme.sub;
-      if (flags & (NOT_READY | CORDONED)) context.fillRect(place.x, place.y, w, mark);
-      else context.fillRect(place.x + w - mark, place.y, mark, mark);
+      this.mark(context, flags, place.x, place.y, w, mark);
+    }
+  }
+
+  // As in the legend: a band for what takes no pods, with a line below it, as a full node may have its colour; a corner for a taint.
+  mark(context, flags, x, y, w, high) {
+    const isOut = flags & (NOT_READY | CORDONED);
+    if (isOut) {
+      context.fillStyle = flags & NOT_READY ? this.theme.bad : this.theme.cordoned;
+      context.fillRect(x, y, w, high);
+      context.fillStyle = this.theme.card;
+      context.fillRect(x, y + high, w, 1);
+    }
+    if (flags & TAINTED && !isOut) {
+      context.fillStyle = this.theme.sub;
+      context.beginPath();
+      context.moveTo(x + w - 1.5 * high, y);
+      context.lineTo(x + w, y);
+      context.lineTo(x + w, y + 1.5 * high);
+      context.fill();
     }
   }
 
@@ -192,10 +209,12 @@ export class ClusterMap {
       context.roundRect(x, y, w, h, 6);
       context.fill();
       const flags = this.nodes.flags[row];
-      context.fillStyle = flags & NOT_READY ? this.theme.bad : flags & CORDONED ? this.theme.warn : this.colour(this.nodes.use[this.resource][row]);
-      context.beginPath();
-      context.roundRect(x, y, 4, h, [6, 0, 0, 6]);
-      context.fill();
+      context.save();
+      context.clip();
+      context.fillStyle = this.colour(this.nodes.use[this.resource][row]);
+      context.fillRect(x, y, 4, h);
+      this.mark(context, flags, x, y, w, flags & (NOT_READY | CORDONED) ? 5 : 9);
+      context.restore();
       context.font = "500 12px system-ui, sans-serif";
       context.fillStyle = this.theme.text;
       context.fillText(fitted(context, shown(this.nodes.names[row], 80), w - 22), x + 12, y + 17);

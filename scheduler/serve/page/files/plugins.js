@@ -35,10 +35,10 @@ export class Plugins {
 
   draw({ costs, profiles, config }) {
     const total = costs.reduce((sum, each) => sum + each.mean * each.calls, 0) || 1;
-    const rows = costs.slice(0, 100).map(({ plugin, point, calls, mean, slow }) => {
+    const rows = costs.slice(0, 100).map(({ plugin, point, calls, mean, slow, isMore }) => {
       const share = (mean * calls) / total;
       const meter = make("meter", { min: 0, max: 1, value: share, "aria-label": "Share of the time", "aria-valuetext": `${Math.round(share * 100)} %` });
-      return make("tr", {}, make("th", { scope: "row" }, shown(plugin, 80)), make("td", {}, shown(point, 40)), make("td", { className: "number" }, seconds(mean)), make("td", { className: "number" }, seconds(slow)), make("td", {}, meter));
+      return make("tr", {}, make("th", { scope: "row" }, shown(plugin, 80)), make("td", {}, shown(point, 40)), make("td", { className: "number" }, seconds(mean)), make("td", { className: "number" }, `${isMore ? "> " : ""}${seconds(slow)}`), make("td", {}, meter));
     });
     if (!rows.length) rows.push(make("tr", {}, make("td", { colSpan: 5 }, "No plugin was called yet")));
     document.querySelector("#costs tbody").replaceChildren(...rows);

@@ -165,7 +165,18 @@ def test_plugins_are_told_by_what_they_cost() -> None:
     first, second = plugin_costs(metrics)
 
     assert (first["plugin"], first["calls"], round(first["mean"], 3)) == ("Dear", 2, 0.2)
-    assert second["plugin"] == "Cheap"
+    assert (second["plugin"], second["isMore"]) == ("Cheap", False)
+
+
+def test_no_mean_is_above_a_p99_that_is_not_said_to_be_more() -> None:
+    metrics = Metrics()
+    for seconds in (0.001, 0.05, 0.3):
+        metrics.plugin_execution_duration.labels("Slow", "Bind", "Success").observe(seconds)
+
+    (cost,) = plugin_costs(metrics)
+
+    assert cost["mean"] > cost["slow"] > 0.02
+    assert cost["isMore"] is True
 
 
 @pytest.mark.parametrize("text", ["", "x" * 10, "x" * 11, "\ud800" * 20])
