@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 
 from scheduler.api.certificates import expires_at
+from scheduler.assembly.share_gauges import in_cores
 from scheduler.engine.engine import Engine
 from scheduler.kube.identity.credentials import Credentials
 from scheduler.process.metrics import Metrics
@@ -28,6 +29,12 @@ def show_state(engine: Engine, tasks: Tasks, metrics: Metrics) -> None:
         lambda: (((name,), age) for name, age in oldest_ages(queue.pending_pods(), time.monotonic())),
     )
     metrics.watch_gauge(
+        "loadmaster_oldest_pending_pod_group_age_seconds",
+        "How long the oldest pod group of which no pod has a node has been waiting; 0 if there is none.",
+        (),
+        lambda: [((), max(0.0, time.time() - engine.group_parts.groups.members_by_group.waiting_since(time.time())))],
+    )
+    metrics.watch_gauge(
         "scheduler_unschedulable_pods",
         "The number of unschedulable pods broken down by plugin name. A pod counts for each plugin that refused it.",
         ("plugin", "profile"),
@@ -41,9 +48,9 @@ def show_state(engine: Engine, tasks: Tasks, metrics: Metrics) -> None:
     )
     metrics.watch_gauge(
         "loadmaster_shares_guaranteed_excess",
-        "How much more is guaranteed to all shares together than nodes have; cpu in thousandths of a core.",
+        "How much more is guaranteed to all shares together than nodes have; cpu in cores.",
         ("source", "resource"),
-        engine.share_parts.excess,
+        lambda: ((labels, in_cores(labels[0], labels[1], amount)) for labels, amount in engine.share_parts.excess()),
     )
     metrics.watch_gauge(
         "scheduler_inflight_events",

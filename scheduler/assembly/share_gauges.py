@@ -12,6 +12,7 @@ from typing import Final
 
 from scheduler.engine.engine import Engine
 from scheduler.explain.documents import ShareReport, SharesSeen
+from scheduler.framework.events import CLUSTER_QUEUE
 from scheduler.process.metrics import Metrics, Samples
 
 PAUSE: Final = 30.0
@@ -34,31 +35,31 @@ class ShareGauges:
         self._below: Counter[tuple[str, str, str]] = Counter()
         metrics.watch_gauge(
             "loadmaster_share_guaranteed",
-            "What is guaranteed to a share with all below it; cpu in thousandths of a core.",
+            "What is guaranteed to a share with all below it; cpu in cores.",
             ("source", "share", "resource"),
             lambda: self._amounts("guaranteed"),
         )
         metrics.watch_gauge(
             "loadmaster_share_used",
-            "What pods use of a share with all below it; cpu in thousandths of a core.",
+            "What pods use of a share with all below it; cpu in cores.",
             ("source", "share", "resource"),
             lambda: self._amounts("used"),
         )
         metrics.watch_gauge(
             "loadmaster_share_borrowed",
-            "What a share uses beyond what is guaranteed to it; cpu in thousandths of a core.",
+            "What a share uses beyond what is guaranteed to it; cpu in cores.",
             ("source", "share", "resource"),
             lambda: self._amounts("borrowed"),
         )
         metrics.watch_gauge(
             "loadmaster_share_lent",
-            "What others use of what is guaranteed to a share; cpu in thousandths of a core.",
+            "What others use of what is guaranteed to a share; cpu in cores.",
             ("source", "share", "resource"),
             lambda: self._amounts("lent"),
         )
         metrics.watch_gauge(
             "loadmaster_share_pending",
-            "What the pods without a node ask for that count against the share itself; cpu in thousandths of a core.",
+            "What the pods without a node ask for that count against the share itself; cpu in cores.",
             ("source", "share", "resource"),
             self._pending,
         )
@@ -97,13 +98,21 @@ class ShareGauges:
     def _amounts(self, amount: str) -> Samples:
         for share in self._shares:
             for each in share.resources[:MAX_RESOURCES]:
-                yield (share.source, share.name, each.resource), getattr(each, amount)
+                labels = share.source, share.name, each.resource
+                yield labels, in_cores(share.source, each.resource, getattr(each, amount))
 
     def _pending(self) -> Samples:
         for share in self._shares:
             for each in share.resources[:MAX_RESOURCES]:
                 below = self._below.get((share.source, share.name, each.resource), 0)
-                yield (share.source, share.name, each.resource), each.waiting - below
+                labels = share.source, share.name, each.resource
+                yield labels, in_cores(share.source, each.resource, each.waiting - below)
+
+
+def in_cores(source: str, resource: str, amount: float) -> float:
+    """Return an amount as Kubernetes' metrics have it: cpu in cores. Those of ClusterQueues are `flavor/cpu`."""
+    name = resource.partition("/")[2] if source == CLUSTER_QUEUE else resource
+    return amount / 1000 if name == "cpu" else amount
 
 
 def _waiting_below(shares: Sequence[ShareReport]) -> Counter[tuple[str, str, str]]:

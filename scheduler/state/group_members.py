@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
+from scheduler.api.importance import created
 from scheduler.api.owners import controller_of
 from scheduler.api.pod import Pod
 from scheduler.framework.events import POD_GROUP
@@ -115,6 +116,11 @@ class Members:
     @property
     def declarations(self) -> Collection[tuple[Declaration, bool]]:
         return self._declarations.keys()
+
+    @property
+    def waits(self) -> bool:
+        """Whether none of its pods has a node, though none is kept back by scheduling gates."""
+        return bool(self._unscheduled) and not (self._assumed or self._assigned or self._gated)
 
     def some(self, most: int) -> Iterable[Pod]:
         """Return the first of the members."""
@@ -226,6 +232,11 @@ class MembersByGroup:
         """Return the first of the pods without a node of a group."""
         group = None if key is None else self._groups.get(key)
         return () if group is None else group.some_unscheduled(most)
+
+    def waiting_since(self, now: float) -> float:
+        """Return when the oldest group came of which no pod has a node, in seconds since 1970; `now` without one."""
+        oldest = (group.some_unscheduled(1)[0] for group in self._groups.values() if group.waits)
+        return min((created(pod) / 1e6 or now for pod in oldest), default=now)
 
     def see(self, pod: Pod) -> None:
         """A pod without a node is there, or has a new version."""

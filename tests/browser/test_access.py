@@ -1,5 +1,7 @@
 """The page for who uses keys alone, has it read aloud, needs contrasts, large letters or rest."""
 
+import math
+
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -260,7 +262,7 @@ LONGEST_RUNS = f"""(names) => {{
 
 def distance(one: list[int], other: list[int]) -> float:
     """How far apart two colours are, in red, green and blue."""
-    return sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5
+    return math.dist(one, other)
 
 
 def test_forced_colours_leave_what_a_colour_says(browser: Browser, small: Stage) -> None:

@@ -169,7 +169,15 @@ CPUS: Final = {**SHARE, "resource": "cpu"}
 GPUS: Final = {**SHARE, "resource": "nvidia.com/gpu"}
 EXTENDER: Final = {"extender": "http://x", "verb": "filter"}
 
+GROUP_AGE: Final = a("loadmaster_oldest_pending_pod_group_age_seconds")
+
 FIRE: Final[dict[str, Scene]] = {
+    "LoadmasterPodGroupWaits": with_(
+        {GROUP_AGE: growing(60)},
+        Moment(60),
+        Moment(62, pending=["LoadmasterPodGroupWaits"]),
+        Moment(67, ["LoadmasterPodGroupWaits"]),
+    ),
     "LoadmasterShareBelowGuarantee": from_the_start(
         {**_share(always(4), always(8), **CPUS), **_share(always(10), always(0), **GPUS)},
         "LoadmasterShareBelowGuarantee",
@@ -379,6 +387,9 @@ WELL: Final[dict[str, Scene]] = {
 """No alert fires in any of them."""
 
 HARMLESS: Final[dict[str, Mapping[str, str]]] = {
+    "LoadmasterPodGroupWaits: on a replica that stands by": {
+        of("b", "loadmaster_oldest_pending_pod_group_age_seconds"): always(9000)
+    },
     "LoadmasterReplicaDown: a scrape that fails now and then": {
         of("b", "up", metrics_path=path): "1x4 0x2 1x4 0x2 1x4 0x2 1x99" for path in ("/metrics", "/metrics/slis")
     },

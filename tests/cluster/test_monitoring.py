@@ -208,6 +208,8 @@ def expressions() -> dict[str, str]:
 def declared() -> dict[str, set[str]]:
     """Metric → its labels, for those that have no series before they have counted something."""
     metrics = Metrics()
+    metrics.add_pod_groups()
+    metrics.watch_reserved_nodes(int)
     ShareGauges(an_engine().engine, metrics)
     found = {}
     for collector in metrics.registry._collector_to_names:

@@ -109,7 +109,7 @@ def test_the_tree_the_reason_and_the_metrics_agree(
     assert share["lacks"] == ["1 cpu more than company has: red borrows 2"]
     assert "delete 1 pod of red" in " ".join(each["text"] for each in share["suggestions"])
     wait_until(
-        lambda: metric(loadmaster.port, "loadmaster_share_pending", share="blue", resource="cpu") == 1000,
+        lambda: metric(loadmaster.port, "loadmaster_share_pending", share="blue", resource="cpu") == 1,
         60,
         "the metrics say so",
     )

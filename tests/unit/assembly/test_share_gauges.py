@@ -1,11 +1,16 @@
 """The gauges of shares: as many series as are bounded, of what pods use and wait for; none without shares."""
 
+import re
+
 import pytest
 
 from scheduler.assembly import share_gauges
-from scheduler.assembly.share_gauges import ShareGauges
+from scheduler.assembly.gauges import show_state
+from scheduler.assembly.share_gauges import ShareGauges, in_cores
+from scheduler.framework.events import CLUSTER_QUEUE, ELASTIC_QUOTA
 from scheduler.framework.shares import DeclaredShare
 from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
 from tests.unit.cycle.fakes import an_engine
 from tests.unit.quota.waiting.shares import Sharing
 
@@ -19,6 +24,29 @@ def shown(metrics: Metrics, name: str) -> dict[str, float]:
     families = (family for family in metrics.registry.collect() if family.name == f"loadmaster_share_{name}")
     samples = [sample for family in families for sample in family.samples]
     return {each.labels["share"]: each.value for each in samples if each.labels.get("resource", "cpu") == "cpu"}
+
+
+@pytest.mark.parametrize(
+    ("source", "resource", "amount"),
+    [
+        ("shares", "cpu", 1.5),
+        ("shares", "memory", 1500),
+        (CLUSTER_QUEUE, "spot/cpu", 1.5),
+        (CLUSTER_QUEUE, "spot/example.com/cpu", 1500),
+        (ELASTIC_QUOTA, "example.com/cpu", 1500),
+    ],
+)
+def test_cpu_alone_is_in_cores_as_in_the_metrics_of_kubernetes(source: str, resource: str, amount: float) -> None:
+    assert in_cores(source, resource, 1500) == amount
+
+
+def test_no_metric_is_in_other_units_than_kubernetes_has() -> None:
+    engine, metrics = an_engine().engine, Metrics()
+    show_state(engine, Tasks(metrics), metrics)
+    ShareGauges(engine, metrics)
+
+    helps = [family.documentation for family in metrics.registry.collect()]
+    assert [each for each in helps if re.search("thousandth|millicore|milliseconds", each)] == []
 
 
 class EndOfTestError(Exception):
@@ -39,10 +67,10 @@ async def test_they_show_who_borrows_who_lends_and_who_waits() -> None:
 
     metrics = await looked(stage)
 
-    assert shown(metrics, "guaranteed") == {"company": 5000, "team-a": 2000, "team-b": 2000}
-    assert shown(metrics, "used") == {"company": 5000, "team-a": 5000, "team-b": 0}
-    assert shown(metrics, "borrowed") == {"company": 0, "team-a": 3000, "team-b": 0}
-    assert shown(metrics, "lent")["team-b"] == 2000
+    assert shown(metrics, "guaranteed") == {"company": 5, "team-a": 2, "team-b": 2}
+    assert shown(metrics, "used") == {"company": 5, "team-a": 5, "team-b": 0}
+    assert shown(metrics, "borrowed") == {"company": 0, "team-a": 3, "team-b": 0}
+    assert shown(metrics, "lent")["team-b"] == 2
     assert shown(metrics, "pending_pods") == {"company": 3, "team-a": 2, "team-b": 0}
     assert shown(metrics, "weight") == {"company": 1.0, "team-a": 2.0, "team-b": 1.0}
 
@@ -55,7 +83,7 @@ async def test_what_waits_below_a_share_is_not_its_own() -> None:
 
     metrics = await looked(stage)
 
-    assert shown(metrics, "pending") == {"company": 1000, "team-a": 2000, "team-b": 0}
+    assert shown(metrics, "pending") == {"company": 1, "team-a": 2, "team-b": 0}
 
 
 async def test_the_number_of_series_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

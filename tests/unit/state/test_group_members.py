@@ -3,11 +3,19 @@
 Cases: podgroupstate_test.go at v1.36.3 (4 tests).
 """
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
 from scheduler.api.pod import Pod
 from scheduler.framework.pod_groups import GroupKey
 from scheduler.state.group_members import Members, MembersByGroup
 from scheduler.testing import a_pod
 from tests.unit.state.caches import CacheUnderTest
+
+NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp()
 
 
 def key_of(pod: Pod) -> GroupKey | None:
@@ -118,3 +126,28 @@ def test_groups_of_one_name_in_two_namespaces_are_two() -> None:
 
     assert [pod.name for pod in groups.of(GroupKey("b", "test", "g")).unscheduled] == ["q"]
     assert groups.of(GroupKey("c", "test", "g")).count == groups.of(None).count == 0
+
+
+def test_the_oldest_group_of_which_no_pod_has_a_node_is_known() -> None:
+    groups = MembersByGroup(key_of)
+
+    def member(name: str, group: str, minute: int, gates: Sequence[str] = ()) -> Pod:
+        pod = a_pod(name, group=group, gates=gates)
+        at = f"2026-01-31T12:{minute:02}:00Z"
+        return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, creation_timestamp=at))
+
+    placed, waits = member("p1", "placed", 1), member("w1", "waits", 3)
+    for pod in (
+        placed,
+        member("g1", "gated", 2, gates=["example.com/later"]),
+        waits,
+        member("w2", "waits", 5),
+        member("l1", "later", 9),
+    ):
+        groups.see(pod)
+    groups.assign(placed.bound_to("n"))
+
+    assert groups.waiting_since(now=2e9) == NOON + 3 * 60
+    groups.assign(waits.bound_to("n"))
+    assert groups.waiting_since(now=2e9) == NOON + 9 * 60
+    assert MembersByGroup(key_of).waiting_since(now=2e9) == 2e9
