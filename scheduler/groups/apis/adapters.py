@@ -129,7 +129,7 @@ class AdaptedGroups:
         if declarations and (problem := contradiction([each for each, is_placed in declarations if not is_placed])):
             return msgspec.structs.replace(group, problem=problem)
         succeeded = max(members.succeeded_count, group.succeeded)
-        return msgspec.structs.replace(group, minimum=max(group.minimum - succeeded, 1)) if succeeded else group
+        return msgspec.structs.replace(group, minimum=max(group.minimum - succeeded, 0)) if succeeded else group
 
     def members(self, pod: Pod) -> GroupMembers:
         asked, key = self._asked

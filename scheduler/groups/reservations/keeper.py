@@ -56,6 +56,9 @@ SHARE: Final = 0.05
 PATIENCE: Final = 600.0
 """Seconds that a reservation lasts without any progress, beyond the time at which the group was expected to start."""
 
+RETRY_SECONDS: Final = 20.0
+"""After which nodes are looked for again for a group that no reservation would help."""
+
 MAX_TRIES: Final = 8
 """Groups that are planned for in one look, until one of them would fit."""
 
@@ -77,6 +80,9 @@ class _Wait:
 
     since: float
     """When its wait for a reservation began, by the queue's clock."""
+
+    not_before: float = 0.0
+    """When it is considered again: no reservation would have helped it the last time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +236,7 @@ class Reservations:
             found = self._waiting(key)
             if found is None:
                 del self._waits[key]
-            elif wait.since <= due:
+            elif wait.since <= due and wait.not_before <= self._now():
                 rank = found.group.priority, key == current, -wait.since
                 if (best is None or rank > best[0]) and not self._lacks_quota(found):
                     best = rank, found
@@ -330,10 +336,11 @@ class Reservations:
         return self._backfill is not GroupBackfill.ENFORCED
 
     def _give_up(self, candidate: _Candidate, why: str) -> bool:
-        """Let this group wait as one that was refused now; return whether nodes were reserved for it."""
-        self._waits[candidate.key].since = self._now()
+        """Let others have nodes reserved; return whether this group had. Then it waits as one that was refused now."""
         if self._reserved is None:
+            self._waits[candidate.key].not_before = self._now() + RETRY_SECONDS
             return False
+        self._waits[candidate.key].since = self._now()
         fields = {**_fields(self._reserved), "reason": why}
         _logger.info("Nodes are no longer reserved for a pod group, which does not fit", extra=fields)
         note = f"nodes are no longer reserved for it: {why}"
