@@ -83,7 +83,9 @@ def counted(
     missing = group.minimum - framework.handle.pod_groups.members(pods[0]).scheduled_count
     refused = none_fits(1) if framework.handle.pod_groups.are_tried_in_placements else UNSCHEDULABLE_GROUP
     runs = partial(framework.handle.dry_runs.begin, state, pods[0])
-    what_if = CountedWhatIf(runs, pods[0], max(1, missing), len(pods), Status(Code.UNSCHEDULABLE, (refused,)))
+    status, is_rest = Status(Code.UNSCHEDULABLE, (refused,)), group.is_ours and missing <= 0
+    needed = len(pods) if is_rest else max(1, missing)
+    what_if = CountedWhatIf(runs, pods[0], needed, len(pods), status, is_rest=is_rest)
     for first in range(0, table.size, NODES_AT_ONCE):
         closed = () if reserved is None else frozenset(reserved.closed_to(framework, table, pods[0]).tolist())
         rows = [row for row in range(first, min(first + NODES_AT_ONCE, table.size)) if row not in closed]
@@ -134,11 +136,15 @@ class CountedWhatIf:
 
     decisions: Final = 0
 
-    def __init__(self, runs: Callable[[], DryRun], pod: Pod, needed: int, members: int, refused: Status) -> None:
+    def __init__(
+        self, runs: Callable[[], DryRun], pod: Pod, needed: int, members: int, refused: Status, *, is_rest: bool = False
+    ) -> None:
         """`pod` stands for all, as many as are `needed` make the group complete. `runs` begins a dry run for it.
 
-        `refused`: what a decision says of a group of which too few fit.
+        `refused`: what a decision says of a group of which too few fit. `is_rest`: whether these are beyond the minimum
+        of a group: then as many are needed as fit when it is asked first, without all that might leave.
         """
+        self._is_open = is_rest
         self.refused = refused
         self._runs = runs
         self._pod = pod
@@ -190,6 +196,8 @@ class CountedWhatIf:
         while self._fits < self.needed and self._unsure:
             _, node = self._unsure.popitem()
             self._count(node)
+        if self._is_open:
+            self._is_open, self.needed = False, max(1, min(self.needed, self._fits))
         return None if self._fits >= self.needed else self.refused
 
     def fits_still(self, cache: Cache, since: int, victims: Iterable[Pod]) -> bool:

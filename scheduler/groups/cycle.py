@@ -34,6 +34,7 @@ from scheduler.groups.group_events import GroupDecided, GroupStarted
 from scheduler.groups.records import GroupRecord, GroupRecords, result_of
 from scheduler.groups.reservations.keeper import Reservations
 from scheduler.groups.waits import FOR_THE_GROUP, Waits
+from scheduler.groups.wakes import MEMBER_CAME
 from scheduler.process.metrics import PodGroupMetrics
 from scheduler.runtime.framework import Framework
 
@@ -152,6 +153,7 @@ class PodGroupCycle:
             return
         if GroupStarted in self._stream.listeners:
             self._stream.publish(GroupStarted(framework.name, tried))
+        was_short = self._is_short(tried[0].pod)
         decision = yield from self._algorithm.decide_and_leave(framework, tried)
         record = self._record(framework, tried, decision)
         self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
@@ -159,10 +161,23 @@ class PodGroupCycle:
         self._report(framework, tried[0].pod, decision, began, record)
         if record is not None and decision.status is None:
             self.reservations.placed(record.group)
+            if was_short and record.group.is_ours:
+                self._try_rest(decision)
         elif record is not None and self._is_evicting(framework, record.group):
             self.reservations.placed(record.group)  # what it is nominated to is kept for it, and no other nodes
         elif record is not None and decision.is_rejected:
             self.reservations.refused(record.group, (queued.pod for queued in tried))
+
+    def _is_short(self, pod: Pod) -> bool:
+        """Return whether a pod's group has fewer members with a node than it needs."""
+        group = self._groups.of(pod)
+        return group is not None and self._groups.members(pod).scheduled_count < group.minimum
+
+    def _try_rest(self, decision: GroupDecision) -> None:
+        """Let members be tried soon that had no node when their group started: others may be evicted for them, too."""
+        rest = (each.queued.pod.uid for each in decision.members if not each.is_placed)
+        if uid := next(rest, ""):
+            self._queue.wake(uid, MEMBER_CAME)
 
     def _is_evicting(self, framework: Framework, group: PodGroup) -> bool:
         return framework.handle.preemptions.of(group.uid) is not None

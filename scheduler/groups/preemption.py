@@ -19,13 +19,14 @@ from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING
+from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
 from scheduler.framework.group_preemption import PodGroupPostFilterPlugin
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.groups.counting import counted
-from scheduler.groups.decision import GroupDecision, MemberOutcome
+from scheduler.groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
 from scheduler.groups.reservations.reservation import Reservation
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
@@ -102,6 +103,7 @@ def _ask(
             return (), victims
         if group.is_ours or plugin.name == CAPACITY_SCHEDULING:
             decision.members = _members_without(victims, cache.table, again, len(pods))
+            _nominate(framework, decision.members, group.minimum - groups.members(pods[0]).scheduled_count)
         plugin.evict_for_pod_group(group, pods, victims)
     except GeneratorExit:  # the scheduler stops
         raise
@@ -156,6 +158,16 @@ def _members_without(
         what_if.remove(victims)
         found = again()
     return found.members if found.code is Code.SUCCESS else []
+
+
+def _nominate(framework: Framework, members: Sequence[MemberOutcome], missing: int) -> None:
+    """Nominate members before any victim may be gone: those that are missing to the minimum, or all if none is."""
+    fitting = [each for each in members if each.node_name]
+    needed = missing if missing > 0 else len(fitting)
+    for each in fitting[:needed]:
+        framework.handle.nominator.add(each.queued.pod, each.node_name)
+    for each in fitting[needed:]:
+        each.decision, each.node_name = Unplaced(UNSCHEDULABLE_GROUP), ""
 
 
 def _waits(framework: Framework, pod: Pod) -> bool:

@@ -1,12 +1,13 @@
 """Whether there is enough free for a group at all, as far as columns say: asked before any of its pods is tried.
 
     minResources of its object ─► is as much free in the cluster?
-    tried in vain before ───────► do nodes take as many of its smallest pods as it needs?
+    tried in vain before ───────► do nodes take as many of its smallest pods as it needs, without those it may evict?
 
 A no is right; after a yes it is tried. So a group that waits costs little when something helps one of its pods.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -41,12 +42,23 @@ def resource_gap(table: NodeTable, group: PodGroup, members: GroupMembers) -> st
 
 
 def may_have_space(framework: Framework, table: NodeTable, group: PodGroup, members: GroupMembers) -> bool:
-    """Return whether nodes may take as many members without a node as the group needs."""
+    """Return whether nodes may take as many members without a node as the group needs, if it evicts all that it may."""
+    pods = members.unscheduled
+    shares = framework.handle.shares
+    if any((key := shares.key_of(pod)) is not None and shares.takes_back(key) for pod in islice(pods, 1)):
+        return True  # from pods of any priority
     needed = max(group.minimum - members.scheduled_count, 1)
-    capacity = np.full(table.size, needed, np.int64)
-    for name, amount in _smallest(framework, members.unscheduled).items():
-        np.minimum(capacity, free_of(table, name).clip(0) // amount, out=capacity)
-    return int(capacity[table.in_use].sum()) >= needed
+    rows = np.flatnonzero(table.in_use)
+    lower = None
+    if not any(pod.spec.preemption_policy == "Never" for pod in pods):
+        lower = framework.handle.dry_runs.lower_pods(group.priority, rows)
+    capacity = np.full(len(rows), needed, np.int64)
+    for name, amount in _smallest(framework, pods).items():
+        free = free_of(table, name)[rows]
+        if lower is not None:
+            free = free + (lower.counts if name == PODS else lower.sums(name))
+        np.minimum(capacity, free.clip(0) // amount, out=capacity)
+    return int(capacity.sum()) >= needed
 
 
 def _smallest(framework: Framework, pods: Iterable[Pod]) -> Mapping[str, int]:

@@ -28,6 +28,7 @@ class Waits:
     def __init__(
         self, framework: Framework, queue: SchedulingQueue, members: Sequence[QueuedPod], decision: GroupDecision
     ) -> None:
+        self._is_placed = decision.status is None
         self._plugins: dict[str, frozenset[str]] = {}
         """UID of a member that waits for events → the plugins whose events those are."""
         kinds: set[Hashable] = set()
@@ -47,5 +48,7 @@ class Waits:
 
     def of(self, pod_uid: str, refused: Unplaced) -> Unplaced:
         """Return why a member has no node, with what it waits for."""
-        plugins = self._plugins.get(pod_uid, FOR_THE_GROUP)
-        return replace(refused, unschedulable_plugins=plugins - refused.pending_plugins)
+        plugins = self._plugins.get(pod_uid, FOR_THE_GROUP) - refused.pending_plugins
+        if self._is_placed:  # the others have what was freed for the group: nothing is kept for this one
+            refused = replace(refused, nominated_node_name="")
+        return replace(refused, unschedulable_plugins=plugins)

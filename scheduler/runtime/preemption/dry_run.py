@@ -33,7 +33,7 @@ from scheduler.runtime.answers.pod_classes import KnownSpec
 from scheduler.runtime.filtering import Filtering
 from scheduler.runtime.guards.plugin_faults import as_plugin_error
 from scheduler.runtime.plans import FILTER, FilterStep
-from scheduler.runtime.preemption.ranked_pods import RankedPods
+from scheduler.runtime.preemption.ranked_pods import RankedLowerPods, RankedPods
 from scheduler.runtime.preemption.reprieve import Reprieve
 
 NO_PODS: Final = 2**31
@@ -56,6 +56,12 @@ class DryRuns:
         if self._profile is None:
             raise LookupError("a plugin asked for a dry run before its profile was built")
         return DryRun(self._profile, state, pod)
+
+    def lower_pods(self, priority: int, rows: Rows) -> RankedLowerPods:
+        """Return the pods of a lower priority on each of `rows`, which are nodes."""
+        if self._profile is None:
+            raise LookupError("there is no profile yet")
+        return self._profile.ranked.below(priority, rows)
 
     def refusals_with_nominated(self, state: CycleState, pod: Pod) -> tuple[dict[int, Status], Rows] | None:
         """Return what `DryRun.refusals_with_nominated` does."""

@@ -50,3 +50,31 @@ def test_nothing_is_kept_for_a_group_that_is_gone_though_its_pods_are_not() -> N
         life.pods(4, "low2")
         life.advance(60)
         assert life.running("low2") == 4
+
+
+def test_for_members_beyond_the_minimum_others_are_evicted_soon_and_all_at_once() -> None:
+    with without_quota() as life:
+        life.set_node(a_node("n1", cpu=3), a_node("n2", cpu=3))
+        life.pods(6, "low")
+        life.advance(5)
+        life.group("gang", 5, "team", priority=10, minimum=2)
+
+        life.advance(60)
+        assert len(life.victims) == 5
+
+        life.advance(60)
+        assert life.running("team") == 5
+        assert len(life.victims) == 5
+
+
+def test_of_members_beyond_the_minimum_as_many_start_as_others_can_make_space_for() -> None:
+    with without_quota() as life:
+        life.set_node(a_node("n1", cpu=3))
+        life.pods(3, "low")
+        life.advance(5)
+        life.group("gang", 5, "team", priority=10, minimum=2)
+
+        life.advance(180)
+
+        assert life.running("team") == 3
+        assert len(life.victims) == 3
