@@ -23,6 +23,9 @@ class IgnoredGroups(PodListener):
         self._seen: set[tuple[str, str]] = set()
 
     def pod_waits(self, pod: Pod) -> None:
+        metadata = pod.metadata  # asked for each pod that comes, of which few name a group: without a call
+        if metadata.group_annotations is None and POD_GROUP_LABEL not in (metadata.labels or ()):
+            return
         name = named_by(pod)
         if not name or (pod.namespace, name) in self._seen or len(self._seen) >= MAX_GROUPS:
             return

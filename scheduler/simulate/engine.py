@@ -9,9 +9,8 @@ A binding takes effect at once, and comes back as if the watch had reported it. 
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from itertools import count
 from typing import Any, Final, TypeVar
 
 from msgspec import to_builtins
@@ -162,7 +161,10 @@ class Simulation:
 
         Where pods on hold in Permit are rejected after that, those that this wakes are tried once more.
         """
-        waiting = {queued.pod.uid: queued for queued in self._pop_all()}
+        came = {uid: number for number, uid in enumerate(self.engine.pods)}
+        # Of equals, those first that came first, though they may have waited for others of their group.
+        order = sorted(self._pop_all(), key=lambda each: (self.engine.queue.sort_key(each), came[each.pod.uid]))
+        waiting = {queued.pod.uid: queued for queued in order}
         for uid in self.progress.counted(tuple(waiting), "placing pods", len(waiting)):
             if uid in waiting:  # not yet tried with its group
                 await self._attempt(waiting.pop(uid), waiting)
@@ -333,7 +335,7 @@ def simulation_of(
     writers = Writers(recording, recording, recording, recording, api, SimulatedReader(cluster.others))
     tasks = Tasks(metrics)
     with closing(VirtualTimeLoop()) as event_loop:
-        engine = build_engine(config, registry, writers, metrics, _never_twice(event_loop.time), tasks)
+        engine = build_engine(config, registry, writers, metrics, event_loop.time, tasks)
         try:
             recording.bound = engine.handlers.pod_changed
             for framework in engine.frameworks.values():
@@ -345,12 +347,6 @@ def simulation_of(
             yield Simulation(engine, tasks, api, recording, progress, event_loop)
         finally:
             engine.close()
-
-
-def _never_twice(now: Callable[[], float]) -> Callable[[], float]:
-    """Return a clock that is a nanosecond later each time: pods come one after the other, in the order of files."""
-    readings = count()
-    return lambda: now() + next(readings) * 1e-9
 
 
 def _take_in(engine: Engine, cluster: SimulatedCluster) -> None:

@@ -73,7 +73,7 @@ SITUATIONS: dict[str, tuple[list[Json], dict[str, str | None]]] = {
             member(on("n1", "old", cpu=4, metadata=LEAVING), 2, required_topology=BLOCK),
             *(member(a_pod(f"new-{i}", 4), 2, required_topology=BLOCK) for i in range(2)),
         ],
-        {"new-0": "n3", "new-1": "n2"},
+        {"new-0": "n2", "new-1": "n3"},
     ),
     "Kueue's wishes for a set of pods may differ": (
         [
