@@ -16,8 +16,8 @@ from itertools import chain
 
 import msgspec
 
+from scheduler.framework.shares import DisruptionBudgets
 from scheduler.quota.reclaim.units import (
-    Budgets,
     Claim,
     Order,
     Policy,
@@ -75,7 +75,7 @@ class Classical:
             return (True,)
         return (True, False) if may_borrow or has_preferred else (False, True)
 
-    def candidates(self, begun: Callable[[], Budgets], *, borrows: bool) -> Generator[Victim, None, None]:
+    def candidates(self, begun: Callable[[], DisruptionBudgets], *, borrows: bool) -> Generator[Victim, None, None]:
         """Yield candidates in order; each is off the tree before the next one is asked for."""
         budgets, done = begun(), set[str]()
         breaking: list[tuple[Victim, Source]] = []
@@ -91,12 +91,12 @@ class Classical:
                 done.add(source.name)
             elif source.path and not gives_back(self._tree, source.path, unit, self._claim.contested):
                 continue
-            elif not budgets.allow(unit):
+            elif not budgets.allow(unit.pods):
                 breaking.append((Victim(unit, reason), source))
             elif self._cuts(unit, source):
                 cutting.append((Victim(unit, reason), source))
             else:
-                budgets.use(unit)
+                budgets.use(unit.pods)
                 yield Victim(unit, reason)
         breaking.sort(key=lambda entry: self._cuts(entry[0].unit, entry[1]))
         yield from self._due(cutting + breaking, borrows=borrows)

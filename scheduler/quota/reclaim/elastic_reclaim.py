@@ -8,7 +8,7 @@ from scheduler.api.pod import Pod
 from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
 from scheduler.quota.apis.elastic_quotas import is_over_minimum
 from scheduler.quota.reclaim.elastic import ElasticClaim, elastic_candidates, elastic_victims, giving_shares
-from scheduler.quota.reclaim.pods import Claimant, PodReclaim
+from scheduler.quota.reclaim.pods import Claimant, PodReclaim, pods_of
 from scheduler.quota.reclaim.units import Unit, total
 
 MAX_PODS: Final = 10_000
@@ -75,12 +75,12 @@ class ElasticReclaim(PodReclaim):
         candidates = elastic_candidates(self._tree, self._claim, self._wholes(pods))
         tally, violating = budgets(), set[str]()
         for unit in sorted(candidates, key=_importance):
-            if not tally.allow(self._pods[unit.uid]):
+            if not tally.allow(unit.pods):
                 violating.add(unit.uid)
-            tally.use(self._pods[unit.uid])
+            tally.use(unit.pods)
 
         def fits_all(gone: Sequence[Unit]) -> bool:
-            return self.fits() and fits(self._pods_of(gone))
+            return self.fits() and fits(pods_of(gone))
 
         found = elastic_victims(self._tree, self._claim, candidates, violating, fits_all)
         return self._victims([victim.unit for victim in found], violating)

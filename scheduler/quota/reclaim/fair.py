@@ -14,9 +14,9 @@ a PodDisruptionBudget come last.
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain
 
+from scheduler.framework.shares import DisruptionBudgets
 from scheduler.quota.reclaim.fair_targets import Ancestry, Key, Piles, Reckon, Targets
 from scheduler.quota.reclaim.units import (
-    Budgets,
     Claim,
     Policy,
     Preemption,
@@ -41,15 +41,15 @@ class Fair:
         self._ancestry = Ancestry(tree, claim.share)
         self._reckon = reckon
 
-    def candidates(self, begun: Callable[[], Budgets]) -> Generator[Victim, None, None]:
+    def candidates(self, begun: Callable[[], DisruptionBudgets]) -> Generator[Victim, None, None]:
         """Yield candidates in order; each is off the tree before the next one is asked for."""
         claim, tree, budgets = self._claim, self._tree, begun()
-        piles = Piles(self._units, lambda unit: not budgets.allow(unit) or self._cuts(unit))
+        piles = Piles(self._units, lambda unit: not budgets.allow(unit.pods) or self._cuts(unit))
         those_aside = Piles(lambda share: sorted(piles.aside.get(share, ()), key=self._cuts))
         tree.add(claim.share, claim.request)
         try:
             for victim in chain(self._by_strategies(piles), self._by_strategies(those_aside)):
-                budgets.use(victim.unit)
+                budgets.use(victim.unit.pods)
                 tree.remove(claim.share, claim.request)
                 try:
                     # Space on nodes is no reason to cut a guarantee, only quota is.

@@ -47,8 +47,6 @@ class PodReclaim:
         self._away: set[str] = set()
         """The UIDs of pods that count as gone."""
         self._units: dict[str, Unit | None] = {}
-        self._pods: dict[str, Sequence[Pod]] = {}
-        """The UID of a unit that may go → its pods."""
         self._together: dict[str, Unit | None] = {}
         """The UID of a group that is disrupted as a whole → the unit that it is."""
 
@@ -98,6 +96,7 @@ class PodReclaim:
                 priority=pod.priority,
                 queued_at=created(pod) / SECOND,
                 reserved_at=started(pod) / SECOND,
+                pods=(pod,),
             )
         self._units[uid] = unit
         return unit
@@ -109,13 +108,11 @@ class PodReclaim:
             if group.uid not in self._together:
                 self._together[group.uid] = self._unit_of(group, pod)
             return self._together[group.uid]
-        uid = pod.metadata.uid
-        self._pods[uid] = (pod,)
-        return None if uid in self._away else self._unit(pod)
+        return None if pod.metadata.uid in self._away else self._unit(pod)
 
     def _spare_of(self, unit: Unit) -> tuple[str, int] | None:
         """As gangs.SpareOf."""
-        pod = self._pods[unit.uid][0]
+        pod = unit.pods[0]
         group = self._groups.of(pod) if self._groups.name_of(pod) else None
         if group is None or group.is_disrupted_together or not group.minimum:
             return None
@@ -129,7 +126,6 @@ class PodReclaim:
         found = [unit for each in pods if (unit := self._unit(each)) is not None]
         if not found or len(found) < len(pods) or len({unit.share for unit in found}) > 1:
             return None
-        self._pods[group.uid] = pods
         return Unit(
             uid=group.uid,
             share=found[0].share,
@@ -137,6 +133,7 @@ class PodReclaim:
             priority=group.priority,
             queued_at=min(unit.queued_at for unit in found),
             reserved_at=min(unit.reserved_at for unit in found),
+            pods=pods,
         )
 
     def _wholes(self, pods: Iterable[Pod]) -> list[Unit]:
@@ -150,14 +147,16 @@ class PodReclaim:
             unit = self._whole(pod)
             if unit is not None and unit.uid not in seen:
                 seen.add(unit.uid)
-                if all(each.uid in there for each in self._pods[unit.uid]):
+                if all(each.uid in there for each in unit.pods):
                     yield unit
-
-    def _pods_of(self, units: Iterable[Unit]) -> list[Pod]:
-        return [pod for unit in units for pod in self._pods[unit.uid]]
 
     def _victims(self, units: Sequence[Unit], violating: Collection[str]) -> ReclaimVictims:
         """`violating`: the UIDs of units that violate a budget."""
-        pods = sorted(self._pods_of(units), key=importance)
-        violations = sum(len(self._pods[unit.uid]) for unit in units if unit.uid in violating)
+        pods = sorted(pods_of(units), key=importance)
+        violations = sum(len(unit.pods) for unit in units if unit.uid in violating)
         return ReclaimVictims(pods, violations, sum(unit.breaks_gang for unit in units))
+
+
+def pods_of(units: Iterable[Unit]) -> list[Pod]:
+    """Return the pods that go with these units."""
+    return [pod for unit in units for pod in unit.pods]

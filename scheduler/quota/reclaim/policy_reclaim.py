@@ -15,7 +15,7 @@ from scheduler.quota.reclaim.fair import Fair
 from scheduler.quota.reclaim.fair_targets import Reckon
 from scheduler.quota.reclaim.gangs import SpareOf, spare_first
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims
-from scheduler.quota.reclaim.pods import SECOND, Claimant, PodReclaim
+from scheduler.quota.reclaim.pods import SECOND, Claimant, PodReclaim, pods_of
 from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Running, Runs, Unit, Victim, may_evict
 from scheduler.quota.tree import ShareTree
 
@@ -89,16 +89,13 @@ class PolicyReclaim(PodReclaim):
     ) -> ReclaimVictims:
         running: Runs = Running(self._wholes(pods)) if pods is not None else self._all()
 
-        def begun() -> _Budgets:
-            return _Budgets(budgets(), self._pods)
-
         with counting_nominated(self._tree, self._share, self._asked, self._claim.request):
             claim, sources = self._known = self._known or self._contesting()
-            found = self._found(claim, sources, running, lambda gone: fits(self._pods_of(gone)), begun)
-        units, again, violating = [victim.unit for victim in found], begun(), set[str]()
+            found = self._found(claim, sources, running, lambda gone: fits(pods_of(gone)), budgets)
+        units, again, violating = [victim.unit for victim in found], budgets(), set[str]()
         for unit in units:
-            if again.allow(unit):
-                again.use(unit)
+            if again.allow(unit.pods):
+                again.use(unit.pods)
             else:
                 violating.add(unit.uid)
         return self._victims(units, violating)
@@ -112,15 +109,15 @@ class PolicyReclaim(PodReclaim):
         sources: Mapping[str, Source],
         running: Runs,
         fits: Fits,
-        begun: "Callable[[], _Budgets]",
+        budgets: Callable[[], DisruptionBudgets],
     ) -> list[Victim]:
         tree, preemption = self._tree, self._preemption
         if self._reckon is not None:
-            candidates = Fair(tree, running, claim, preemption, self._reckon).candidates(begun)
+            candidates = Fair(tree, running, claim, preemption, self._reckon).candidates(budgets)
             return _fewest(tree, claim, candidates, fits, borrows=True)
         classical = Classical(tree, running, claim, preemption, sources)
         for borrows in classical.plans():
-            if victims := _fewest(tree, claim, classical.candidates(begun, borrows=borrows), fits, borrows=borrows):
+            if victims := _fewest(tree, claim, classical.candidates(budgets, borrows=borrows), fits, borrows=borrows):
                 return victims
         return []
 
@@ -141,20 +138,6 @@ class _SpareFirst(NamedTuple):
 
     def candidates(self, share: str, policy: Policy, claim: Claim) -> Iterator[Unit]:
         return spare_first(self.runs.candidates(share, policy, claim), self.spare_of)
-
-
-class _Budgets(NamedTuple):
-    """Implements units.Budgets."""
-
-    of_pods: DisruptionBudgets
-    pods: Mapping[str, Sequence[Pod]]
-    """By the UID of their unit."""
-
-    def allow(self, unit: Unit) -> bool:
-        return self.of_pods.allow(self.pods[unit.uid])
-
-    def use(self, unit: Unit) -> None:
-        self.of_pods.use(self.pods[unit.uid])
 
 
 def _fewest(

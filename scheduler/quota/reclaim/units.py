@@ -5,13 +5,14 @@ Candidates come in Kueue's order (pkg/scheduler/preemption/common/ordering.go): 
 by uid. Kueue has those first that are evicted already; here they count as gone before the choice begins.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from operator import attrgetter
 from typing import Final, Protocol
 
 import msgspec
 
+from scheduler.api.pod import Pod
 from scheduler.quota.tree import ShareTree
 
 NO_LIMITS: Final[Mapping[str, int]] = {}
@@ -96,6 +97,7 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     reserved_at: float = 0.0
     """Seconds; since when it has held its quota."""
 
+    pods: Sequence[Pod] = ()
     breaks_gang: bool = False
     """Whether a gang has fewer pods than it needs without this unit, and those that come before it."""
 
@@ -127,16 +129,6 @@ class Running:
         for unit in self._shares.get(share, ()):
             if not claim.contested.isdisjoint(unit.usage) and may_evict(policy, claim, unit):
                 yield unit
-
-
-class Budgets(Protocol):
-    """PodDisruptionBudgets, with those units counted as gone that are chosen so far."""
-
-    def allow(self, unit: Unit) -> bool:
-        """Say whether a unit may go, too, without one being violated."""
-
-    def use(self, unit: Unit) -> None:
-        """Count a unit as gone."""
 
 
 class Runs(Protocol):
