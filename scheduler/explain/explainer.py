@@ -212,8 +212,8 @@ class Explainer:
         if plugins and where in ("unschedulable", "gated"):
             events = framework.rejector_events()
             helpful = [each.event for plugin in plugins for each in events.get(plugin, ())]
-            waits = self._engine.share_parts.waits
-            if waits is not None and pod.uid in waits.for_nodes:
+            waker = self._engine.share_parts.waker
+            if waker is not None and pod.uid in waker.lacking_nodes:
                 helpful.append(NEW_LABELS)
             woken = events_in_words(helpful)
             yield f"refused by {', '.join(plugins)}; may be woken by {woken or 'nothing that is known'}"

@@ -75,7 +75,7 @@ def _raised(space: Space, at_ancestor: bool) -> Mapping[str, Share] | None:
         if refusal is None:
             return changed
         for lack in refusal.lacks:
-            name = lack.share if lack.is_limit or at_ancestor else space.place.name
+            name = lack.share if lack.is_limit or at_ancestor else space.ref.name
             share = changed.get(name) or tree.shares.get(name)
             if share is None or name == ALL:
                 return None
@@ -101,7 +101,7 @@ def _with_more(share: Share, lack: ShareLack) -> Share:
 
 def _changes(space: Space, changed: Mapping[str, Share]) -> Iterator[tuple[str, str, dict[str, int]]]:
     """Yield share, what of it is raised, and to which amounts."""
-    before = space.place.ledger.tree.shares
+    before = space.ref.ledger.tree.shares
     for name, share in changed.items():
         for kind in _KINDS:
             old = getattr(before[name], kind)
@@ -111,7 +111,7 @@ def _changes(space: Space, changed: Mapping[str, Share]) -> Iterator[tuple[str, 
 
 
 def _text_of(space: Space, changed: Mapping[str, Share]) -> str:
-    clauses, source = [], space.place.ledger.source
+    clauses, source = [], space.ref.ledger.source
     words = _WORDS.get(source, _DECLARED)
     for name, kind, amounts in _changes(space, changed):
         said = [f"{spelled_for(source, each, amount)} {shortened(each, 253)}" for each, amount in amounts.items()]
@@ -124,7 +124,7 @@ def _command_for(space: Space, changed: Mapping[str, Share]) -> str:
     """Return the command that changes the elastic quotas; empty for shares that are no such objects."""
     commands = []
     for name in changed:
-        found = space.place.ledger.adapter.object_of(name)
+        found = space.ref.ledger.adapter.object_of(name)
         if found is None or found[0] not in (ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS):
             return ""
         source, metadata = found

@@ -11,7 +11,7 @@ from scheduler.framework.errors import PluginError
 from scheduler.framework.pod_groups import PodGroups
 from scheduler.framework.shares import ShareRefusal
 from scheduler.quota.needs import Need
-from scheduler.quota.places import Place
+from scheduler.quota.share_refs import ShareRef
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.share_usage import Tenant
 
@@ -28,11 +28,11 @@ class Running(NamedTuple):
 class Space:
     """Asks whether there is space for a need in a share, and whether nodes would take the pod then."""
 
-    def __init__(self, engine: Engine, pod: Pod, need: Need, place: Place) -> None:
+    def __init__(self, engine: Engine, pod: Pod, need: Need, ref: ShareRef) -> None:
         self.engine = engine
         self.pod = pod
         self.need = need
-        self.place = place
+        self.ref = ref
 
     @property
     def is_for_group(self) -> bool:
@@ -40,32 +40,30 @@ class Space:
 
     def tree(self, changed: Mapping[str, Share] | None = None) -> ShareTree:
         """Return a tree to change, with what is used now; `changed`: other versions of some shares."""
-        return self.engine.shares.tree_with(self.place.ledger, changed)
+        return self.engine.shares.tree_with(self.ref.ledger, changed)
 
     def refusal(self, tree: ShareTree | None = None) -> ShareRefusal | None:
         """Say why there is no space; None if there is. `tree`: instead of the one that counts."""
-        ledger = self.place.ledger
-        with ledger.what_if(tree or ledger.tree):
-            return ledger.refusal(self.place.name, self.engine.shares.asked(self.place, self.need))
+        return self.engine.shares.refusal_in(tree or self.ref.ledger.tree, self.ref, self.need)
 
     def below(self, share: str) -> list[str]:
         """Return a share and all below it."""
-        children, names = self.place.ledger.tree.children, [share]
+        children, names = self.ref.ledger.tree.children, [share]
         for name in names:
             names.extend(children.get(name, ()))
         return names
 
     def running(self, pod: Pod) -> Running | None:
         """Return what a pod with a node uses in the same tree; None if that is nothing."""
-        place, ledger = self.engine.shares.place_of(pod), self.place.ledger
-        if place is None or place.ledger is not ledger or place.name not in ledger.tree.shares:
+        ref, ledger = self.engine.shares.ref_of(pod), self.ref.ledger
+        if ref is None or ref.ledger is not ledger or ref.name not in ledger.tree.shares:
             return None
-        return Running(pod, place.name, ledger.used_by(pod, place.evidence))
+        return Running(pod, ref.name, ledger.used_by(pod, ref.evidence))
 
     def nodes(self, tree: ShareTree, without: list[Running]) -> list[str]:
         """Return the nodes that would take the pod if there was this tree, and those pods had ended."""
         framework = self.engine.frameworks[self.pod.spec.scheduler_name]
-        with self.place.ledger.what_if(tree), self._ended(without):
+        with self.ref.ledger.what_if(tree), self._ended(without):
             try:
                 return Trials(self.engine, framework).nodes_for(self.pod)
             except PluginError:
@@ -101,5 +99,5 @@ def space_for(engine: Engine, pod: Pod) -> Space | None:
     if group is not None:
         found = shares.need_of_group(group, groups.members(pod))
     tenant, need = found or (shares.tenant_of(pod), shares.need_of_pod(pod))
-    place = shares.place(tenant)
-    return None if place is None or need.problem else Space(engine, pod, need, place)
+    ref = shares.ref(tenant)
+    return None if ref is None or need.problem else Space(engine, pod, need, ref)

@@ -40,10 +40,10 @@ async def report_on_share_of(engine: Engine, pod: Pod, now: float) -> ShareWait 
         return None
     time_slice = TimeSlice()
     report = ShareWait(
-        name=space.place.name,
-        source=space.place.ledger.source,
+        name=space.ref.name,
+        source=space.ref.ledger.source,
         text=refusal.message,
-        lacks=[_sentence(space.place.key, lack) for lack in refusal.lacks[:MAX_LACKS]],
+        lacks=[_sentence(space.ref.key, lack) for lack in refusal.lacks[:MAX_LACKS]],
     )
     if not refusal.lacks:
         return report

@@ -32,13 +32,13 @@ class Waiting:
 
     def add(self, engine: Engine, tenant: Tenant, pod: Pod, count: int) -> None:
         """Count a pod of a tenant, and those that are like it, if they have a share."""
-        place = engine.shares.place(tenant)
-        if place is None:
+        ref = engine.shares.ref(tenant)
+        if ref is None:
             return
-        key = place.ledger.source, place.name
+        key = ref.ledger.source, ref.name
         self.pods[key] += count
-        amounts, known = self.amounts.setdefault(key, Counter()), place.ledger.tree.resources
-        wanted = place.ledger.wanted(place.name, Asked(engine.shares.need_of_pod(pod), place.evidence))
+        amounts, known = self.amounts.setdefault(key, Counter()), ref.ledger.tree.resources
+        wanted = ref.ledger.wanted(ref.name, Asked(engine.shares.need_of_pod(pod), ref.evidence))
         for resource, amount in wanted.items():
             if resource in known:  # anyone who creates pods invents names
                 amounts[resource] += amount * count
@@ -66,15 +66,15 @@ async def report_on_shares(engine: Engine) -> SharesReport:
         waiting.add(engine, kind[0], firsts[kind], count)
         await time_slice.give_way()
     reports: list[ShareReport] = []
-    waits = engine.share_parts.waits
+    waker = engine.share_parts.waker
     for ledger in engine.shares.ledgers:
         of_ledger = await _of_ledger(ledger, waiting, time_slice)
-        if waits is not None and waits.order.by_share:
+        if waker is not None and waker.order.by_share:
             for number, report in enumerate(of_ledger):
                 if report.name in ledger.tree.shares:
-                    value = waits.order.standing(ledger, report.name)
+                    value = waker.order.standing(ledger, report.name)
                     of_ledger[number] = replace(
-                        report, standing=ShareStanding(waits.order.name, min(value, float(MAX)))
+                        report, standing=ShareStanding(waker.order.name, min(value, float(MAX)))
                     )
                 await time_slice.give_way()
         reports += of_ledger
@@ -92,7 +92,8 @@ async def _of_ledger(ledger: Ledger, waiting: Waiting, time_slice: TimeSlice) ->
             amounts[parent].update(amounts[name])
     by_resource: dict[str, Mapping[str, Balance]] = {}
     for resource in sorted(tree.resources):
-        by_resource[resource] = balances(tree, resource)
+        with ledger.held():
+            by_resource[resource] = balances(tree, resource)
         await time_slice.give_way()
     reports = [
         ShareReport(

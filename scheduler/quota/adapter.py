@@ -1,34 +1,17 @@
 """The adapter of an API of shares, as `adapters.py` asks it."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from scheduler.api.importance import created
 from scheduler.api.objects import ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.framework.shares import NodeKind, ShareRefusal
 from scheduler.quota.needs import Need
 
 if TYPE_CHECKING:  # loaded once there are shares
-    from scheduler.quota.reclaim.units import Preemption
+    from scheduler.quota.policies import Preemption
+    from scheduler.quota.reservations import Rank
     from scheduler.quota.tree import Share, ShareTree
-
-
-class Nominated(NamedTuple):
-    """A pod for which others make space on a node."""
-
-    share: str
-    pod: Pod
-    amounts: Mapping[str, int]
-    borrows: bool
-    """Whether its share used more with it than it is guaranteed, when that was asked first."""
-
-    by_share: bool = False
-    """Whether it goes before all pods of other shares, except those that are guaranteed what it would borrow."""
-
-    is_kept: bool = False
-    """Whether it goes before all others: what is freed for it is given to none."""
 
 
 class Asked(NamedTuple):
@@ -36,50 +19,6 @@ class Asked(NamedTuple):
 
     need: Need
     evidence: Hashable
-    nominated: Sequence[Nominated] = ()
-    """All others that have shares in the same tree."""
-
-    borrows: bool | None = None
-    """As of `Nominated`, for a request that is nominated itself."""
-
-
-@contextmanager
-def counting_nominated(tree: "ShareTree", share: str, asked: Asked, amounts: Mapping[str, int]) -> Iterator[None]:
-    """Count those as used within a `with` block for which others make space, and that go before the request.
-
-    First go those that only take what their share is guaranteed: else one that borrows would get back at once what it
-    has had to give. Then the more important go, and the older. Of two that are nominated, one goes first for as long as
-    they are: they never wait for each other. `amounts`: what the request would take.
-    """
-    if not asked.nominated:
-        yield
-        return
-    pod = asked.need.pod
-    borrows = asked.borrows if asked.borrows is not None else is_borrowing_with(tree, share, amounts)
-    own = _place(pod, borrows=borrows)
-    ahead = [
-        each
-        for each in asked.nominated
-        if each.is_kept
-        or _place(each.pod, borrows=each.borrows) < own
-        or (each.by_share and each.share != share and each.borrows <= borrows)
-    ]
-    for each in ahead:
-        tree.add(each.share, each.amounts)
-    try:
-        yield
-    finally:
-        for each in ahead:
-            tree.remove(each.share, each.amounts)
-
-
-def is_borrowing_with(tree: "ShareTree", share: str, amounts: Mapping[str, int]) -> bool:
-    """Say whether a share uses more than it is guaranteed with something that it does not use yet."""
-    return share not in tree.shares or not tree.guarantees(share, amounts)
-
-
-def _place(pod: Pod, *, borrows: bool) -> tuple[bool, int, int, str]:
-    return borrows, -pod.priority, created(pod), pod.uid
 
 
 class Adapter(Protocol):
@@ -120,6 +59,9 @@ class Adapter(Protocol):
     def refusal(self, tree: "ShareTree", name: str, asked: Asked) -> ShareRefusal | None:
         """Say why there is no space in a share that is in the tree; None if there is."""
 
+    def goes_ahead(self, tree: "ShareTree", reserved: "Rank", request: "Rank") -> bool:
+        """Say whether a request sees what is reserved."""
+
     @property
     def evicts(self) -> bool:
         """Whether a policy of any share lets its pods evict others."""
@@ -129,6 +71,9 @@ class Adapter(Protocol):
 
     def object_of(self, name: str) -> tuple[str, ObjectMeta] | None:
         """Return the object that declares a share, with its resource as in events; None if there is none."""
+
+    def resource_of(self, key: str) -> str:
+        """Return the resource that a name in the tree means: several flavors may have the same."""
 
     def on_nodes(self, resource: str) -> str:
         """Return what nodes call a resource of the tree; empty for a part of theirs."""

@@ -8,23 +8,23 @@ Each adapter has a tree of its own (`ledger.py`), which is made again when its s
 follows the pods.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
-from math import inf
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Protocol
 
 from scheduler.api.pod import Pod
 from scheduler.framework.events import ELASTIC_QUOTA
-from scheduler.framework.handle import PodNominator
 from scheduler.framework.pod_groups import NO_POD_GROUPS, GroupMembers, PodGroup, PodGroups
 from scheduler.framework.shares import NodeKind, ShareKey, ShareReclaim, ShareRefusal, ShareState
-from scheduler.quota.adapter import Asked, Nominated, is_borrowing_with
+from scheduler.quota.adapter import Asked
 from scheduler.quota.needs import Need, need_of_group, need_of_pod
-from scheduler.quota.places import Place, Promise, Root
+from scheduler.quota.reserving import Reserving
+from scheduler.quota.share_refs import Root, ShareRef
 from scheduler.state.eviction_order import EvictionOrder
+from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
-from scheduler.state.share_usage import ShareUsage, Tenant, Usage, amounts_of
+from scheduler.state.share_usage import ShareUsage, Tenant, Usage
 
 if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.quota.devices import ClaimKey, PodDevices, WithClaims
@@ -33,72 +33,86 @@ if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.quota.reclaim.units import Unit
     from scheduler.quota.tree import Share, ShareTree
 
-MAX_PLACES: Final = 10_000
+MAX_REFS: Final = 10_000
 """Tenants of which it is kept which share they mean: anyone who creates pods makes as many as they like."""
 
 
-class _Kept(NamedTuple):
-    """The amounts of a pod that is nominated, or was."""
+class QuotaListener(Protocol):
+    """Follows what happens to quotas."""
 
-    pod: Pod
-    nominated: Nominated | None = None
-    """None without a share."""
+    def pod_placed_in(self, uid: str, ref: ShareRef | None, left: Root | None) -> None:
+        """A pod has a node from now on, and counts in a share. `left`: where it leaves a part of what was reserved."""
 
-    root: "Root | None" = None
+    def usage_changed(self, ref: ShareRef, *, is_less: bool) -> None:
+        """Less or more of a share is used."""
+
+    def tree_renewed(self, ledger: "Ledger") -> None:
+        """A tree was made again."""
+
+    def redeclared(self, ref: ShareRef | None) -> None:
+        """Shares have changed, or which pods they are for; with one if only its amounts have."""
+
+    def claim_changed(self, key: "ClaimKey") -> None:
+        """A ResourceClaim of which devices are counted has come, or has another number of them."""
+
+    def refusal(self, pod: Pod) -> ShareRefusal | None:
+        """Say why a pod waits, if it waits for its share."""
+
+
+class _NoListener:
+    def pod_placed_in(self, uid: str, ref: ShareRef | None, left: Root | None) -> None:
+        """Nothing waits."""
+
+    def usage_changed(self, ref: ShareRef, *, is_less: bool) -> None:
+        """Nothing waits."""
+
+    def tree_renewed(self, ledger: "Ledger") -> None:
+        """Nothing waits."""
+
+    def redeclared(self, ref: ShareRef | None) -> None:
+        """Nothing waits."""
+
+    def claim_changed(self, key: "ClaimKey") -> None:
+        """Nothing waits."""
+
+    def refusal(self, pod: Pod) -> ShareRefusal | None:
+        return None
 
 
 class AdaptedShares:
     """Implements framework.shares.Shares over adapters. Without any, no pod has a share."""
 
     def __init__(
-        self, nominator: PodNominator, groups: PodGroups = NO_POD_GROUPS, objects: ObjectStore | None = None
+        self, nominator: Nominator, groups: PodGroups = NO_POD_GROUPS, objects: ObjectStore | None = None
     ) -> None:
-        self._nominator = nominator
         self._objects = objects or ObjectStore()
         self._groups = groups
+        self._listener: QuotaListener = _NoListener()
         self._ledgers: tuple[Ledger, ...] = ()
-        self._places: dict[Tenant, Place | None] = {}
-        self._kept: dict[str, _Kept] = {}
-        """By UID."""
+        self._refs: dict[Tenant, ShareRef | None] = {}
         self._counted: Callable[[], Iterable[Pod]] = tuple
         self._reads: Sequence[Hashable] = ()
         self._is_stale = False
         """Whether the trees are to be made again before they are looked at."""
+        self._is_fair = False
+        """Whether dominant resource shares decide whose pods are evicted."""
         self.usage = ShareUsage(self.tenant_of, self._usage_changed)
+        self.reserving = Reserving(nominator, self.usage.uids(), self._question)
         self.devices: PodDevices | None = None
         """Counts the devices that pods have by ResourceClaims; None if no share names any."""
         self._recounts = 0
-        self.changes = 0
-        """Another number after each change of what is declared or used."""
-        # Who wants to know of changes; None if nobody does.
-        self.placed: Callable[[str, Place | None, Mapping[str, int]], None] | None = None
-        """Called for each pod that has a node from now on: its UID, where it counts, and what it asks for."""
-        self.freed: Callable[[Place], None] | None = None
-        """Called when less of a share is used."""
-        self.used: Callable[[Place], None] | None = None
-        """Called when less or more of a share is used."""
-        self.renewed: Callable[[Ledger], None] | None = None
-        """Called when a tree was made again."""
-        self.redeclared: Callable[[Place | None], None] | None = None
-        """Called when shares have changed, or which pods they are for: with one if only its amounts have."""
-        self.claim_changed: Callable[[ClaimKey], None] | None = None
-        """Called when a ResourceClaim of which devices are counted has come, or has another number of them."""
-        self.promised: Callable[[Root, Need], Iterable[Nominated]] | None = None
-        """Yields what is kept in a tree for pods that go first."""
-        self.meant: Collection[str] = ()
-        """The UIDs of the pods to which that is promised: their nominations do not count in addition."""
-        self.is_fair = False
-        """Whether dominant resource shares decide whose pods are evicted."""
-        self.waiting: Callable[[Pod], ShareRefusal | None] | None = None
-        """Says why a pod waits, if it waits for its share."""
+        self._changes = 0
 
-    def use(self, ledgers: "Sequence[Ledger]", counted: Callable[[], Iterable[Pod]]) -> None:
+    def listen(self, listener: QuotaListener) -> None:
+        """Have this one follow all that happens from now on."""
+        self._listener = listener
+
+    def use(self, ledgers: "Sequence[Ledger]", counted: Callable[[], Iterable[Pod]], *, is_fair: bool = False) -> None:
         """Have the shares of these adapters; `counted` returns the pods with a node, if they are to be read again."""
         for each in self._ledgers:
             each.adapter.close()
-        self._ledgers, self._counted = tuple(ledgers), counted
-        for each in ledgers:
-            each.amounts_of = self.usage.amounts_of
+        self._ledgers, self._counted, self._is_fair = tuple(ledgers), counted, is_fair
+        self.reserving.clear(is_fair=is_fair)
         self._read_again()
         for each in ledgers:
             each.adapter.listen(partial(self._declared, each))
@@ -121,19 +135,24 @@ class AdaptedShares:
         self.refresh()
         return self._recounts
 
+    @property
+    def changes(self) -> int:
+        """Another number after each change of what is declared, used or reserved."""
+        return self._changes + self.reserving.changes
+
     # What plugins ask.
 
     def key_of(self, pod: Pod) -> ShareKey | None:
-        place = self.place_of(pod)
-        return None if place is None else place.key
+        ref = self.ref_of(pod)
+        return None if ref is None else ref.key
 
     def state_of(self, key: ShareKey) -> ShareState | None:
         found = (each.state_of(key.name) for each in self.ledgers if each.source == key.source)
         return next(found, None)
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
-        place = self.place(self.tenant_of(pod))
-        return None if place is None else self._refusal(place, self.need_of_pod(pod))
+        ref = self.ref(self.tenant_of(pod))
+        return None if ref is None else self._refusal(ref, self.need_of_pod(pod))
 
     def takes_back(self, key: ShareKey) -> bool:
         for ledger in self._ledgers:
@@ -143,7 +162,7 @@ class AdaptedShares:
         return False
 
     def reclaim(self, pod: Pod) -> ShareReclaim | None:
-        return self._reclaim(self.place(self.tenant_of(pod)), self.need_of_pod(pod))
+        return self._reclaim(self.ref(self.tenant_of(pod)), self.need_of_pod(pod))
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
         if not self._ledgers:  # before the amounts of each member are read
@@ -156,32 +175,30 @@ class AdaptedShares:
         if tenant_and_need is None:
             return None
         tenant, need = tenant_and_need
-        return self._reclaim(self.place(tenant), need)
+        return self._reclaim(self.ref(tenant), need)
 
     def nodes_for(self, pod: Pod) -> NodeKind | None:
-        place = self.place(self.tenant_of(pod))
-        if place is None:
+        ref = self.ref(self.tenant_of(pod))
+        if ref is None:
             return None
-        return place.ledger.nodes_for(place.name, Asked(self.need_of_pod(pod), place.evidence))
+        asked = Asked(self.need_of_pod(pod), ref.evidence)
+        with self._seen(ref, asked):
+            return ref.ledger.nodes_for(ref.name, asked)
 
     def refusal_while_waiting(self, pod: Pod) -> ShareRefusal | None:
-        return None if self.waiting is None else self.waiting(pod)
+        return self._listener.refusal(pod)
 
     # What the engine asks.
 
     def refresh(self) -> None:
-        """Make the trees again if shares have changed: what is asked about a place counts on it."""
+        """Make the trees again if shares have changed: what is asked about a share counts on it."""
         if self._is_stale:
             self._read_again()
             self._is_stale = False
             for ledger in self._ledgers:
                 ledger.count(self._usages(ledger, self.usage.usages()))
-                if self.renewed is not None:
-                    self.renewed(ledger)
-            if not any(each.adapter.evicts for each in self._ledgers):
-                self.usage.order = None
-            elif self.usage.order is None:
-                self.usage.keep_order(self._counted())
+                self._listener.tree_renewed(ledger)
+            self.usage.keep_order(self._counted if any(each.adapter.evicts for each in self._ledgers) else None)
 
     def tenant_of(self, pod: Pod) -> Tenant:
         """Return the tenant of a pod, as it says it now."""
@@ -199,107 +216,73 @@ class AdaptedShares:
             self.refresh()
         return need_of_group(group, members, self.tenant_of, None if self.devices is None else self._asked_by)
 
-    def place_of(self, pod: Pod) -> Place | None:
+    def ref_of(self, pod: Pod) -> ShareRef | None:
         """Return where a pod counts: one with a node where it was counted first."""
-        return self.place(self.usage.tenant_of(pod.uid) or self.tenant_of(pod))
+        return self.ref(self.usage.tenant_of(pod.uid) or self.tenant_of(pod))
 
-    def place(self, tenant: Tenant) -> Place | None:
+    def ref(self, tenant: Tenant) -> ShareRef | None:
         """Return where pods of a tenant count, in a tree that is up to date; None for nowhere."""
         if self._is_stale:
             self.refresh()
-        return self._place(tenant)
+        return self._ref(tenant)
 
-    def _place(self, tenant: Tenant) -> Place | None:
+    def _ref(self, tenant: Tenant) -> ShareRef | None:
         """Return the same, whether the tree is up to date or not."""
         try:
-            return self._places[tenant]
+            return self._refs[tenant]
         except KeyError:
-            if len(self._places) >= MAX_PLACES:
-                self._places.clear()
-            place = self._places[tenant] = self._find(tenant)
-            return place
+            if len(self._refs) >= MAX_REFS:
+                self._refs.clear()
+            ref = self._refs[tenant] = self._find(tenant)
+            return ref
 
     def refusal_of(self, tenant: Tenant, need: Need) -> ShareRefusal | None:
         """Say why there is no space for a need; None if there is."""
-        place = self.place(tenant)
-        return None if place is None else self._refusal(place, need)
+        ref = self.ref(tenant)
+        return None if ref is None else self._refusal(ref, need)
 
-    def may_reclaim(self, tenant: Tenant, need: Need, place: Place, running: Pod) -> bool:
+    def may_reclaim(self, tenant: Tenant, need: Need, ref: ShareRef, running: Pod) -> bool:
         """Say whether a need is guaranteed to its share, which may take it back from another where a pod runs."""
-        own = self.place(tenant)
-        if own is None or own.name == place.name:
+        own = self.ref(tenant)
+        if own is None or own.name == ref.name:
             return False
         preemption, tree = own.ledger.adapter.preemption(own.name), own.ledger.tree
         if preemption is not None and not preemption.reclaims(is_lower=running.priority < need.pod.priority):
             return False
-        borrows = place.name not in tree.shares or tree.uses_more(place.name, tree.resources)
+        borrows = ref.name not in tree.shares or tree.holds_more(ref.name, tree.resources)
         return borrows and self.is_guaranteed(tenant, need)
+
+    def pending_refusal(self, tenant: Tenant, need: Need) -> ShareRefusal | None:
+        """Say why there is no space for a need that is pending: all that was woken goes ahead of it."""
+        ref = self.ref(tenant)
+        return None if ref is None else self._refusal(ref, need, is_pending=True)
 
     def is_guaranteed(self, tenant: Tenant, need: Need) -> bool:
         """Say whether a need is guaranteed to its share, with all that this uses."""
-        wanted = self.promise(tenant, need)
-        return wanted is not None and not is_borrowing_with(wanted.ledger.tree, wanted.name, wanted.amounts)
+        ref = self.ref(tenant)
+        if ref is None:
+            return False
+        asked = Asked(need, ref.evidence)
+        with self._seen(ref, asked):
+            return not ref.ledger.rank_of(ref.name, asked).borrows
 
-    @property
-    def has_nominations(self) -> bool:
-        """Whether others make space on nodes for any pod, which may count."""
-        return bool(self._nominator.nodes)
+    def wanted(self, ref: ShareRef, need: Need) -> Mapping[str, int]:
+        """Return what a need would take now, in the names of the tree."""
+        asked = Asked(need, ref.evidence)
+        with self._seen(ref, asked):
+            return ref.ledger.wanted(ref.name, asked)
 
-    def promise(self, tenant: Tenant, need: Need) -> Promise | None:
-        """Return what a need would take now, for `reserving`; None if it has no share."""
-        place = self.place(tenant)
-        if place is None:
-            return None
-        return Promise(place.ledger, place.name, place.ledger.wanted(place.name, Asked(need, place.evidence)))
-
-    def asked(self, place: Place, need: Need) -> Asked:
-        """Return the question whether there is space for a need."""
-        promised = self.promised(place.root, need) if self.promised is not None and self.meant else ()
-        if not self._nominator.nodes:
-            return Asked(need, place.evidence, tuple(promised))
-        others, borrows = list[Nominated](), None
-        counted, numbers, root = self.usage.uids(), self._nominator.kept, place.root
-        own = min((number for uid in need.uids if (number := numbers.get(uid)) is not None), default=inf)
-        for _, pods in self._nominator.by_node():
-            for pod in pods:
-                uid = pod.uid
-                kept = self._kept.get(uid)
-                if kept is None or kept.pod is not pod:
-                    kept = self._as_nominated(pod)
-                _, nominated, other = kept
-                if nominated is None or other != root or uid in counted:
-                    continue
-                if uid == need.pod.uid:
-                    borrows = nominated.borrows
-                elif uid not in need.uids and uid not in self.meant:
-                    number = numbers.get(uid)
-                    if number is None:
-                        others.append(nominated)
-                    elif number < own:
-                        others.append(nominated._replace(is_kept=True))
-        return Asked(need, place.evidence, (*others, *promised), borrows)
+    def refusal_in(self, tree: "ShareTree", ref: ShareRef, need: Need) -> ShareRefusal | None:
+        """Say why there is no space for a need in another tree of the same shares; None if there is."""
+        with ref.ledger.what_if(tree):
+            return self._refusal(ref, need)
 
     def tree_with(self, ledger: "Ledger", changed: "Mapping[str, Share] | None" = None) -> "ShareTree":
-        """Return a tree of its own, with what is used now, and with other versions of some shares."""
-        return ledger.counted(self._usages(ledger, self.usage.usages()), changed)
-
-    @contextmanager
-    def reserving(self, promises: Iterable[Promise]) -> Iterator[Callable[[Promise], None]]:
-        """Let promises count as used within a `with` block, and further ones by a call of what it is given."""
-        self.refresh()
-        kept: list[Promise] = []
-
-        def reserve(promise: Promise) -> None:
-            promise.ledger.reserve(promise.name, promise.amounts, 1)
-            kept.append(promise)
-
-        try:
-            for each in promises:
-                reserve(each)
-            yield reserve
-        finally:
-            for each in kept:
-                each.ledger.reserve(each.name, each.amounts, -1)
+        """Return a tree of its own, with what is used and reserved now, and with other versions of some shares."""
+        self.reserving.compare()
+        tree = ledger.counted(self._usages(ledger, self.usage.usages()), changed)
+        ledger.reservations.count_in(tree)
+        return tree
 
     def check_invariants(self) -> None:
         """Each share is as it is declared, and its usage is what its pods ask for. For tests and debugging."""
@@ -309,6 +292,7 @@ class AdaptedShares:
         if self.devices is not None:
             self.devices.check_invariants(self.usage.uids())
         for ledger in self.ledgers:
+            ledger.reservations.check_invariants(self.reserving.is_live)
             declared = ShareTree(ledger.adapter.declared()[0])
             assert ledger.tree.shares == declared.shares
             counted = self.counted_again(ledger)
@@ -326,27 +310,28 @@ class AdaptedShares:
 
     # Internals.
 
-    def _reclaim(self, place: Place | None, need: Need) -> ShareReclaim | None:
+    def _reclaim(self, ref: ShareRef | None, need: Need) -> ShareReclaim | None:
         from scheduler.quota.dominant import dominant_share
         from scheduler.quota.reclaim.elastic_reclaim import ElasticReclaim
         from scheduler.quota.reclaim.pods import Claimant
         from scheduler.quota.reclaim.policy_reclaim import PolicyReclaim
 
         elastic = next((each for each in self._ledgers if each.source == ELASTIC_QUOTA), None)
-        ledger = elastic if place is None else place.ledger
-        if ledger is None or (place is not None and place.name not in ledger.tree.shares):
+        ledger = elastic if ref is None else ref.ledger
+        if ledger is None or (ref is not None and ref.name not in ledger.tree.shares):
             return None
-        asked = Asked(need, None) if place is None else self.asked(place, need)
-        name = "" if place is None else place.name
+        self.reserving.compare()
+        asked = Asked(need, None if ref is None else ref.evidence)
+        name = "" if ref is None else ref.name
         preemption = ledger.adapter.preemption(name)
         if preemption is None:
             asked = asked._replace(evidence=None)
-            return ElasticReclaim(Claimant(ledger, name, asked, self.place_of, self._groups), self._counted)
+            return ElasticReclaim(Claimant(ledger, name, asked, self.ref_of, self._groups), self._counted)
         if self.usage.order is None:
             return None
         running = partial(self._running, ledger, self.usage.order)
-        reckon = partial(dominant_share, resource_of=ledger.resource_of) if self.is_fair else None
-        claimant = Claimant(ledger, name, asked, self.place_of, self._groups)
+        reckon = partial(dominant_share, resource_of=ledger.resource_of) if self._is_fair else None
+        claimant = Claimant(ledger, name, asked, self.ref_of, self._groups)
         return PolicyReclaim(claimant, preemption, running, reckon)
 
     def _running(self, ledger: "Ledger", order: EvictionOrder, whole: "Callable[[Pod], Unit | None]") -> "RunningPods":
@@ -358,72 +343,66 @@ class AdaptedShares:
             tenants.setdefault(name, []).append(usage.tenant)
         return RunningPods(order, tenants, whole)
 
-    def _find(self, tenant: Tenant) -> Place | None:
+    def _find(self, tenant: Tenant) -> ShareRef | None:
         for ledger, evidence in zip(self._ledgers, tenant.evidence, strict=True):
             name = ledger.adapter.find(tenant.namespace, evidence)
             if name:
-                return Place(ledger, name, evidence)
+                return ShareRef(ledger, name, evidence)
         return None
 
-    def _refusal(self, place: Place, need: Need) -> ShareRefusal | None:
+    def _refusal(self, ref: ShareRef, need: Need, *, is_pending: bool = False) -> ShareRefusal | None:
         if need.problem:
-            return ShareRefusal(place.key, f'share "{place.name}" counts devices: {need.problem}')
-        return place.ledger.refusal(place.name, self.asked(place, need))
+            return ShareRefusal(ref.key, f'share "{ref.name}" counts devices: {need.problem}')
+        asked = Asked(need, ref.evidence)
+        with self._seen(ref, asked, is_pending=is_pending):
+            return ref.ledger.refusal(ref.name, asked)
+
+    def _seen(self, ref: ShareRef, asked: Asked, *, is_pending: bool = False) -> AbstractContextManager[None]:
+        """Have only those reservations count within a `with` block that a request sees."""
+        self.reserving.compare()
+        return ref.ledger.seen_by(asked, partial(ref.ledger.rank_of, ref.name, asked), is_pending=is_pending)
+
+    def _question(self, pod: Pod) -> tuple[ShareRef, Need] | None:
+        ref = self.ref(self.tenant_of(pod))
+        return None if ref is None else (ref, self.need_of_pod(pod))
 
     def _asked_by(self, pod: Pod) -> "WithClaims | None":
         """Return what a pod asks for with its claims; None if they do not count in its share."""
         if self.devices is None or not pod.spec.resource_claims:
             return None
-        place = self.place(self.tenant_of(pod))
-        return None if place is None or not place.ledger.devices else self.devices.asked(pod, place.ledger.devices)
-
-    def _as_nominated(self, pod: Pod) -> "_Kept":
-        """Return what a nominated pod would take: the same as long as it is nominated."""
-        if len(self._kept) >= MAX_PLACES:
-            self._kept.clear()
-        place = self.place(self.tenant_of(pod))
-        if place is None:
-            kept = _Kept(pod)
-        else:
-            ledger, name = place.ledger, place.name
-            amounts = ledger.wanted(name, Asked(self.need_of_pod(pod), place.evidence))
-            nominated = Nominated(name, pod, amounts, is_borrowing_with(ledger.tree, name, amounts), self.is_fair)
-            kept = _Kept(pod, nominated, place.root)
-        self._kept[pod.uid] = kept
-        return kept
+        ref = self.ref(self.tenant_of(pod))
+        return None if ref is None or not ref.ledger.devices else self.devices.asked(pod, ref.ledger.devices)
 
     def _usage_changed(self, uid: str, tenant: Tenant, amounts: Mapping[str, int], sign: int, is_what_if: bool) -> None:
-        self.changes += 1
+        self._changes += 1
         # As long as shares come one by one, and pods with them, the tree is not made again for each.
-        place = self._place(tenant)
-        if place is not None and not self._is_stale:
-            place.ledger.add(place.name, place.evidence, amounts, 1, sign)
+        ref = self._ref(tenant)
+        if ref is not None and not self._is_stale:
+            ref.ledger.add(ref.name, ref.ledger.amounts(ref.evidence, amounts, 1), sign)
+        if is_what_if or sign < 0:
+            self.reserving.counts(uid, is_usage=sign > 0)
         if is_what_if:
             return
-        if sign > 0 and self.placed is not None:
-            self.placed(uid, place, amounts)
-        if place is not None:
-            if self.used is not None:
-                self.used(place)
-            if sign < 0 and self.freed is not None:
-                self.freed(place)
+        if sign > 0:
+            self._listener.pod_placed_in(uid, ref, self.reserving.placed(uid, ref, amounts))
+        if ref is not None:
+            self._listener.usage_changed(ref, is_less=sign < 0)
 
     def _declared(self, ledger: "Ledger", share: "Share | None") -> None:
-        """Take over another version of a share in place: if many change one by one, trees are not made for each."""
+        """Take over another version of a share in ref: if many change one by one, trees are not made for each."""
         if share is None or self._is_stale or not ledger.tree.put(share):
             self._redeclared()
         else:
-            self._redeclared(Place(ledger, share.name, None))
+            self._redeclared(ShareRef(ledger, share.name, None))
 
-    def _redeclared(self, place: Place | None = None) -> None:
+    def _redeclared(self, ref: ShareRef | None = None) -> None:
         """Note that shares have changed, or only the amounts of one in its tree."""
-        if place is None:
+        if ref is None:
             self._is_stale = True
-            self._places.clear()
-        self.changes += 1
-        self._kept.clear()
-        if self.redeclared is not None:
-            self.redeclared(place)
+            self._refs.clear()
+        self._changes += 1
+        self.reserving.again()
+        self._listener.redeclared(ref)
 
     def _read_again(self) -> None:
         """Read what is declared now, and the pods with a node, if other parts of them count."""
@@ -448,20 +427,14 @@ class AdaptedShares:
         devices.use(resources)
         self._recounts += 1
         self.devices = devices if resources else None
-        self.usage.count = devices.count if resources else amounts_of
-        self.usage.uncounted = devices.forget if resources else None
+        self.usage.count_with(self.devices)
         return True
 
     def _claim_changed(self, key: "ClaimKey") -> None:
-        self._kept.clear()
-        if self.claim_changed is not None:
-            self.claim_changed(key)
+        self.reserving.again()
+        self._listener.claim_changed(key)
 
     def _usages(self, ledger: "Ledger", usages: Iterable[Usage]) -> Collection[tuple[str, Hashable, Usage]]:
         """Return those of the shares of one adapter: share, evidence, usage."""
-        found = [(self.place(usage.tenant), usage) for usage in usages]
-        return [
-            (place.name, place.evidence, usage)
-            for place, usage in found
-            if place is not None and place.ledger is ledger
-        ]
+        found = [(self.ref(usage.tenant), usage) for usage in usages]
+        return [(ref.name, ref.evidence, usage) for ref, usage in found if ref is not None and ref.ledger is ledger]

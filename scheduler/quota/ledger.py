@@ -1,17 +1,16 @@
 """The tree of one adapter's shares, kept in step with what pods use."""
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from scheduler.api.devices import IMPLICIT_PREFIX
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import NOTHING
-from scheduler.framework.events import CLUSTER_QUEUE
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal, ShareState
 from scheduler.quota.adapter import Adapter, Asked
-from scheduler.quota.apis.kueue_quotas import resource_of
+from scheduler.quota.reservations import Rank, Reservations
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.share_usage import amounts_of
 
@@ -22,21 +21,24 @@ if TYPE_CHECKING:
 class Ledger:
     """The declared shares of one adapter, and their usage."""
 
-    def __init__(self, adapter: Adapter) -> None:
+    def __init__(self, adapter: Adapter, amounts_of: Callable[[Pod], Mapping[str, int]] = amounts_of) -> None:
+        """`amounts_of` returns what a pod with a node counts with."""
         self.adapter = adapter
         self.source = adapter.source
         self.amounts = adapter.amounts
+        self.resource_of = adapter.resource_of
         self.tree = ShareTree(())
+        self.reservations = Reservations()
         self.devices: frozenset[str] = frozenset()
         """The resources of DeviceClasses that its shares name, as pods have them."""
-        self.amounts_of: Callable[[Pod], Mapping[str, int]] = amounts_of
-        """Returns what a pod with a node counts with."""
+        self._amounts_of = amounts_of
         self._faults: Mapping[str, str] = {}
 
     def renew(self) -> None:
         """Make the tree again from what is declared now; nothing is used of it."""
         shares, self._faults = self.adapter.declared()
         self.tree = ShareTree(shares)
+        self.reservations.count_in(self.tree)
         named = [each for each in self.tree.resources if IMPLICIT_PREFIX in each]
         self.devices = frozenset([each[each.index(IMPLICIT_PREFIX) :] for each in named])  # a flavor may stand before
 
@@ -46,16 +48,28 @@ class Ledger:
 
     def used_by(self, pod: Pod, evidence: Hashable) -> Mapping[str, int]:
         """Return what a pod with a node counts with, in the names of the tree."""
-        return self.amounts(evidence, self.amounts_of(pod), 1)
+        return self.amounts(evidence, self._amounts_of(pod), 1)
 
-    def add(self, name: str, evidence: Hashable, requests: Mapping[str, int], pods: int, sign: int) -> None:
-        """Count pods in a share that ask for this together, or stop counting them: 1 or -1."""
-        self.reserve(name, self.amounts(evidence, requests, pods), sign)
-
-    def reserve(self, name: str, amounts: Mapping[str, int], sign: int) -> None:
-        """The same for amounts in the names of the tree, which is as before in the end."""
+    def add(self, name: str, amounts: Mapping[str, int], sign: int) -> None:
+        """Count amounts, in the names of the tree, that pods of a share use, or stop counting them: 1 or -1."""
         if name in self.tree.shares:
             (self.tree.add if sign > 0 else self.tree.remove)(name, amounts)
+
+    def rank_of(self, name: str, asked: Asked) -> Rank:
+        """Return the rank of a request, as the tree is now."""
+        amounts, tree = self.wanted(name, asked), self.tree
+        borrows = name not in tree.shares or not tree.guarantees(name, amounts)
+        return Rank(name, asked.need.pod.priority, borrows)
+
+    def seen_by(
+        self, asked: Asked, rank_of: Callable[[], Rank], *, is_pending: bool = False
+    ) -> AbstractContextManager[None]:
+        """Have only those reservations count within a `with` block that a request sees."""
+        ahead = self._goes_ahead_of_pending if is_pending else self.adapter.goes_ahead
+        return self.reservations.seen_by(self.tree, asked.need, rank_of, ahead)
+
+    def _goes_ahead_of_pending(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
+        return reserved.is_woken or self.adapter.goes_ahead(tree, reserved, request)
 
     @property
     def problems(self) -> Mapping[str, str]:
@@ -89,10 +103,6 @@ class Ledger:
             name = shares[name].parent
         return name
 
-    def resource_of(self, key: str) -> str:
-        """Return the resource that a name in the tree means: several flavors may have the same."""
-        return resource_of(key) if self.source == CLUSTER_QUEUE else key
-
     def state_of(self, name: str) -> ShareState | None:
         """Return a share as it is now; None if there is none of that name."""
         key, share = ShareKey(self.source, name), self.tree.shares.get(name)
@@ -110,17 +120,27 @@ class Ledger:
         )
 
     def used(self, name: str, tree: ShareTree | None = None) -> dict[str, int]:
-        """Return what is used of a share, by resource; `tree`: another one of the same shares."""
-        tree = tree or self.tree
-        return {resource: tree.usage(name, resource) for resource in sorted(tree.resources_of(name))}
+        """Return what pods with a node use of a share, by resource; `tree`: another one, in which only they count."""
+        with self.held() as own:
+            tree = tree or own
+            return {resource: tree.usage(name, resource) for resource in sorted(tree.resources_of(name))}
 
     def counted(
         self, usages: "Collection[tuple[str, Hashable, Usage]]", changed: Mapping[str, Share] | None = None
     ) -> ShareTree:
-        """Return the same tree with this usage; `changed`: other versions of some shares."""
+        """Return the same tree with this usage and no reservations; `changed`: other versions of some shares."""
         tree = ShareTree(tuple({**self.tree.shares, **(changed or {})}.values()))
         self._count(usages, tree)
         return tree
+
+    @contextmanager
+    def held(self) -> Iterator[ShareTree]:
+        """Have the tree count only what pods with a node hold within a `with` block, in which nothing may await."""
+        self.reservations.count_in(self.tree, -1)
+        try:
+            yield self.tree
+        finally:
+            self.reservations.count_in(self.tree)
 
     @contextmanager
     def what_if(self, tree: ShareTree) -> Iterator[None]:

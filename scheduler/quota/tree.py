@@ -42,7 +42,7 @@ class Lack(msgspec.Struct, frozen=True):
 class _Account:
     """One resource of one share."""
 
-    __slots__ = ("borrowable", "kept", "limit", "local", "parent", "quota", "usage")
+    __slots__ = ("borrowable", "kept", "limit", "local", "parent", "quota", "reserved", "usage")
 
     def __init__(self, parent: "_Account | None") -> None:
         self.parent = parent
@@ -62,6 +62,8 @@ class _Account:
         """Beyond what is local, used of the parent's; None: without limit."""
 
         self.usage = 0
+        self.reserved = 0
+        """The part of the usage of its own pods that these do not hold yet."""
 
     @property
     def lent(self) -> int:
@@ -204,6 +206,19 @@ class ShareTree:
     def remove(self, name: str, amounts: Mapping[str, int]) -> None:
         self.add(name, {resource: -amount for resource, amount in amounts.items()})
 
+    def reserve(self, name: str, amounts: Mapping[str, int], sign: int = 1) -> None:
+        """Add to the usage of a share what its pods do not hold yet, or take it off: 1 or -1."""
+        accounts = self._accounts[name]
+        for resource, amount in amounts.items():
+            if resource in accounts:
+                accounts[resource].reserved += sign * amount
+        self.add(name, amounts if sign > 0 else {resource: -amount for resource, amount in amounts.items()})
+
+    def held(self, name: str, resource: str) -> int:
+        """Return the usage of a share without what is reserved for its own pods."""
+        account = self._account(name, resource)
+        return account.usage - account.reserved
+
     def usage(self, name: str, resource: str) -> int:
         """Return what counts against a share's quota: of a parent, what its children use beyond their local quotas."""
         return _saturated(self._account(name, resource).usage)
@@ -220,6 +235,10 @@ class ShareTree:
     def uses_more(self, name: str, resources: Iterable[str]) -> bool:
         """Say whether a share, with its descendants, uses more of some resources than it is guaranteed."""
         return any(self.usage(name, each) > self.quota(name, each) for each in resources)
+
+    def holds_more(self, name: str, resources: Iterable[str]) -> bool:
+        """Say the same of what its pods hold: what is reserved for them no pod can give back."""
+        return any(self.held(name, each) > self.quota(name, each) for each in resources)
 
     def guarantees(self, name: str, amounts: Mapping[str, int]) -> bool:
         """Say whether a share is guaranteed these amounts in addition to what it uses."""
@@ -311,7 +330,8 @@ class ShareTree:
     def borrowers(self, name: str, resource: str) -> dict[str, int]:
         """Return the leaves of a subtree that use more than they are guaranteed, and how much more; the most first.
 
-        Only what others there are guaranteed: a share within what its parent is guaranteed borrows of that alone.
+        Only what others there are guaranteed: a share within what its parent is guaranteed borrows of that alone. What
+        is reserved is not borrowed yet.
         """
         found = dict[str, int]()
         left = [(each, MAX) for each in self.children[name]]
@@ -321,8 +341,9 @@ class ShareTree:
             if borrows > 0 and self.children[each]:
                 left += [(child, borrows) for child in self.children[each]]
             elif borrows > 0:
-                found[each] = borrows
-        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+                found[each] = min(borrows, account.usage - account.reserved - account.quota)
+        holding = ((each, amount) for each, amount in found.items() if amount > 0)
+        return dict(sorted(holding, key=lambda item: (-item[1], item[0])))
 
 
 def find_problems(shares: Sequence[Share]) -> dict[str, str]:

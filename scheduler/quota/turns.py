@@ -21,7 +21,7 @@ from scheduler.quota.decay import DecayedUsage
 from scheduler.quota.dominant import dominant_share
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.order import FairOrder, Head, height_of, is_guaranteed
-from scheduler.quota.places import Place
+from scheduler.quota.share_refs import ShareRef
 
 
 class Turn(NamedTuple):
@@ -81,7 +81,7 @@ class ShareOrder(Protocol):
     def standing(self, ledger: Ledger, name: str) -> float:
         """Return the number by which a share of the tree is compared, the least goes first; 0 if shares are not."""
 
-    def used(self, place: Place) -> None:
+    def used(self, ref: ShareRef) -> None:
         """Take note that less or more of a share is used."""
 
     def renewed(self, ledger: Ledger) -> None:
@@ -127,7 +127,7 @@ class ByPriority:
     def standing(self, ledger: Ledger, name: str) -> float:
         return 0.0
 
-    def used(self, place: Place) -> None:
+    def used(self, ref: ShareRef) -> None:
         """Nothing depends on it."""
 
     def renewed(self, ledger: Ledger) -> None:
@@ -158,9 +158,9 @@ class ByDecayedUsage:
     def standing(self, ledger: Ledger, name: str) -> float:
         return self._of_share(ledger, name, self._now())
 
-    def used(self, place: Place) -> None:
-        if place.name in place.ledger.tree.shares:
-            ledger, name, _ = place
+    def used(self, ref: ShareRef) -> None:
+        if ref.name in ref.ledger.tree.shares:
+            ledger, name, _ = ref
             self._of(ledger).run(_whose(ledger, name), _running(ledger, name), self._now())
 
     def renewed(self, ledger: Ledger) -> None:
@@ -172,7 +172,7 @@ class ByDecayedUsage:
         return 0.0 if ledger is None or name not in ledger.tree.shares else self._of_share(ledger, name, now)
 
     def _of_share(self, ledger: Ledger, name: str, now: float) -> float:
-        weight, running = ledger.tree.shares[name].weight, _running(ledger, name)  # with what is promised
+        weight, running = ledger.tree.shares[name].weight, _running(ledger, name, reserved=True)
         return self._of(ledger).key(_whose(ledger, name), weight, now, running)
 
     def _of(self, ledger: Ledger) -> DecayedUsage:
@@ -181,11 +181,16 @@ class ByDecayedUsage:
         return self._usages[ledger.source]
 
 
-def _running(ledger: Ledger, share: str) -> Mapping[str, float]:
-    """Return what a share's own pods use, by the names and in the units of the weights: cores of cpu, as in Kueue."""
+def _running(ledger: Ledger, share: str, *, reserved: bool = False) -> Mapping[str, float]:
+    """Return what a share's own pods use, by the names and in the units of the weights: cores of cpu, as in Kueue.
+
+    `reserved`: with what is reserved for them.
+    """
     running: dict[str, float] = {}
     for key in ledger.tree.resources:
         resource, amount = ledger.resource_of(key), ledger.tree.used_by_own_pods(share, key)
+        if not reserved:
+            amount -= ledger.tree.usage(share, key) - ledger.tree.held(share, key)
         if amount:
             running[resource] = running.get(resource, 0) + (amount / 1000 if resource == CPU else amount)
     return running

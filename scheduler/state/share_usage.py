@@ -8,7 +8,7 @@ Which share a tenant has is not known here; that may change while the pods run.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, KeysView, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from scheduler.api.pod import Pod
 from scheduler.api.requests import requests_of
@@ -57,6 +57,16 @@ def amounts_of(pod: Pod) -> Mapping[str, int]:
     return requests
 
 
+class Counting(Protocol):
+    """Counts more of a pod with a node than its requests."""
+
+    def count(self, pod: Pod) -> Mapping[str, int]:
+        """Return what a pod counts with from now on."""
+
+    def forget(self, uid: str) -> None:
+        """A pod counts no longer."""
+
+
 class ShareUsage:
     """The usage of all tenants. Listens to the cache."""
 
@@ -69,10 +79,8 @@ class ShareUsage:
         self._tenant_of = tenant_of
         self._changed = changed
         self._usages: dict[Tenant, Usage] = {}
-        self.count: Callable[[Pod], Mapping[str, int]] = amounts_of
-        """Returns what a pod with a node counts with from now on."""
-        self.uncounted: Callable[[str], None] | None = None
-        """Called with the UID of each pod that counts no longer; None if nobody wants to know."""
+        self._counting: Counting | None = None
+        """None: pods count with their requests."""
         self._pods: dict[str, tuple[Usage, Mapping[str, int]]] = {}
         """UID → the usage that it is part of, and its amounts there."""
         self.order: EvictionOrder | None = None
@@ -82,7 +90,7 @@ class ShareUsage:
     def add(self, pod: Pod, *, is_what_if: bool = False) -> None:
         """Count a pod that has a node, or is assumed to."""
         tenant = self._tenant_of(pod)
-        self._add(pod.uid, tenant, self.count(pod), is_what_if=is_what_if)
+        self._add(pod.uid, tenant, self._count(pod), is_what_if=is_what_if)
         if self.order is not None and not is_what_if:
             self.order.put(pod, tenant)
 
@@ -93,7 +101,7 @@ class ShareUsage:
             self.add(pod)
             return
         usage, before = counted
-        amounts = self.count(pod)
+        amounts = self._count(pod)
         if amounts != before:
             # In this order: what it has is not free in between.
             self._add(pod.uid, usage.tenant, amounts, is_what_if=False)
@@ -106,8 +114,8 @@ class ShareUsage:
         counted = self._pods.pop(uid, None)
         if counted is None:
             return
-        if self.uncounted is not None:
-            self.uncounted(uid)
+        if self._counting is not None:
+            self._counting.forget(uid)
         self._take_off(uid, *counted, is_what_if=is_what_if)
         if self.order is not None:
             self.order.remove(uid)
@@ -132,10 +140,17 @@ class ShareUsage:
     def check_counted(self, uids: Collection[str]) -> None:
         assert self.uids() == uids
 
-    def keep_order(self, pods: Iterable[Pod]) -> None:
-        """Keep the `order` from now on; `pods`: those that are counted."""
-        counted = ((pod, self.tenant_of(pod.uid)) for pod in pods)
-        self.order = EvictionOrder((pod, tenant) for pod, tenant in counted if tenant is not None)
+    def count_with(self, counting: Counting | None) -> None:
+        """Count pods in another way from now on: `restart` is next."""
+        self._counting = counting
+
+    def keep_order(self, pods: Callable[[], Iterable[Pod]] | None) -> None:
+        """Keep the `order` from now on, or none; `pods` returns those that are counted."""
+        if pods is None:
+            self.order = None
+        elif self.order is None:
+            counted = ((pod, self.tenant_of(pod.uid)) for pod in pods())
+            self.order = EvictionOrder((pod, tenant) for pod, tenant in counted if tenant is not None)
 
     def restart(self, pods: Iterable[Pod]) -> None:
         """Begin again with these pods, of which the tenants are read again. Nothing is called, no order is kept."""
@@ -143,7 +158,7 @@ class ShareUsage:
         self._usages.clear()
         self._pods.clear()
         for pod in pods:
-            self._put(pod.uid, self._tenant_of(pod), self.count(pod))
+            self._put(pod.uid, self._tenant_of(pod), self._count(pod))
 
     def tenant_of(self, uid: str) -> Tenant | None:
         """Return the tenant of a pod that is counted; None if it is not."""
@@ -180,6 +195,9 @@ class ShareUsage:
         if not usage.pods:
             del self._usages[usage.tenant]
         self._changed(uid, usage.tenant, amounts, -1, is_what_if)
+
+    def _count(self, pod: Pod) -> Mapping[str, int]:
+        return amounts_of(pod) if self._counting is None else self._counting.count(pod)
 
     def _put(self, uid: str, tenant: Tenant, amounts: Mapping[str, int]) -> None:
         usage = self._usages.get(tenant)

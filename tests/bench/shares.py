@@ -37,7 +37,8 @@ from scheduler.quota.apis.kueue import KueueQueues
 from scheduler.quota.dominant import dominant_share
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.order import FairOrder, Head
-from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Unit
+from scheduler.quota.policies import Policy, Preemption
+from scheduler.quota.reclaim.units import Claim, Unit
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.nominator import Nominator

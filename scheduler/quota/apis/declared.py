@@ -15,8 +15,9 @@ from scheduler.api.requests import PODS
 from scheduler.api.text import shortened
 from scheduler.framework.events import NAMESPACE
 from scheduler.framework.shares import DECLARED, DeclaredShare, ShareKey, ShareRefusal
-from scheduler.quota.adapter import Asked, counting_nominated
-from scheduler.quota.reclaim.units import NOTHING_EVICTED, Policy, Preemption
+from scheduler.quota.adapter import Asked
+from scheduler.quota.policies import NOTHING_EVICTED, Policy, Preemption
+from scheduler.quota.reservations import Rank
 from scheduler.quota.sentences import refused
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore
@@ -86,12 +87,12 @@ class DeclaredShares:
 
     def refusal(self, tree: ShareTree, name: str, asked: Asked) -> ShareRefusal | None:
         amounts = self.wanted(tree, name, asked)
-        if not asked.nominated and tree.fits(name, amounts):  # in the quick way: most do
+        if tree.fits(name, amounts):
             return None
-        with counting_nominated(tree, name, asked, amounts):
-            if tree.fits(name, amounts):
-                return None
-            return refused(ShareKey(self.source, name), tree, amounts, asked.need.pods)
+        return refused(ShareKey(self.source, name), tree, amounts, asked.need.pods)
+
+    def goes_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
+        return reserved.goes_ahead_of(request)
 
     @property
     def evicts(self) -> bool:
@@ -102,6 +103,9 @@ class DeclaredShares:
 
     def object_of(self, name: str) -> None:
         return None
+
+    def resource_of(self, key: str) -> str:
+        return key
 
     def on_nodes(self, resource: str) -> str:
         return resource

@@ -20,6 +20,7 @@ from scheduler.api.text import shortened
 from scheduler.framework.events import ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS
 from scheduler.framework.shares import ShareKey, ShareLack, ShareRefusal
 from scheduler.quota.adapter import Asked
+from scheduler.quota.reservations import Rank
 from scheduler.quota.sentences import in_words
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore
@@ -95,19 +96,14 @@ class ElasticQuotas:
         return asked.need.requests
 
     def refusal(self, tree: ShareTree, name: str, asked: Asked) -> ShareRefusal | None:
-        in_quota = in_all = asked.need.requests
-        if not asked.nominated and _fits(tree, name, in_quota):
+        requests = asked.need.requests
+        if _fits(tree, name, requests):
             return None
-        for each in asked.nominated:
-            if each.share == name and (each.is_kept or each.pod.priority >= asked.need.pod.priority):
-                in_quota, in_all = _sum(in_quota, each.amounts), _sum(in_all, each.amounts)
-            elif each.share != name and (each.is_kept or each.by_share or not is_over_minimum(tree, each.share)):
-                in_all = _sum(in_all, each.amounts)
-        lacks = _excess(name, tree.shares[name].maximum.get, partial(tree.usage, name), in_quota, is_limit=True)
+        lacks = _excess(name, tree.shares[name].maximum.get, partial(tree.usage, name), requests, is_limit=True)
         if lacks:
             reason = f"ElasticQuota {name.partition('/')[0]} is more than Max"
         else:
-            lacks = _excess(ALL, partial(tree.quota, ALL), partial(tree.usage, ALL), in_all, is_limit=False)
+            lacks = _excess(ALL, partial(tree.quota, ALL), partial(tree.usage, ALL), requests, is_limit=False)
             if not lacks:
                 return None
             reason = "total ElasticQuota used is more than min"
@@ -117,6 +113,14 @@ class ElasticQuotas:
             message = f"{pods} pods that start together are rejected in PreFilter because {reason}"
             return ShareRefusal(key, f"{message}: {in_words(key, lacks)}", tuple(lacks))
         return ShareRefusal(key, f"Pod {subject} is rejected in PreFilter because {reason}", tuple(lacks), subject)
+
+    def goes_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
+        """Of the same quota if it is as important; of others as long as these use no more than their minimum."""
+        if reserved.kept or reserved.share not in tree.shares:
+            return reserved.kept > 0 and reserved.goes_ahead_of(request)
+        if reserved.share == request.share:
+            return reserved.priority >= request.priority
+        return reserved.by_share or not _holds_more(tree, reserved.share)
 
     def preemption(self, name: str) -> None:
         return None
@@ -128,6 +132,9 @@ class ElasticQuotas:
                 if each.metadata.name == quota:
                     return source, each.metadata
         return None
+
+    def resource_of(self, key: str) -> str:
+        return key
 
     def on_nodes(self, resource: str) -> str:
         return resource
@@ -169,11 +176,10 @@ def name_of(quota: ElasticQuota) -> str:
     return f"{quota.metadata.namespace}/{quota.metadata.name}"
 
 
-def is_over_minimum(tree: ShareTree, name: str, amounts: Mapping[str, int] | None = None) -> bool:
-    """Return whether a quota uses more than its minimum, with these amounts on top. Rule: usedOverMin(With)."""
-    minimum, more = tree.shares[name].minimum, amounts or {}
-    resources = {*tree.resources, *more}
-    return any(tree.usage(name, each) + more.get(each, 0) > minimum.get(each, 0) for each in resources)
+def _holds_more(tree: ShareTree, name: str) -> bool:
+    """Return whether the pods of a quota hold more than its minimum. Rule: usedOverMin."""
+    minimum = tree.shares[name].minimum
+    return any(tree.held(name, each) > minimum.get(each, 0) for each in tree.resources)
 
 
 def _share(quota: ElasticQuota) -> Share:
@@ -209,10 +215,6 @@ def _fits(tree: ShareTree, name: str, requests: Mapping[str, int]) -> bool:
 def _age(found: tuple[str, ElasticQuota]) -> tuple[str, str, str]:
     source, quota = found
     return quota.metadata.creation_timestamp or "", quota.metadata.name, source
-
-
-def _sum(a: Mapping[str, int], b: Mapping[str, int]) -> Mapping[str, int]:
-    return {name: a.get(name, 0) + b.get(name, 0) for name in (*a, *(name for name in b if name not in a))}
 
 
 def _excess(

@@ -19,7 +19,7 @@ from scheduler.api.requests import PODS
 from scheduler.api.text import shortened
 from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal
-from scheduler.quota.adapter import Asked, counting_nominated
+from scheduler.quota.adapter import Asked
 from scheduler.quota.apis.kueue_flavors import (
     NoFlavor,
     alternatives,
@@ -39,9 +39,11 @@ from scheduler.quota.apis.kueue_quotas import (
     Quotas,
     is_stopped,
     quotas_of,
+    resource_of,
     with_amounts,
 )
-from scheduler.quota.reclaim.units import NOTHING_EVICTED, Preemption
+from scheduler.quota.policies import NOTHING_EVICTED, Preemption
+from scheduler.quota.reservations import Rank
 from scheduler.quota.sentences import refused
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore
@@ -151,15 +153,17 @@ class KueueQueues:
             return ShareRefusal(ShareKey(self.source, name), f'share "{name}" cannot be used: it does not exist')
         if problem := self._problem(asked.need.pod, queue):
             return ShareRefusal(ShareKey(self.source, name), problem)
-        with counting_nominated(tree, name, asked, self.wanted(tree, name, asked) if asked.nominated else NOTHING):
-            try:
-                amounts = self._wanted(tree, name, asked)
-            except NoFlavor as error:
-                return ShareRefusal(ShareKey(self.source, name), shortened(str(error), 5 * MAX_SHOWN))
-            if tree.fits(name, amounts):
-                return None
-            others = alternatives(queue, _counted(asked), asked.need.pod)
-            return refused(ShareKey(self.source, name), tree, amounts, asked.need.pods, others)
+        try:
+            amounts = self._wanted(tree, name, asked)
+        except NoFlavor as error:
+            return ShareRefusal(ShareKey(self.source, name), shortened(str(error), 5 * MAX_SHOWN))
+        if tree.fits(name, amounts):
+            return None
+        others = alternatives(queue, _counted(asked), asked.need.pod)
+        return refused(ShareKey(self.source, name), tree, amounts, asked.need.pods, others)
+
+    def goes_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
+        return reserved.goes_ahead_of(request)
 
     @property
     def evicts(self) -> bool:
@@ -174,6 +178,9 @@ class KueueQueues:
         source = CLUSTER_QUEUE if f"{kind}/" == CLUSTER_QUEUE_PREFIX else COHORT
         found = next((each for each in self._all(source) if each.metadata.name == of_object), None)
         return None if found is None else (source, found.metadata)
+
+    def resource_of(self, key: str) -> str:
+        return resource_of(key)
 
     def on_nodes(self, resource: str) -> str:
         return ""  # a flavor's part of it

@@ -17,7 +17,7 @@ from scheduler.api.selectors import pod_selector_terms
 from scheduler.api.tolerations import first_untolerated
 from scheduler.framework.shares import NodeKind
 from scheduler.quota.apis.kueue_quotas import Flavor, Group, Queue, key_of
-from scheduler.quota.reclaim.units import may_free
+from scheduler.quota.policies import may_free
 from scheduler.quota.tree import ShareTree
 
 MAX_REASONS: Final = 8

@@ -17,7 +17,7 @@ from scheduler.api.quota_amounts import MAX, amount_of
 from scheduler.api.read_only import NOTHING
 from scheduler.api.text import shortened
 from scheduler.api.tolerations import KEEPS_PODS_AWAY
-from scheduler.quota.reclaim.units import NOTHING_EVICTED, Policy, Preemption
+from scheduler.quota.policies import NOTHING_EVICTED, Policy, Preemption
 from scheduler.quota.tree import Share, find_problems, problem_of
 
 CLUSTER_QUEUE_PREFIX: Final = "ClusterQueue/"

@@ -17,19 +17,8 @@ from itertools import chain
 import msgspec
 
 from scheduler.framework.shares import DisruptionBudgets
-from scheduler.quota.reclaim.units import (
-    Claim,
-    Order,
-    Policy,
-    Preemption,
-    Reason,
-    Runs,
-    Unit,
-    Victim,
-    cuts_guarantee,
-    gives_back,
-    may_free,
-)
+from scheduler.quota.policies import Policy, Preemption, may_free
+from scheduler.quota.reclaim.units import Claim, Order, Reason, Runs, Unit, Victim, cuts_guarantee, gives_back
 from scheduler.quota.tree import ShareTree
 
 
@@ -149,7 +138,7 @@ class Classical:
 
     def _is_above_quota(self, source: Source) -> bool:
         """Say whether a source and all shares up to the common ancestor still use more than they are guaranteed."""
-        return all(self._tree.uses_more(name, self._claim.contested) for name in source.path)
+        return all(self._tree.holds_more(name, self._claim.contested) for name in source.path)
 
     def _cuts(self, unit: Unit, source: Source) -> bool:
         return cuts_guarantee(self._tree, source.path, unit, self._claim.contested)
@@ -179,7 +168,7 @@ def _others(tree: ShareTree, claim: Claim, policy: Policy) -> Iterator[Source]:
         found: list[tuple[str, tuple[str, ...]]] = [(ancestor, ())]
         for name, path in found:
             for child in tree.children[name]:
-                if child == below or not tree.uses_more(child, claim.contested):
+                if child == below or not tree.holds_more(child, claim.contested):
                     continue
                 if tree.children[child]:
                     found.append((child, (*path, child)))

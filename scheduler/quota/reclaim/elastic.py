@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims, quota_is_all
-from scheduler.quota.reclaim.units import NO_LIMITS, Reason, Unit, Victim
+from scheduler.quota.reclaim.units import Reason, Unit, Victim
 from scheduler.quota.tree import ShareTree
 
 ALWAYS: Final = frozenset({"cpu", "memory"})
@@ -29,18 +29,13 @@ ALWAYS: Final = frozenset({"cpu", "memory"})
 
 
 class ElasticClaim(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that waits, with what is nominated already and will be used before it."""
+    """A pod that waits."""
 
     share: str
     """Empty, or not in the tree: without quota."""
 
     request: Mapping[str, int]
     priority: int = 0
-    nominated: Mapping[str, int] = NO_LIMITS
-    """Of the same quota: pods with a nominated node and at least this priority."""
-
-    nominated_elsewhere: Mapping[str, int] = NO_LIMITS
-    """Of other quotas: nominated pods of those that do not use more than their minimum."""
 
 
 def elastic_candidates(tree: ShareTree, claim: ElasticClaim, units: Iterable[Unit]) -> list[Unit]:
@@ -48,13 +43,13 @@ def elastic_candidates(tree: ShareTree, claim: ElasticClaim, units: Iterable[Uni
     ordered = sorted(units, key=attrgetter("order"))
     if claim.share not in tree.shares:
         return [unit for unit in ordered if unit.share not in tree.shares and unit.priority < claim.priority]
-    if _is_over_minimum(tree, claim.share, (), _sum(claim.request, claim.nominated)):
+    if _is_over_minimum(tree, claim.share, claim.request):
         return [unit for unit in ordered if unit.share == claim.share and unit.priority < claim.priority]
     found: list[Unit] = []
     try:
         for unit in ordered:
             is_other = unit.share != claim.share and unit.share in tree.shares
-            if is_other and _is_over_minimum(tree, unit.share, tree.resources) and _gives(tree, claim, unit):
+            if is_other and _holds_more(tree, unit.share) and _gives(tree, claim, unit):
                 found.append(unit)
                 tree.remove(unit.share, unit.usage)
     finally:
@@ -67,10 +62,10 @@ def giving_shares(tree: ShareTree, claim: ElasticClaim) -> set[str]:
     """Return the shares whose units may have to go; of a claim without quota the units are in none."""
     if claim.share not in tree.shares:
         return set()
-    if _is_over_minimum(tree, claim.share, (), _sum(claim.request, claim.nominated)):
+    if _is_over_minimum(tree, claim.share, claim.request):
         return {claim.share}
     others = (name for name, share in tree.shares.items() if share.parent and name != claim.share)
-    return {name for name in others if _is_over_minimum(tree, name, tree.resources)}
+    return {name for name in others if _holds_more(tree, name)}
 
 
 def elastic_victims(
@@ -84,16 +79,14 @@ def elastic_victims(
 
     The tree is changed meanwhile, and is as it was in the end, whatever `fits` raises.
     """
-    own = _sum(claim.request, claim.nominated)
-    total = _sum(own, claim.nominated_elsewhere)
     root = claim.share
     while root in tree.shares and tree.shares[root].parent:
         root = tree.shares[root].parent
 
     def quota_fits() -> bool:
         return root not in tree.shares or (
-            tree.fits(claim.share, own)
-            and tree.guarantees(root, {each: amount for each, amount in total.items() if amount > 0})
+            tree.fits(claim.share, claim.request)
+            and tree.guarantees(root, {each: amount for each, amount in claim.request.items() if amount > 0})
         )
 
     return minimal_victims(tree, _in_order(tree, claim, candidates, violating), quota_fits, fits)
@@ -110,14 +103,16 @@ def _in_order(
                 yield Victim(unit, Reason.IN_SHARE if is_own else Reason.RECLAMATION)
 
 
-def _is_over_minimum(
-    tree: ShareTree, share: str, resources: Iterable[str], more: Mapping[str, int] = NO_LIMITS
-) -> bool:
-    """Say whether a quota uses more of some resource that quotas name than its minimum, which is 0 if it has none."""
+def _is_over_minimum(tree: ShareTree, share: str, more: Mapping[str, int]) -> bool:
+    """Say whether a quota would use more than its minimum, which is 0 of what it does not name, with these amounts."""
     minimum = tree.shares[share].minimum
-    return any(
-        tree.usage(share, each) + more.get(each, 0) > minimum.get(each, 0) for each in {*ALWAYS, *resources, *more}
-    )
+    return any(tree.usage(share, each) + more.get(each, 0) > minimum.get(each, 0) for each in {*ALWAYS, *more})
+
+
+def _holds_more(tree: ShareTree, share: str) -> bool:
+    """Say whether the pods of a quota hold more of some resource than its minimum."""
+    minimum = tree.shares[share].minimum
+    return any(tree.held(share, each) > minimum.get(each, 0) for each in {*ALWAYS, *tree.resources})
 
 
 def _gives(tree: ShareTree, claim: ElasticClaim, unit: Unit) -> bool:
@@ -128,9 +123,5 @@ def _gives(tree: ShareTree, claim: ElasticClaim, unit: Unit) -> bool:
     minimum = tree.shares[unit.share].minimum
     wanted = [each for each, amount in claim.request.items() if amount > 0]
     return not wanted or any(
-        unit.usage.get(each, 0) > 0 and tree.usage(unit.share, each) > minimum.get(each, 0) for each in wanted
+        unit.usage.get(each, 0) > 0 and tree.held(unit.share, each) > minimum.get(each, 0) for each in wanted
     )
-
-
-def _sum(amounts: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
-    return {each: amounts.get(each, 0) + more.get(each, 0) for each in {*amounts, *more}}

@@ -6,10 +6,9 @@ from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
-from scheduler.quota.apis.elastic_quotas import is_over_minimum
 from scheduler.quota.reclaim.elastic import ElasticClaim, elastic_candidates, elastic_victims, giving_shares
 from scheduler.quota.reclaim.pods import Claimant, PodReclaim, pods_of
-from scheduler.quota.reclaim.units import Unit, total
+from scheduler.quota.reclaim.units import Unit
 
 MAX_PODS: Final = 10_000
 """Possible victims that are looked at in one attempt, if any node may have them: meanwhile nothing else happens."""
@@ -23,26 +22,9 @@ class ElasticReclaim(PodReclaim):
         super().__init__(claimant)
         share, asked = claimant.share, claimant.asked
         self._counted = counted
-        tree = self._tree
-        priority = asked.need.pod.priority
-        own = [
-            each for each in asked.nominated if each.share == share and (each.is_kept or each.pod.priority >= priority)
-        ]
-        elsewhere = [
-            each
-            for each in asked.nominated
-            if each.share != share
-            and each.share in tree.shares
-            and (each.is_kept or not is_over_minimum(tree, each.share))
-        ]
-        self._claim = ElasticClaim(
-            share=share,
-            request=asked.need.requests,
-            priority=priority,
-            nominated=total(each.amounts for each in own),
-            nominated_elsewhere=total(each.amounts for each in elsewhere),
-        )
-        self._giving = giving_shares(tree, self._claim) or ({""} if not share else set())
+        self._claim = ElasticClaim(share=share, request=asked.need.requests, priority=asked.need.pod.priority)
+        with self._seen():
+            self._giving = giving_shares(self._tree, self._claim) or ({""} if not share else set())
 
     @property
     def goes_by_nodes(self) -> bool:
@@ -72,6 +54,15 @@ class ElasticReclaim(PodReclaim):
         fits: Callable[[Sequence[Pod]], bool],
     ) -> ReclaimVictims:
         pods = islice(filter(self.may_give, self._counted()), MAX_PODS) if pods is None else filter(self.may_give, pods)
+        with self._seen():
+            return self._fewest(pods, budgets, fits)
+
+    def _fewest(
+        self,
+        pods: Iterable[Pod],
+        budgets: Callable[[], DisruptionBudgets],
+        fits: Callable[[Sequence[Pod]], bool],
+    ) -> ReclaimVictims:
         candidates = elastic_candidates(self._tree, self._claim, self._wholes(pods))
         tally, violating = budgets(), set[str]()
         for unit in sorted(candidates, key=_importance):
@@ -80,7 +71,7 @@ class ElasticReclaim(PodReclaim):
             tally.use(unit.pods)
 
         def fits_all(gone: Sequence[Unit]) -> bool:
-            return self.fits() and fits(pods_of(gone))
+            return self._fits() and fits(pods_of(gone))
 
         found = elastic_victims(self._tree, self._claim, candidates, violating, fits_all)
         return self._victims([victim.unit for victim in found], violating)

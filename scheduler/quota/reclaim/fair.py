@@ -15,18 +15,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain
 
 from scheduler.framework.shares import DisruptionBudgets
+from scheduler.quota.policies import Policy, Preemption
 from scheduler.quota.reclaim.fair_targets import Ancestry, Key, Piles, Reckon, Targets
-from scheduler.quota.reclaim.units import (
-    Claim,
-    Policy,
-    Preemption,
-    Reason,
-    Runs,
-    Unit,
-    Victim,
-    cuts_guarantee,
-    gives_back,
-)
+from scheduler.quota.reclaim.units import Claim, Reason, Runs, Unit, Victim, cuts_guarantee, gives_back
 from scheduler.quota.tree import ShareTree
 
 
@@ -66,7 +57,7 @@ class Fair:
         policy, tree, claim = self._preemption.within_share, self._tree, self._claim
         if share != claim.share:
             policy = self._preemption.reclaim_within_cohort
-            if not tree.uses_more(share, claim.contested):
+            if not tree.holds_more(share, claim.contested):
                 policy = Policy.NEVER
         return self._running.candidates(share, policy, claim)
 

@@ -172,7 +172,7 @@ class Targets:
 
     def _borrows(self, share: str) -> bool:
         """Say whether a share uses more than it is guaranteed; its key is 0 then, too, if its parent lends nothing."""
-        return self._tree.uses_more(share, self._tree.resources_of(share))
+        return self._tree.holds_more(share, self._tree.resources_of(share))
 
     def _goes_before(self, share: str, other: str) -> bool:
         """Say which of two shares that borrow alike has the candidate that comes first."""

@@ -1,7 +1,7 @@
 """Pods as units: the common half of all rules by which a pod, or a group, takes quota back."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -9,13 +9,13 @@ from scheduler.api.importance import created, importance, started
 from scheduler.api.pod import Pod
 from scheduler.framework.pod_groups import PodGroup, PodGroups
 from scheduler.framework.shares import ReclaimVictims
-from scheduler.quota.adapter import Asked, is_borrowing_with
+from scheduler.quota.adapter import Asked
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.reclaim.gangs import spare_first
 from scheduler.quota.reclaim.units import NO_LIMITS, Unit, total
 
 if TYPE_CHECKING:
-    from scheduler.quota.places import Place
+    from scheduler.quota.share_refs import ShareRef
 
 SECOND: Final = 1_000_000
 """In microseconds."""
@@ -29,7 +29,7 @@ class Claimant(NamedTuple):
     """Empty if it has none."""
 
     asked: Asked
-    place_of: "Callable[[Pod], Place | None]"
+    ref_of: "Callable[[Pod], ShareRef | None]"
     groups: PodGroups
 
 
@@ -37,13 +37,13 @@ class PodReclaim:
     """The half of framework.shares.ShareReclaim that no rule changes: who counts as gone; whether that is enough."""
 
     def __init__(self, claimant: Claimant) -> None:
-        ledger, share, asked, self._place_of, self._groups = claimant
+        ledger, share, asked, self._ref_of, self._groups = claimant
         self._ledger = ledger
         self._tree = ledger.tree
         self._share = share
-        if share and asked.borrows is None:  # before anybody counts as gone: as of others that are nominated
-            asked = asked._replace(borrows=is_borrowing_with(ledger.tree, share, ledger.wanted(share, asked)))
         self._asked = asked
+        self._rank = ledger.rank_of(share, asked)
+        """Before any pod counts as gone."""
         self._away: set[str] = set()
         """The UIDs of pods that count as gone."""
         self._units: dict[str, Unit | None] = {}
@@ -69,30 +69,39 @@ class PodReclaim:
                 self._away.discard(unit.uid)
 
     def fits(self) -> bool:
+        with self._seen():
+            return self._fits()
+
+    def _fits(self) -> bool:
+        """The same while only what it sees counts."""
         return not self._share or self._ledger.refusal(self._share, self._asked) is None
+
+    def _seen(self) -> AbstractContextManager[None]:
+        """Have only those reservations count within a `with` block that it sees."""
+        return self._ledger.seen_by(self._asked, lambda: self._rank)
 
     def _count(self, unit: Unit, sign: int) -> None:
         if unit.share:
-            self._ledger.reserve(unit.share, unit.usage, sign)
+            self._ledger.add(unit.share, unit.usage, sign)
 
     def _share_of(self, pod: Pod) -> str | None:
         """Return a pod's share, empty for none; None if it counts elsewhere, or against one that cannot be used."""
-        place = self._place_of(pod)
-        if place is None:
+        ref = self._ref_of(pod)
+        if ref is None:
             return ""
-        return place.name if place.ledger is self._ledger and place.name in self._tree.shares else None
+        return ref.name if ref.ledger is self._ledger and ref.name in self._tree.shares else None
 
     def _unit(self, pod: Pod) -> Unit | None:
         """Return a pod as a unit; None if it has no share in this sense."""
         uid = pod.metadata.uid
         if uid in self._units:
             return self._units[uid]
-        place, unit = self._place_of(pod), None
-        if place is None or (place.ledger is self._ledger and place.name in self._tree.shares):
+        ref, unit = self._ref_of(pod), None
+        if ref is None or (ref.ledger is self._ledger and ref.name in self._tree.shares):
             unit = Unit(
                 uid=uid,
-                share="" if place is None else place.name,
-                usage=NO_LIMITS if place is None else self._ledger.used_by(pod, place.evidence),
+                share="" if ref is None else ref.name,
+                usage=NO_LIMITS if ref is None else self._ledger.used_by(pod, ref.evidence),
                 priority=pod.priority,
                 queued_at=created(pod) / SECOND,
                 reserved_at=started(pod) / SECOND,

@@ -9,14 +9,14 @@ import msgspec
 from scheduler.api.importance import created
 from scheduler.api.pod import Pod
 from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
-from scheduler.quota.adapter import counting_nominated
+from scheduler.quota.policies import Policy, Preemption
 from scheduler.quota.reclaim.classical import Classical, Source, sources_of
 from scheduler.quota.reclaim.fair import Fair
 from scheduler.quota.reclaim.fair_targets import Reckon
 from scheduler.quota.reclaim.gangs import SpareOf, spare_first
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims
 from scheduler.quota.reclaim.pods import SECOND, Claimant, PodReclaim, pods_of
-from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Running, Runs, Unit, Victim, may_evict
+from scheduler.quota.reclaim.units import Claim, Running, Runs, Unit, Victim, may_evict
 from scheduler.quota.tree import ShareTree
 
 
@@ -40,9 +40,9 @@ class PolicyReclaim(PodReclaim):
         self._running = running
         self._reckon = reckon
         self._known: tuple[Claim, Mapping[str, Source]] | None = None
-        request = ledger.wanted(share, asked)
-        self._claim = Claim(share=share, request=request, priority=pod.priority, queued_at=created(pod) / SECOND)
-        with counting_nominated(self._tree, share, asked, request):
+        with self._seen():
+            request = ledger.wanted(share, asked)
+            self._claim = Claim(share=share, request=request, priority=pod.priority, queued_at=created(pod) / SECOND)
             _, sources = self._contesting()
         self._giving = {name: source.policy for name, source in sources.items()}
 
@@ -89,7 +89,7 @@ class PolicyReclaim(PodReclaim):
     ) -> ReclaimVictims:
         running: Runs = Running(self._wholes(pods)) if pods is not None else self._all()
 
-        with counting_nominated(self._tree, self._share, self._asked, self._claim.request):
+        with self._seen():
             claim, sources = self._known = self._known or self._contesting()
             found = self._found(claim, sources, running, lambda gone: fits(pods_of(gone)), budgets)
         units, again, violating = [victim.unit for victim in found], budgets(), set[str]()

@@ -7,7 +7,8 @@ from typing import Final
 
 from scheduler.api.importance import started
 from scheduler.api.pod import Pod
-from scheduler.quota.reclaim.units import Claim, Policy, Unit, may_evict
+from scheduler.quota.policies import Policy
+from scheduler.quota.reclaim.units import Claim, Unit, may_evict
 from scheduler.state.eviction_order import EvictionOrder
 from scheduler.state.share_usage import Tenant
 

@@ -13,21 +13,13 @@ from typing import Final, Protocol
 import msgspec
 
 from scheduler.api.pod import Pod
+from scheduler.quota.policies import Policy
 from scheduler.quota.tree import ShareTree
 
 NO_LIMITS: Final[Mapping[str, int]] = {}
 
 Order = tuple[float, bool, float, str]
 """The rank of a unit among the candidates of its share: priority, whether it breaks a gang, age, uid."""
-
-
-class Policy(StrEnum):
-    """The units that may be evicted, by their priority and age compared with the claim's."""
-
-    NEVER = "Never"
-    LOWER_PRIORITY = "LowerPriority"
-    LOWER_OR_NEWER_EQUAL_PRIORITY = "LowerOrNewerEqualPriority"
-    ANY = "Any"
 
 
 class Reason(StrEnum):
@@ -37,35 +29,6 @@ class Reason(StrEnum):
     RECLAMATION = "InCohortReclamation"
     FAIR_SHARING = "InCohortFairSharing"
     RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
-
-
-class Preemption(msgspec.Struct, frozen=True, kw_only=True):
-    """The units that claims of one share may evict: `spec.preemption` of a ClusterQueue."""
-
-    within_share: Policy = Policy.NEVER
-    reclaim_within_cohort: Policy = Policy.NEVER
-    borrow_within_cohort: bool = False
-    """Whether units of other shares may be evicted although the claim's share then borrows."""
-
-    max_priority_threshold: int | None = None
-    """The highest priority of such units; None: any that is lower than the claim's."""
-
-    needs_quota: bool = False
-    """Whether nobody is evicted for a claim that fits only while its share borrows: see `may_free`."""
-
-    @property
-    def evicts(self) -> bool:
-        """Whether any unit may be evicted."""
-        return self.within_share is not Policy.NEVER or self.reclaim_within_cohort is not Policy.NEVER
-
-    def reclaims(self, *, is_lower: bool) -> bool:
-        """Say whether units of other shares may be evicted: of lower priority, or whatever theirs is."""
-        policy = self.reclaim_within_cohort
-        return policy is Policy.ANY or (is_lower and policy is not Policy.NEVER)
-
-
-NOTHING_EVICTED: Final = Preemption()
-"""For shares that say nothing: Kueue's default."""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,33 +124,20 @@ def may_evict(policy: Policy, claim: Claim, unit: Unit) -> bool:
     return policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY and claim.queued_at < unit.queued_at
 
 
-def may_free(tree: ShareTree, preemption: Preemption, share: str, lacking: Mapping[str, int]) -> bool:
-    """Say whether anybody is asked to make space: if what is lacking is no more than the share is guaranteed by itself.
-
-    Or if a subtree with that share, but not the whole tree, has enough; or if claims that borrow may evict. Rule:
-    fitsResourceQuota in pkg/scheduler/flavorassigner of Kueue.
-    """
-    minimum = tree.shares[share].minimum
-    return preemption.borrow_within_cohort or all(
-        amount <= minimum.get(resource, 0) or tree.shares[tree.holder(share, resource, amount)].parent
-        for resource, amount in lacking.items()
-    )
-
-
 def gives_back(tree: ShareTree, path: Iterable[str], unit: Unit, resources: Iterable[str]) -> bool:
     """Say whether a unit holds one of these resources of which all shares of a path use more than they are guaranteed.
 
     Without it two shares could evict each other for ever, as each borrows something that the other does not ask for.
     """
     return any(
-        unit.usage.get(each, 0) > 0 and all(tree.uses_more(name, (each,)) for name in path) for each in resources
+        unit.usage.get(each, 0) > 0 and all(tree.holds_more(name, (each,)) for name in path) for each in resources
     )
 
 
 def cuts_guarantee(tree: ShareTree, path: Iterable[str], unit: Unit, resources: Iterable[str]) -> bool:
     """Say whether a share of a path that borrows would use less than it is guaranteed if a unit below it were gone."""
     return any(
-        (usage := tree.usage(name, each)) > tree.quota(name, each) > usage - unit.usage.get(each, 0)
+        (usage := tree.held(name, each)) > tree.quota(name, each) > usage - unit.usage.get(each, 0)
         for name in path
         for each in resources
     )

@@ -19,17 +19,20 @@ from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import NODE, Action, ClusterEvent
 from scheduler.framework.pod_groups import PodGroups
 from scheduler.framework.queued import QueuedPod
+from scheduler.framework.shares import ShareRefusal
 from scheduler.process.metrics import Samples
 from scheduler.quota.adapters import AdaptedShares
-from scheduler.quota.places import Place
+from scheduler.quota.share_refs import Root, ShareRef
 from scheduler.runtime.framework import Framework
 from scheduler.state.preemptions import Preemption, Preemptions
 
 if TYPE_CHECKING:  # loaded once there are shares
+    from scheduler.quota.devices import ClaimKey
     from scheduler.quota.ledger import Ledger
+    from scheduler.quota.turns import ShareOrder
     from scheduler.quota.waiting.reports import ShareReports
     from scheduler.quota.waiting.statuses import QuotaStatuses
-    from scheduler.quota.waiting.waits import ShareWaits
+    from scheduler.quota.waiting.waker import Waker
 
 PAUSE: Final = 1.0
 """Seconds between two looks at what has changed."""
@@ -46,8 +49,8 @@ class ShareParts(PodListener):
 
     def __init__(self, core: Core, shares: AdaptedShares, groups: PodGroups, preemptions: Preemptions) -> None:
         self.shares = shares
-        self.waits: ShareWaits | None = None
-        """The pods that wait for their shares; None until there are any shares."""
+        self.waker: Waker | None = None
+        """Wakes the pods that are pending for quota; None until there are any shares."""
         self._groups = groups
         self._core = core
         self._clock = core.now
@@ -57,6 +60,7 @@ class ShareParts(PodListener):
         self._retry_at = core.now() + RETRY
         self._arguments: Mapping[str, Any] | None = None
         self._order_settings: tuple[Any, ...] = ()
+        shares.listen(self)
         preemptions.subscribe(self._preemption_ended)
 
     def use(self, frameworks: Mapping[str, Framework]) -> None:
@@ -65,119 +69,133 @@ class ShareParts(PodListener):
         plugin = next((each for each in plugins if each is not None), None)
         arguments = None if plugin is None else arguments_of(plugin)
         if arguments == self._arguments:
-            if self.waits is not None:
-                self.waits.restart()  # the queue may have another order
+            if self.waker is not None:
+                self.waker.restart()  # the queue may have another order
             return
         self._arguments = arguments
         if plugin is None:
             self._end()
             return
-        if self.waits is None:
-            self._begin()
+        if self.waker is None:
+            self._begin(plugin)
         self._put_in_order(plugin)
         self._core.cache.listen(self.shares.usage)
         self._core.listeners.add(self)
-        self.shares.use(self._ledgers(plugin), self._core.cache.counted_pods)
+        is_fair = self._is_fair(plugin)
+        self.shares.use(self._ledgers(plugin), self._core.cache.counted_pods, is_fair=is_fair)
 
-    def _begin(self) -> None:
+    def _begin(self, plugin: Any) -> None:
         from scheduler.quota.waiting.reports import ShareReports
         from scheduler.quota.waiting.statuses import QuotaStatuses
-        from scheduler.quota.waiting.waits import ShareWaits
+        from scheduler.quota.waiting.waker import Waker
 
-        core, shares, due = self._core, self.shares, self._due.set
-        waits = self.waits = ShareWaits(shares, self._groups, core.queue)
-        self._statuses = QuotaStatuses(shares, core.objects, core.writers.api, core.tasks, due)
+        core, shares = self._core, self.shares
+        self.waker = Waker(shares, self._groups, core.queue, self._order_of(plugin))
+        self._statuses = QuotaStatuses(shares, core.objects, core.writers.api, core.tasks, self._due.set)
         self._reports = ShareReports(shares, core.cache.table, core.writers.object_events)
-        shares.waiting, shares.placed, shares.freed = waits.refusal, waits.placed, self._freed
-        shares.redeclared, shares.promised, shares.meant = self._redeclared, waits.promised, waits.meant
-        shares.claim_changed = waits.claim_changed
 
     def _put_in_order(self, plugin: Any) -> None:
-        """Let waiting pods have the order that the plugin asks for."""
-        from scheduler.quota.turns import ByDecayedUsage, ByDominantShare, ByPriority, ShareOrder
-
+        """Let waiting pods have the order that the plugin asks for; if it is the same, what was used before counts."""
         settings = plugin.order, plugin.usage_half_life_seconds, plugin.resource_weights
-        if settings == self._order_settings:
-            return  # what was used before counts on
-        self._order_settings = settings
-        order: ShareOrder
+        if settings != self._order_settings and self.waker is not None:
+            self._order_settings = settings
+            self.waker.use(self._order_of(plugin))
+
+    def _is_fair(self, plugin: Any) -> bool:
+        return bool(plugin.order == "DominantShare")
+
+    def _order_of(self, plugin: Any) -> "ShareOrder":
+        from scheduler.quota.turns import ByDecayedUsage, ByDominantShare, ByPriority
+
         match plugin.order:
             case "DecayedUsage":
-                order = ByDecayedUsage(plugin.usage_half_life_seconds, plugin.resource_weights, self._clock)
+                return ByDecayedUsage(plugin.usage_half_life_seconds, plugin.resource_weights, self._clock)
             case "DominantShare":
-                order = ByDominantShare()
+                return ByDominantShare()
             case _:
-                order = ByPriority()
-        assert self.waits is not None
-        assert self._statuses is not None
-        self.waits.order, mark = order, self._statuses.mark
-        self.shares.is_fair = plugin.order == "DominantShare"
+                return ByPriority()
 
-        def used(place: Place) -> None:
-            mark(place)
-            order.used(place)
+    # What happens to quotas.
 
-        self.shares.used, self.shares.renewed = used, order.renewed
+    def pod_placed_in(self, uid: str, ref: ShareRef | None, left: Root | None) -> None:
+        if self.waker is not None:
+            self.waker.placed(uid, ref, left)
 
-    def _redeclared(self, place: Place | None) -> None:
-        if self.waits is not None and self._statuses is not None:
-            self.waits.redeclared(place)
+    def usage_changed(self, ref: ShareRef, *, is_less: bool) -> None:
+        if self.waker is None or self._statuses is None:
+            return
+        self._statuses.mark(ref)
+        self.waker.order.used(ref)
+        if is_less:
+            self._freed(ref)
+
+    def tree_renewed(self, ledger: "Ledger") -> None:
+        if self.waker is not None:
+            self.waker.order.renewed(ledger)
+
+    def claim_changed(self, key: "ClaimKey") -> None:
+        if self.waker is not None:
+            self.waker.claim_changed(key)
+
+    def refusal(self, pod: Pod) -> ShareRefusal | None:
+        return None if self.waker is None else self.waker.refusal(pod)
+
+    def redeclared(self, ref: ShareRef | None) -> None:
+        if self.waker is not None and self._statuses is not None:
+            self.waker.redeclared(ref)
             self._due.set()
-            if place is None:
+            if ref is None:
                 self._statuses.mark_all()
             else:
-                self._statuses.mark(place)
+                self._statuses.mark(ref)
             self._may_evict()
 
-    def _freed(self, place: Place) -> None:
+    def _freed(self, ref: ShareRef) -> None:
         """Let pods be woken for which there is space, and soon those tried that are guaranteed what others use."""
-        if self.waits:
-            self.waits.freed(place)
-            self.waits.may_claim_now = True
+        if self.waker:
+            self.waker.freed(ref)
             self._due.set()
+
+    # What happens to pods and nodes.
 
     def _preemption_ended(self, preemption: Preemption) -> None:
         """Nothing is kept for its pods any more."""
-        for place in {self.shares.place_of(pod) for pod in preemption.pods} if self.waits else ():
-            if place is not None:
-                self._freed(place)
+        for ref in {self.shares.ref_of(pod) for pod in preemption.pods} if self.waker else ():
+            if ref is not None:
+                self._freed(ref)
 
     def pod_waits(self, pod: Pod) -> None:
-        if self.waits is not None:
-            self.waits.changed(pod)
+        if self.waker is not None:
+            self.waker.changed(pod)
 
     def pod_gone(self, pod: Pod) -> None:
-        if self.waits is not None:
-            self.waits.gone(pod)
+        if self.waker is not None:
+            self.waker.gone(pod)
 
     def attempt_failed(self, queued: QueuedPod, cause: Unplaced | SchedulerError) -> None:
-        if self.waits is not None:
-            self.waits.failed(queued, cause)
+        if self.waker is not None:
+            self.waker.failed(queued, cause)
 
     def node_may_help(self, event: ClusterEvent) -> None:
         """Let pods be tried soon that a node may help which has come or changed."""
-        if self.waits is not None and NEW_LABELS.matches(event):
-            self.waits.nodes_changed = True
+        if self.waker is not None and NEW_LABELS.matches(event):
+            self.waker.lacking_nodes.nodes_changed()
             self._due.set()
         self._may_evict()
 
     def _may_evict(self) -> None:
         """Let pods be tried soon that may evict others, if any wait: it may help them now."""
-        if self.waits:
-            self.waits.may_evict_now = True
+        if self.waker:
+            self.waker.evictions_may_help()
             self._due.set()
 
     def _end(self) -> None:
         """Without shares nothing waits for them: the queue asks all pods again when the configuration changes."""
-        shares = self.shares
-        shares.waiting = shares.placed = shares.freed = shares.promised = None
-        shares.used = shares.renewed = shares.redeclared = shares.claim_changed = None
-        shares.meant = ()
-        self._core.cache.ignore(shares.usage)
+        self._core.cache.ignore(self.shares.usage)
         self._core.listeners.remove(self)
-        self.waits = self._statuses = self._reports = None
+        self.waker = self._statuses = self._reports = None
         self._order_settings = ()
-        shares.use((), tuple)
+        self.shares.use((), tuple)
 
     async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Write and report for ever. What is due before this replica leads, is done then."""
@@ -193,7 +211,7 @@ class ShareParts(PodListener):
         if (now := self._clock()) >= self._retry_at:
             self._retry_at = now + RETRY
             self._may_evict()
-        if self.waits is not None and self.waits.retry():
+        if self.waker is not None and self.waker.retry():
             self._due.set()
         if self._statuses is not None:
             self._statuses.write()
@@ -213,13 +231,14 @@ class ShareParts(PodListener):
         from scheduler.quota.apis.elastic_quotas import ElasticQuotas
         from scheduler.quota.ledger import Ledger
 
-        ledgers = [Ledger(DeclaredShares(plugin.shares, self._core.objects))] if plugin.shares else []
+        objects, amounts_of = self._core.objects, self.shares.usage.amounts_of
+        ledgers = [Ledger(DeclaredShares(plugin.shares, objects), amounts_of)] if plugin.shares else []
         if plugin.kueue_queues:
             from scheduler.quota.apis.kueue import KueueQueues
 
-            ledgers.append(Ledger(KueueQueues(self._core.objects, self._labels_of_node)))
+            ledgers.append(Ledger(KueueQueues(objects, self._labels_of_node), amounts_of))
         if plugin.elastic_quotas:
-            ledgers.append(Ledger(ElasticQuotas(self._core.objects)))
+            ledgers.append(Ledger(ElasticQuotas(objects), amounts_of))
         return ledgers
 
     def _labels_of_node(self, name: str) -> Mapping[str, str]:

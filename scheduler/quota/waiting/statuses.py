@@ -22,7 +22,7 @@ from scheduler.process.tasks import Tasks
 from scheduler.quota.adapters import AdaptedShares
 from scheduler.quota.apis.elastic_quotas import MAX_RESOURCES, ElasticQuotas
 from scheduler.quota.ledger import Ledger
-from scheduler.quota.places import Place
+from scheduler.quota.share_refs import ShareRef
 from scheduler.state.objects import ObjectStore
 
 
@@ -45,10 +45,10 @@ class QuotaStatuses:
         """Names of shares."""
         self._are_all_marked = False
 
-    def mark(self, place: Place) -> None:
+    def mark(self, ref: ShareRef) -> None:
         """Compare the status of a quota soon: what is used of it has changed."""
-        if place.ledger.source == ELASTIC_QUOTA:
-            self._marked[place.name] = None
+        if ref.ledger.source == ELASTIC_QUOTA:
+            self._marked[ref.name] = None
             self._due()
 
     def mark_all(self) -> None:
@@ -82,8 +82,9 @@ class QuotaStatuses:
         if ledger is None or name not in ledger.tree.shares:
             return None
         named = {**(newest.spec.min or {}), **(newest.spec.max or {})}
-        used = {each: ledger.tree.usage(name, each) for each in [*named][:MAX_RESOURCES] if each != PODS}
-        used |= {each: amount for each in (CPU, MEMORY, EPHEMERAL_STORAGE) if (amount := ledger.tree.usage(name, each))}
+        held = ledger.used(name)
+        used = {each: held.get(each, 0) for each in [*named][:MAX_RESOURCES] if each != PODS}
+        used |= {each: amount for each in (CPU, MEMORY, EPHEMERAL_STORAGE) if (amount := held.get(each))}
         before = newest.status.used or {}
         if before.keys() == used.keys() and _amounts(before) == used:
             return None

@@ -11,8 +11,9 @@ from typing import Final
 import msgspec
 
 from scheduler.quota.order import FairOrder, Head
+from scheduler.quota.policies import Preemption
 from scheduler.quota.reclaim.fair_targets import Reckon
-from scheduler.quota.reclaim.units import Claim, Preemption, Unit
+from scheduler.quota.reclaim.units import Claim, Unit
 from scheduler.quota.tree import Share, ShareTree
 from tests.unit.quota.reclaiming import Reclaiming, a_ledger
 

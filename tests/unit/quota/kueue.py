@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Unit
+from scheduler.quota.policies import Policy, Preemption
+from scheduler.quota.reclaim.units import Claim, Unit
 from scheduler.quota.tree import Share, ShareTree
 
 

@@ -20,7 +20,8 @@ from scheduler.api import kueue as api
 from scheduler.api.pod import Pod
 from scheduler.api.unstructured import Unstructured
 from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
-from scheduler.quota.adapter import Asked, Nominated, is_borrowing_with
+from scheduler.framework.shares import ShareRefusal
+from scheduler.quota.adapter import Asked
 from scheduler.quota.apis.kueue import KueueQueues
 from scheduler.quota.apis.kueue_quotas import CLUSTER_QUEUE_PREFIX
 from scheduler.quota.dominant import dominant_share
@@ -28,6 +29,7 @@ from scheduler.quota.ledger import Ledger
 from scheduler.quota.needs import Need
 from scheduler.quota.order import Head
 from scheduler.quota.reclaim.units import Unit
+from scheduler.quota.reservations import Reservation
 from scheduler.quota.turns import ByDominantShare, ByPriority, Turn
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
@@ -92,7 +94,6 @@ class KueueCycle:
         self._ledger.renew()
         self._tree = self._ledger.tree
         self._leaving: list[Unit] = []
-        self._nominated: list[Nominated] = []
         self._reckon = partial(dominant_share, resource_of=self._ledger.resource_of) if case.get("fair") else None
         self._reclaiming = Reclaiming(self._ledger, (), self._reckon)
         waiting = []
@@ -108,22 +109,27 @@ class KueueCycle:
         """Decide about the first of each queue."""
         found, tree = Outcome({}, set()), self._tree
         for each in self._in_order():
-            asked = each.asked._replace(nominated=self._nominated)
-            if self._adapter.refusal(tree, each.share, asked) is None:
+            asked = each.asked
+            if self._refuses(each) is None:
                 found.admitted[each.name] = amounts = self._adapter.wanted(tree, each.share, asked)
                 tree.add(each.share, amounts)
                 continue
             with self._without(self._leaving):
-                if self._adapter.refusal(tree, each.share, asked) is None:
+                if self._refuses(each) is None:
                     continue  # it waits for those
                 victims = self._reclaiming.victims_for(each.share, asked)
             if victims:
                 found.preempted.update(unit.uid for unit in victims)
                 self._leaving += victims
-                amounts = self._adapter.wanted(tree, each.share, asked)
-                borrows = is_borrowing_with(tree, each.share, amounts)
-                self._nominated.append(Nominated(each.share, each.pod, amounts, borrows))
+                rank, amounts = self._ledger.rank_of(each.share, asked), self._ledger.wanted(each.share, asked)
+                self._ledger.reservations.make(tree, Reservation(rank, each.pod, asked.need.uids, amounts))
         return found
+
+    def _refuses(self, waiting: Waiting) -> ShareRefusal | None:
+        """Say why there is no space; None if there is."""
+        share, asked = waiting.share, waiting.asked
+        with self._ledger.seen_by(asked, partial(self._ledger.rank_of, share, asked)):
+            return self._adapter.refusal(self._tree, share, asked)
 
     @contextmanager
     def _without(self, units: Sequence[Unit]) -> Iterator[None]:

@@ -15,12 +15,13 @@ from scheduler.quota.adapter import Asked
 from scheduler.quota.apis.declared import DeclaredShares
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.needs import Need
-from scheduler.quota.places import Place
+from scheduler.quota.policies import NOTHING_EVICTED, Preemption
 from scheduler.quota.reclaim.fair_targets import Reckon
 from scheduler.quota.reclaim.pods import Claimant
 from scheduler.quota.reclaim.policy_reclaim import PolicyReclaim
 from scheduler.quota.reclaim.running_pods import RunningPods
-from scheduler.quota.reclaim.units import NOTHING_EVICTED, Claim, Preemption, Unit
+from scheduler.quota.reclaim.units import Claim, Unit
+from scheduler.quota.share_refs import ShareRef
 from scheduler.quota.tree import ShareTree
 from scheduler.state.eviction_order import EvictionOrder
 from scheduler.state.objects import ObjectStore
@@ -118,15 +119,15 @@ class Reclaiming:
         ledger = self._ledger
         tenants = {name: [Tenant(name)] for name in ledger.tree.shares}
         running = partial(RunningPods, self._order, tenants)
-        claimant = Claimant(ledger, share, asked, self._place_of, NO_POD_GROUPS)
+        claimant = Claimant(ledger, share, asked, self._ref_of, NO_POD_GROUPS)
         reclaim = PolicyReclaim(claimant, ledger.adapter.preemption(share) or NOTHING_EVICTED, running, self._reckon)
         with reclaim.without([self._pods[uid] for uid in leaving]):
             found: ReclaimVictims = reclaim.fewest(None, budgets, lambda gone: fits({pod.uid for pod in gone}))
         return [self._units[pod.uid] for pod in reversed(found.pods)]
 
-    def _place_of(self, pod: Pod) -> Place | None:
+    def _ref_of(self, pod: Pod) -> ShareRef | None:
         unit = self._units.get(pod.uid)
-        return None if unit is None else Place(self._ledger, unit.share, tuple(unit.usage.items()))
+        return None if unit is None else ShareRef(self._ledger, unit.share, tuple(unit.usage.items()))
 
 
 def pod_of(unit: Unit) -> Pod:

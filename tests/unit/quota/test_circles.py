@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from scheduler.quota.dominant import dominant_share
-from scheduler.quota.reclaim.units import Policy, Preemption
+from scheduler.quota.policies import Policy, Preemption
 from scheduler.quota.tree import Share
 from tests.unit.quota.demand import Decision, Demand, plain
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from scheduler.quota.reclaim.elastic import ElasticClaim, elastic_candidates, elastic_victims
+from scheduler.quota.reclaim.elastic import ElasticClaim, elastic_candidates, elastic_victims, giving_shares
 from scheduler.quota.reclaim.units import Reason, Unit, Victim
 from scheduler.quota.tree import Share, ShareTree
 
@@ -52,11 +52,14 @@ def test_a_claim_within_its_minimum_takes_back_from_quotas_over_theirs_whatever_
     assert [tree.usage(name, "cpu") for name in ("*", "a", "b", "c")] == [12, 0, 8, 4]
 
 
-def test_what_is_nominated_in_the_same_quota_counts_as_used_by_it() -> None:
+def test_what_is_reserved_in_the_same_quota_counts_as_used_by_it_but_no_pod_gives_it_back() -> None:
     units = [unit("a", "a", 2, -1), unit("b", "b", 8)]
-    claim = ElasticClaim(share="a", request={"cpu": 2}, nominated={"cpu": 1})
+    tree, claim = quotas(*units), ElasticClaim(share="a", request={"cpu": 2})
+    tree.reserve("a", {"cpu": 1})
+    tree.reserve("c", {"cpu": 9})
 
-    assert uids(elastic_candidates(quotas(*units), claim, units)) == ["a"]
+    assert uids(elastic_candidates(tree, claim, units)) == ["a"]
+    assert giving_shares(tree, ElasticClaim(share="a", request={"cpu": 1})) == {"b"}
 
 
 def test_pods_without_quota_and_pods_with_one_leave_each_other_alone() -> None:
@@ -85,13 +88,10 @@ def test_those_that_break_a_budget_are_spared_first() -> None:
     assert [each.unit.uid for each in elastic_victims(tree, claim, found, {"b1"})] == ["b2"]
 
 
-@pytest.mark.parametrize(("request_", "nominated_elsewhere"), [(9, 0), (4, 9)], ids=["its maximum", "all minimums"])
-def test_nobody_goes_if_quota_does_not_suffice_even_so(request_: int, nominated_elsewhere: int) -> None:
+@pytest.mark.parametrize(("request_", "reserved"), [(9, 0), (4, 9)], ids=["its maximum", "all minimums"])
+def test_nobody_goes_if_quota_does_not_suffice_even_so(request_: int, reserved: int) -> None:
     units = [unit("b", "b", 8)]
-    claim = ElasticClaim(
-        share="a",
-        request={"cpu": request_},
-        nominated_elsewhere={"cpu": nominated_elsewhere} if nominated_elsewhere else {},
-    )
+    tree = quotas(*units)
+    tree.reserve("c", {"cpu": reserved})
 
-    assert elastic_victims(quotas(*units), claim, units) == []
+    assert elastic_victims(tree, ElasticClaim(share="a", request={"cpu": request_}), units) == []

@@ -11,7 +11,7 @@ from scheduler.quota.apis.declared import DeclaredShares
 from scheduler.quota.decay import DecayedUsage
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.order import FairOrder, Head
-from scheduler.quota.places import Place
+from scheduler.quota.share_refs import ShareRef
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.quota.turns import ByDecayedUsage, ByPriority, ShareOrder, Turn
 from scheduler.state.objects import ObjectStore
@@ -117,7 +117,7 @@ def test_the_workloads_start_that_start_in_kueue(case: dict[str, Any]) -> None:
         del waiting[head.uid]
         if ledger.tree.fits(head.share, head.request):
             ledger.tree.add(head.share, head.request)
-            order.used(Place(ledger, head.share, None))
+            order.used(ShareRef(ledger, head.share, None))
             admitted.append(head.uid)
 
     assert sorted(admitted) == case["admitted"]
@@ -154,7 +154,7 @@ def an_order(case: Mapping[str, Any], ledger: Ledger, usages: Mapping[str, Mappi
     for change in (ledger.tree.add, ledger.tree.remove):
         for name, used in amounts.items():
             change(name, used)
-            order.used(Place(ledger, name, None))
+            order.used(ShareRef(ledger, name, None))
         clock.advance(1000 * HALF_LIFE if change == ledger.tree.add else 0)
     return order
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from scheduler.quota.dominant import dominant_share
+from scheduler.quota.policies import Policy
 from scheduler.quota.reclaim.fair_targets import Ancestry, Piles, Reckon, Targets
-from scheduler.quota.reclaim.units import Claim, Policy, Unit, may_evict
+from scheduler.quota.reclaim.units import Claim, Unit, may_evict
 from scheduler.quota.tree import ShareTree
 from tests.unit.quota.kueue import claim_of, preemptions_of, tree_of, units_of
 from tests.unit.quota.reclaiming import Reclaiming, a_ledger

@@ -10,7 +10,7 @@ from scheduler.quota.apis.declared import DeclaredShares
 from scheduler.quota.decay import MAX_GONE, MAX_RESOURCES, DecayedUsage
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.order import FairOrder, Head
-from scheduler.quota.places import Place
+from scheduler.quota.share_refs import ShareRef
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.quota.turns import ByDecayedUsage, ByPriority, ShareOrder, Turn
 from scheduler.state.objects import ObjectStore
@@ -241,11 +241,11 @@ def test_no_share_starves_by_decayed_usage_however_much_others_ask_for(seed: int
 
     for _ in range(2000):
         for share in cluster.tick():
-            order.used(Place(ledger, share, None))
+            order.used(ShareRef(ledger, share, None))
         while cluster.free:
             first = first_of(order, ledger, *heads)
             cluster.place(first)
-            order.used(Place(ledger, first, None))
+            order.used(ShareRef(ledger, first, None))
             waited[first] = 0
         for name in weights:
             held[name] += shares.usage(name, "gpu")

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from scheduler.api.pod import Pod
 from scheduler.quota.dominant import dominant_share
+from scheduler.quota.policies import Policy, Preemption
 from scheduler.quota.reclaim.fair_targets import Reckon
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims
-from scheduler.quota.reclaim.units import Claim, Policy, Preemption, Reason, Unit, Victim
+from scheduler.quota.reclaim.units import Claim, Reason, Unit, Victim
 from scheduler.quota.tree import Share, ShareTree
 from tests.unit.quota.reclaiming import Reclaiming, a_ledger
 

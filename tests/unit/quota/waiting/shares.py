@@ -143,9 +143,11 @@ class Sharing:
     def used(self, name: str = "a/quota", resource: str = "cpu") -> int:
         """What is used of a share."""
         ledger = next(each for each in self.shares.ledgers if name in each.tree.shares)
-        return ledger.tree.usage(name, resource)
+        return ledger.used(name)[resource]
 
     def check(self) -> None:
         """All that we believe is consistent."""
         self.under_test.check()
         self.shares.check_invariants()
+        if self.engine.share_parts.waker is not None:
+            self.engine.share_parts.waker.check_invariants()

@@ -22,7 +22,7 @@ from scheduler.framework.events import (
     NAMESPACE,
     RESOURCE_FLAVOR,
 )
-from scheduler.quota.waiting.waits import MAX_FOR_NODES
+from scheduler.quota.waiting.lacking_nodes import MAX_WOKEN
 from scheduler.testing import a_node, a_pod, a_requirement, a_term, required
 from tests.fakes import a_plugin, settle
 from tests.unit.cycle.fakes import PROFILE, an_engine, newer
@@ -111,8 +111,8 @@ class Queues:
     @property
     def for_nodes(self) -> list[str]:
         """The UIDs of the pods that wait for nodes of their flavor."""
-        waits = self.engine.share_parts.waits
-        return [] if waits is None else [*waits.for_nodes]
+        waker = self.engine.share_parts.waker
+        return [] if waker is None else [each.pod.uid for each in waker.lacking_nodes.first(MAX_WOKEN)]
 
     @property
     def asked(self) -> Counter[str]:
@@ -319,7 +319,7 @@ async def test_a_pod_that_backs_off_when_a_node_comes_is_tried_after_it() -> Non
 
 async def test_many_pods_without_nodes_are_woken_in_portions_in_their_order() -> None:
     queues = without_nodes()
-    for number in range(MAX_FOR_NODES + 1):
+    for number in range(MAX_WOKEN + 1):
         queues.pod(f"p{number}")
     queues.pod("first", priority=5)
     await queues.schedule()
@@ -327,7 +327,7 @@ async def test_many_pods_without_nodes_are_woken_in_portions_in_their_order() ->
     queues.under_test.see(a_node("gone-1", cpu="1", labels={"kind": "gone"}))
     tries = [await queues.look() for _ in range(3)]
 
-    assert tries == [MAX_FOR_NODES, 2, 0]
+    assert tries == [MAX_WOKEN, 2, 0]
     assert queues.kinds() == {"first": "gone"}
     queues.check()
 

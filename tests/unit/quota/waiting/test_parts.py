@@ -18,7 +18,7 @@ WITHOUT = """
 import sys
 from tests.unit.cycle.fakes import an_engine
 engine = an_engine().engine
-assert engine.share_parts.waits is None
+assert engine.share_parts.waker is None
 print(*sorted(name for name in sys.modules if name.startswith("scheduler.quota.")))
 """
 
@@ -45,7 +45,7 @@ def test_a_profile_without_shares_loads_nothing_of_them() -> None:
         check=True,
     )
 
-    loaded = ("adapter", "adapters", "needs", "places", "waiting", "waiting.parts")
+    loaded = ("adapter", "adapters", "needs", "reserving", "share_refs", "waiting", "waiting.parts")
     assert run.stdout.split() == [f"scheduler.quota.{name}" for name in loaded]
 
 
@@ -89,7 +89,7 @@ async def test_all_pods_are_free_without_the_plugin() -> None:
     await stage.schedule()
 
     assert len(stage.placed) == 3
-    assert stage.engine.share_parts.waits is None
+    assert stage.engine.share_parts.waker is None
 
 
 async def test_pods_that_are_there_before_the_plugin_count() -> None:

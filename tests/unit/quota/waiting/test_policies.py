@@ -14,7 +14,7 @@ from scheduler.api.objects import ObjectMeta, PodCondition, PodStatus
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.shares import DeclaredShare
-from scheduler.quota.waiting.waits import MAX_CLAIMING, MAX_RETRIED
+from scheduler.quota.waiting.waker import MAX_RETRIED, MAX_TRIED
 from scheduler.testing import a_node, a_pod
 from tests.fakes import Eviction
 from tests.unit.cycle.fakes import PROFILE, newer
@@ -158,7 +158,7 @@ async def test_so_is_one_of_which_others_are_in_the_way_that_may_take_nothing_ba
     stage = Sharing(COMPANY, a_team("a", "3", reclaim="Any"), a_team("b", "1"))
     running(stage, "a", 3)
     running(stage, "b", 1, priority=20)
-    for number in range(MAX_CLAIMING):
+    for number in range(MAX_TRIED):
         stage.pod(f"above-{number}", requests={"cpu": f"{4 + number}"})
         await stage.schedule()
     stage.pod("wide", requests={"cpu": "3"})

@@ -1,0 +1,167 @@
+"""Reservations of pods: made here, and released here. `reservations.py` says what they are.
+
+A pod has one: that with which it was woken, alone or for its group, else that of its nomination. Nominations are
+compared with those known before when a question about quota is asked.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING
+
+from scheduler.api.pod import Pod
+from scheduler.quota.adapter import Asked
+from scheduler.quota.needs import Need
+from scheduler.quota.share_refs import Root, ShareRef
+from scheduler.state.nominator import Nominator
+
+if TYPE_CHECKING:  # loaded once there are shares
+    from scheduler.quota.ledger import Ledger
+
+
+class Reserving:
+    """Knows the reservation of each pod."""
+
+    def __init__(
+        self,
+        nominator: Nominator,
+        counted: Collection[str],
+        question: Callable[[Pod], tuple[ShareRef, Need] | None],
+    ) -> None:
+        """`counted`: the UIDs of pods that are usage already. `question`: what a pod asks for by itself; None without
+        a share."""
+        self._nominator = nominator
+        self._counted = counted
+        self._question = question
+        self._woken: dict[str, Ledger] = {}
+        """By the UIDs of pods."""
+        self._nominated: dict[str, Ledger] = {}
+        """By the UIDs of pods."""
+        self._on_node: dict[str, set[str]] = {}
+        """The same UIDs by the nodes to which the pods were nominated; some may have no reservation any more."""
+        self._seen = 0
+        """The position in the nominator's changes up to which nominations were compared."""
+        self._again = set[str]()
+        """The UIDs of pods whose nominations are to be compared in any case."""
+        self._is_fair = False
+        self.changes = 0
+        """Another number after each change."""
+
+    def wake(self, ref: ShareRef, need: Need, *, by_share: bool) -> None:
+        """Reserve what a pod, or a group, needs that is woken; what is kept for it is reserved already."""
+        self.compare()
+        if any(uid in self._nominated and uid in self._nominator.kept for uid in need.uids):
+            return
+        for uid in need.uids:
+            self.release(uid)
+            self._drop(uid)
+        self._make(ref, need, by_share=by_share, is_woken=True)
+        self._woken.update(dict.fromkeys(need.uids, ref.ledger))
+
+    @property
+    def has_nominated(self) -> bool:
+        """Whether anything is reserved for nominated pods."""
+        self.compare()
+        return bool(self._nominated)
+
+    def woken(self) -> Collection[str]:
+        """The UIDs of pods that were woken, or whose group was, and that were not tried since."""
+        return self._woken.keys()
+
+    def is_woken(self, uid: str) -> bool:
+        """Say whether a pod, or its group, was woken and not tried since."""
+        return uid in self._woken
+
+    def is_live(self, uid: str) -> bool:
+        """Say whether something may be reserved for a pod. For tests and debugging."""
+        return uid in self._woken or uid in self._nominated
+
+    def release(self, uid: str) -> Root | None:
+        """Release what a pod, or its group, was woken with; return where, None if it was not."""
+        ledger = self._woken.get(uid)
+        if ledger is None:
+            return None
+        released = ledger.reservations.release(ledger.tree, uid)
+        assert released is not None
+        for each in released.uids:
+            del self._woken[each]
+        self._again.update(released.uids)
+        self.changes += 1
+        return Root(ledger, ledger.root_of(released.rank.share))
+
+    def placed(self, uid: str, ref: ShareRef | None, amounts: Mapping[str, int]) -> Root | None:
+        """A pod counts now as usage; return where something was reserved for it that it has not used."""
+        self._drop(uid)
+        ledger = self._woken.get(uid)
+        reservation = None if ledger is None else ledger.reservations.of(uid)
+        if ledger is None or reservation is None:
+            return None
+        used: Mapping[str, int] = {}
+        if ref is not None and (ref.ledger, ref.name) == (ledger, reservation.rank.share):
+            used = ledger.amounts(ref.evidence, amounts, 1)
+        ledger.reservations.use(ledger.tree, uid, used)
+        self.changes += 1
+        is_left = any(reservation.amounts.values())
+        if is_left and len(reservation.uids) > 1:
+            return None  # for the others of its group
+        root = self.release(uid)
+        return root if is_left else None
+
+    def counts(self, uid: str, *, is_usage: bool) -> None:
+        """A pod counts as usage for a moment, or does so no longer."""
+        if is_usage:
+            self._drop(uid)
+        elif self._nominator.nodes:
+            self._again.add(uid)
+
+    def compare(self) -> None:
+        """Take over nominations that have begun, ended or changed."""
+        changes = self._nominator.changes
+        if self._seen == changes.position and not self._again:
+            return
+        nodes, self._seen = changes.since(self._seen), changes.position
+        if nodes is None:
+            nodes = [*self._on_node, *self._nominator.nodes]
+        uids, self._again = self._again, set()
+        for node in set(nodes):
+            uids |= self._on_node.pop(node, set()) | {pod.uid for pod in self._nominator.nominated_pods(node)}
+        for uid in uids:
+            self._drop(uid)
+            pods = self._nominator.nominated_pods(self._nominator.node_of(uid))
+            pod = next((each for each in pods if each.uid == uid), None)
+            if pod is not None and uid not in self._woken and uid not in self._counted:
+                self._nominate(pod)
+
+    def again(self) -> None:
+        """Reserve again what nominated pods ask for: they may have other shares, or ask for something else."""
+        self._again.update(self._nominated)
+
+    def clear(self, *, is_fair: bool) -> None:
+        """Forget all: there are other trees. `is_fair`: whether nominated pods, too, go ahead of those of others."""
+        self._is_fair = is_fair
+        self._again.update(self._nominated)
+        self._woken.clear()
+        self._nominated.clear()
+        self.changes += 1
+
+    def _nominate(self, pod: Pod) -> None:
+        found = self._question(pod)
+        if found is not None:
+            ref, need = found
+            self._make(ref, need, by_share=self._is_fair, kept=self._nominator.kept.get(pod.uid, 0))
+            self._nominated[pod.uid] = ref.ledger
+            self._on_node.setdefault(self._nominator.node_of(pod.uid), set()).add(pod.uid)
+
+    def _make(self, ref: ShareRef, need: Need, *, by_share: bool, kept: int = 0, is_woken: bool = False) -> None:
+        from scheduler.quota.reservations import Reservation
+
+        ledger, asked = ref.ledger, Asked(need, ref.evidence)
+        rank = ledger.rank_of(ref.name, asked)._replace(by_share=by_share, kept=kept, is_woken=is_woken)
+        amounts = ledger.wanted(ref.name, asked)
+        ledger.reservations.make(ledger.tree, Reservation(rank, need.pod, need.uids, amounts))
+        self.changes += 1
+
+    def _drop(self, uid: str) -> None:
+        """Release what is reserved for a nominated pod."""
+        ledger = self._nominated.pop(uid, None)
+        if ledger is not None:
+            ledger.reservations.release(ledger.tree, uid)
+            self.changes += 1
