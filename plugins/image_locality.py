@@ -25,7 +25,7 @@ class ImageLocality(fw.ScoreNodesPlugin, fw.SignPlugin):
 
     The scaling keeps pods from piling up on the few nodes that have an image.
     An image volume alone, a model for instance, does not reach the cap: it must not hide which node has the images.
-    Rule: imagelocality/image_locality.go at v1.37.2, which has that limit for the sum only.
+    Rule: imagelocality/image_locality.go at v1.36.3; that image volumes count in the cap is of v1.37.2.
     """
 
     name: ClassVar[str] = "ImageLocality"

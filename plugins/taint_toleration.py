@@ -10,7 +10,7 @@ import numpy as np
 
 from plugins.shared.column_math import normalized, pick
 from plugins.shared.queueing import OncePerEvent, any_pod, queue_if_itself, tolerations_of
-from plugins.shared.remedies import cordoned, toleration_of, without_taint
+from plugins.shared.remedies import cordoned, toleration_of, wall_of, without_taint
 from scheduler import framework as fw
 from scheduler.api.tolerations import (
     KEEPS_PODS_AWAY,
@@ -86,7 +86,7 @@ class TaintToleration(
         return [
             cordoned(node.name)
             if node.unschedulable and taint.key == UNSCHEDULABLE_TAINT.key and taint.effect == NO_SCHEDULE
-            else _obstacle_of(taint, node.name)
+            else _obstacle_of(taint, pod, node)
             for taint in node.taints
             if taint.effect in KEEPS_PODS_AWAY and not is_tolerated(taint, pod.spec.tolerations)
         ]
@@ -118,17 +118,21 @@ class TaintToleration(
         return normalized(scores, reverse=True)
 
 
-def _obstacle_of(taint: fw.Taint, node_name: str) -> fw.Obstacle:
+def _obstacle_of(taint: fw.Taint, pod: fw.Pod, node: fw.NodeInfo) -> fw.Obstacle:
     text = f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
-    removal = fw.Remedy(
-        f"remove the taint {text} from {node_name}",
-        (),
-        f"kubectl taint nodes {node_name} {quote(text + '-')}",
-        partial(without_taint, taint=taint),
-    )
     if taint.key.startswith(_OF_CONDITIONS):
         return fw.Obstacle(f"taint {text}")  # the node is ill: to tolerate that helps nobody
-    return fw.Obstacle(f"taint {text}", (fw.Remedy(f"tolerate {text}", (toleration_of(taint),)), removal))
+    wall = wall_of(taint, pod, node)
+    why = f" ({wall})" if wall else ""
+    tolerate = fw.Remedy(f"tolerate {text}{why}", (toleration_of(taint),), is_last_resort=bool(wall))
+    removal = fw.Remedy(
+        f"remove the taint {text} from {node.name}{why}",
+        (),
+        f"kubectl taint nodes {node.name} {quote(text + '-')}",
+        partial(without_taint, taint=taint),
+        is_last_resort=True,
+    )
+    return fw.Obstacle(f"taint {text}", (tolerate, removal))
 
 
 class _Taints(NamedTuple):

@@ -1,18 +1,145 @@
-"""DynamicResources' obstacles: claims that keep a pod off a node."""
+"""DynamicResources' obstacles: claims that keep a pod off a node, taints of devices, and who uses devices."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Final
 
+import msgspec
+
+from plugins.dynamic_resources.allocations import results_of
+from plugins.dynamic_resources.catalog import DeviceCatalog
+from plugins.dynamic_resources.pools import DeviceId, DevicesError, SliceDevice
+from plugins.dynamic_resources.requests import Request, alternatives, tolerates
 from scheduler import framework as fw
-from scheduler.api.devices import ResourceClaim
+from scheduler.api.devices import ClaimStatus, DeviceTaint, DeviceToleration, ExactRequest, ResourceClaim
+
+MAX_DEVICES: Final = 64
+"""Devices of a node that are looked at for one claim."""
+
+MAX_NAMED: Final = 3
+
+_NO_PREEMPTION: Final = "a preemption does not free devices of claims"
 
 
-def no_devices(claims: Sequence[ResourceClaim]) -> Sequence[fw.Obstacle]:
-    """Too few devices are free for the claims that have none yet; of several, none alone is to blame."""
-    wanting = [claim for claim in claims if claim.status.allocation is None]
-    if not wanting:
-        return ()
-    names = " and ".join(f"{claim.metadata.name} ({_classes(claim)})" for claim in wanting)
-    return (fw.Obstacle(f"too few free devices for ResourceClaim {names}"),)
+class DeviceObstacles:
+    """Says of one pod why there are too few devices for its claims."""
+
+    def __init__(self, claims: Sequence[ResourceClaim], catalog: DeviceCatalog, handle: fw.Handle) -> None:
+        self._wanting = [claim for claim in claims if claim.status.allocation is None]
+        self._catalog = catalog
+        self._handle = handle
+
+    def on(self, node: fw.Node) -> Sequence[fw.Obstacle]:
+        """Too few devices are free for the claims that have none yet; of several, none alone is to blame."""
+        if not self._wanting:
+            return ()
+        names = " and ".join(f"{claim.metadata.name} ({_classes(claim)})" for claim in self._wanting)
+        taints: dict[str, DeviceTaint] = {}
+        remedies: list[fw.Remedy] = []
+        users: dict[str, tuple[fw.Pod, DeviceId]] = {}
+        for claim in self._wanting:
+            untolerated: dict[str, DeviceTaint] = {}
+            for request, device in self._matching(claim, node):
+                if not tolerates(request.tolerations, device):
+                    untolerated |= {_spelled(each): each for each in device.taints if each.effect != "None"}
+                elif (user := self._users.get(device.id)) is not None:
+                    users[user.uid] = user, device.id
+            if untolerated and self._catalog.claim(claim.metadata.namespace, claim.metadata.name) is not None:
+                remedies.append(_tolerating(claim, untolerated))
+            taints |= untolerated
+        fact = f"too few free devices for ResourceClaim {names}"
+        if taints:
+            fact += f"; others have the taint {_listed(sorted(taints))}, which it does not tolerate"
+        in_use = [f"{device} is used by pod {pod}" for pod, device in users.values()]
+        found = tuple(fw.PodInTheWay(pod, self._freed(pod), _NO_PREEMPTION) for pod, _ in users.values())
+        return (fw.Obstacle(fact, tuple(remedies), example=_listed(sorted(in_use)), in_the_way=found),)
+
+    def _matching(self, claim: ResourceClaim, node: fw.Node) -> Iterator[tuple[Request, SliceDevice]]:
+        """Yield devices of the node that the claim selects, with the request that does."""
+        try:
+            requests = [each for some in alternatives(claim, self._catalog.device_class) for each in some]
+            devices = [each for pool in self._catalog.pools_for(node) for view in pool.slices for each in view.devices]
+            for device in devices[:MAX_DEVICES]:
+                for request in requests:
+                    if request.selects(device, node):
+                        yield request, device
+        except DevicesError:
+            return  # the attempt reports it
+
+    @cached_property
+    def _claims_by_user(self) -> Mapping[str, Sequence[ResourceClaim]]:
+        """UID of a pod → the allocated claims that it alone uses."""
+        found: dict[str, list[ResourceClaim]] = {}
+        for claim in self._handle.objects.list(fw.RESOURCE_CLAIM):
+            consumers = {each.uid for each in claim.status.reserved_for or ()}
+            if claim.status.allocation is not None and len(consumers) == 1:
+                found.setdefault(consumers.pop(), []).append(claim)
+        return found
+
+    @cached_property
+    def _users(self) -> Mapping[DeviceId, fw.Pod]:
+        """Device → the pod that alone uses it."""
+        found: dict[DeviceId, fw.Pod] = {}
+        for uid, claims in self._claims_by_user.items():
+            pod = self._handle.pods.get(uid)
+            if pod is not None and pod.node_name:
+                for result in (each for claim in claims for each in results_of(claim)):
+                    if not result.admin_access and result.share_id is None:
+                        found[DeviceId(result.driver, result.pool, result.device)] = pod
+        return found
+
+    def _freed(self, pod: fw.Pod) -> tuple[tuple[str, ResourceClaim], ...]:
+        """Return the claims of a pod as they are once it is gone: the resource claim controller frees the devices."""
+        claims = self._claims_by_user[pod.uid]
+        return tuple((fw.RESOURCE_CLAIM, msgspec.structs.replace(each, status=ClaimStatus())) for each in claims)
+
+
+def _tolerating(claim: ResourceClaim, taints: Mapping[str, DeviceTaint]) -> fw.Remedy:
+    """Tolerate the taints in every request. A claim cannot be changed, so it, or its pod, has to be made again."""
+    tolerations = tuple(
+        DeviceToleration(
+            key=each.key, operator="Equal" if each.value else "Exists", value=each.value, effect=each.effect
+        )
+        for _, each in sorted(taints.items())
+    )
+    requests = tuple(
+        msgspec.structs.replace(
+            each,
+            exactly=each.exactly and _with(each.exactly, tolerations),
+            first_available=each.first_available and tuple(_with(one, tolerations) for one in each.first_available),
+        )
+        for each in claim.requests
+    )
+    devices = msgspec.structs.replace(claim.spec.devices, requests=requests)
+    changed = msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, devices=devices))
+    is_generated = any(each.kind == "Pod" for each in claim.metadata.owner_references or ())
+    where = (
+        f"the template of ResourceClaim {claim.metadata.name}"
+        if is_generated
+        else f"ResourceClaim {claim.metadata.name}"
+    )
+    text = (
+        f"make {where} again, tolerating {_listed(sorted(taints))} (it keeps pods off devices that are not to be used)"
+    )
+    return fw.Remedy(text, (), objects=((fw.RESOURCE_CLAIM, changed),), is_last_resort=True)
+
+
+def _toleration_of(taint: DeviceTaint) -> DeviceToleration:
+    operator = "Equal" if taint.value else "Exists"
+    return DeviceToleration(key=taint.key, operator=operator, value=taint.value, effect=taint.effect)
+
+
+def _with(asked: ExactRequest, tolerations: tuple[DeviceToleration, ...]) -> ExactRequest:
+    return msgspec.structs.replace(asked, tolerations=(*(asked.tolerations or ()), *tolerations))
+
+
+def _spelled(taint: DeviceTaint) -> str:
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - MAX_NAMED} more" if len(texts) > MAX_NAMED else ""
+    return ", ".join(texts[:MAX_NAMED]) + more
 
 
 def elsewhere(claim: ResourceClaim) -> fw.Obstacle:

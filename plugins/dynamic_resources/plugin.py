@@ -15,7 +15,7 @@ from plugins.dynamic_resources.claim_writer import ClaimWriter
 from plugins.dynamic_resources.extended_claims import extended_amounts, in_memory, is_in_memory
 from plugins.dynamic_resources.extended_resources import extended_resources_of
 from plugins.dynamic_resources.extended_writer import ExtendedClaimWriter
-from plugins.dynamic_resources.obstacles import elsewhere, no_devices
+from plugins.dynamic_resources.obstacles import DeviceObstacles, elsewhere
 from plugins.dynamic_resources.pod_claims import (
     ClaimHints,
     after_class_deleted,
@@ -52,6 +52,7 @@ _REFUSALS: Final = {
     _STALE: STALE_CLAIM,
 }
 
+_EXPLAINED: Final = "ExplainDynamicResources"
 _FILTER_TIMEOUT: Final = fw.Duration(10)
 _BINDING_TIMEOUT: Final = fw.Duration(600)
 
@@ -239,7 +240,13 @@ class DynamicResources(
             unusable = (self._unusable(claim_state, i, claim, rows) for i, claim in enumerate(claim_state.users))
             pairs = zip(claim_state.users, unusable, strict=True)
             return [elsewhere(claim) for claim, found in pairs if found is not None and found.any()]
-        return no_devices(claim_state.users) if codes is not None and codes[0] == HAS_NONE else ()
+        if codes is None or codes[0] != HAS_NONE:
+            return ()
+        known = state.get(_EXPLAINED, DeviceObstacles)
+        if known is None:
+            known = DeviceObstacles(claim_state.users, self._catalog, self.handle)
+            state.write(_EXPLAINED, known)
+        return known.on(node.node)
 
     def post_filter(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]

@@ -24,15 +24,14 @@ def affinity_obstacles(
             if not counts.is_near(term, node.row):
                 text = f"pod affinity to {term.selector} on {term.topology_key}"
                 drop = _drop("podAffinity", place, terms.required_affinity, text)
-                yield fw.Obstacle(f"{text}: no such pod {_domain(term.topology_key, node)}", (drop,), is_of_domain=True)
+                yield fw.Obstacle(f"{text}: no such pod {_domain(term.topology_key, node)}", (drop,))
     for place, term in enumerate(counts.anti_affinity):
         other = _find(term.topology_key, nodes, node, counts.pods_matching(term), partial(_selects, term))
         if other is not None:
             text = f"pod anti-affinity to {term.selector} on {term.topology_key}"
             drop = _drop("podAntiAffinity", place, terms.required_anti_affinity, text)
             fact = f"{text}: such a pod is {_domain(term.topology_key, node)}"
-            is_of_domain = term.topology_key != HOSTNAME
-            yield fw.Obstacle(fact, (drop,), example=str(other), is_of_domain=is_of_domain, in_the_way=other)
+            yield fw.Obstacle(fact, (drop,), example=str(other), in_the_way=(fw.PodInTheWay(other),))
     yield from _of_others(counts, nodes, node)
 
 
@@ -41,7 +40,7 @@ def _of_others(counts: FilterState, nodes: fw.NodeColumns, node: fw.NodeInfo) ->
         other = _find(key, nodes, node, counts.pods_avoiding(key), partial(counts.is_avoided_by, key))
         if other is not None:
             fact = f"a pod {_domain(key, node)} has an anti-affinity to this one on {key}"
-            yield fw.Obstacle(fact, example=str(other), is_of_domain=key != HOSTNAME, in_the_way=other)
+            yield fw.Obstacle(fact, example=str(other), in_the_way=(fw.PodInTheWay(other),))
 
 
 def _selects(term: AffinityTerm, pod: fw.Pod) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from plugins.node_resources.fit_dry_run import Compared
-from plugins.node_resources.lower_requests import lowered_to
+from plugins.node_resources.lower_requests import askers, lowered_to
 from scheduler import framework as fw
 from scheduler.api.requests import is_extended_resource
 from scheduler.api.spelling import spelled
@@ -12,7 +12,9 @@ from scheduler.api.spelling import spelled
 def fit_obstacles(pod: fw.Pod, compared: Iterable[Compared], node: fw.NodeInfo) -> Iterator[fw.Obstacle]:
     """Yield what is insufficient on a node, each with how much is missing."""
     allowed = node.allocatable.get("pods", 0)
-    if len(node.pods) >= allowed:
+    if len(node.pods) > allowed:
+        yield fw.Obstacle(f"has {len(node.pods)} pods, and may have {allowed}")
+    elif len(node.pods) == allowed:
         yield fw.Obstacle(f"all {allowed} pods that it may have are there")
     for _, name, wanted, by_devices in compared:
         capacity = node.allocatable.get(name, 0)
@@ -23,7 +25,7 @@ def fit_obstacles(pod: fw.Pod, compared: Iterable[Compared], node: fw.NodeInfo) 
         if not capacity and is_extended_resource(name):
             yield fw.Obstacle(f"has no {name}", remedies)
         else:
-            shortage = fw.Shortage(name, wanted - max(free, 0), wanted, max(0, wanted - capacity))
+            shortage = fw.Shortage(name, wanted - free, wanted, max(0, wanted - capacity))
             yield fw.Obstacle(f"short of {name}", remedies, shortage)
 
 
@@ -33,5 +35,5 @@ def _less(pod: fw.Pod, resource: str, wanted: int, free: int) -> Iterator[fw.Rem
         return
     changes = lowered_to(pod, resource, free)
     if changes:
-        less = f"ask for {spelled(resource, wanted - free)} {resource} less"
-        yield fw.Remedy(less if free else f"drop the request for {resource}", changes)
+        less = f"ask for {spelled(resource, wanted - free)} {resource} less in"
+        yield fw.Remedy(f"{less if free else f'drop the request for {resource} of'} {askers(pod, changes)}", changes)

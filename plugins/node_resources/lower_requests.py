@@ -6,12 +6,16 @@ sidecars started before it, if that is more; or for what is written for the pod 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from plugins.shared.remedies import pointer
 from scheduler import framework as fw
 from scheduler.api.objects import Container, ResourceList, ResourceRequirements
 from scheduler.api.quantity import parse_quantity, to_milli, to_value
 from scheduler.api.requests import CPU, is_extended_resource
+
+MAX_NAMED: Final = 3
+"""Containers that are named."""
 
 
 @dataclass(slots=True)
@@ -42,6 +46,22 @@ def lowered_to(pod: fw.Pod, resource: str, total: int) -> tuple[fw.Change, ...]:
         if each.after < each.before
         for kind in kinds
     )
+
+
+def askers(pod: fw.Pod, changes: Sequence[fw.Change]) -> str:
+    """Name the containers whose requests are changed: `container web and init container copy`."""
+    names = []
+    for path in dict.fromkeys(each.path.rpartition("/resources/")[0] for each in changes):
+        _, key, place = ("", *path.removeprefix("/spec").split("/")[1:], "", "")[:3]
+        if key == "containers":
+            names.append(f"container {(pod.spec.containers or ())[int(place)].name}")
+        elif key == "initContainers":
+            names.append(f"init container {(pod.spec.init_containers or ())[int(place)].name}")
+        else:
+            names.append("spec.resources")
+    more = [f"{len(names) - MAX_NAMED} more"] if len(names) > MAX_NAMED else []
+    *others, last = [*names[:MAX_NAMED], *more]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _askers(pod: fw.Pod, resource: str, most: int) -> Iterator[_Asker]:

@@ -52,6 +52,11 @@ class BaseCounts:
         """How many domains have a node that counts."""
         return len(self.counts if self._counted is None else self._counted)
 
+    def rows(self) -> fw.Rows:
+        """Return the rows that count."""
+        is_in_one = self.domains.codes != 0
+        return np.flatnonzero(is_in_one if self._excluded is None else is_in_one & ~self._excluded)
+
     def number(self, row: int) -> int:
         """Return the number of a row's domain; NO_DOMAIN if it is in none or does not count."""
         excluded = self._excluded is not None and self._excluded.item(row)
@@ -149,6 +154,25 @@ class SpreadDomains:
         if number != NO_DOMAIN:
             self._changes[number] = self._changes.get(number, 0) + pods
 
+    @property
+    def size(self) -> int:
+        """How many domains have a node that counts."""
+        return self._base.size
+
+    def rows_with_fewest(self) -> fw.Rows:
+        """Return the rows that count, of the domains that have the fewest pods."""
+        counts, rows = self._counts(), self._base.rows()
+        lowest: fw.Rows = rows[self._base.domains.at(counts == self._base.fewest_of(counts), rows)]
+        return lowest
+
+    def rows_left_out(self) -> fw.Rows:
+        """Return the rows of domains of which none counts."""
+        domains, rows = self._base.domains, self._base.rows()
+        counts = np.zeros(domains.size, np.bool_)
+        counts[rows if domains.are_rows else domains.codes[rows]] = True
+        labelled = np.flatnonzero(domains.codes != 0)
+        return labelled[~domains.at(counts, labelled)]
+
     def fewest(self) -> int:
         """Return how many pods the domain with the fewest has; 0 if there are fewer domains than minDomains."""
         base, changes = self._base, self._changes
@@ -210,6 +234,11 @@ class HardSpread:
         self_match = [int(constraint.selector.matches(pod.labels)) for constraint in constraints]
         return cls(pod.namespace, spread, self_match)
 
+    @property
+    def domains(self) -> Sequence[SpreadDomains]:
+        """Those of each constraint."""
+        return self._domains
+
     def clone(self) -> "HardSpread":
         return HardSpread(self._namespace, [each.clone() for each in self._domains], self._self_match)
 
@@ -224,11 +253,11 @@ class HardSpread:
             if each.constraint.selector.matches(other.labels):
                 each.change(row, pods)
 
-    def refused_by(self, row: int) -> Iterator[tuple[SpreadConstraint, int | None, int]]:
-        """Yield each constraint that refuses a row, the pods in its domain (None if it is in none), and the fewest."""
+    def refused_by(self, row: int) -> Iterator[SpreadDomains]:
+        """Yield the domains of each constraint that refuses a row."""
         for domains, self_match in zip(self._domains, self._self_match, strict=True):
             if domains.refusals(self_match, np.array([row]))[0]:
-                yield domains.constraint, domains.count(row), domains.fewest()
+                yield domains
 
     def refusals(self, rows: fw.Rows) -> fw.Int32Column:
         """Return a reason code for each of `rows`: that of the first constraint that refuses it, or 0."""

@@ -46,7 +46,7 @@ class ExcludedNodes:
 
     def _tainted(self, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.BoolColumn | None:
         key = ("tolerations", pod.spec.tolerations)
-        return self._stored(key, _READ_BY_TAINTS, lambda rows: _repelling(pod, nodes, rows))
+        return self._stored(key, _READ_BY_TAINTS, lambda rows: repelling(pod, nodes, rows))
 
     def _stored(
         self,
@@ -57,7 +57,7 @@ class ExcludedNodes:
         return self._handle.columns.get(("PodTopologySpread", *key), aspects, np.bool_, evaluate)
 
 
-def _repelling(pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn | None:
+def repelling(pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn | None:
     """Return which of `rows` have a taint that keeps the pod away; None if none of them has."""
     found: fw.BoolColumn | None = None
     tolerations = relevant(pod.spec.tolerations, nodes.taints)

@@ -19,12 +19,13 @@ from plugins.pod_topology_spread.default_selectors import RESOURCES, DefaultSele
 from plugins.pod_topology_spread.domains import MISSING_LABEL, HardSpread
 from plugins.pod_topology_spread.hints import SpreadHints
 from plugins.pod_topology_spread.nodes import ExcludedNodes
-from plugins.pod_topology_spread.obstacles import spread_obstacles
+from plugins.pod_topology_spread.obstacles import SpreadObstacles
 from plugins.pod_topology_spread.scoring import SoftSpread, normalized_spread
 from scheduler import framework as fw
 from scheduler.api.objects import TopologySpreadConstraint
 
 _PRE_FILTERED: Final = "PreFilterPodTopologySpread"
+_EXPLAINED: Final = "ExplainPodTopologySpread"
 _PRE_SCORED: Final = "PreScorePodTopologySpread"
 
 UNEVEN: Final = fw.unschedulable("node(s) didn't match pod topology spread constraints")
@@ -118,7 +119,12 @@ class PodTopologySpread(
 
     def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
         """Each constraint that refuses the node, with the pods that it counts."""
-        return list(spread_obstacles(pod, state.read(_PRE_FILTERED, HardSpread), node))
+        spread = state.read(_PRE_FILTERED, HardSpread)
+        known = state.get(_EXPLAINED, SpreadObstacles)
+        if known is None or known.spread is not spread:
+            known = SpreadObstacles(pod, self.handle.nodes, spread, self._excluded_nodes)
+            state.write(_EXPLAINED, known)
+        return list(known.on(node))
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Count the pods of each domain; skip pods without soft constraints.

@@ -1,9 +1,15 @@
 """Obstacles and remedies that several plugins have in common."""
 
+import re
+from typing import Final
+
 import msgspec
 
 from scheduler import framework as fw
 from scheduler.api.tolerations import UNSCHEDULABLE_TAINT
+
+_CONTROL_PLANE: Final = frozenset(f"node-role.kubernetes.io/{role}" for role in ("control-plane", "master", "etcd"))
+_HARDWARE: Final = re.compile(r"gpu|tpu|nvidia|accelerator")
 
 
 def cordoned(node_name: str) -> fw.Obstacle:
@@ -35,6 +41,17 @@ def toleration_of(taint: fw.Taint) -> fw.Change:
     """Add a toleration that covers this taint and no other."""
     toleration = {"key": taint.key, "operator": "Equal" if taint.value else "Exists", "effect": taint.effect}
     return fw.Change("add", "/spec/tolerations/-", toleration | ({"value": taint.value} if taint.value else {}))
+
+
+def wall_of(taint: fw.Taint, pod: fw.Pod, node: fw.NodeInfo) -> str:
+    """Say whom a taint of a node keeps off on purpose; empty if the pod asks for what it guards."""
+    if taint.key in pod.requests:
+        return ""
+    if taint.key in _CONTROL_PLANE:
+        return "it keeps workloads off the control plane"
+    if taint.key in node.allocatable or _HARDWARE.search(f"{taint.key}={taint.value}".lower()):
+        return "it keeps special hardware for pods that use it"
+    return "it keeps such nodes for certain pods"
 
 
 def pointer(key: str) -> str:

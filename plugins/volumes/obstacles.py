@@ -1,8 +1,10 @@
 """VolumeBinding's obstacles: the claims that they are about, with their classes and volumes."""
 
 from collections.abc import Iterator
+from shlex import quote
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from plugins.shared.node_selector_obstacles import spelled_requirement
@@ -48,7 +50,7 @@ def claim_obstacles(
     for claim in claims.unbound_delayed:
         code = _code(finder, PodVolumeClaims(unbound_delayed=[claim]), nodes, rows)
         if code & BIND_CONFLICT:
-            yield fw.Obstacle(_no_volume(claim))
+            yield _no_volume(claim, nodes)
         elif code & NOT_ENOUGH_SPACE:
             yield fw.Obstacle(f"too little free storage of class {claim.class_name} for claim {claim.name}")
 
@@ -58,11 +60,20 @@ def _code(finder: VolumeFinder, claims: PodVolumeClaims, nodes: fw.NodeColumns, 
     return 0 if codes is None else int(codes[0])
 
 
-def _no_volume(claim: PersistentVolumeClaim) -> str:
+def _no_volume(claim: PersistentVolumeClaim, nodes: fw.NodeColumns) -> fw.Obstacle:
     selected = claim.annotations.get(SELECTED_NODE)
-    if selected:
-        return f"claim {claim.name} gets a volume for the node {selected}"
-    return f"no volume of class {claim.class_name} for claim {claim.name}, and none can be made for the node"
+    if not selected:
+        what = f"no volume of class {claim.class_name} for claim {claim.name}, and none can be made for the node"
+        return fw.Obstacle(what)
+    if nodes.row_of(selected) is not None:
+        return fw.Obstacle(f"claim {claim.name} gets a volume for the node {selected}")
+    annotations = {key: value for key, value in claim.annotations.items() if key != SELECTED_NODE}
+    metadata = msgspec.structs.replace(claim.metadata, annotations=annotations)
+    command = f"kubectl annotate pvc --namespace {quote(claim.namespace)} {quote(claim.name)} {SELECTED_NODE}-"
+    text = f"remove the annotation {SELECTED_NODE} from claim {claim.name}"
+    objects = ((fw.PERSISTENT_VOLUME_CLAIM, msgspec.structs.replace(claim, metadata=metadata)),)
+    fact = f"claim {claim.name} is to get a volume for the node {selected}, which does not exist"
+    return fw.Obstacle(fact, (fw.Remedy(text, (), command, objects=objects),))
 
 
 def _place_of(volume: PersistentVolume | None) -> str:

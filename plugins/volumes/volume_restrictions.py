@@ -157,8 +157,7 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
         return fw.Obstacle(
             f"claim {name} is for one pod at a time (ReadWriteOncePod)"
             + (f", and pod {user} on {nodes.names()[row]} uses it" if user is not None else ""),
-            is_of_domain=True,
-            in_the_way=user,
+            in_the_way=(fw.PodInTheWay(user),) if user is not None else (),
         )
 
 

@@ -115,7 +115,6 @@ class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods, fw.ExplainPlugin):
                 fw.Obstacle(
                     f"volume {volume_name} of claim {name} is where {topology.key} is "
                     + " or ".join(sorted(topology.values)),
-                    is_of_domain=True,
                 )
                 for topology in topologies
                 if not _is_in(topology, nodes, rows)[0]

@@ -89,6 +89,13 @@ class GroupedMeta(ObjectMeta, frozen=True):
     group_annotations: GroupAnnotations | None = msgspec.field(default=None, name="annotations")
 
 
+class PodMeta(GroupedMeta, frozen=True):
+    """Of pods: also what says since when one is being deleted, and what holds it."""
+
+    finalizers: tuple[str, ...] | None = None
+    deletion_grace_period_seconds: int | None = None
+
+
 class ResourceRequirements(Wire, frozen=True):
     """Limits decide nothing; `/metrics/resources` shows them."""
 

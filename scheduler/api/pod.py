@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from scheduler.api.decoding import Decoder, convert
-from scheduler.api.objects import GroupAnnotations, GroupedMeta, PodSpec, PodStatus, Wire, labels_of
+from scheduler.api.objects import GroupAnnotations, PodMeta, PodSpec, PodStatus, Wire, labels_of
 from scheduler.api.pod_affinity import NO_TERMS, AffinityTerms, affinity_terms_of
 from scheduler.api.pod_storage import PodStorage, storage_of
 from scheduler.api.read_only import NOTHING, frozen
@@ -42,7 +42,7 @@ class Pod(Wire, frozen=True, eq=False):
     `uid`, `spec` or `status` for anything else.
     """
 
-    metadata: GroupedMeta = GroupedMeta()
+    metadata: PodMeta = PodMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
     raw_json: bytes = msgspec.field(default=b"", name="(raw)")
@@ -227,9 +227,7 @@ class Pod(Wire, frozen=True, eq=False):
     def reference(self) -> "Pod":
         """Its identity alone, to be kept when the pod, which may be large, is gone."""
         meta = self.metadata
-        kept = GroupedMeta(
-            name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version
-        )
+        kept = PodMeta(name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version)
         return Pod(metadata=kept, spec=PodSpec(node_name=self.node_name, scheduler_name=self.spec.scheduler_name))
 
     def __str__(self) -> str:

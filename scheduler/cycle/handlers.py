@@ -16,7 +16,7 @@ from typing import Final
 
 from prometheus_client import Histogram
 
-from scheduler.api.objects import GroupedMeta, Node, ObjectMeta
+from scheduler.api.objects import Node, ObjectMeta, PodMeta
 from scheduler.api.pod import Pod
 from scheduler.api.versions import is_newer
 from scheduler.cycle.core import Core
@@ -136,7 +136,7 @@ class ClusterEventHandlers:
     def pod_unreadable(self, identity: ObjectMeta, problem: str) -> None:
         """Report a pod that cannot be decoded to its owner; no other pod is affected."""
         name, namespace, uid = identity.name, identity.namespace, identity.uid
-        pod = self._pods.get(uid) or Pod(metadata=GroupedMeta(name=name, namespace=namespace, uid=uid))
+        pod = self._pods.get(uid) or Pod(metadata=PodMeta(name=name, namespace=namespace, uid=uid))
         note = f"the pod cannot be read: {problem}"
         self._writers.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
 

@@ -8,6 +8,7 @@ from scheduler.api.spelling import shortage as spelled_shortage
 from scheduler.api.spelling import spelled_range
 from scheduler.engine.engine import Engine
 from scheduler.explain.changes import WrittenPod
+from scheduler.explain.containment import with_smallest
 from scheduler.explain.documents import (
     Explanation,
     FittingNodes,
@@ -51,8 +52,8 @@ async def explain(engine: Engine, pod: Pod, written: WrittenPod | None = None) -
     found: list[Suggestion] = []
     if not fitting and not evaluation.failures:
         for step in suggestions(engine, pod, groups, of_pod, written):
-            if step is not None and all(step.text != other.text for other in found):
-                found.append(step)
+            if step is not None:
+                found = with_smallest(found, step)
             await time_slice.give_way()
             if len(found) >= MAX_SUGGESTIONS:
                 break

@@ -6,15 +6,20 @@ as such (`trials.py`).
 """
 
 from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import compress
+from operator import not_
 from shlex import quote
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+import msgspec
 import numpy as np
 
 from scheduler.api.decoding import Unreadable
-from scheduler.api.labels import ZONES
+from scheduler.api.labels import HOSTNAME, ZONES
 from scheduler.api.objects import Node
+from scheduler.api.owners import controller_of
 from scheduler.api.pod import Pod
 from scheduler.api.selectors import pod_selector_keys
 from scheduler.api.text import counted
@@ -39,12 +44,17 @@ MAX_SINGLES: Final = 24
 """Remedies that are tried alone: one may be enough although there are several obstacles."""
 
 MAX_PREEMPTIONS: Final = 3
+MAX_PODS: Final = 3
+"""Pods that are named."""
+
+MAX_PRIORITY: Final = 1_000_000_000
+"""The highest of a PriorityClass that is not the system's."""
+
+_EQUALS: Final = "the same priority"
 MAX_MODELS: Final = 16
 """Nodes for which one more like it is tried."""
 
 NODES_IN_A_STEP: Final = 500
-
-_ELSEWHERE: Final = "preemption deletes pods only on the node that it makes room on"
 
 POOL_LABELS: Final = (
     "karpenter.sh/nodepool",
@@ -55,6 +65,10 @@ POOL_LABELS: Final = (
     "node.kubernetes.io/instance-type",
 )
 """Labels of node pools, by precedence: nodes with the same value are alike."""
+
+
+_Try: TypeAlias = tuple[str, Sequence[Remedy]]
+"""A node, and remedies that may make the pod fit there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,31 +101,42 @@ def suggestions(
     """Yield suggestions. Each step takes about as long as a decision; None is a step without result."""
     framework = engine.frameworks[pod.spec.scheduler_name]
     pending = PendingPod(framework, engine.cache.table, Trials(engine, framework), pod, written)
-    yield from _remedies(pending, groups[:MAX_GROUPS], of_pod)
+    first_choice, last_resorts = _remedies(groups[:MAX_GROUPS], of_pod)
+    works: list[frozenset[str]] = []
+    yield from _those_that_help(pending, first_choice, works)
     if not of_pod:
-        yield from _preemptions(pending)
+        may_preempt = yield from _preemptions(pending)
         yield from _pods_in_the_way(pending, groups[:MAX_GROUPS])
         yield from _one_more_node(pending, groups)
+        if not may_preempt:
+            yield from _among_equals(pending)
+    yield from _those_that_help(pending, last_resorts, works)
 
 
-def _remedies(
-    pending: PendingPod, groups: Sequence[NodeGroup], of_pod: Sequence[NamedObstacle]
-) -> Iterator[Suggestion | None]:
+def _remedies(groups: Sequence[NodeGroup], of_pod: Sequence[NamedObstacle]) -> tuple[list[_Try], list[_Try]]:
+    """Return what to try, and what to try after all else."""
     first = [each.obstacle.remedies for each in of_pod]
     if not all(first):
-        return
+        return [], []
     always = tuple(remedies[0] for remedies in first)
-    seen: set[frozenset[str]] = set()
-    works: list[frozenset[str]] = []
     if always and not groups:
         groups = [NodeGroup([""], (), {})]
-    for group, remedies in _wanted(groups):
-        wanted = (*always, *remedies)
-        texts = frozenset(remedy.text for remedy in wanted)
-        if not wanted or texts in seen or any(enough <= texts for enough in works):
+    every = [(group.nodes[0], (*always, *remedies)) for group, remedies in _wanted(groups)]
+    are_last = [any(remedy.is_last_resort for remedy in remedies) for _, remedies in every]
+    return [*compress(every, map(not_, are_last))], [*compress(every, are_last)]
+
+
+def _those_that_help(
+    pending: PendingPod, some: Iterable[_Try], works: list[frozenset[str]]
+) -> Iterator[Suggestion | None]:
+    """Try remedies. `works`: those that are known to help; what contains them is not tried."""
+    seen: set[frozenset[str]] = set()
+    for node_name, remedies in some:
+        texts = frozenset(remedy.text for remedy in remedies)
+        if not remedies or texts in seen or any(enough <= texts for enough in works):
             continue
         seen.add(texts)
-        found = _tried(pending, wanted, group.nodes[0])
+        found = _tried(pending, remedies, node_name)
         if found is not None:
             works.append(texts)
         yield found
@@ -145,17 +170,19 @@ def _tried(pending: PendingPod, remedies: Sequence[Remedy], node_name: str) -> S
         own = (change for remedy in remedies if not remedy.command for change in remedy.changes)
         _, patch = pending.patched(_each_once(own))
         text = " and ".join(dict.fromkeys(remedy.text for remedy in remedies))
-        commands = dict.fromkeys(remedy.command for remedy in remedies if remedy.command)
-        if not commands:
-            nodes = pending.trials.nodes_for(other)
-            return _suggestion(text, nodes, **patch) if nodes else None
-        node = _node_after(remedies, pending.table.node(node_name))
-        if node is None or node.name != node_name:
-            return None
-        fits = pending.trials.fits_changed(other, node)
+        commands = " && ".join(dict.fromkeys(remedy.command for remedy in remedies if remedy.command))
+        on_node = any(remedy.node is not None for remedy in remedies)
+        with pending.trials.objects(each for remedy in remedies for each in remedy.objects):
+            if not commands or (not on_node and any(remedy.objects for remedy in remedies)):
+                nodes = pending.trials.nodes_for(other)
+                return _suggestion(text, nodes, command=commands, **patch) if nodes else None
+            node = _node_after(remedies, pending.table.node(node_name))
+            if node is None or node.name != node_name:
+                return None
+            fits = pending.trials.fits_changed(other, node)
     except (Unreadable, ValueError, PluginError):
         return None
-    return _suggestion(text, [node_name], command=" && ".join(commands), **patch) if fits else None
+    return _suggestion(text, [node_name], command=commands, **patch) if fits else None
 
 
 def _node_after(remedies: Iterable[Remedy], node: Node | None) -> Node | None:
@@ -169,23 +196,51 @@ def _node_after(remedies: Iterable[Remedy], node: Node | None) -> Node | None:
     return node if isinstance(node, Node) else None
 
 
-def _preemptions(pending: PendingPod) -> Iterator[Suggestion | None]:
+def _preemptions(pending: PendingPod) -> Generator[Suggestion | None, None, bool]:
+    """Try without pods of lower priority; return whether that would help."""
+    suggested = 0
+    for option in _options(pending, pending.pod):
+        yield None if option is None else of_preemption(option)
+        suggested += option is not None
+        if suggested == MAX_PREEMPTIONS:
+            break
+    return bool(suggested)
+
+
+def _among_equals(pending: PendingPod) -> Iterator[Suggestion | None]:
+    """Try what a preemption could do if the priority of the pod was higher by one, and without those pods."""
+    priority = pending.pod.priority
+    spec = msgspec.structs.replace(pending.pod.spec, priority=priority + 1)
+    higher = Pod(metadata=pending.pod.metadata, spec=spec, status=pending.pod.status)
+    owner = controller_of(pending.pod)
+    for option in _options(pending, higher):
+        # Another pod of its own workload would come back in its place.
+        if option is None or (owner is not None and owner in map(controller_of, option.victims)):
+            yield None
+            continue
+        staying = [each for each in option.victims if not each.is_deleting]
+        if staying and not option.obstacle and priority < MAX_PRIORITY:
+            victims = f"{counted(len(staying), 'pod')}, for example on {option.node_name} ({_names(staying)})"
+            text = f"give it a priority above {priority}, by a PriorityClass: it could then evict {victims}"
+            does = pending.trials.may_preempt(higher, option.node_name)
+            yield _suggestion(text, [option.node_name]) if does else None
+        yield of_preemption(replace(option, obstacle="preemption deletes only pods of lower priority"), of=_EQUALS)
+        if staying:
+            return
+
+
+def _options(pending: PendingPod, pod: Pod) -> Iterator[PossiblePreemption | None]:
+    """Yield what each plugin could do for the pod, tried out; None is a step without result."""
     try:
         # The first evaluation may be out of date: other tasks have run since.
-        evaluation = pending.trials.evaluated(pending.pod)
+        evaluation = pending.trials.evaluated(pod)
     except PluginError:
         return
     for plugin in pending.framework.plugins.of("post_filter", PostFilterPlugin):
         if isinstance(plugin, ExplainPreemptionPlugin) and not evaluation.failures:
-            suggested = 0
             for option in _possible_preemptions(plugin, pending, evaluation):
-                if option is None or not pending.trials.fits_without(pending.pod, option.node_name, option.victims):
-                    yield None
-                    continue
-                yield of_preemption(option)
-                suggested += 1
-                if suggested == MAX_PREEMPTIONS:
-                    break
+                helps = option is not None and pending.trials.fits_without(pod, option.node_name, option.victims)
+                yield option if helps else None
 
 
 def _possible_preemptions(
@@ -200,31 +255,66 @@ def _possible_preemptions(
 
 
 def _pods_in_the_way(pending: PendingPod, groups: Sequence[NodeGroup]) -> Iterator[Suggestion | None]:
-    """Try without one pod of lower priority on any node: a preemption considers only pods of the node itself."""
+    """Try without one pod of lower priority on any node that an obstacle names: preemption does not consider it."""
     seen: set[str] = set()
-    for other in (each.obstacle.in_the_way for group in groups for each in group.obstacles):
-        if other is not None and other.priority < pending.pod.priority and other.uid not in seen:
-            seen.add(other.uid)
-            nodes = pending.trials.nodes_without(pending.pod, other)
-            yield of_preemption(PossiblePreemption(other.node_name, (other,), _ELSEWHERE), nodes) if nodes else None
+    for other in (each for group in groups for named in group.obstacles for each in named.obstacle.in_the_way):
+        if other.pod.priority < pending.pod.priority and other.pod.uid not in seen:
+            seen.add(other.pod.uid)
+            nodes = pending.trials.nodes_without(pending.pod, other.pod, other.objects)
+            found = PossiblePreemption(other.pod.node_name, (other.pod,), other.no_preemption)
+            yield of_preemption(found, nodes) if nodes else None
 
 
-def of_preemption(found: PossiblePreemption, nodes: list[str] | None = None) -> Suggestion:
-    """Suggest to delete the victims. `nodes`: where the pod fits then, if not on the same node."""
-    count = len(found.victims)
-    names = ", ".join(map(str, found.victims[:3])) + (", …" if count > 3 else "")
-    text = f"delete {counted(count, 'pod')} of lower priority on {found.node_name} ({names})"
+def of_preemption(
+    found: PossiblePreemption, nodes: list[str] | None = None, *, of: str = "lower priority"
+) -> Suggestion:
+    """Suggest to delete the victims, or to wait for those that are leaving.
+
+    `nodes`: where the pod fits then, if not on the same node.
+    """
+    leaving = [each for each in found.victims if each.is_deleting]
+    staying = [each for each in found.victims if not each.is_deleting]
+    where = nodes or [found.node_name]
+    wait = f"wait until {_leaving(leaving)}" if leaving else ""
+    if not staying:
+        return _suggestion(wait, where)
+    text = f"delete {counted(len(staying), 'pod')} of {of} on {found.node_name} ({_names(staying)})"
+    text += f", and {wait}" if wait else ""
     if found.budgets:
         budgets = "the disruption budget" if len(found.budgets) == 1 else "the disruption budgets"
         text += f", against {budgets} {' and '.join(found.budgets)}"
     by_namespace: dict[str, list[str]] = {}
-    for victim in found.victims:
+    for victim in staying:
         by_namespace.setdefault(victim.namespace, []).append(victim.name)
     commands = (
         f"kubectl delete pod --namespace {quote(where)} {' '.join(map(quote, them))}"
         for where, them in by_namespace.items()
     )
-    return _suggestion(text, nodes or [found.node_name], command=" && ".join(commands), obstacle=found.obstacle)
+    return _suggestion(text, where, command=" && ".join(commands), obstacle=found.obstacle)
+
+
+def _names(pods: Sequence[Pod]) -> str:
+    return ", ".join(map(str, pods[:MAX_PODS])) + (", …" if len(pods) > MAX_PODS else "")
+
+
+def _leaving(pods: Sequence[Pod]) -> str:
+    """Say who is leaving, since when, and what holds the first of them."""
+    if len(pods) > 1:
+        return f"{_names(pods)} have left, which are being deleted"
+    (pod,) = pods
+    names = ", ".join(pod.metadata.finalizers or ())
+    holds = f", and held by its finalizers: {names}" if names else ""
+    return f"{pod} has left {pod.node_name}: it is being deleted{_since(pod)}{holds}"
+
+
+def _since(pod: Pod) -> str:
+    """Say when the deletion of a pod began: its timestamp is when it ought to end."""
+    try:
+        ends = datetime.fromisoformat(pod.metadata.deletion_timestamp or "")
+        began = ends - timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
+    except (ValueError, OverflowError):
+        return ""
+    return f" since {began:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _suggestion(text: str, nodes: Sequence[str], **more: Any) -> Suggestion:
@@ -258,6 +348,19 @@ def _one_more_node(pending: PendingPod, groups: Sequence[NodeGroup]) -> Iterator
             found.add(kind)
         like = f"of {kind}, like {name}," if "=" in kind else f"like {name}"
         yield _suggestion(f"one more node {like} would do", [name]) if fits else None
+    if not found:
+        yield from _node_of_new_domain(pending, [name for _, name in models])
+
+
+def _node_of_new_domain(pending: PendingPod, models: Sequence[str]) -> Iterator[Suggestion | None]:
+    """Try one more node like another, but in a zone of its own, if the pod is spread over zones."""
+    constraints = pending.pod.spec.topology_spread_constraints or ()
+    for key in dict.fromkeys(each.topology_key for each in constraints if each.topology_key != HOSTNAME):
+        for name in models:
+            fits = pending.trials.fits_new(pending.pod, name, key)
+            yield _suggestion(f"one more node like {name}, but with another {key}, would do", [name]) if fits else None
+            if fits:
+                break
 
 
 def _models(pending: PendingPod, groups: Sequence[NodeGroup]) -> Generator[None, None, list[tuple[str, str]]]:

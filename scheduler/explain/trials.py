@@ -1,8 +1,8 @@
 """Tries changes of the cluster in the engine's own tables, in one synchronous step, and undoes them."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -60,28 +60,47 @@ class Trials:
         with self._table.what_if(row, remove=others):
             return self.fits(pod, row)
 
-    def nodes_without(self, pod: Pod, other: Pod) -> list[str]:
-        """Return the names of the nodes that a pod fits once another one is deleted, in their order."""
+    def may_preempt(self, pod: Pod, node_name: str) -> bool:
+        """Return whether a pod fits a node without all pods of lower priority there, as a preemption asks first."""
+        row = self._table.row_of(node_name)
+        if row is None:
+            return False
+        lower = [each for each in self._table.pods_on(node_name) if each.priority < pod.priority]
+        with self._table.what_if(row, remove=lower):
+            return self.fits(pod, row)
+
+    def objects(self, changed: Iterable[tuple[str, Any]]) -> AbstractContextManager[None]:
+        """Have objects in another version, each with its resource, within a `with` block."""
+        return self._engine.objects.what_if(changed, replaces=True)
+
+    def nodes_without(self, pod: Pod, other: Pod, objects: Iterable[tuple[str, Any]] = ()) -> list[str]:
+        """Return the names of the nodes that a pod fits once another one is deleted, in their order.
+
+        `objects`: other objects as they are then.
+        """
         row = self._table.row_of(other.node_name)
         if row is None or is_static(other) or not self._table.has_pod(row, other.uid):
             return []
-        with self._table.what_if(row, remove=[other]):
+        with self.objects(objects), self._table.what_if(row, remove=[other]):
             try:
                 return self.nodes_for(pod)
             except PluginError:
                 return []
 
-    def fits_new(self, pod: Pod, like: str) -> bool:
+    def fits_new(self, pod: Pod, like: str, key: str = "") -> bool:
         """Return whether a pod fits one more node, as `simulate --add-nodes 1 --like` makes it, with all pods of
-        daemons."""
+        daemons.
+
+        `key`: a label with which it has a value that no other node has.
+        """
         try:
-            with self._one_more(like) as row:
+            with self._one_more(like, key) as row:
                 return row is not None and self.fits(pod, row)
         except ValueError:  # Unreadable included
             return False
 
     @contextmanager
-    def _one_more(self, like: str) -> Iterator[int | None]:
+    def _one_more(self, like: str, key: str = "") -> Iterator[int | None]:
         table = self._table
         model = table.node(like)
         if model is None:
@@ -89,6 +108,9 @@ class Trials:
             return
         name = next(new_names(like, set(table.node_names())))
         node = node_like(model, name, own_labels(model, self._nodes()))
+        if key:
+            metadata = msgspec.structs.replace(node.metadata, labels={**node.labels, key: name})
+            node = msgspec.structs.replace(node, metadata=metadata)
         coming = [*(pod for pod in table.pods_on(like) if comes_with(pod, like)), *self._waiting_daemons.get(like, ())]
         pods = [pod_for(pod, name).bound_to(name) for pod in coming]
         with self._engine.objects.what_if(self._objects_like(like, name)), table.what_if_node(node, pods) as row:

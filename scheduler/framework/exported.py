@@ -101,6 +101,7 @@ from scheduler.framework.obstacles import Change as Change
 from scheduler.framework.obstacles import ExplainPlugin as ExplainPlugin
 from scheduler.framework.obstacles import ExplainPreemptionPlugin as ExplainPreemptionPlugin
 from scheduler.framework.obstacles import Obstacle as Obstacle
+from scheduler.framework.obstacles import PodInTheWay as PodInTheWay
 from scheduler.framework.obstacles import PossiblePreemption as PossiblePreemption
 from scheduler.framework.obstacles import Remedy as Remedy
 from scheduler.framework.obstacles import Shortage as Shortage

@@ -46,6 +46,12 @@ class Remedy:
     node: Callable[[Node], Node] | None = None
     """The node after the command; None if the pod is to be changed."""
 
+    objects: tuple[tuple[str, Any], ...] = ()
+    """Other objects as they are after the command, each with its resource."""
+
+    is_last_resort: bool = False
+    """Whether it takes down a wall between teams or hardware, such as a taint: it is suggested after all others."""
+
 
 class Shortage(NamedTuple):
     """How much is missing of a resource, in the units of `Pod.requests`."""
@@ -57,6 +63,18 @@ class Shortage(NamedTuple):
 
     when_empty: int = 0
     """How much would be missing without any pod on the node."""
+
+
+class PodInTheWay(NamedTuple):
+    """A pod without which an obstacle may be gone."""
+
+    pod: Pod
+
+    objects: tuple[tuple[str, Any], ...] = ()
+    """Other objects as they are once it is gone, each with its resource."""
+
+    no_preemption: str = "preemption deletes pods only on the node that it makes room on"
+    """Why the pod is not evicted for one of a higher priority."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +92,8 @@ class Obstacle:
     """A detail that differs from node to node, such as the name of a pod in the way. Shown for the first node of a
     group."""
 
-    is_of_domain: bool = False
-    """Whether it is a matter of the zone, or of another group of nodes: one more node like this would have it, too."""
-
-    in_the_way: Pod | None = None
-    """A pod, there or elsewhere, without which it may be gone."""
+    in_the_way: tuple[PodInTheWay, ...] = ()
+    """Pods, there or elsewhere; without any one of them it may be gone."""
 
 
 class ExplainPlugin(Plugin):

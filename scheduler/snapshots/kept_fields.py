@@ -24,7 +24,7 @@ _META: Final = (
 FIELDS: Final[Mapping[str, str]] = {
     # metadata
     "Meta": f"name@name {_META} annotations@annotations",
-    "PodMeta": f"name@pod {_META} annotations@annotations",
+    "PodMeta": f"name@pod {_META} annotations@annotations finalizers@key deletionGracePeriodSeconds",
     "NodeMeta": f"name@name {_META}",
     "ClaimMeta": f"name@claim {_META} annotations@annotations",
     "DeviceClaimMeta": f"name@name {_META} annotations@annotations finalizers@key",

@@ -119,25 +119,30 @@ class ObjectStore:
         return old
 
     @contextmanager
-    def what_if(self, items: Iterable[tuple[str, Any]]) -> Iterator[None]:
-        """Have further objects, each with its resource, within a `with` block, in which nothing may await.
+    def what_if(self, items: Iterable[tuple[str, Any]], *, replaces: bool = False) -> Iterator[None]:
+        """Have other objects, each with its resource, within a `with` block, in which nothing may await.
 
-        Listeners are called for each, and for its end; no event is published. One of a name that is taken is left out.
+        Listeners are called for each, and for its end; no event is published. One of a name that is taken is left out,
+        or `replaces` the object of that name.
         """
         stream, self._stream = self._stream, EventStream()
-        failures, there = self.listener_failures, list[tuple[str, str]]()
+        failures, there = self.listener_failures, list[tuple[str, str, Any]]()
         try:
             for resource, obj in items:
                 metadata = obj.metadata
-                if self.get(resource, metadata.name, metadata.namespace) is None:
-                    there.append((resource, metadata.uid))
+                before = self.get(resource, metadata.name, metadata.namespace)
+                if before is None or replaces:
+                    there.append((resource, metadata.uid, before))
                     self.set(resource, obj)
             yield
         finally:
-            for resource, uid in reversed(there):
-                self.remove(resource, uid)
+            for resource, uid, before in reversed(there):
+                if before is None:
+                    self.remove(resource, uid)
+                else:
+                    self.set(resource, before)
             if self.listener_failures != failures:
-                for resource in dict.fromkeys(resource for resource, _ in there):
+                for resource in dict.fromkeys(resource for resource, *_ in there):
                     with suppress(ListenerFailed):  # it stays broken, and is put right with the next object
                         self.mend(resource)
             self._stream = stream

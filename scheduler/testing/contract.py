@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from scheduler.api.objects import GroupedMeta, SchedulingGroup
+from scheduler.api.objects import PodMeta, SchedulingGroup
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.nodes import Int32Column, Int64Column, Rows
@@ -144,7 +144,7 @@ class _Check:
         _hold(plugin.sign(_copy(pod)) == signature, f"{pod} and a copy of it have different signatures")
         if plugin.signs_spec:
             spec = msgspec.structs.replace(pod.spec, scheduling_group=SchedulingGroup(pod_group_name="other"))
-            unnamed = msgspec.structs.replace(pod, metadata=GroupedMeta(name="other", uid="other"), spec=spec)
+            unnamed = msgspec.structs.replace(pod, metadata=PodMeta(name="other", uid="other"), spec=spec)
             _hold(
                 plugin.sign(unnamed) == signature,
                 f"{pod}: the signature depends on more than the spec without its group",

@@ -15,7 +15,6 @@ from scheduler.api.objects import (
     Container,
     ContainerImage,
     ContainerPort,
-    GroupedMeta,
     Node,
     NodeAffinity,
     NodeMeta,
@@ -24,6 +23,7 @@ from scheduler.api.objects import (
     NodeSelectorTerm,
     NodeSpec,
     NodeStatus,
+    PodMeta,
     PodSchedulingGate,
     PodSpec,
     PodStatus,
@@ -109,9 +109,7 @@ def a_pod(
     the PodGroup with which it is scheduled.
     """
     pod = Pod(
-        metadata=GroupedMeta(
-            name=name, namespace=namespace, uid=uid or f"{namespace}/{name}", labels=dict(labels or {})
-        ),
+        metadata=PodMeta(name=name, namespace=namespace, uid=uid or f"{namespace}/{name}", labels=dict(labels or {})),
         spec=PodSpec(
             node_name=node_name,
             scheduler_name=scheduler_name,

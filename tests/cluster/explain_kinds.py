@@ -135,7 +135,7 @@ KINDS: Final = (
         _web(cpu="2"),
         [_node(1), _node(2, cpu="1")],
         [_runs("batch-1", 1, cpu="3")],
-        helps=2,
+        helps=4,
     ),
     Kind(
         "Too little memory",
@@ -143,7 +143,7 @@ KINDS: Final = (
         _web(memory="6Gi"),
         [_node(1), _node(2)],
         [_runs("batch-1", 1, memory="4Gi"), _runs("batch-2", 2, memory="3Gi")],
-        helps=2,
+        helps=4,
     ),
     Kind(
         "Taint",
@@ -173,7 +173,7 @@ KINDS: Final = (
         _web(cpu="2", topologySpreadConstraints=[_SPREAD]),
         [_node(1, zone="a", cpu="8"), _node(2, zone="b")],
         [_runs("web-1", 1, app="web"), _runs("batch-1", 2, cpu="3")],
-        helps=3,
+        helps=5,
     ),
     Kind(
         "Pod affinity",
@@ -188,7 +188,7 @@ KINDS: Final = (
         _web(affinity=_terms("podAntiAffinity", "web", HOSTNAME)),
         [_node(1), _node(2)],
         [_runs("web-1", 1, app="web"), _runs("web-2", 2, app="web")],
-        helps=2,
+        helps=4,
     ),
     Kind(
         "Another pod's anti-affinity",
@@ -196,7 +196,7 @@ KINDS: Final = (
         _web(),
         [_node(1)],
         [_runs("db-0", 1, app="db", affinity=_terms("podAntiAffinity", "web", HOSTNAME))],
-        helps=1,
+        helps=3,
         is_woken=False,
     ),
     Kind(
@@ -205,7 +205,7 @@ KINDS: Final = (
         _with_port(_web()),
         [_node(1)],
         [_with_port(_runs("proxy", 1))],
-        helps=2,
+        helps=4,
     ),
     Kind(
         "Scheduling gate",
@@ -243,7 +243,7 @@ KINDS: Final = (
         _web(),
         [_node(1, pods="2")],
         [_runs("batch-1", 1), _runs("batch-2", 1)],
-        helps=1,
+        helps=3,
     ),
     Kind(
         "Node that is gone",
@@ -317,7 +317,7 @@ KINDS: Final = (
         _web(cpu="3"),
         [_node(1, labels={"pool": "a"}), _node(2, labels={"pool": "a"}), _node(3, cpu="2", labels={"pool": "b"})],
         [_runs("batch-1", 1, cpu="4"), _runs("batch-2", 2, cpu="4")],
-        helps=2,
+        helps=4,
     ),
     Kind(
         "Pod of another scheduler",

@@ -35,7 +35,11 @@ SOON: Final = 8.0
 """Seconds until a pod is bound after something that helps it; it may have to wait for the end of its backoff."""
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_LIKE: Final = re.compile(r"one more node (?:of \S+, )?like (\S+?),? would do")
+_LIKE: Final = re.compile(r"one more node (?:of \S+, )?like (\S+?)(?:, but with another (\S+))?,? would do")
+_HIGHER: Final = [
+    {"op": "remove", "path": "/spec/priority"},
+    {"op": "add", "path": "/spec/priorityClassName", "value": "system-cluster-critical"},
+]
 
 
 @pytest.fixture(scope="module")
@@ -90,16 +94,17 @@ class Stage:
         """Do what is suggested, as an administrator would."""
         like = _LIKE.fullmatch(suggestion["text"])
         if like is not None:
-            self._add_node_like(like[1])
+            self._add_node_like(like[1], (like[2] or "").rstrip(","))
             if not self._kind.is_woken:
                 self._replace_pod([])
         for command in filter(None, suggestion.get("command", "").split(" && ")):
             program, *arguments = shlex.split(command)
             assert program == "kubectl"
             self.cluster.kubectl(*arguments)
-        if suggestion.get("patch"):
-            self._replace_pod(suggestion["patch"])
-        assert like or suggestion.get("command") or suggestion.get("patch"), suggestion["text"]
+        patch = _HIGHER if suggestion["text"].startswith("give it a priority") else suggestion.get("patch")
+        if patch:
+            self._replace_pod(patch)
+        assert like or suggestion.get("command") or patch, suggestion["text"]
 
     def node(self) -> str:
         """Return the pod's node, once it has one."""
@@ -120,9 +125,9 @@ class Stage:
         lines = http_get(self._port, "/metrics")[1].splitlines()
         return sum_of("\n".join(line for line in lines if line.startswith(name)) + "\n", name, **labels)
 
-    def _add_node_like(self, name: str) -> None:
+    def _add_node_like(self, name: str, key: str) -> None:
         node = next(node for node in self._kind.nodes if node["metadata"]["name"] == name)
-        labels = node["metadata"]["labels"] | {"kubernetes.io/hostname": "node-8"}
+        labels = node["metadata"]["labels"] | {"kubernetes.io/hostname": "node-8"} | ({key: "node-8"} if key else {})
         spec = {key: value for key, value in node.get("spec", {}).items() if key != "unschedulable"}
         self.api.create(node | {"metadata": node["metadata"] | {"name": "node-8", "labels": labels}, "spec": spec})
 
@@ -197,8 +202,8 @@ def carried_out(stage: Stage, suggestion: Object) -> str:
         node = stage.node()
     except (ApiError, TimeoutError) as error:
         return f"{suggestion['text']}: {error}"
-    is_new = node == "node-8"
-    return "" if is_new or node in suggestion["names"] else f"{suggestion['text']}: bound to {node}"
+    is_any = node == "node-8" or suggestion["text"].startswith("give it a priority")
+    return "" if is_any or node in suggestion["names"] else f"{suggestion['text']}: bound to {node}"
 
 
 def test_the_command_prints_what_the_page_shows(

@@ -22,7 +22,7 @@ from plugins.contrib.capacity_scheduling.node_kinds import NodeKinds
 from plugins.contrib.capacity_scheduling.pod_groups import group_victims
 from plugins.contrib.capacity_scheduling.victims import MAX_CANDIDATES, Found, VictimSearch
 from plugins.default_preemption.plugin import ASKED, GROUP_WAITING, NOT_HELPFUL, is_leaving_for_another
-from plugins.node_resources.lower_requests import lowered_to
+from plugins.node_resources.lower_requests import askers, lowered_to
 from plugins.shared.eviction.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET, Budgets
 from plugins.shared.eviction.executor import CLUSTER, Executor, Preemptor
 from scheduler import framework as fw
@@ -180,7 +180,8 @@ class CapacityScheduling(
                 return (fw.Obstacle(found.message),)
             changes += lower
             less.append(f"{spelled(resource, amount)} {resource}")
-        remedies = (fw.Remedy(f"ask for {' and '.join(less)} less", tuple(changes)),) if changes else ()
+        text = f"ask for {' and '.join(less)} less in {askers(pod, changes)}" if changes else ""
+        remedies = (fw.Remedy(text, tuple(changes)),) if changes else ()
         return (fw.Obstacle(found.message, remedies),)
 
     def post_filter(

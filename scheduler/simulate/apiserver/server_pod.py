@@ -8,7 +8,7 @@ import msgspec
 from scheduler.api.objects import (
     EphemeralVolumeSource,
     GroupAnnotations,
-    GroupedMeta,
+    PodMeta,
     PodSpec,
     Volume,
     Wire,
@@ -23,7 +23,7 @@ class ServerAnnotations(GroupAnnotations, frozen=True):
     mirror: str | None = msgspec.field(default=None, name="kubernetes.io/config.mirror")
 
 
-class ServerMeta(GroupedMeta, frozen=True):
+class ServerMeta(PodMeta, frozen=True):
     group_annotations: ServerAnnotations | None = msgspec.field(default=None, name="annotations")
 
 

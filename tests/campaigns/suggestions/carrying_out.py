@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,13 @@ from tests.campaigns.suggestions.clusters import CORDONED, Json
 from tests.campaigns.suggestions.sizes import Sizes
 from tests.campaigns.suggestions.worlds import Invalid, Judge, World
 
-ONE_MORE: Final = re.compile(r"one more node (?:of \S+, )?like (\S+?),? would do")
+ONE_MORE: Final = re.compile(r"one more node (?:of \S+, )?like (\S+?)(?:, but with another (\S+))?,? would do")
+
+TOLERATING: Final = re.compile(r"make ResourceClaim (\S+) again, tolerating (\S+) \(.*\)")
+PRIORITY: Final = re.compile(
+    r"give it a priority above \d+, by a PriorityClass: it could then evict \d+ pods?, for example on (\S+) .*"
+)
+WAIT: Final = re.compile(r"wait until (.+?) ha(?:s|ve) left")
 
 
 @dataclass(frozen=True)
@@ -37,13 +43,27 @@ def carried_out(world: World, name: str, before: Pod, suggestion: Json) -> Outco
 def _carried_out(world: World, name: str, before: Pod, suggestion: Json) -> Outcome:
     like = ONE_MORE.fullmatch(suggestion["text"])
     if like is not None:
-        with Judge(world, one_more_like=like[1]) as judge:
+        model, key = like.groups("")
+        with Judge(world, one_more_like=model, of_new=key.rstrip(",")) as judge:
             fits = judge.fits(judge.pod(name))
-        return Outcome({"one more node": 1}, "" if judge.added in fits else "the new node does not take it")
+        kind = "one of a new domain" if key else "one more node"
+        return Outcome({kind: 1}, "" if judge.added in fits else "the new node does not take it")
+    if (raised := PRIORITY.fullmatch(suggestion["text"])) is not None:
+        return Outcome(
+            {"priority": 1}, "" if raised[1] in raised_preempts(world, name, before) else "it does not evict"
+        )
     by_command: list[Sizes] = []
+    for claim, taint in TOLERATING.findall(suggestion["text"]):
+        by_command.append({"device toleration": 1})
+        world = with_toleration(world, claim, taint)
+    if (wait := WAIT.search(suggestion["text"])) is not None:
+        leaving = [each.rpartition("/")[2] for each in wait[1].split(", ") if each != "…"]
+        by_command.append({"wait": len(leaving)})
+        for each in leaving:
+            world = after_deletion(world, each)
     for command in filter(None, suggestion.get("command", "").split(" && ")):
         arguments = shlex.split(command)
-        by_command.append(sizes.of_command(arguments))
+        by_command.append(_of_command(arguments, suggestion["text"]))
         world = after_command(world, arguments)
     if suggestion.get("patch"):
         world = _patched(world, name, suggestion)
@@ -53,10 +73,15 @@ def _carried_out(world: World, name: str, before: Pod, suggestion: Json) -> Outc
     return Outcome(sizes.added(*by_command, sizes.of_pod(before, after)), _problem(suggestion, fits))
 
 
+def _of_command(arguments: list[str], text: str) -> Sizes:
+    found = sizes.of_command(arguments)
+    return {"delete equal": found["delete"]} if "of the same priority" in text else found
+
+
 def _problem(suggestion: Json, fits: set[str]) -> str:
-    if suggestion.get("command"):
+    if suggestion.get("command") or suggestion["text"].startswith("wait "):
         return "" if set(suggestion["names"]) <= fits else f"it fits {sorted(fits)}, not {suggestion['names']}"
-    if not suggestion.get("patch"):
+    if not suggestion.get("patch") and not TOLERATING.search(suggestion["text"]):
         return "it says nothing that could be done"
     return "" if suggestion["names"] == sorted(fits) else f"it fits {sorted(fits)}, not {suggestion['names']}"
 
@@ -88,6 +113,11 @@ def after_command(world: World, arguments: list[str]) -> World:
         case ["kubectl", "label", "node", name, *rest]:
             label(node := world.get("Node", name), rest)
             return world.changed("Node", name, node)
+        case ["kubectl", "annotate", "pvc", "--namespace", _, name, annotation]:
+            claim = world.get("PersistentVolumeClaim", name)
+            if claim["metadata"].get("annotations", {}).pop(annotation.removesuffix("-"), None) is None:
+                raise Invalid(f"there is no annotation {annotation}")
+            return world.changed("PersistentVolumeClaim", name, claim)
         case ["kubectl", "delete", "pod", "--namespace", _, *names]:
             for each in names:
                 world = after_deletion(world, each)
@@ -126,16 +156,52 @@ def label(node: Json, arguments: list[str]) -> None:
 
 
 def after_deletion(world: World, pod: str) -> World:
-    """Return the world without a pod. Deleting the mirror of a static pod changes nothing."""
+    """Return the world without a pod; the devices of claims that it alone used are freed.
+
+    Deleting the mirror of a static pod changes nothing.
+    """
     metadata = world.get("Pod", pod)["metadata"]
-    return world if _is_static(metadata) else world.without("Pod", pod)
+    if _is_static(metadata):
+        return world
+    without = world.without("Pod", pod)
+    for each in world.objects:
+        if each["kind"] == "ResourceClaim" and [
+            consumer["name"] for consumer in each.get("status", {}).get("reservedFor", ())
+        ] == [pod]:
+            freed = {key: value for key, value in each.items() if key != "status"}
+            without = without.changed("ResourceClaim", each["metadata"]["name"], freed)
+    return without
 
 
-def deletable(world: World, priority: int) -> Iterator[str]:
-    """Yield the running pods of lower priority that are gone once they are deleted."""
+def with_toleration(world: World, claim: str, taint: str) -> World:
+    """Return the world with a claim that tolerates a taint of devices in each request."""
+    made = world.get("ResourceClaim", claim)
+    key, _, effect = taint.partition(":")
+    for request in made["spec"]["devices"]["requests"]:
+        toleration = {"key": key, "operator": "Exists", "effect": effect}
+        request["exactly"]["tolerations"] = [*request["exactly"].get("tolerations", ()), toleration]
+    return world.changed("ResourceClaim", claim, made)
+
+
+def raised_preempts(world: World, name: str, pod: Pod) -> set[str]:
+    """Return the nodes on which the pod would fit without all pods of its own or a lower priority there."""
+    found = set()
+    for node in (each["metadata"]["name"] for each in world.nodes()):
+        without = world
+        for each in world.running():
+            if each["spec"]["nodeName"] == node and each["spec"].get("priority", 0) <= pod.priority:
+                without = without.without("Pod", each["metadata"]["name"])
+        with Judge(without) as judge:
+            if node in judge.fits(judge.pod(name)):
+                found.add(node)
+    return found
+
+
+def deletable(world: World, is_wanted: Callable[[int], bool]) -> Iterator[Json]:
+    """Yield the running pods of such a priority that are gone once they are deleted, or once they have left."""
     for pod in world.running():
-        if pod["spec"].get("priority", 0) < priority and not _is_static(pod["metadata"]):
-            yield pod["metadata"]["name"]
+        if is_wanted(pod["spec"].get("priority", 0)) and not _is_static(pod["metadata"]):
+            yield pod
 
 
 def _is_static(metadata: Json) -> bool:

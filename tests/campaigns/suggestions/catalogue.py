@@ -2,34 +2,43 @@
 
 Of the pod: tolerate one taint that any node has, other than those that say how a node is doing; drop one entry of the
 nodeSelector; drop one requirement of one term of the node affinity, or all of it if the term has no other; drop one
-required term of pod affinity or anti-affinity; make one spreading constraint a preference; ask for less of one
-resource, as much as is free on some node, or for none of an extended resource; drop one host port.
+required term of pod affinity or anti-affinity; make one spreading constraint a preference, let it honour taints or
+node affinity, or lower its minDomains; ask for less of one resource, as much as is free on some node, or for none of an
+extended resource; drop one host port; a priority higher by one, where only pods of the same priority are in the way.
 
 Of the cluster: uncordon one node; remove one such taint of one node; give one node a label that the nodeSelector wants,
-other than its hostname; delete one pod of lower priority, other than static ones; one more node like one that is there.
+other than its hostname; delete one pod of lower priority, other than static ones, wait until one has left, or, if none
+of lower priority would do, delete one of the same; one more node like one that is there, or with another zone; remove
+the annotation of a claim that names a node which is gone; tolerate a taint of devices in one claim.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
+from itertools import product
 from typing import Any, Final
 
 from scheduler.api.pod import Pod
 from scheduler.api.requests import allocatable_of
 from tests.campaigns.suggestions import sizes
 from tests.campaigns.suggestions.carrying_out import (
+    after_command,
     after_deletion,
     deletable,
     label,
+    raised_preempts,
     spelled_taint,
     uncordon,
     untaint,
+    with_toleration,
 )
-from tests.campaigns.suggestions.clusters import HOSTNAME, Json
+from tests.campaigns.suggestions.clusters import HOSTNAME, HOT, NAMESPACE, Json
 from tests.campaigns.suggestions.sizes import Sizes
 from tests.campaigns.suggestions.worlds import Invalid, Judge, World, pending_pod
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+SELECTED: Final = "volume.kubernetes.io/selected-node"
+DEFAULTS: Final = {"nodeTaintsPolicy": "Ignore", "nodeAffinityPolicy": "Honor"}
 _OF_CONDITIONS: Final = "node.kubernetes.io/"
 
 Alter = Callable[[Json], None]
@@ -107,14 +116,75 @@ class OneWorld:
                 judge = self._judge_of(f"{text} {node_name}", partial(self._with_node, node_name, alter))
                 if node_name in judge.fits(pod):
                     yield Single(f"{text} {node_name}", {kind: 1})
-            text = f"one more node like {node_name}"
-            judge = self._judge_of(text, partial(Judge, self._world, one_more_like=node_name))
+            judge = self._one_more(node_name)
             if judge.added in judge.fits(pod):
-                yield Single(text, {"one more node": 1})
-        for victim in deletable(self._world, pod.priority):
-            text = f"delete {victim}"
-            if self._judge_of(text, partial(self._without, victim)).fits(pod):
-                yield Single(text, {"delete": 1})
+                yield Single(f"one more node like {node_name}", {"one more node": 1})
+        yield from self._of_new_domain(pod)
+        yield from self._of_objects(pod)
+        for victim in deletable(self._world, lambda priority: priority < pod.priority):
+            kind = "wait" if "deletionTimestamp" in victim["metadata"] else "delete"
+            if self._fits_without(pod, victim):
+                yield Single(f"{kind} {victim['metadata']['name']}", {kind: 1})
+        yield from self._among_equals(name, pod)
+
+    def _fits_without(self, pod: Pod, victim: Json) -> set[str]:
+        name = victim["metadata"]["name"]
+        return self._judge_of(f"delete {name}", partial(self._without, name)).fits(pod)
+
+    def _among_equals(self, name: str, pod: Pod) -> Iterator[Single]:
+        """Without one pod of the same priority on the node, where none that is lower, or leaving, would do."""
+        lower = [*deletable(self._world, lambda priority: priority < pod.priority)]
+        equals = [*deletable(self._world, lambda priority: priority == pod.priority)]
+        gone = [*lower, *(each for each in equals if "deletionTimestamp" in each["metadata"])]
+        if any(node in self._without_all(node, gone).fits(pod) for node in {each["spec"]["nodeName"] for each in gone}):
+            return
+        for victim in equals:
+            node = victim["spec"]["nodeName"]
+            if node not in self._fits_without(pod, victim):
+                continue
+            yield Single(f"delete equal {victim['metadata']['name']}", {"delete equal": 1})
+            if pod.spec.preemption_policy != "Never" and node in raised_preempts(self._world, name, pod):
+                yield Single("a higher priority", {"priority": 1})
+
+    def _without_all(self, node: str, pods: Sequence[Json]) -> Judge:
+        names = [each["metadata"]["name"] for each in pods if each["spec"]["nodeName"] == node]
+        return self._judge_of(f"delete all {names}", lambda: Judge(reduce(after_deletion, names, self._world)))
+
+    def _after(self, change: Callable[[World], World]) -> Judge:
+        return Judge(change(self._world))
+
+    def _of_objects(self, pod: Pod) -> Iterator[Single]:
+        """An annotation of a claim that names a node which is gone, and tolerations of a claim for devices."""
+        claims = {
+            each.persistent_volume_claim.claim_name for each in pod.spec.volumes or () if each.persistent_volume_claim
+        }
+        for each in self._world.objects:
+            name, annotations = each["metadata"]["name"], each["metadata"].get("annotations", {})
+            if each["kind"] == "PersistentVolumeClaim" and name in claims and annotations.get(SELECTED) == "gone":
+                arguments = ["kubectl", "annotate", "pvc", "--namespace", NAMESPACE, name, f"{SELECTED}-"]
+                make = partial(self._after, partial(after_command, arguments=arguments))
+                if self._judge_of(f"annotate {name}", make).fits(pod):
+                    yield Single(f"annotate {name}", {"annotate": 1})
+        for asked in pod.spec.resource_claims or ():
+            claim = asked.resource_claim_name or ""
+            make = partial(self._after, partial(with_toleration, claim=claim, taint=spelled_taint(HOT)))
+            if self._judge_of(f"device toleration {claim}", make).fits(pod):
+                yield Single(f"device toleration {claim}", {"device toleration": 1})
+
+    def _of_new_domain(self, pod: Pod) -> Iterator[Single]:
+        """One more node with another zone, if none helps that is like one that is there, and its constraints ask."""
+        names = [node["metadata"]["name"] for node in self._world.nodes()]
+        keys = {each.topology_key for each in pod.spec.topology_spread_constraints or ()} - {HOSTNAME}
+        if any((judge := self._one_more(name)).added in judge.fits(pod) for name in names):
+            return
+        for name, key in product(names, sorted(keys)):
+            judge = self._one_more(name, key)
+            if judge.added in judge.fits(pod):
+                yield Single(f"one more node like {name}, but with another {key}", {"one of a new domain": 1})
+
+    def _one_more(self, name: str, key: str = "") -> Judge:
+        make = partial(Judge, self._world, one_more_like=name, of_new=key)
+        return self._judge_of(f"one more node like {name} {key}", make)
 
     def _with_node(self, name: str, alter: Alter) -> Judge:
         node = self._world.get("Node", name)
@@ -164,12 +234,21 @@ def _drops(spec: Json) -> Iterator[tuple[str, Alter]]:
         for place in range(len(affinity.get(kind, {}).get(REQUIRED, ()))):
             yield f"drop {kind} {place}", partial(_drop, path=("affinity", kind, REQUIRED, place))
     yield from _requirements(affinity.get("nodeAffinity", {}).get(REQUIRED, {}).get("nodeSelectorTerms", ()))
-    for place in range(len(spec.get("topologySpreadConstraints", ()))):
-        yield f"spread {place}", partial(_soften, place=place)
+    yield from _of_spreading(spec)
     for place, container in enumerate(spec["containers"]):
         for i, port in enumerate(container.get("ports", ())):
             if "hostPort" in port:
                 yield f"drop port {place} {i}", partial(_drop, path=("containers", place, "ports", i, "hostPort"))
+
+
+def _of_spreading(spec: Json) -> Iterator[tuple[str, Alter]]:
+    for place, constraint in enumerate(spec.get("topologySpreadConstraints", ())):
+        yield f"spread {place}", partial(_soften, place=place)
+        for field in ("nodeTaintsPolicy", "nodeAffinityPolicy"):
+            if constraint.get(field, DEFAULTS[field]) != "Honor":
+                yield f"{field} {place}", partial(_set, place=place, field=field, value="Honor")
+        for least in range(constraint.get("minDomains", 1) - 1, 0, -1):
+            yield f"minDomains {place} {least}", partial(_set, place=place, field="minDomains", value=least)
 
 
 def _requirements(terms: Sequence[Json]) -> Iterator[tuple[str, Alter]]:
@@ -192,6 +271,10 @@ def _soften(spec: Json, place: int) -> None:
     constraint = spec["topologySpreadConstraints"][place]
     constraint["whenUnsatisfiable"] = "ScheduleAnyway"
     constraint.pop("minDomains", None)
+
+
+def _set(spec: Json, place: int, field: str, value: str | int) -> None:
+    spec["topologySpreadConstraints"][place][field] = value
 
 
 def _lower(spec: Json, resource: str, target: int) -> None:

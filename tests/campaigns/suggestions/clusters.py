@@ -23,6 +23,7 @@ TAINTS: Final = (
     {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"},
     {"key": "spot", "effect": "NoExecute"},
 )
+HOT: Final = {"key": "hot", "effect": "NoExecute"}
 ILL: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 CORDONED: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
@@ -105,6 +106,13 @@ def _running(draw: Draw, node: str) -> list[Json]:
             _add_volume(pod, draw.choice(("once", "zonal")))
         if draw.chance(0.5):
             pod["status"] = {"startTime": f"2026-01-01T00:0{draw.randint(0, 9)}:00Z"}
+        if draw.chance(0.1):
+            pod["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:30Z", "deletionGracePeriodSeconds": 30}
+            pod["metadata"] |= {
+                "finalizers": ["example.com/wait"],
+                "resourceVersion": "3",
+                "uid": f"uid-{node}-{number}",
+            }
         pods.append(pod)
     return pods
 
@@ -339,7 +347,7 @@ def _storage(draw: Draw, nodes: Sequence[str]) -> list[Json]:
         _volume("driver", None),
         *(_claim(name) for name in ("local", "zonal", "driver")),
         _claim("once", mode="ReadWriteOncePod"),
-        _claim("wait", storage_class="wait"),
+        _waiting_claim(draw, nodes),
         _claim("none", storage_class="none"),
         *(_csi_node(name, draw.choice((0, 1, 5))) for name in limits),
     ]
@@ -379,6 +387,15 @@ def _claim(name: str, mode: str = "ReadWriteOnce", storage_class: str = "") -> J
     return claim
 
 
+def _waiting_claim(draw: Draw, nodes: Sequence[str]) -> Json:
+    """A claim that waits for a node; an earlier attempt may have chosen one, which may be gone."""
+    claim = _claim("wait", storage_class="wait")
+    if draw.chance(0.4):
+        selected = "gone" if draw.chance(0.7) else draw.choice(nodes)
+        claim["metadata"]["annotations"] = {"volume.kubernetes.io/selected-node": selected}
+    return claim
+
+
 def _csi_node(node: str, limit: int) -> Json:
     driver = {"name": DRIVER, "nodeID": node, "topologyKeys": [HOSTNAME], "allocatable": {"count": limit}}
     return _of("storage.k8s.io/v1", "CSINode", node, spec={"drivers": [driver]})
@@ -398,22 +415,48 @@ def _devices(draw: Draw, nodes: Sequence[str]) -> list[Json]:
                 "driver": DEVICES,
                 "nodeName": node,
                 "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-                "devices": [{"name": f"d{i}"} for i in range(draw.choice((1, 2)))],
+                "devices": [_device(draw, f"d{i}") for i in range(draw.choice((1, 2)))],
             },
         )
         for node in having
     ]
     claims = [_device_claim("one", 1), _device_claim("two", 2), _device_claim("taken", 1)]
-    if having:
-        node = draw.choice(having)
-        field = {"key": "metadata.name", "operator": "In", "values": [node]}
-        claims[2]["status"] = {
-            "allocation": {
-                "devices": {"results": [{"request": "gpu", "driver": DEVICES, "pool": node, "device": "d0"}]},
-                "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [field]}]},
-            }
+    if having and draw.chance(0.5):
+        claims[2]["status"] = _allocated(having.pop(draw.randrange(len(having))), "d0")
+    users = []
+    for node in having:
+        if draw.chance(0.4):
+            claim = _device_claim(f"of-{node}", 1)
+            claim["status"] = {**_allocated(node, "d0"), "reservedFor": [_consumer(f"user-{node}")]}
+            users += [claim, _user(draw, node)]
+    return [_of(version, "DeviceClass", "gpu", spec={"selectors": selectors}), *slices, *claims, *users]
+
+
+def _device(draw: Draw, name: str) -> Json:
+    return {"name": name} | ({"taints": [dict(HOT)]} if draw.chance(0.25) else {})
+
+
+def _allocated(node: str, device: str) -> Json:
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    return {
+        "allocation": {
+            "devices": {"results": [{"request": "gpu", "driver": DEVICES, "pool": node, "device": device}]},
+            "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [field]}]},
         }
-    return [_of(version, "DeviceClass", "gpu", spec={"selectors": selectors}), *slices, *claims]
+    }
+
+
+def _consumer(pod: str) -> Json:
+    return {"resource": "pods", "name": pod, "uid": f"uid-{pod}"}
+
+
+def _user(draw: Draw, node: str) -> Json:
+    """The pod that uses the first device of a node."""
+    pod = _pod(f"user-{node}", draw.choice(APPS))
+    pod["metadata"] |= {"uid": f"uid-user-{node}", "resourceVersion": "1"}
+    pod["spec"] |= {"nodeName": node, "priority": draw.choice((0, 0, 1000))}
+    pod["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": f"of-{node}"}]
+    return pod
 
 
 def _device_claim(name: str, count: int) -> Json:

@@ -9,13 +9,21 @@ about makes no difference. Changes of different kinds are not compared.
     pod affinity          required terms dropped
     pod anti-affinity     required terms dropped
     spread                constraints that are no longer required
+    spread policy         policies of constraints that are changed
+    minDomains            by how much less
     request RESOURCE      how much less the pod asks for, in the units of scheduling
     host port             host ports dropped
     uncordon              nodes
     untaint               taints of nodes
     label                 labels of nodes
     delete                running pods of lower priority
+    delete equal          running pods of the same priority
+    wait                  pods that are leaving
+    priority              1
+    annotate              annotations of claims removed
+    device toleration     ResourceClaims with further tolerations
     one more node         nodes
+    one of a new domain   nodes
 """
 
 from collections import Counter
@@ -37,6 +45,8 @@ def of_pod(before: Pod, after: Pod) -> Sizes:
         "pod affinity": _terms(before)[0] - _terms(after)[0],
         "pod anti-affinity": _terms(before)[1] - _terms(after)[1],
         "spread": _constraints(before) - _constraints(after),
+        "spread policy": _policies(before, after),
+        "minDomains": _min_domains(before, after),
         "host port": len(before.host_ports) - len(after.host_ports),
     }
     for resource in before.requests.keys() | after.requests.keys():
@@ -53,6 +63,8 @@ def of_command(arguments: list[str]) -> Sizes:
             return {"untaint": len(taints)}
         case ["kubectl", "label", "node", _, *labels]:
             return {"label": sum(not each.startswith("--") for each in labels)}
+        case ["kubectl", "annotate", "pvc", "--namespace", _, _, *annotations]:
+            return {"annotate": len(annotations)}
         case ["kubectl", "delete", "pod", "--namespace", _, *pods]:
             return {"delete": len(pods)}
         case _:
@@ -86,6 +98,24 @@ def _terms(pod: Pod) -> tuple[int, int]:
 
 def _constraints(pod: Pod) -> int:
     return sum(1 for _ in _hard(pod))
+
+
+def _policies(before: Pod, after: Pod) -> int:
+    pairs = _constraints_kept(before, after)
+    taints = [a.node_taints_policy != b.node_taints_policy for a, b in pairs]
+    return taints.count(True) + [a.node_affinity_policy != b.node_affinity_policy for a, b in pairs].count(True)
+
+
+def _min_domains(before: Pod, after: Pod) -> int:
+    less: int = 0
+    for a, b in _constraints_kept(before, after):
+        less += (a.min_domains or 1) - (b.min_domains or 1)
+    return less
+
+
+def _constraints_kept(before: Pod, after: Pod) -> list[tuple[Any, Any]]:
+    """The hard constraints of both, if there are as many."""
+    return list(zip(_hard(before), _hard(after), strict=True)) if _constraints(before) == _constraints(after) else []
 
 
 def _hard(pod: Pod) -> Iterator[Any]:

@@ -6,7 +6,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import msgspec
+
 import plugins
+from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.documents import Document
 from scheduler.config.load import config_from_dict
@@ -89,13 +92,18 @@ class World:
 class Judge:
     """A fresh engine over a world."""
 
-    def __init__(self, world: World, *, one_more_like: str = "") -> None:
-        """Raises Invalid. `one_more_like`: a node of which there is one more, as by `--add-nodes 1 --like`."""
+    def __init__(self, world: World, *, one_more_like: str = "", of_new: str = "") -> None:
+        """Raises Invalid. `one_more_like`: a node of which there is one more, as by `--add-nodes 1 --like`.
+
+        `of_new`: a label with which it has a value of its own.
+        """
         self._stack = ExitStack()
         self.cluster = world.read()
         self.added = ""
         if one_more_like:
             self.cluster, (self.added,) = with_nodes(self.cluster, 1, one_more_like)
+            nodes = (labelled(each, of_new) if each.name == self.added else each for each in self.cluster.nodes)
+            self.cluster = replace(self.cluster, nodes=tuple(nodes))
         self.engine: Engine = self._stack.enter_context(engine_of(self.cluster, CONFIG, plugins.IN_TREE))
 
     def __enter__(self) -> "Judge":
@@ -116,6 +124,12 @@ class Judge:
         except PluginError:
             return set()
         return {names[row] for row in search.feasible.tolist()}
+
+
+def labelled(node: Node, key: str) -> Node:
+    """Return the node with its name as the value of a label, if there is a key."""
+    labels = {**node.labels, key: node.name} if key else node.labels
+    return msgspec.structs.replace(node, metadata=msgspec.structs.replace(node.metadata, labels=labels))
 
 
 def pending_pod(cluster: SimulatedCluster, name: str) -> Pod:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.objects import GroupedMeta
+from scheduler.api.objects import PodMeta
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import BindRejected
 from scheduler.framework.plugin import (
@@ -18,7 +18,7 @@ from tests.unit.cycle.harness import Reserving, Scheduler, failed, holding
 
 
 def deleting(pod: Pod) -> Pod:
-    meta = GroupedMeta(
+    meta = PodMeta(
         name=pod.name, namespace=pod.namespace, uid=pod.uid, resource_version="9", deletion_timestamp="2026-01-01"
     )
     return Pod(metadata=meta, spec=pod.spec, status=pod.status)

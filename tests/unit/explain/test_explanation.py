@@ -24,6 +24,7 @@ from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 GPU = fw.Taint(key="dedicated", value="gpu", effect="NoSchedule")
+HARDWARE = "it keeps special hardware for pods that use it"
 
 
 def a_cluster(*seen: fw.Node | fw.Pod) -> EngineUnderTest:
@@ -83,14 +84,14 @@ def test_a_node_that_is_large_enough_is_not_said_to_be_too_small_when_another_re
 
 def test_a_request_that_no_node_offers_can_be_dropped() -> None:
     document = explained(a_cluster(a_node("n")), a_pod(requests={"example.com/gpu": 1}))
-    assert helps(document) == ["drop the request for example.com/gpu"]
+    assert helps(document) == ["drop the request for example.com/gpu of container main"]
 
 
 def test_the_request_of_an_init_container_is_lowered() -> None:
     init = a_container("init", requests={"cpu": 4})
     pod = with_spec(a_pod(requests={"cpu": 1}), init_containers=(init,))
     (found,) = explained(a_cluster(a_node("n", cpu="3")), pod)["suggestions"]
-    assert found["text"] == "ask for 1 cpu less"
+    assert found["text"] == "ask for 1 cpu less in init container init"
     assert found["patch"] == [
         {"op": "replace", "path": "/spec/initContainers/0/resources/requests/cpu", "value": "3000m"}
     ]
@@ -137,21 +138,21 @@ def test_nodes_with_the_same_obstacles_are_one_group_and_the_nearest_miss_is_fir
             [a_node("n", cpu="1")],
             a_pod(requests={"cpu": "1400m"}),
             "0.4 cpu short of 1.4, even without any pod there",
-            "ask for 0.4 cpu less",
+            "ask for 0.4 cpu less in container main",
             id="cpu",
         ),
         pytest.param(
             [a_node("n", memory="1Gi")],
             a_pod(requests={"memory": "1536Mi"}),
             "512Mi memory short of 1.5Gi, even without any pod there",
-            "ask for 512Mi memory less",
+            "ask for 512Mi memory less in container main",
             id="memory",
         ),
         pytest.param(
             [a_node("n", taints=[GPU])],
             a_pod(),
             "taint dedicated=gpu:NoSchedule",
-            "tolerate dedicated=gpu:NoSchedule",
+            f"tolerate dedicated=gpu:NoSchedule ({HARDWARE})",
             id="taint",
         ),
         pytest.param([a_node("n", unschedulable=True)], a_pod(), "cordoned", "uncordon n", id="cordoned"),
@@ -178,7 +179,8 @@ def test_nodes_with_the_same_obstacles_are_one_group_and_the_nearest_miss_is_fir
                 a_pod(labels={"app": "web"}, node_selector={ZONE: "a"}),
                 topology_spread_constraints=spreading(ZONE, node_affinity_policy="Ignore"),
             ),
-            f"spread over {ZONE}: a has 2 matching pods, the fewest anywhere are 0, and maxSkew is 1",
+            f"spread over {ZONE}: a has 2 matching pods, b has the fewest, 0, and maxSkew is 1; b counts although the "
+            "node selector or affinity leaves its nodes out",
             f"set whenUnsatisfiable: ScheduleAnyway for spreading over {ZONE}",
             id="spread",
         ),
@@ -236,7 +238,7 @@ def test_a_cordoned_node_has_one_obstacle_though_two_plugins_see_it() -> None:
         (1, ["1 cpu short of 2, even without any pod there"]),
         (1, ["cordoned", "taint dedicated=gpu:NoSchedule"]),
     ]
-    assert "uncordon away and tolerate dedicated=gpu:NoSchedule" in helps(document)
+    assert f"uncordon away and tolerate dedicated=gpu:NoSchedule ({HARDWARE})" in helps(document)
 
 
 def test_every_change_of_the_pod_that_is_suggested_places_it() -> None:
@@ -335,6 +337,53 @@ def test_the_budgets_are_named_that_deleting_pods_would_violate() -> None:
     )
 
 
+def in_zones(*zones: str, **fields: Any) -> list[fw.Node]:
+    return [a_node(f"n-{zone}", labels={ZONE: zone, HOSTNAME: f"n-{zone}"}, **fields) for zone in zones]
+
+
+@pytest.mark.parametrize(
+    ("others", "selector", "policies", "fact"),
+    [
+        pytest.param(
+            in_zones("b", "c", cpu="0"),
+            None,
+            {},
+            "b and 1 more have the fewest, 0, and maxSkew is 1",
+            id="several domains have the fewest",
+        ),
+        pytest.param(
+            in_zones("b", taints=[GPU]),
+            None,
+            {},
+            "b has the fewest, 0, and maxSkew is 1; b counts although the pod does not tolerate the taints of its node",
+            id="taints are ignored",
+        ),
+        pytest.param(
+            in_zones("b", "c"),
+            {ZONE: "a"},
+            {"min_domains": 3},
+            "maxSkew is 1, and minDomains is 3: while only 1 domain counts, the fewest are taken to be 0; "
+            "b does not count, for the node selector or affinity leaves its node out",
+            id="too few domains count",
+        ),
+    ],
+)
+def test_it_is_told_which_domain_has_the_fewest_pods_and_why_the_pod_does_not_go_there(
+    others: list[fw.Node], selector: dict[str, str] | None, policies: dict[str, Any], fact: str
+) -> None:
+    scheduler = a_cluster(*in_zones("a"), *others, a_pod("web-0", labels={"app": "web"}, node_name="n-a"))
+    pod = a_pod(labels={"app": "web"}, requests={"cpu": 1}, node_selector=selector)
+    document = explained(scheduler, with_spec(pod, topology_spread_constraints=spreading(ZONE, **policies)))
+    assert f"spread over {ZONE}: a has 1 matching pod, {fact}" in [
+        each for _, found in facts(document) for each in found
+    ]
+
+
+def test_a_node_with_more_pods_than_it_may_have_says_so() -> None:
+    scheduler = a_cluster(a_node("n", pods=1), a_pod("a", node_name="n"), a_pod("b", node_name="n"))
+    assert facts(explained(scheduler, a_pod())) == [(1, ["has 2 pods, and may have 1"])]
+
+
 def test_one_more_node_of_a_zone_with_too_many_pods_is_no_help() -> None:
     scheduler = a_cluster(
         a_node("n0", labels={ZONE: "a", HOSTNAME: "n0"}),
@@ -344,7 +393,7 @@ def test_one_more_node_of_a_zone_with_too_many_pods_is_no_help() -> None:
     )
     pod = with_spec(a_pod(labels={"app": "web"}, requests={"cpu": 1}), topology_spread_constraints=spreading(ZONE))
     document = explained(scheduler, pod)
-    assert f"spread over {ZONE}: a has 1 matching pod, the fewest anywhere are 0, and maxSkew is 1" in str(document)
+    assert f"spread over {ZONE}: a has 1 matching pod, b has the fewest, 0, and maxSkew is 1" in str(document)
     assert [text for text in helps(document) if "one more" in text] == ["one more node like n1 would do"]
 
 

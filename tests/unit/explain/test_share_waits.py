@@ -168,7 +168,7 @@ async def test_a_pod_may_ask_for_what_there_is_room_for() -> None:
 
     assert report.explanation
     (less,) = report.explanation.suggestions
-    assert (less.text, less.names) == ("ask for 3 cpu less", ["n"])
+    assert (less.text, less.names) == ("ask for 3 cpu less in container main", ["n"])
     assert less.patch == [{"op": "replace", "path": "/spec/containers/0/resources/requests/cpu", "value": "2000m"}]
 
 
