@@ -98,6 +98,9 @@ class Judge:
         self._choices: list[Choice] = []
         """Since all was last at rest."""
 
+        self._overtaken: list[tuple[Pod, Pod]] = []
+        """Who has started, and who was to start before it."""
+
         self._nominated_since: dict[str, float] = {}
         self._broken: set[str] = set()
         """Groups that have lost a member."""
@@ -180,6 +183,7 @@ class Judge:
         """Check what must be so whenever nothing is left to do but to wait."""
         self.now = now
         self._judge_choices()
+        self._check_overtaken()
         for pod in self._state.pods.values():
             pod.nominated = "" if pod.node else nominated.get(pod.name, "")
         self._check_nominations(now, nominated)
@@ -218,8 +222,15 @@ class Judge:
         for other in self._state.pending:
             is_alike = (other.quota, other.asks, other.group) == (pod.quota, pod.asks, "")
             if is_alike and not other.nominated and other.rank < pod.rank and other.came <= min(self.now, pod.came) - 1:
+                self._overtaken.append((pod, other))
+
+    def _check_overtaken(self) -> None:
+        """Of two that start in the same moment it does not matter which was first."""
+        for pod, other in self._overtaken:
+            if other.name in self._state.pods and not other.node:
                 why = "more important" if other.priority > pod.priority else "older"
                 self.find("overtaken", f"{pod} starts before {other}, which is {why} and came at {other.came:g} s")
+        self._overtaken.clear()
 
     def _note_circle(self, claimant: str, victim: str) -> None:
         self._quiet_evictions.append((claimant, victim))

@@ -90,11 +90,16 @@ def _takes_back(state: State, claimant: Pod, name: str, victims: Sequence[Pod], 
 
 
 def spared(state: State, claimant: Pod, victims: Sequence[Pod]) -> Pod | None:
-    """Return a victim that could stay, where only quota can be short; None if there is none."""
+    """Return a victim that could stay, where only quota can be short; None if there is none.
+
+    Some go only because the pod may not take back from others while it would borrow itself.
+    """
     if not state.world.has_ample_nodes or any(pod.ending for pod in state.running):
         return None
     for victim in victims:
         staying = [pod for pod in state.running if pod not in victims or pod is victim]
-        if not state.lacks(claimant.quota, needed(state, claimant), staying):
+        rest = [other for other in victims if other is not victim]
+        fits = not state.lacks(claimant.quota, needed(state, claimant), staying)
+        if fits and not (rest and objection(state, claimant, rest, others=False)):
             return victim
     return None
