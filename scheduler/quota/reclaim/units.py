@@ -7,7 +7,6 @@ by uid. Kueue has those first that are evicted already; here they count as gone 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from operator import attrgetter
 from typing import Final, Protocol
 
 import msgspec
@@ -78,11 +77,11 @@ class Victim(msgspec.Struct, frozen=True):
 
 
 class Running:
-    """Implements Runs over these units."""
+    """Implements Runs over these units, which come in their order."""
 
     def __init__(self, units: Iterable[Unit]) -> None:
         self._shares: dict[str, list[Unit]] = {}
-        for unit in sorted(units, key=attrgetter("order")):
+        for unit in units:
             self._shares.setdefault(unit.share, []).append(unit)
 
     def names(self) -> Iterable[str]:

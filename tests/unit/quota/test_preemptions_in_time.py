@@ -142,3 +142,16 @@ def test_of_two_claimants_the_first_gets_what_is_freed_first() -> None:
         life.advance(20)
         assert life.outcome(other).node == "n"
         assert len(life.victims) == 2
+
+
+def test_members_of_a_group_that_lacks_only_nodes_are_nominated_where_its_quota_evicts() -> None:
+    with Life(*teams(spare=10), grace=20, longer=15, default_preemption=False) as life:
+        life.set_node(a_node("n", cpu=10))
+        life.pods(4, "c")
+        life.pods(6, "b", priority=5)
+        life.advance(5)
+        life.group("gang", 2, "a")
+        churning(life, HOUR // 4, borrowers=6, priority=5)
+
+        assert life.with_node("a") == ["a/gang-0", "a/gang-1"]
+        assert len(life.victims) == 2

@@ -1,43 +1,58 @@
-"""Quota is taken back from pods that no gang needs first."""
+"""Quota is taken back first from pods that no gang needs."""
 
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from scheduler.api import coscheduling as api
+from scheduler.api.objects import PodStatus
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node
 from tests.unit.quota.in_time import Life
 
-
-def _gangs(life: Life, *, nodes: int = 1) -> None:
-    """`a` uses all eight cores with two gangs of four pods: `elastic` needs two of them, `strict` all."""
-    life.set_node(*[a_node(f"n{number}", cpu=8 // nodes) for number in range(nodes)])
-    life.group("elastic", 4, "a", minimum=2)
-    life.advance(1)
-    life.group("strict", 4, "a", minimum=4)
-    life.advance(1)
-    assert life.running("a") == 8
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SHARES = (
+    DeclaredShare("root"),
+    DeclaredShare("a", "root", minimum={"cpu": 4}, namespaces=("a",)),
+    DeclaredShare("b", "root", minimum={"cpu": 4}, reclaim="Any", namespaces=("b",)),
+)
 
 
-def test_spare_members_of_an_elastic_gang_go_before_a_strict_one_is_broken() -> None:
-    with Life(grace=5, default_preemption=False) as life:
-        life.quota("a", 4)
-        life.quota("b", 4)
-        _gangs(life, nodes=2)
+def gangs(life: Life, minimums: dict[str, int], *nodes: str) -> None:
+    """Let four pods of each gang run on its node, all nodes being full; they started by turns."""
+    for node in set(nodes):
+        life.set_node(a_node(node, cpu=4 * nodes.count(node)))
+    for place, (name, minimum) in enumerate(minimums.items()):
+        life.group(name, 0, "a", minimum=minimum)
+        for number in range(4):
+            status = PodStatus(start_time=START + timedelta(seconds=number * len(minimums) + place))
+            life.pod(f"{name}-{number}", "a", labels={api.POD_GROUP_LABEL: name}, node_name=nodes[place], status=status)
+
+
+def victims(life: Life) -> Counter[str]:
+    return Counter(name.partition("/")[2].rpartition("-")[0] for name in life.victims)
+
+
+@pytest.mark.parametrize("shares", [(), SHARES])
+def test_spare_members_of_an_elastic_gang_go_before_a_strict_one_is_broken(shares: tuple[DeclaredShare, ...]) -> None:
+    with Life(*shares, grace=5, default_preemption=False) as life:
+        if not shares:
+            life.quota("a", 4)
+            life.quota("b", 4)
+        gangs(life, {"elastic": 2, "strict": 4}, "n1", "n2")
         life.pods(2, "b")
         life.advance(60)
 
         assert life.running("b") == 2
-        assert {name[:9] for name in life.victims} == {"a/elastic"}
+        assert victims(life) == {"elastic": 2}
 
 
-def test_one_gang_is_broken_and_not_two_where_no_more_members_are_spare() -> None:
-    shares = (
-        DeclaredShare("root"),
-        DeclaredShare("a", "root", minimum={"cpu": 4}, namespaces=("a",)),
-        DeclaredShare("b", "root", minimum={"cpu": 4}, reclaim="Any", namespaces=("b",)),
-    )
-    with Life(*shares, grace=5, default_preemption=False) as life:
-        _gangs(life)
-        life.pods(4, "b")
+def test_one_gang_is_broken_and_not_two() -> None:
+    with Life(*SHARES, grace=5, default_preemption=False) as life:
+        gangs(life, {"one": 4, "two": 4}, "n", "n")
+        life.pod("mine", "b", cpu=3)
         life.advance(60)
 
-        assert life.running("b") == 4
-        assert len(life.victims) == 4
-        assert {name[:9] for name in life.victims} == {"a/elastic"}
+        assert life.running("b") == 1
+        assert len(victims(life)) == 1
