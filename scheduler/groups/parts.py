@@ -58,7 +58,7 @@ class GroupParts(PodListener):
         self.groups = groups
         self.statuses = GroupStatuses(core.objects, groups.members_by_group, core.writers.api, core.tasks)
         self.refusals = GroupRefusals(groups, core.frameworks, core.writers.group_events)
-        self._wakes = GroupWakes(groups, core.queue, core.objects, self.statuses, self.refusals, core.preemptions)
+        self._wakes = GroupWakes(core, groups, self.statuses, self.refusals)
         self._ignored = IgnoredGroups(core.writers.events)
         self._core = core
         self._levels = levels
@@ -91,16 +91,8 @@ class GroupParts(PodListener):
     def pod_waits(self, pod: Pod) -> None:
         self.groups.members_by_group.see(pod)
 
-    def pod_came_bound(self, pod: Pod) -> None:
-        if self.groups.has_ours:
-            self._wakes.member_came(pod)
-
     def pod_leaves(self, pod: Pod) -> None:
         self.groups.members_by_group.remove(pod)
-
-    def pod_gone(self, pod: Pod) -> None:
-        if self.groups.has_ours:
-            self._wakes.member_gone(pod)
 
     def is_used(self, framework: Framework) -> bool:
         return self._made is not None and self._made[1].is_used(framework)

@@ -15,14 +15,13 @@ from typing import Final
 from scheduler.api.coscheduling import PodGroup
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
+from scheduler.cycle.core import Core
+from scheduler.cycle.listeners import PodListener
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, Action, ClusterEvent
 from scheduler.framework.pod_groups import GroupKey
 from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.refusals import GroupRefusals
 from scheduler.groups.statuses import GroupStatuses
-from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.state.objects import ObjectStore
-from scheduler.state.preemptions import Preemptions
 
 MEMBER_CAME: Final = "PodGroupMemberAdd"
 MEMBER_GONE: Final = "PodGroupMemberDelete"
@@ -32,35 +31,38 @@ MAX_TRIES: Final = 16
 """Members that are asked to come back, until one does: others may be kept back by their scheduling gates."""
 
 
-class GroupWakes:
+class GroupWakes(PodListener):
     """Listens to groups that come and change."""
 
-    def __init__(
-        self,
-        groups: AdaptedGroups,
-        queue: SchedulingQueue,
-        objects: ObjectStore,
-        statuses: GroupStatuses,
-        refusals: GroupRefusals,
-        preemptions: Preemptions,
-    ) -> None:
+    def __init__(self, core: Core, groups: AdaptedGroups, statuses: GroupStatuses, refusals: GroupRefusals) -> None:
+        self._core = core
         self._groups = groups
         self._statuses = statuses
         self._refusals = refusals
-        self._preemptions = preemptions
-        self._queue = queue
-        self._objects = objects
         self._ends: tuple[Callable[[], None], ...] = ()
 
     def listen(self, *, wanted: bool) -> None:
         """Begin or end to listen."""
+        core = self._core
         if wanted and not self._ends:
+            core.listeners.add(self)
             members = self._groups.members_by_group.listen(self._members_changed)
-            self._ends = (self._objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed), members)
+            self._ends = (core.objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed), members)
         elif not wanted:
+            core.listeners.remove(self)
             for end in self._ends:
                 end()
             self._ends = ()
+
+    def pod_came_bound(self, pod: Pod) -> None:
+        key = self._groups.key_of(pod)
+        if key is not None and key.source != POD_GROUP:
+            self._wake(key, MEMBER_CAME)
+
+    def pod_gone(self, pod: Pod) -> None:
+        key = self._groups.key_of(pod)
+        if key is not None and key.source != POD_GROUP:
+            self._statuses.pod_ended(key, pod)
 
     def _members_changed(self, key: GroupKey, helps: bool) -> None:
         self._statuses.mark(key)
@@ -68,24 +70,12 @@ class GroupWakes:
         if helps and key.source != POD_GROUP:
             self._wake(key, MEMBER_GONE)
 
-    def member_came(self, pod: Pod) -> None:
-        """A pod has come that has a node already."""
-        key = self._groups.key_of(pod)
-        if key is not None and key.source != POD_GROUP:
-            self._wake(key, MEMBER_CAME)
-
-    def member_gone(self, pod: Pod) -> None:
-        """A pod is gone: it may have succeeded."""
-        key = self._groups.key_of(pod)
-        if key is not None and key.source != POD_GROUP:
-            self._statuses.pod_ended(key, pod)
-
     def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
         self._statuses.group_changed(old, new)
         if (each := new or old) is not None:
             self._refusals.mark(GroupKey(each.metadata.namespace, COSCHEDULING_POD_GROUP, each.metadata.name))
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
-            self._preemptions.withdraw(old.metadata.uid)
+            self._core.preemptions.withdraw(old.metadata.uid)
         if new is None or (old is not None and old.spec == new.spec and _annotations(old) == _annotations(new)):
             return
         self._wake(GroupKey(new.metadata.namespace, COSCHEDULING_POD_GROUP, new.metadata.name), CHANGED)
@@ -96,9 +86,9 @@ class GroupWakes:
         if group is None:
             return
         if group.problem or self._groups.members(pods[0]).ready_count < group.minimum:
-            self._preemptions.withdraw(group.uid)
+            self._core.preemptions.withdraw(group.uid)
         else:
-            any(self._queue.wake(pod.uid, label) for pod in pods)
+            any(self._core.queue.wake(pod.uid, label) for pod in pods)
 
 
 def _annotations(podgroup: PodGroup) -> GroupAnnotations | None:
