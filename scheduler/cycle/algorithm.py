@@ -120,6 +120,9 @@ class Unplaced:
     victims: Sequence[Pod] = field(default=(), compare=False)
     """Pods to evict from the nominated node."""
 
+    refused_group_by: str = ""
+    """The plugin that refused the pod's group as a whole; empty for none."""
+
 
 def cut_off_by(diagnosis: Diagnosis) -> Status:
     """Return the status of nodes that are not in the PreFilter plugins' result."""

@@ -64,8 +64,9 @@ class FailureHandler:
         `started`: when the attempt began, in seconds of time.perf_counter. `has_event`: whether it is also an Event.
         """
         if isinstance(cause, Unplaced):
+            reasons = filter(None, (each.reason_of(cause) for each in self._listeners))
             reason, result, message, nominated = (
-                UNSCHEDULABLE,
+                next(reasons, UNSCHEDULABLE),
                 "unschedulable",
                 cause.message,
                 cause.nominated_node_name,

@@ -34,6 +34,10 @@ class PodListener:
     def attempt_failed(self, queued: QueuedPod, cause: Unplaced | SchedulerError) -> None:
         """A pod is in the queue again after an attempt."""
 
+    def reason_of(self, cause: Unplaced) -> str:
+        """Return the reason that the condition PodScheduled gives for a pod without a node; empty for the usual one."""
+        return ""
+
     def node_may_help(self, event: ClusterEvent) -> None:
         """A node has come, or changed so that pods may fit there now."""
 

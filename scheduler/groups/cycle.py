@@ -307,7 +307,12 @@ def verdict_of(
         return SchedulerError(decision.message)
     refused_by = frozenset(filter(None, (decision.refused_by,)))
     if outcome is None:  # the group was refused before its members were looked at: nominations stay as they are
-        return Unplaced(decision.message, nominated_node_name=None, unschedulable_plugins=refused_by)
+        return Unplaced(
+            decision.message,
+            nominated_node_name=None,
+            unschedulable_plugins=refused_by,
+            refused_group_by=decision.refused_by,
+        )
     of_group = WAITS_FOR_OTHERS if is_ours else f"{UNSCHEDULABLE_GROUP}, {outcome.permit_message or ''}"
     if decision.keeps_nominations:
         plugins = outcome.decision.unschedulable_plugins if isinstance(outcome.decision, Unplaced) else refused_by

@@ -39,6 +39,7 @@ class Reserving:
         """The same UIDs by the nodes to which the pods were nominated; some may have no reservation any more."""
         self._seen = 0
         """The position in the nominator's changes up to which nominations were compared."""
+        self._freed = set[Root]()
         self._again = set[str]()
         """The UIDs of pods whose nominations are to be compared in any case."""
         self._is_fair = False
@@ -124,11 +125,19 @@ class Reserving:
         for node in set(nodes):
             uids |= self._on_node.pop(node, set()) | {pod.uid for pod in self._nominator.nominated_pods(node)}
         for uid in uids:
-            self._drop(uid)
+            before = self._drop(uid)
             pods = self._nominator.nominated_pods(self._nominator.node_of(uid))
             pod = next((each for each in pods if each.uid == uid), None)
             if pod is not None and uid not in self._woken and uid not in self._counted:
                 self._nominate(pod)
+            elif before is not None and uid not in self._woken and uid not in self._counted:
+                self._freed.add(before)
+
+    def take_freed(self) -> set[Root]:
+        """Return where nominations have ended of pods that got no node, since this was asked last."""
+        self.compare()
+        freed, self._freed = self._freed, set()
+        return freed
 
     def again(self) -> None:
         """Reserve again what nominated pods ask for: they may have other shares, or ask for something else."""
@@ -159,9 +168,11 @@ class Reserving:
         ledger.reservations.make(ledger.tree, Reservation(rank, need.pod, need.uids, amounts))
         self.changes += 1
 
-    def _drop(self, uid: str) -> None:
-        """Release what is reserved for a nominated pod."""
+    def _drop(self, uid: str) -> Root | None:
+        """Release what is reserved for a nominated pod; return where, None if nothing was."""
         ledger = self._nominated.pop(uid, None)
-        if ledger is not None:
-            ledger.reservations.release(ledger.tree, uid)
-            self.changes += 1
+        reservation = None if ledger is None else ledger.reservations.release(ledger.tree, uid)
+        if ledger is None or reservation is None:
+            return None
+        self.changes += 1
+        return Root(ledger, ledger.root_of(reservation.rank.share))

@@ -32,7 +32,7 @@ PLAIN: Final = frozenset(
         *("ContainersReady", "DisruptionTarget", "Initialized", "PodReadyToStartContainers", "PodScheduled", "Ready"),
         *("DiskPressure", "MemoryPressure", "NetworkUnavailable", "PIDPressure"),
         *("PodResizeInProgress", "PodResizePending", "Deferred", "Infeasible"),
-        *("PreemptionByScheduler", "SchedulerError", "SchedulingGated", "Unschedulable"),
+        *("PreemptionByScheduler", "SchedulerError", "SchedulingGated", "Unschedulable", "WaitingForQuota"),
         *("Complete", "FailureTarget", "SuccessCriteriaMet", "Suspended"),
         # features that nodes declare
         *("GuaranteedQoSPodCPUResize", "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"),

@@ -85,6 +85,9 @@ class CapacityScheduling(
     resource_weights: Mapping[str, float] = field(default_factory=lambda: NOTHING)
     """How much an amount of a resource counts as past usage; 1 where it is left out."""
 
+    pending_reason: Literal["WaitingForQuota", "Unschedulable"] = "WaitingForQuota"
+    """The reason in the condition PodScheduled of pods that lack quota. Autoscalers add nodes for `Unschedulable`."""
+
     def __post_init__(self) -> None:
         self._kinds = NodeKinds()
         # What is not asked for is not watched.

@@ -60,13 +60,15 @@ class ShareParts(PodListener):
         self._retry_at = core.now() + RETRY
         self._arguments: Mapping[str, Any] | None = None
         self._order_settings: tuple[Any, ...] = ()
+        self._reason = ""
+        """That of the condition of pods that lack quota."""
         shares.listen(self)
         preemptions.subscribe(self._preemption_ended)
 
     def use(self, frameworks: Mapping[str, Framework]) -> None:
         """Have shares as these profiles ask for them: all that do have the same arguments."""
         plugins = [each.plugins.by_name.get(CAPACITY_SCHEDULING) for each in frameworks.values()]
-        plugin = next((each for each in plugins if each is not None), None)
+        plugin: Any = next((each for each in plugins if each is not None), None)
         arguments = None if plugin is None else arguments_of(plugin)
         if arguments == self._arguments:
             if self.waker is not None:
@@ -81,7 +83,8 @@ class ShareParts(PodListener):
         self._put_in_order(plugin)
         self._core.cache.listen(self.shares.usage)
         self._core.listeners.add(self)
-        is_fair = self._is_fair(plugin)
+        self._reason = plugin.pending_reason
+        is_fair = plugin.order == "DominantShare"
         self.shares.use(self._ledgers(plugin), self._core.cache.counted_pods, is_fair=is_fair)
 
     def _begin(self, plugin: Any) -> None:
@@ -100,9 +103,6 @@ class ShareParts(PodListener):
         if settings != self._order_settings and self.waker is not None:
             self._order_settings = settings
             self.waker.use(self._order_of(plugin))
-
-    def _is_fair(self, plugin: Any) -> bool:
-        return bool(plugin.order == "DominantShare")
 
     def _order_of(self, plugin: Any) -> "ShareOrder":
         from scheduler.quota.turns import ByDecayedUsage, ByDominantShare, ByPriority
@@ -175,6 +175,11 @@ class ShareParts(PodListener):
     def attempt_failed(self, queued: QueuedPod, cause: Unplaced | SchedulerError) -> None:
         if self.waker is not None:
             self.waker.failed(queued, cause)
+
+    def reason_of(self, cause: Unplaced) -> str:
+        """Name another reason for pods that lack quota: autoscalers would add nodes for them."""
+        by_plugins = CAPACITY_SCHEDULING in cause.unschedulable_plugins and not cause.refusals
+        return self._reason if by_plugins or cause.refused_group_by == CAPACITY_SCHEDULING else ""
 
     def node_may_help(self, event: ClusterEvent) -> None:
         """Let pods be tried soon that a node may help which has come or changed."""

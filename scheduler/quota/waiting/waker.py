@@ -107,14 +107,12 @@ class Waker:
             else:
                 self.lacking_nodes.add(queued)
         self.lacking_nodes.tried(uid)
-        if freed is not None:
-            self._wake(FREED, freed)
+        self._pass_on(freed)
 
     def placed(self, uid: str, ref: ShareRef | None, left: Root | None) -> None:
         """A pod has a node now, and counts in a share. `left`: where it leaves something that was reserved for it."""
         self._forget(uid)
-        if left is not None:
-            self._wake(FREED, left)
+        self._pass_on(left)
         if ref is not None and (self._may_evict or self.lacking_nodes):
             pod = self._queue.in_flight_version(uid)
             if pod is not None:
@@ -136,15 +134,12 @@ class Waker:
         freed = self._reserving.release(uid)
         if queued is not None:
             self._file(queued, request)
-        if freed is not None:
-            self._wake(FREED, freed)
+        self._pass_on(freed)
 
     def gone(self, pod: Pod) -> None:
         """A pod is gone."""
         self._forget(pod.uid)
-        freed = self._reserving.release(pod.uid)
-        if freed is not None:
-            self._wake(FREED, freed)
+        self._pass_on(self._reserving.release(pod.uid))
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
         """Say why a pod goes on waiting; None if there is space, or if it does not wait for its share."""
@@ -267,6 +262,11 @@ class Waker:
         if queued is not None and self.pending.first(request.kind) is None:
             self._may_evict.remove(request.kind)
         return queued or self._uncounted.pop(uid, None)
+
+    def _pass_on(self, freed: Root | None) -> None:
+        """Wake others for whom there is space where a reservation was released, or where nominations have ended."""
+        for root in self._reserving.take_freed() | ({freed} if freed is not None else set()):
+            self._wake(FREED, root)
 
     def _wake(self, label: str, root: Root | None) -> None:
         """Wake those for whom there is space now in one tree of shares; None: in all."""

@@ -12,6 +12,7 @@ from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod, an_object
 from tests.fakes import settle
+from tests.fakes.world import Unschedulable
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine, newer
 
 
@@ -127,6 +128,11 @@ class Sharing:
     def note(self, pod: fw.Pod) -> str:
         """The text of a pod's last Event."""
         return [event.note for event in self.under_test.world.events if event.pod == str(pod)][-1]
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Pod → the reason that its condition PodScheduled gives."""
+        return {each.pod: each.reason for each in self.under_test.world.writes if isinstance(each, Unschedulable)}
 
     def protect(self, pod: str, namespace: str) -> None:
         """Let a PodDisruptionBudget that allows nothing cover a running pod."""

@@ -84,6 +84,18 @@ async def test_resources_that_no_share_names_are_free_and_pods_may_be_counted() 
     assert "1 of pods more than it has" in stage.note(pods[2])
 
 
+@pytest.mark.parametrize("reason", ["WaitingForQuota", "Unschedulable"])
+async def test_autoscalers_see_who_lacks_a_node_and_not_who_lacks_quota_unless_that_is_wanted(reason: str) -> None:
+    stage = Sharing(DeclaredShare("a", minimum={"cpu": 100}, namespaces=("a",)), arguments={"pending_reason": reason})
+    stage.pod("large", requests={"cpu": "80"})
+    stage.pod("above", requests={"cpu": "101"})
+    stage.pod("free", namespace="b", requests={"cpu": "80"})
+
+    await stage.schedule()
+
+    assert stage.reasons == {"a/large": "Unschedulable", "a/above": reason, "b/free": "Unschedulable"}
+
+
 async def test_a_resource_that_another_tree_names_has_no_limit() -> None:
     few = DeclaredShare("few", maximum={"pods": 1}, namespaces=("b",))
     stage = Sharing(few, DeclaredShare("a", minimum={"cpu": 2}, namespaces=("a",)))

@@ -121,6 +121,16 @@ async def test_pods_beyond_the_minimum_of_a_group_wait_alone() -> None:
     stage.check()
 
 
+async def test_no_member_of_a_group_that_lacks_quota_asks_autoscalers_for_nodes() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage.group("g", 4, 4)
+
+    await stage.schedule()
+
+    assert stage.reasons == dict.fromkeys(("a/g-0", "a/g-1", "a/g-2", "a/g-3"), "WaitingForQuota")
+
+
 async def test_the_event_of_a_group_says_why_it_waits() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
