@@ -1,5 +1,6 @@
 """From a file or a mapping to a checked `Config`; ConfigError names every problem."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -17,6 +18,8 @@ from scheduler.framework.arguments import camel_case, parse_arguments
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
 from scheduler.plugin_loading.registry import PluginRegistry
+
+_logger = logging.getLogger(__name__)
 
 _GROUP: Final = API_VERSION.partition("/")[0]
 _REMOVED_VERSIONS: Final = tuple(f"{_GROUP}/{v}" for v in ("v1alpha1", "v1alpha2", "v1beta1", "v1beta2", "v1beta3"))
@@ -43,7 +46,7 @@ class ConfigFile:
 
     text: str
     values: object
-    """The content of its one document."""
+    """The content of its first document."""
 
 
 def load_config(
@@ -110,12 +113,12 @@ def _checked(
 
 
 def values_of(text: str, source: str) -> object:
-    """Return what the one document in a file has. Raises ConfigError."""
+    """Return what the first document in a file has: kube-scheduler reads no other. Raises ConfigError."""
     documents = parse_documents(text, source, MAX_ALIASED)
     if not documents:
         raise ConfigError([f"{source}: the file is empty"])
     if len(documents) > 1:
-        raise ConfigError([f"{documents[1].place}: a second document; there must be only one"])
+        _logger.warning("A second document of the configuration has no effect", extra={"at": documents[1].place})
     value: object = documents[0].value
     return value
 

@@ -133,13 +133,20 @@ def _check_set(name: str, chosen: PluginSet, path: str, known: KnownPlugins, pro
         if (problem := _name_problem(ref.name, known)) is not None:
             problems.append(f"{at}: {problem}")
         elif name in POINTS and not issubclass(known[ref.name], POINTS[name]):
-            problems.append(f"{at}: {invalid(ref.name, f'this plugin does not extend {camel_case(name)}')}")
+            problems.append(f"{at}: {invalid(ref.name, f'this plugin does not extend {_left_out(name)}')}")
         if abs(ref.weight) > _MAX_WEIGHT:
             problems.append(f"{at}.weight: {invalid(ref.weight, 'does not fit into 32 bits')}")
     for index, ref in enumerate(chosen.disabled):
         # Plugins that do not exist here can be disabled: configurations written for kube-scheduler do so.
         if ref.name not in known and ref.name not in {"*"} | REMOVED:
             problems.append(f"{path}.disabled[{index}]: {_unknown(ref.name, known)}")
+
+
+def _left_out(point: str) -> str:
+    """Configurations for kube-scheduler with scheduler-plugins name plugins where they need not be named here."""
+    if point == "queue_sort":
+        return "queueSort here, and need not: leave out plugins.queueSort, with what it disables"
+    return f"{camel_case(point)}: leave it out here"
 
 
 def _check_effect(plugins: Plugins, path: str, known: KnownPlugins, problems: list[str]) -> None:

@@ -18,6 +18,9 @@ MAX_DEPTH: Final = 200
 MAX_ALIASED: Final = 4_000_000
 """Bytes of JSON that aliases of a text may stand for, each time that they do: few lines can stand for billions."""
 
+_WRITTEN_OUT: Final = 1e21
+"""Below it Go writes a number with all its digits."""
+
 _SIZE: Final = 4
 """Bytes that a value takes in JSON in addition to its text: quotes or brackets, a comma."""
 
@@ -149,8 +152,13 @@ def _plain_scalar(text: str) -> Any:
             return int(match[1] + _with_octal_mark(match[2]), 0)
         if _FLOAT.fullmatch(digits):
             word = digits.lower()
-            return float(word.replace(".", "") if word.endswith(("inf", "nan")) else word)
+            return _as_json(float(word.replace(".", "") if word.endswith(("inf", "nan")) else word))
     return text
+
+
+def _as_json(number: float) -> int | float:
+    """Go makes JSON of YAML, in which `1e+06`, as Helm writes a million, is 1000000: an integer."""
+    return int(number) if abs(number) < _WRITTEN_OUT and number.is_integer() else number
 
 
 def _with_octal_mark(digits: str) -> str:

@@ -53,7 +53,12 @@ FAULTY: Final[tuple[Faulty, ...]] = (
     Faulty(HEADER + "parallelism: 1\nparallelism: 2\n", 4, "the key 'parallelism' is there twice"),
     Faulty(HEADER + "<<: 3\n", 3, "only mappings can be merged"),
     Faulty(HEADER + "x: " + 300 * "[" + 300 * "]" + "\n", 3, "nested too deeply"),
-    Faulty(HEADER + "---\n" + HEADER, 4, "a second document"),
+    _profile(
+        "plugins:\n  queueSort:\n    enabled: [{name: NodeName}]\n    disabled: [{name: '*'}]",
+        6,
+        'profiles[0].plugins.queueSort.enabled[0]: Invalid value: "NodeName": this plugin does not extend queueSort '
+        "here, and need not: leave out plugins.queueSort",
+    ),
     Faulty("- a\n- b\n", 1, "expected a mapping"),
     Faulty("just text\n", 1, "expected a mapping"),
     Faulty("kind: KubeSchedulerConfiguration\n", 1, f"apiVersion: expected {_V1}, got none"),

@@ -186,6 +186,16 @@ def test_what_is_no_configuration_is_reported_before_its_fields(values: object, 
     assert problems_of(values) == problems
 
 
+def test_of_several_documents_the_first_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"{HEADER}parallelism: 3\n---\n{HEADER}parallelism: 4\n")
+
+    config = load_config(f"{path}", REGISTRY)
+
+    assert config.parallelism == 3
+    assert caplog.messages == ["A second document of the configuration has no effect"]
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -193,7 +203,6 @@ def test_what_is_no_configuration_is_reported_before_its_fields(values: object, 
         pytest.param(b"# nothing\n", "FILE: the file is empty", id="comments only"),
         pytest.param(b"a: b: c", "FILE:1:5: mapping values are not allowed in this context", id="bad syntax"),
         pytest.param(b"a: 1\nb: 2\na: 3", "FILE:3:1: the key 'a' is there twice", id="a key twice"),
-        pytest.param(b"a: 1\n---\nb: 1", "FILE:3: a second document; there must be only one", id="two documents"),
         pytest.param(b"\x7fELF\x80", "FILE: not a text: byte 4 is not UTF-8", id="binary"),
         pytest.param(b"a\0b", "FILE: not a text: character 0x00 at position 1", id="control characters"),
         pytest.param(

@@ -42,7 +42,7 @@ def disabled(*names: str) -> dict[str, Any]:
         ),
         pytest.param(
             {"filter": enabled("ImageLocality")},
-            'filter.enabled[0]: Invalid value: "ImageLocality": this plugin does not extend filter',
+            'filter.enabled[0]: Invalid value: "ImageLocality": this plugin does not extend filter: leave it out here',
             id="at a point that it does not extend",
         ),
         pytest.param(
