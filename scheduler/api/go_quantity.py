@@ -45,8 +45,8 @@ class GoQuantity:
 
     @classmethod
     def parse(cls, text: str | int | float) -> Self:
-        """Read a quantity. Raises ValueError for anything that apimachinery would not accept."""
-        match = _FORM.fullmatch(str(text))
+        """Read a quantity, as JSON has it, which may have space around it. Raises ValueError as apimachinery would."""
+        match = _FORM.fullmatch(str(text).strip())
         if match is None or not match[0]:
             raise ValueError(f"not a quantity: {text!r}")
         sign, whole, fraction, mark, exponent, suffix = match.groups()

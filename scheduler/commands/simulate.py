@@ -3,9 +3,9 @@
 import argparse
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scheduler.api.text import printable
 from scheduler.commands.options import (
@@ -24,7 +24,6 @@ from scheduler.process.progress import Progress, on_stderr
 from scheduler.process.results import results
 
 if TYPE_CHECKING:
-    from scheduler.config.types import Config
     from scheduler.runtime.registry import Registry
     from scheduler.simulate.cluster import SimulatedCluster
 
@@ -87,8 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-if-pending",
         action="store_true",
-        help="exit code 3 if a pod finds no node, gated ones included, fewer than --count fit, or a pod of a drained "
-        "node cannot be evicted; without it that is a result as any other",
+        help="exit code 3 if a pod finds no node, gated ones included, fewer than --count fit, a pod of a drained node "
+        "cannot be evicted, or there is nothing to place; without it that is a result as any other",
     )
 
 
@@ -133,16 +132,25 @@ def run(options: argparse.Namespace) -> int:
     _log_as_run_does(progress)
     with ended_by_interrupt():
         with progress.shown():
-            document = _document(options, registry(options), progress)
-        return _show(options, document)
+            outcome = _document(options, registry(options), progress)
+        is_short = _show(options, outcome.document, outcome.workloads)
+        return PENDING if options.fail_if_pending and (is_short or outcome.lacks_pods) else 0
 
 
 def _log_as_run_does(progress: Progress) -> None:
     """Show warnings on standard error with all that they say, unless somebody has set up logging already."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(TextFormatter())
+    handler.addFilter(_concerns_users)
     handler.addFilter(_clearing(progress))
     logging.basicConfig(handlers=[handler])
+
+
+def _concerns_users(record: logging.LogRecord) -> bool:
+    """Whether it is about something else than how plugins of Loadmaster did: the result says that."""
+    from plugins import IN_TREE
+
+    return getattr(record, "plugin", None) not in IN_TREE
 
 
 def _clearing(progress: Progress) -> Callable[[logging.LogRecord], bool]:
@@ -153,12 +161,24 @@ def _clearing(progress: Progress) -> Callable[[logging.LogRecord], bool]:
     return is_shown
 
 
-def _document(options: argparse.Namespace, plugins: "Registry", progress: Progress) -> dict[str, Any]:
+class _Outcome(NamedTuple):
+    """The result of a simulation."""
+
+    document: dict[str, Any]
+    workloads: Mapping[tuple[str, str], str]
+    """Namespace and name of a pod → the workload that it belongs to."""
+    lacks_pods: bool
+    """Whether pods that were given are not in it, or there are none."""
+
+
+def _document(options: argparse.Namespace, plugins: "Registry", progress: Progress) -> "_Outcome":
     from scheduler.config.documents import Document
     from scheduler.config.load import load_config
     from scheduler.framework.resources import read_raw_pods
     from scheduler.simulate.cluster import read_cluster
     from scheduler.simulate.engine import adopted, simulate
+    from scheduler.simulate.left_out import LeftOut
+    from scheduler.simulate.output import workloads_of
     from scheduler.simulate.what_if.answers import answered
     from scheduler.simulate.what_if.questions import questions_of
 
@@ -193,7 +213,10 @@ def _document(options: argparse.Namespace, plugins: "Registry", progress: Progre
             progress=progress,
         )
         document = {"notes": _quota_notes(cluster), **document}
-    return {**document, "notes": [*notes, *_left_out(cluster, config), *cluster.notes, *document["notes"]]}
+    left_out = LeftOut(cluster, config)
+    notes = [*notes, *left_out.notes(), *cluster.notes, *document["notes"]]
+    lacks_pods = left_out.has_new_pods or not (document["pods"] or questions)
+    return _Outcome({**document, "notes": notes}, workloads_of(cluster.pods), lacks_pods)
 
 
 def _quota_notes(cluster: "SimulatedCluster") -> list[str]:
@@ -214,7 +237,8 @@ def _check_sources(options: argparse.Namespace) -> None:
         raise ConfigError(problems)
 
 
-def _show(options: argparse.Namespace, document: dict[str, Any]) -> int:
+def _show(options: argparse.Namespace, document: dict[str, Any], workloads: Mapping[tuple[str, str], str]) -> bool:
+    """Print the result; return whether pods are pending."""
     from scheduler.simulate.output import as_json, as_text
     from scheduler.simulate.what_if.answers import is_short
 
@@ -224,29 +248,5 @@ def _show(options: argparse.Namespace, document: dict[str, Any]) -> int:
         results().flush()
         results().buffer.writelines(text.encode() for text in as_json(document))
     else:
-        print(as_text(document, explain=options.explain), file=results())
-    is_pending = any(pod["node"] is None for pod in document["pods"]) or is_short(document)
-    return PENDING if is_pending and options.fail_if_pending else 0
-
-
-def _left_out(cluster: "SimulatedCluster", config: "Config") -> Iterator[str]:
-    """Yield warnings about input that the simulation ignores."""
-    from scheduler.api.text import counted
-    from scheduler.config.defaults import COSCHEDULING
-    from scheduler.groups.ignored import named_by
-
-    names = {profile.scheduler_name for profile in config.profiles}
-    foreign = sum(not pod.node_name and pod.spec.scheduler_name not in names for pod in cluster.pods)
-    if foreign:
-        yield f"left out {foreign} waiting pods of other schedulers"
-    ignored = {f"{pod.namespace}/{name}" for pod in cluster.pods if not pod.node_name and (name := named_by(pod))}
-    if ignored and not any(COSCHEDULING in profile.enabled for profile in config.profiles):
-        groups = f"{counted(len(ignored), 'group')} of pods, as {min(ignored)}"
-        yield f"ignored {groups}: no profile enables {COSCHEDULING}, so their pods start one by one"
-    if config.extenders:
-        yield f"left out {len(config.extenders)} extenders: nobody is asked in a simulation"
-    left_out = cluster.others.left_out()
-    if left_out:
-        yield "left out objects of kinds that do not count: " + ", ".join(
-            f"{count} {kind}" for kind, count in sorted(left_out.items())
-        )
+        print(as_text(document, workloads, explain=options.explain), file=results())
+    return any(pod["node"] is None for pod in document["pods"]) or is_short(document)

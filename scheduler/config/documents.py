@@ -31,6 +31,8 @@ class Document:
     """File and line at which it starts."""
 
     value: Any
+    is_named: bool = True
+    """Whether somebody has named its file, or it was found in a directory."""
 
 
 def read_file(path: str, limit: int, pipe_seconds: float = PIPE_SECONDS) -> str:

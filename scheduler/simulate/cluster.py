@@ -23,10 +23,11 @@ from scheduler.simulate.apiserver.server_pod import ServerPod, server_pod
 from scheduler.simulate.apiserver.validation import node_problems, pod_problems
 from scheduler.simulate.files.field_lines import Texts
 from scheduler.simulate.files.manifests import read_documents
-from scheduler.simulate.files.objects import WrittenObject, as_written, decoded, reworded, written_objects
+from scheduler.simulate.files.objects import WrittenObject, as_written, decoded, report, reworded, written_objects
 from scheduler.simulate.files.unknown_fields import unknown_fields
 from scheduler.simulate.missing import Missing
 from scheduler.simulate.other_objects import OtherObject, OtherObjects
+from scheduler.simulate.versions import newest
 from scheduler.simulate.written_pods import Source
 from scheduler.snapshots.header import header_of
 
@@ -80,15 +81,16 @@ def read_cluster(
     objects of a running cluster; what the API server has accepted is not validated: one that cannot be read costs
     itself, and is noted.
     """
-    problems: list[str] = []
+    problems, notes = list[str](), list[str]()
     texts, snapshots = Texts(), _Snapshots()
-    documents = snapshots.seen(read_documents(paths, problems, texts, progress), problems)
-    cluster = cluster_of(documents, problems, raw_pods=raw_pods, strict=strict, stored=stored, progress=progress)
+    documents = snapshots.seen(read_documents(paths, problems, notes, texts, progress), problems)
+    cluster = cluster_of(documents, problems, notes, raw_pods=raw_pods, strict=strict, stored=stored, progress=progress)
     problems = [problem for problem in map(_cut, problems) if not problem.startswith(STORED)]
-    problems, notes = snapshots.separated(problems)
+    problems, of_snapshots = snapshots.separated(problems)
     if problems:
         printed, more = texts.with_lines(problems[:MAX_PROBLEMS]), len(problems) - MAX_PROBLEMS
         raise ConfigError([*printed, f"and {more} more problems"] if more > 0 else printed)
+    notes = [*_summed_up(notes, "files"), *of_snapshots]
     return replace(cluster, notes=(*notes, *texts.with_lines(map(_cut, cluster.notes))))
 
 
@@ -99,18 +101,23 @@ def _cut(line: str) -> str:
 def cluster_of(
     documents: Iterable[Document],
     problems: list[str],
+    notes: list[str] | None = None,
     *,
     raw_pods: bool = False,
     strict: bool = True,
     stored: Iterable[Document] = (),
     progress: Progress = SILENT,
 ) -> SimulatedCluster:
-    """Decode pods and nodes, create what controllers would, and add what is wrong to `problems`."""
+    """Decode pods and nodes, and create what controllers would.
+
+    Add what is wrong to `problems`, and to `notes` what is no object in a directory.
+    """
+    notes = [] if notes is None else notes
     reading = _Reading(problems, raw_pods=raw_pods, strict=strict)
-    for obj in _within_memory(written_objects(stored, problems)):
+    for obj in _within_memory(written_objects(stored, problems, notes)):
         reading.take(obj)
         progress.done += 1
-    for obj in _within_memory(written_objects(documents, problems)):
+    for obj in _within_memory(written_objects(documents, problems, notes)):
         reading.look_for_unknown_fields(obj)
         reading.take(obj)
         progress.done += 1
@@ -183,7 +190,7 @@ class _Reading:
                 case label:
                     self._others.append(OtherObject(obj.place, label, with_storage_defaults(obj.content())))
         except (Unreadable, RecursionError) as error:
-            self._problems.append(f"{obj.place}: {reworded(error)}")
+            report(self._problems, obj.place, reworded(error))
 
     def _take_node(self, obj: WrittenObject) -> None:
         node = completed_node(decoded(obj.raw, WrittenNode))
@@ -210,7 +217,8 @@ class _Reading:
     def cluster(self) -> SimulatedCluster:
         """Return all of it, with what the API server and controllers add."""
         missing = Missing()
-        created = Creation(self._new, self._pods, self._nodes, self._others, self._problems, raw_pods=self._raw_pods)
+        newest_others, replaced = newest(self._others)
+        created = Creation(self._new, self._pods, self._nodes, newest_others, self._problems, raw_pods=self._raw_pods)
         created.missing(missing)
         for place, pod in created.pods:
             self._note_place(place, "Pod", str(pod), pod.uid)
@@ -221,7 +229,7 @@ class _Reading:
         others = OtherObjects(created.others, USED)
         notes = [] if self._unknown is self._problems else _summed_up(self._unknown, "unknown fields")
         notes += _summed_up([each for each in self._problems if each.startswith(STORED)], "objects that cannot be read")
-        notes += (*created.notes, *missing.notes())
+        notes += (*_summed_up(replaced, "replaced objects"), *created.notes, *created.volumes.notes(), *missing.notes())
         written = {**created.sources, **self._written}
         return SimulatedCluster(tuple(self._nodes), pods, others, tuple(notes), created, written)
 

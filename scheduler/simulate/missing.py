@@ -10,6 +10,7 @@ _EFFECTS: Final[Mapping[str, str]] = {
     "PriorityClass": "the priority in the pod counts, or 0",
     "RuntimeClass": "no overhead, node selector or tolerations of it are added",
     "PersistentVolumeClaim": "a pod that waits is refused for it, and of one that runs its volumes do not count",
+    "StorageClass": "they stay unbound, and their pods wait",
     "ResourceClaim": "a pod that waits is refused for it, and of one that runs its devices count as free",
     "ResourceClaimTemplate": "no claim is made of it, and the pod waits for that",
     "ReplicaSet": "pods of theirs are not spread by default as in the cluster",
@@ -41,7 +42,7 @@ class Missing:
         self._left_out: list[str] = []
 
     def add(self, kind: str, name: str, pods: Sequence[str]) -> None:
-        """Note that these pods name an object that is not there."""
+        """Note that these pods, or claims, name an object that is not there."""
         named = self._named.setdefault(kind, {})
         named[name] = named.get(name, 0) + len(pods)
 
@@ -68,10 +69,9 @@ class Missing:
         for kind, named in sorted(self._named.items()):
             names = sorted(named)
             shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
-            pods = sum(named.values())
-            lines.append(
-                f"not in the files: {kind} {shown}, named by {pods} pod{'s' if pods > 1 else ''}: {_EFFECTS[kind]}"
-            )
+            number, what = sum(named.values()), "claim" if kind == "StorageClass" else "pod"
+            by = f"{number} {what}{'s' if number > 1 else ''}"
+            lines.append(f"not in the files: {kind} {shown}, named by {by}: {_EFFECTS[kind]}")
         return lines
 
 

@@ -4,7 +4,7 @@ A file names a kind, a plugin a resource; no file has the plural. It is guessed 
 built-in kinds and for nearly all custom ones.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -97,9 +97,9 @@ class OtherObjects:
     def __iter__(self) -> Iterator[OtherObject]:
         return (obj for objects in self._left.values() for obj in objects)
 
-    def left_out(self) -> Counter[str]:
-        """Return the number of objects that were not taken, by kind."""
-        return Counter(obj.label for obj in self if obj.label not in self._used)
+    def left_out(self) -> Iterator[OtherObject]:
+        """Yield the objects that were not taken."""
+        return (obj for obj in self if obj.label not in self._used)
 
     def take(self, watched: Mapping[str, ApiResource]) -> list[tuple[str, Any]]:
         """Return event resource and object for each object of a watched resource.

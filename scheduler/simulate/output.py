@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile
+from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
 from msgspec import to_builtins
 
+from scheduler.api.pod import Pod
 from scheduler.api.text import printable
 from scheduler.simulate.table import aligned
 from scheduler.simulate.verdicts import NodeVerdicts
@@ -14,6 +16,9 @@ from scheduler.simulate.what_if.screen import lines_of
 
 MAX_PODS: Final = 1000
 """Rows in the table of pods; the JSON document has all of them."""
+
+MAX_PENDING: Final = 20
+"""More pods without a node are shown by workload and reason."""
 
 MAX_NODES: Final = 30
 """Rows in the table of nodes under each pod with `--explain`; the JSON document has all of them."""
@@ -45,28 +50,60 @@ def _pretty(value: Any, indentation: str = "  ") -> str:
     return text.replace("\n", f"\n{indentation}")
 
 
-def as_text(document: Result, *, explain: bool) -> str:
-    """Return a table of the pods, and with `explain` a table of nodes for each."""
+def workloads_of(pods: Iterable[Pod]) -> dict[tuple[str, str], str]:
+    """Return namespace and name of each pod → the workload that it belongs to, or its own name."""
+    found = {}
+    for pod in pods:
+        owner = next((each for each in pod.metadata.owner_references or () if each.controller), None)
+        found[pod.namespace, pod.name] = str(pod) if owner is None else f"{owner.kind} {pod.namespace}/{owner.name}"
+    return found
+
+
+def as_text(document: Result, workloads: Mapping[tuple[str, str], str] = MappingProxyType({}), *, explain: bool) -> str:
+    """Return how many pods were placed and a table of them, and with `explain` a table of nodes for each.
+
+    Many pending pods are shown by workload and reason.
+    """
     pods: Sequence[Result] = document["pods"]
-    shown = pods[:MAX_PODS]
     lines: list[str] = []
-    if explain:
-        for pod in shown:
-            lines += [printable(f"{_name(pod)}: {_outcome(pod)}"), *_indented(_node_table(pod.get("nodes") or {})), ""]
-    else:
-        lines += aligned([("POD", "NODE", "MESSAGE"), *map(_row, shown)]) if shown else []
-    if len(pods) > len(shown):
-        lines.append(f"... and {len(pods) - len(shown)} more pods (all of them with -o json)")
-    lines += _group_table(document.get("groups", ()))
-    lines += _faults(pods)
-    placed = sum(pod["node"] is not None for pod in pods)
     reported = document.get("whatIf")
     if pods or reported is None:
-        lines.append(f"{placed} of {len(pods)} pods placed")
+        placed = sum(pod["node"] is not None for pod in pods)
+        lines.append(f"{placed} of {len(pods)} pods placed" if pods else "nothing to place")
+    listed = pods
+    if explain:
+        for pod in pods[:MAX_PODS]:
+            name = printable(f"{_name(pod)}: {_outcome(pod)}")
+            lines += ["", name, *_indented(_node_table(pod.get("nodes") or {}))]
+    else:
+        pending = [pod for pod in pods if pod["node"] is None]
+        if len(pending) > MAX_PENDING:
+            lines += ["", *_pending_table(pending, workloads)]
+            listed = [pod for pod in pods if pod["node"] is not None]
+        lines += ["", *aligned([("POD", "NODE", "MESSAGE"), *map(_row, listed[:MAX_PODS])])] if listed else []
+    if len(listed) > MAX_PODS:
+        lines.append(f"... and {len(listed) - MAX_PODS} more pods (all of them with -o json)")
+    lines += _group_table(document.get("groups", ()))
+    lines += _faults(pods)
     if reported is not None:
         below = dropwhile(lambda line: not line, map(printable, lines_of(reported)))
         lines += ["", *below] if pods else below
     return "\n".join(lines)
+
+
+def _pending_table(pods: Iterable[Result], workloads: Mapping[tuple[str, str], str]) -> list[str]:
+    """The pods that found no node, by workload and reason."""
+    alike: dict[tuple[str, str], list[Result]] = {}
+    for pod in pods:
+        workload = workloads.get((pod["namespace"], pod["name"]), _name(pod))
+        alike.setdefault((workload, pod["message"] or _message(pod)), []).append(pod)
+    rows = [("PENDING", "OF", "MESSAGE")]
+    for (workload, message), of_it in list(alike.items())[:MAX_PODS]:
+        makers = sum(bool(pod["victims"]) for pod in of_it)
+        preempts = f"; {makers} would preempt others" if makers else ""
+        rows.append((f"{len(of_it)}", workload, f"{message}{preempts}"))
+    more = len(alike) - MAX_PODS
+    return [*aligned(rows), *([f"... and {more} more (all pods with -o json)"] if more > 0 else [])]
 
 
 def _faults(pods: Iterable[Result]) -> Iterator[str]:
@@ -103,7 +140,7 @@ def _group_table(groups: Sequence[Result]) -> list[str]:
     more = (
         [f"... and {len(groups) - MAX_PODS} more groups (all of them with -o json)"] if len(groups) > MAX_PODS else []
     )
-    return ["", *aligned([("GROUP", "PODS", "MESSAGE"), *rows]), *more, ""]
+    return ["", *aligned([("GROUP", "PODS", "MESSAGE"), *rows]), *more]
 
 
 def _outcome(pod: Result) -> str:

@@ -1,4 +1,4 @@
-"""Writes scheduler/files/generated/known_fields.txt: which fields the objects have that a simulation reads.
+"""Writes scheduler/files/generated/known_fields.txt: the fields of the objects that a simulation reads, with types.
 
 From the API's own description in the `kubernetes` package.
 """
@@ -29,6 +29,43 @@ LEAVES: Final = {"managedFields"}
 """Not looked into: what is in them can be half of an object."""
 
 
+SCALARS: Final = {"str": "string", "datetime": "string", "int": "integer", "bool": "boolean"}
+"""The types of the `kubernetes` package, as the API names them."""
+
+QUANTITIES: Final = {
+    "allocatable",
+    "allocatedResources",
+    "capacity",
+    "consumedCapacity",
+    "default",
+    "defaultRequest",
+    "divisor",
+    "limits",
+    "max",
+    "maxLimitRequestRatio",
+    "maximumVolumeSize",
+    "min",
+    "overhead",
+    "podFixed",
+    "requests",
+    "resources",
+    "sizeLimit",
+    "step",
+    "validValues",
+    "value",
+}
+"""Fields that are quantities in some kind, and strings for the package: they may be numbers, too."""
+
+STRINGS: Final = {
+    ("value", "EnvVar"),
+    ("value", "HTTPHeader"),
+    ("value", "Sysctl"),
+    ("value", "Taint"),
+    ("value", "Toleration"),
+}
+"""Those of the same name that are no quantities."""
+
+
 def text() -> str:
     """Return the file."""
     versions = {kind: version for version, kinds in VERSIONS.items() for kind in kinds.split()}
@@ -45,6 +82,8 @@ def text() -> str:
             if inner and key not in LEAVES:
                 waiting.append(inner)
                 fields.append(f"{key}:{prefix}{inner}")
+            elif scalar := _scalar(kind, key, model.openapi_types[name]):
+                fields.append(f"{key}:{scalar}")
             else:
                 fields.append(key)
         found[kind] = " ".join((kind, versions.get(kind, "-"), *fields))
@@ -59,14 +98,26 @@ def _model(kind: str) -> Any:
 
 
 def _inner(described: str) -> tuple[str, str]:
-    prefix = ""
-    if match := re.fullmatch(r"[Ll]ist\[(.*)\]", described):
-        prefix, described = "[]", match[1]
-    elif match := re.fullmatch(r"[Dd]ict[\[(]str, ?(.*)[\])]", described):
-        prefix, described = "{}", match[1]
+    prefix, described = _parts(described)
     kinds = {model: kind for kind, model in MODELS.items()}
     kind = kinds.get(described) or described.removeprefix("V1")
     return (prefix, kind) if re.fullmatch(r"[A-Z]\w+", kind) else ("", "")
+
+
+def _scalar(kind: str, key: str, described: str) -> str:
+    """`string`, or `[]integer`; empty for what may be of several types."""
+    if key in LEAVES or (key in QUANTITIES and (key, kind) not in STRINGS):
+        return ""
+    prefix, described = _parts(described)
+    return f"{prefix}{SCALARS[described]}" if described in SCALARS else ""
+
+
+def _parts(described: str) -> tuple[str, str]:
+    if match := re.fullmatch(r"[Ll]ist\[(.*)\]", described):
+        return "[]", match[1]
+    if match := re.fullmatch(r"[Dd]ict[\[(]str, ?(.*)[\])]", described):
+        return "{}", match[1]
+    return "", described
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@
 A pod with a resource version was stored by an API server, and went this way already.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from scheduler.api.decoding import Unreadable
 from scheduler.api.objects import Node
@@ -22,10 +23,19 @@ from scheduler.simulate.apiserver.validation import pod_problems
 from scheduler.simulate.controllers.claims import Claims, default_class, with_class
 from scheduler.simulate.controllers.daemon_sets import LABEL as DAEMON_SET
 from scheduler.simulate.controllers.daemon_sets import daemon_pods
-from scheduler.simulate.controllers.workloads import CONTROLLERS, Allowance, Expansion, NewPod, Owned, expanded
-from scheduler.simulate.files.objects import raw_of, reworded
+from scheduler.simulate.controllers.volumes import Volumes
+from scheduler.simulate.controllers.workloads import (
+    Allowance,
+    Expansion,
+    NewPod,
+    Owned,
+    expanded,
+    path_of_template,
+)
+from scheduler.simulate.files.objects import raw_of, report, reworded
 from scheduler.simulate.missing import Missing
 from scheduler.simulate.other_objects import OtherObject
+from scheduler.simulate.versions import named
 
 USED: Final = frozenset(
     {
@@ -67,10 +77,9 @@ class Creation:
         """With their places."""
 
         owned, allowance = Owned((*stored, *(pod for _, pod in written)), others), Allowance()
-        newest = _newest(others)
-        made = expanded(newest, owned, allowance, problems)
-        new = [*made.pods, *daemon_pods(newest, nodes, owned, allowance, problems)]
-        self.notes: Final = made.notes
+        made = expanded(others, owned, allowance, problems)
+        new = [*made.pods, *daemon_pods(others, nodes, owned, allowance, problems)]
+        self.notes: Final = [*made.notes, *_on_nodes(new)]
         self.sources: Final = {_named(each): each.source for each in new}
         """Namespace and name of a pod that a controller makes → the workload, as it is written."""
         every = [*others, *_not_there(made.others, others)]
@@ -79,19 +88,23 @@ class Creation:
         self._class = default_class(every)
         self.quotas: Final = Quotas(every, stored, problems)
         further: list[OtherObject] = []
-        for place, pod in (*written, *self._decoded(new, problems)):
-            one, its_objects = self._created(place, pod, problems)
+        by_hand = [(_Origin(place), pod) for place, pod in written]
+        for origin, pod in (*by_hand, *self._decoded(new, problems)):
+            one, its_objects = self._created(origin, pod, problems)
             if one is not None:
-                self.pods.append((place, one))
+                self.pods.append((origin.place, one))
                 further += its_objects
         every = [self._admission.with_group_priority(obj) for obj in every]
-        self.others: Final = with_class((*every, *further), self._class)
+        self.volumes: Final = Volumes(every)
+        self.others: Final = self.volumes.bound(with_class((*every, *further), self._class))
         """All other objects, those that controllers make included."""
 
     def missing(self, missing: Missing) -> None:
         """Note what pods name and the files do not have."""
         for (kind, name), pods in self._admission.missing.items():
             missing.add(kind, name, pods)
+        for name, claims in self.volumes.missing.items():
+            missing.add("StorageClass", name, claims)
 
     def of_controller(self, made: Expansion) -> tuple[Pod, list[OtherObject]]:
         """Create one more pod as a controller makes it, and its claims that are not there. Raises ConfigError."""
@@ -99,44 +112,67 @@ class Creation:
         decoded_pods = self._decoded(made.pods, problems)
         if problems:
             raise ConfigError(problems)
-        one, further = self.one_more(*decoded_pods[0])
+        one, further = self._one(*decoded_pods[0])
         claims = [obj for obj in made.others if not self._claims.has(*obj.key)]
-        return one, [*with_class(claims, self._class), *further]
+        return one, [*self.volumes.bound(with_class(claims, self._class)), *further]
 
     def one_more(self, place: str, pod: ServerPod) -> tuple[Pod, list[OtherObject]]:
         """Create one more pod, and its claims. Raises ConfigError."""
+        return self._one(_Origin(place), pod)
+
+    def _one(self, origin: "_Origin", pod: ServerPod) -> tuple[Pod, list[OtherObject]]:
         problems: list[str] = []
-        one, further = self._created(place, pod, problems)
+        one, further = self._created(origin, pod, problems)
         if one is None:
             raise ConfigError(problems)
-        return one, with_class(further, self._class)
+        return one, self.volumes.bound(with_class(further, self._class))
 
-    def _created(self, place: str, pod: ServerPod, problems: list[str]) -> tuple[Pod | None, list[OtherObject]]:
+    def _created(self, origin: "_Origin", pod: ServerPod, problems: list[str]) -> tuple[Pod | None, list[OtherObject]]:
         whole: Any = completed_pod(pod)
-        wrong = [f"{place}: {path}: {message}" for path, message in pod_problems(whole)]
-        problems += wrong
+        wrong = list(pod_problems(whole))
+        for path, message in wrong:
+            origin.report(problems, f"{path}: {message}")
         if wrong:
             return None, []
         try:
             whole = self._admission.admitted(whole)
-            of_volumes = self._claims.of_volumes(whole, place)
-            whole, of_resources = self._claims.of_resources(whole, place)
+            of_volumes = self._claims.of_volumes(whole, origin.place)
+            whole, of_resources = self._claims.of_resources(whole, origin.place)
         except Forbidden as error:
-            problems.append(f'{place}: pods "{pod.name}" is forbidden: {error}')
+            report(problems, origin.place, f"{origin.of_pods(pod)} forbidden: {error}")
         except Unreadable as error:
-            problems.append(f"{place}: {reworded(error)}")
+            report(problems, origin.place, reworded(error))
         else:
             return whole, [*of_volumes, *of_resources]
         return None, []
 
-    def _decoded(self, new: Iterable[NewPod], problems: list[str]) -> list[tuple[str, ServerPod]]:
+    def _decoded(self, new: Iterable[NewPod], problems: list[str]) -> list[tuple["_Origin", ServerPod]]:
         pods = []
         for pod in new:
+            origin = _Origin(pod.place, pod.source)
             try:
-                pods.append((pod.place, server_pod(raw_of(pod.content), keeps_raw=self._raw_pods)))
+                pods.append((origin, server_pod(raw_of(pod.content), keeps_raw=self._raw_pods)))
             except Unreadable as error:
-                problems.append(f"{pod.place}: {reworded(error)}")
+                origin.report(problems, reworded(error))
         return pods
+
+
+class _Origin(NamedTuple):
+    """The object from which a pod comes, as the user has written it: problems are reported there, and once."""
+
+    place: str
+    workload: OtherObject | None = None
+    """None if it is the pod itself."""
+
+    def report(self, problems: list[str], problem: str) -> None:
+        """Add a problem that begins with a path within the pod."""
+        template = "" if self.workload is None else path_of_template(self.workload)
+        report(problems, self.place, f"{template}{problem}")
+
+    def of_pods(self, pod: Pod) -> str:
+        if self.workload is None:
+            return f'pods "{pod.name}" is'
+        return f"{named(self.workload)}: its pods are"
 
 
 def _named(pod: NewPod) -> tuple[str, str]:
@@ -144,14 +180,18 @@ def _named(pod: NewPod) -> tuple[str, str]:
     return metadata["namespace"], metadata["name"]
 
 
-def _newest(others: Sequence[OtherObject]) -> list[OtherObject]:
-    """Leave out workloads that a cluster has, and of which a file has another version."""
-    new = {obj.key for obj in others if _is_workload(obj) and not obj.metadata.get("resourceVersion")}
-    return [obj for obj in others if not (obj.metadata.get("resourceVersion") and obj.key in new)]
-
-
-def _is_workload(obj: OtherObject) -> bool:
-    return obj.label in CONTROLLERS or obj.label == DAEMON_SET
+def _on_nodes(new: Iterable[NewPod]) -> Iterator[str]:
+    """Yield a note for each workload whose template names a node."""
+    counts = Counter(
+        (pod.source.place, named(pod.source), node)
+        for pod in new
+        if (node := pod.content["spec"].get("nodeName")) and isinstance(node, str)
+    )
+    for (place, workload, node), number in counts.items():
+        yield (
+            f"{place}: {workload}: its template names the node {node}: no scheduler places its {number} pods, and they "
+            "count as running there"
+        )
 
 
 def _not_there(made: Iterable[OtherObject], others: Iterable[OtherObject]) -> Iterable[OtherObject]:

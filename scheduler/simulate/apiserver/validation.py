@@ -32,6 +32,7 @@ from scheduler.api.selectors import (
     required_terms,
 )
 from scheduler.framework.field_errors import duplicate, invalid, not_supported, required
+from scheduler.simulate.apiserver.resource_amounts import resource_problems
 
 Problems = Iterator[tuple[str, str]]
 """Path of a field, message."""
@@ -47,15 +48,15 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod_problems(pod: Pod) -> Problems:
-    """Yield everything that is wrong with a pod. The selectors of a stored one are as its API server accepted them."""
-    spec = pod.spec
+    """Yield everything that is wrong with a pod. What an API server has accepted only has to be readable."""
+    spec, is_new = pod.spec, not pod.metadata.resource_version
     if not pod.name:
         yield "metadata.name", required()
     if not -(2**31) <= pod.priority < 2**31:
         yield "spec.priority", invalid(pod.priority, "does not fit into 32 bits")
     for key, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         for index, container in enumerate(containers or ()):
-            yield from _container_problems(f"spec.{key}[{index}]", container)
+            yield from _container_problems(f"spec.{key}[{index}]", container, is_new=is_new)
     yield from _quantity_problems("spec.overhead", spec.overhead)
     if spec.resources is not None:
         yield from _amount_problems("spec.resources", spec.resources)
@@ -63,7 +64,7 @@ def pod_problems(pod: Pod) -> Problems:
         yield from _toleration_problems(f"spec.tolerations[{index}]", toleration)
     if spec.affinity is not None and spec.affinity.node_affinity is not None:
         yield from _node_affinity_problems(spec.affinity.node_affinity)
-    if not pod.metadata.resource_version:
+    if is_new:
         yield from _affinity_problems(spec.affinity or Affinity())
         yield from _spread_problems(spec.topology_spread_constraints or ())
     yield from _status_problems(pod)
@@ -88,9 +89,12 @@ def short(value: Any) -> Any:
     return f"{value[:MAX_LENGTH]}…" if isinstance(value, str) and len(value) > MAX_LENGTH else value
 
 
-def _container_problems(path: str, container: Container) -> Problems:
+def _container_problems(path: str, container: Container, *, is_new: bool) -> Problems:
     if container.resources is not None:
-        yield from _amount_problems(f"{path}.resources", container.resources)
+        unreadable = list(_amount_problems(f"{path}.resources", container.resources))
+        yield from unreadable
+        if is_new and not unreadable:
+            yield from resource_problems(f"{path}.resources", container.resources)
     for index, port in enumerate(container.ports or ()):
         if not 0 <= port.host_port <= 65535:
             yield f"{path}.ports[{index}].hostPort", invalid(port.host_port, "must be between 0 and 65535")

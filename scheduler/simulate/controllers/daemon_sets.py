@@ -14,6 +14,7 @@ from scheduler.api.selectors import pod_selects
 from scheduler.api.tolerations import first_untolerated
 from scheduler.simulate.controllers.generated_names import hash_of, random_names
 from scheduler.simulate.controllers.workloads import Allowance, NewPod, Owned, Workload, part
+from scheduler.simulate.files.objects import report
 from scheduler.simulate.other_objects import OtherObject
 
 LABEL: Final = "DaemonSet (apps/v1)"
@@ -44,7 +45,7 @@ def daemon_pods(
             allowance.take(workload, len(made))
             yield from made
         except Unreadable as error:
-            problems.append(f"{obj.place}: {error}")
+            report(problems, obj.place, f"{error}")
 
 
 def _pods_of(workload: Workload, nodes: Sequence[Node], owned: Owned) -> list[NewPod]:

@@ -17,6 +17,7 @@ from scheduler.api.generated_uids import uid_of
 from scheduler.api.pod import Pod
 from scheduler.framework.field_errors import required
 from scheduler.simulate.controllers.generated_names import MAX_PREFIX, hash_of, random_name, random_names
+from scheduler.simulate.files.objects import report
 from scheduler.simulate.other_objects import OtherObject
 
 Content = Mapping[str, Any]
@@ -32,6 +33,7 @@ class NewPod(NamedTuple):
     """A pod that a controller makes."""
 
     place: str
+    """That of the workload."""
     content: dict[str, Any]
     source: OtherObject
     """The workload, as it is written."""
@@ -166,7 +168,12 @@ class Workload:
             "ownerReferences": [self.reference()],
         }
         content = {"kind": "Pod", "apiVersion": "v1", "metadata": own, "spec": {**part(self.template, "spec"), **spec}}
-        return NewPod(f"{self.place}: {self}: pod {name}", content, self.source)
+        return NewPod(self.place, content, self.source)
+
+
+def path_of_template(obj: OtherObject) -> str:
+    """The path of the pod within a workload as it is written, with a dot at its end."""
+    return "spec.jobTemplate.spec.template." if obj.content.get("kind") == "CronJob" else "spec.template."
 
 
 def expanded(others: Sequence[OtherObject], owned: Owned, allowance: Allowance, problems: list[str]) -> Expansion:
@@ -184,7 +191,7 @@ def expanded(others: Sequence[OtherObject], owned: Owned, allowance: Allowance, 
             one = expand(workload, owned)
             allowance.take(workload, len(one.pods) + len(one.others))
         except Unreadable as error:
-            problems.append(f"{obj.place}: {error}")
+            report(problems, obj.place, f"{error}")
             continue
         made.pods.extend(one.pods)
         made.others.extend(one.others)

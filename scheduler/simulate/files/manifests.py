@@ -8,6 +8,7 @@ import codecs
 import os
 import re
 from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Final
 
@@ -47,18 +48,21 @@ _decode: Final = Decoder[msgspec.Raw](msgspec.Raw).quick
 
 
 def read_documents(
-    paths: Iterable[str], problems: list[str], texts: Texts, progress: Progress = SILENT
+    paths: Iterable[str], problems: list[str], notes: list[str], texts: Texts, progress: Progress = SILENT
 ) -> Iterator[Document]:
     """Read files, directories recursively, and standard input for `-`; add what is wrong to `problems`.
 
-    The value of each document is a msgspec.Raw. A file in which there is nothing is a problem, and so is one with more
-    than may be in all files together. Small ones are kept in `texts`.
+    The value of each document is a msgspec.Raw. A file in which there is nothing is a problem, in a directory a note,
+    and one with more than may be in all files together is a problem. Small ones are kept in `texts`.
     """
     left = most = max_bytes()
-    for path, pipe_seconds in _files(paths, problems):
+    for path, is_named in _files(paths, problems):
         progress.doing(f"reading {name_of(path)}")
         try:
-            left -= yield from _documents(path, pipe_seconds, texts, left)
+            size, is_empty = yield from _documents(path, texts, left, is_named=is_named)
+            left -= size
+            if is_empty:
+                (problems if is_named else notes).append(f"{name_of(path)}: there is nothing in it")
         except ConfigError as error:
             why = ""
             if isinstance(error.__cause__, TooLarge) and left < most:
@@ -73,8 +77,8 @@ def max_bytes() -> int:
     return min(MAX_BYTES, memory_of_process() // MAX_SHARE)
 
 
-def _files(paths: Iterable[str], problems: list[str]) -> Iterator[tuple[str, float]]:
-    """Yield the files, and how long each is waited for if it is a pipe: not at all in a directory."""
+def _files(paths: Iterable[str], problems: list[str]) -> Iterator[tuple[str, bool]]:
+    """Yield the files, and whether each is named, or was found in a directory."""
     seen: set[str] = set()
     for path in paths:
         if path == STDIN or not os.path.isdir(path):
@@ -82,7 +86,7 @@ def _files(paths: Iterable[str], problems: list[str]) -> Iterator[tuple[str, flo
                 problems.append(f"{path}: standard input can be read once only")
                 continue
             seen.add(path)
-            yield path, PIPE_SECONDS
+            yield path, True
             continue
         matching = []
         for folder, below, names in os.walk(path, onerror=lambda error: problems.append(_unreadable(error))):
@@ -91,24 +95,25 @@ def _files(paths: Iterable[str], problems: list[str]) -> Iterator[tuple[str, flo
             matching += [os.path.join(folder, name) for name in sorted(names) if name.lower().endswith(SUFFIXES)]
         if not matching:
             problems.append(f"{path}: no file in this directory ends in {', '.join(SUFFIXES)}")
-        yield from ((each, 0.0) for each in matching)
+        yield from ((each, False) for each in matching)
 
 
 def _unreadable(error: OSError) -> str:
     return f"{error.filename}: cannot be read: {error.strerror}"
 
 
-def _documents(path: str, pipe_seconds: float, texts: Texts, left: int) -> Generator[Document, None, int]:
-    """Yield what is in a file of `left` bytes at most, and return how many it has. Raises ConfigError."""
+def _documents(path: str, texts: Texts, left: int, *, is_named: bool) -> Generator[Document, None, tuple[int, bool]]:
+    """Yield what is in a file of `left` bytes at most; return how many it has, and whether there is nothing in it.
+
+    Raises ConfigError.
+    """
     name = name_of(path)
-    is_any = False
-    data = _read(path, pipe_seconds, left)
+    is_empty = True
+    data = _read(path, PIPE_SECONDS if is_named else 0.0, left)
     for document in _parsed(_text(data, name), name, texts):
-        is_any = True
-        yield document
-    if not is_any:
-        raise ConfigError([f"{name}: there is nothing in it"])
-    return len(data)
+        is_empty = False
+        yield replace(document, is_named=is_named)
+    return len(data), is_empty
 
 
 def _parsed(data: bytes, name: str, texts: Texts) -> Iterator[Document]:

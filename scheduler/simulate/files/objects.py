@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -49,6 +49,11 @@ _head: Final[Decoder[_Head]] = Decoder(_Head)
 _list: Final[Decoder[_List]] = Decoder(_List)
 _mapping: Final[Decoder[dict[str, Any]]] = Decoder(dict[str, Any])
 
+NO_KIND: Final = "not a Kubernetes object: it has no kind"
+
+MAX_RECENT: Final = 200
+"""Problems among which one of the same field is looked for."""
+
 _decoders: Final[dict[type[Any], Decoder[Any]]] = {}
 
 _QUICK_HEAD: Final = re.compile(rb'\s*{\s*"apiVersion":\s*"([\w./-]+)",\s*"kind":\s*"(\w+)"')
@@ -65,6 +70,14 @@ def reworded(error: Unreadable | RecursionError) -> str:
     message, path = (match[1], match[2]) if match else (text, "")
     message = message[:1].lower() + message[1:].replace("`", "")
     return f"{path}: {message}" if path else message
+
+
+def report(problems: list[str], place: str, problem: str) -> None:
+    """Add a problem that begins with the path of a field, unless one of that field was added a moment ago."""
+    path, is_of_any_key, _ = problem.partition(": ")[0].partition("[...]")
+    start = f"{place}: {path}" + ("[" if is_of_any_key else ": ")
+    if not any(known.startswith(start) for known in problems[-MAX_RECENT:]):
+        problems.append(f"{place}: {problem}")
 
 
 def decoded(raw: msgspec.Raw, type_: type[T]) -> T:
@@ -105,15 +118,28 @@ def as_written(documents: Iterable[Document]) -> Iterator[Document]:
     """Yield parsed documents as JSON. Raises ConfigError."""
     for document in documents:
         try:
-            yield Document(document.place, raw_of(document.value))
+            yield replace(document, value=raw_of(document.value))
         except ValueError as error:
             raise ConfigError([f"{document.place}: {error}"]) from error
 
 
-def written_objects(documents: Iterable[Document], problems: list[str]) -> Iterator[WrittenObject]:
-    """Yield the objects, and the items of lists; the items of a PodList need not say that they are pods."""
+def written_objects(documents: Iterable[Document], problems: list[str], notes: list[str]) -> Iterator[WrittenObject]:
+    """Yield the objects, and the items of lists; the items of a PodList need not say that they are pods.
+
+    Add what is wrong to `problems`, and to `notes` what is no object in a directory, where Helm keeps its values.
+    """
     for document in as_written(documents):
+        if not document.is_named and not _has_kind(document.value):
+            notes.append(f"{document.place}: left out: {NO_KIND}")
+            continue
         yield from _objects(document.place, document.value, _Head(), problems)
+
+
+def _has_kind(raw: msgspec.Raw) -> bool:
+    try:
+        return bool(_head_of(raw).kind)
+    except Unreadable:
+        return False
 
 
 def _objects(place: str, raw: msgspec.Raw, common: _Head, problems: list[str]) -> Iterator[WrittenObject]:
@@ -124,7 +150,7 @@ def _objects(place: str, raw: msgspec.Raw, common: _Head, problems: list[str]) -
     kind = common.kind if head.kind is None else head.kind
     version = common.api_version if head.api_version is None else head.api_version
     if not isinstance(kind, str) or not kind:
-        problems.append(f"{place}: not a Kubernetes object: it has no kind")
+        problems.append(f"{place}: {NO_KIND}")
     elif kind.endswith("List"):
         try:
             items = _list.decode(raw).items or ()

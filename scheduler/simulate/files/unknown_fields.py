@@ -1,14 +1,14 @@
-"""Fields that an object does not have: the API server would drop them, or refuse the object, as kubectl asks it to.
+"""Fields that an object does not have, or of a wrong type: the API server would drop the former, or refuse the object.
 
 The table `known_fields` has the fields that there are, a kind a line:
 
     Pod v1 apiVersion kind metadata:ObjectMeta spec:PodSpec status:PodStatus
 
-`a:B` is a field with an object of kind B, `a:[]B` one with a list of them, `a:{}B` one with a mapping to them. A kind
-that is no object of its own has `-` for its version.
+`a:B` is a field with an object of kind B, `a:[]B` one with a list of them, `a:{}B` one with a mapping to them; so are
+`a:string`, `a:integer` and `a:boolean`. A kind that is no object of its own has `-` for its version.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -18,6 +18,8 @@ from scheduler.api.decoding import QUICK_ERRORS, Decoder
 from scheduler.api.near_names import near_names
 from scheduler.files.generated import table
 from scheduler.simulate.files.objects import WrittenObject
+
+SCALARS: Final[Mapping[str, type[Any]]] = {"string": str, "integer": int, "boolean": bool}
 
 MAX_REPORTED: Final = 20
 """Unknown fields of one object that are reported."""
@@ -34,31 +36,41 @@ def known_fields() -> dict[str, tuple[str | None, dict[str, str]]]:
 
 
 def unknown_fields(obj: WrittenObject) -> list[str]:
-    """Return a line for each field that objects of this kind do not have. Raises Unreadable."""
+    """Return a line for each field that objects of this kind do not have, or not of this type. Raises Unreadable."""
     if known_fields().get(obj.kind, (None, {}))[0] != obj.api_version:
         return []
     try:
         _decoder(obj.kind).quick(obj.raw)  # it takes a few microseconds
     except QUICK_ERRORS:
         found = list(_unknown(obj.content(), obj.kind, ""))
-        more = [f"and {len(found) - MAX_REPORTED} more unknown fields"] if len(found) > MAX_REPORTED else []
+        more = [f"and {len(found) - MAX_REPORTED} more such fields"] if len(found) > MAX_REPORTED else []
         return found[:MAX_REPORTED] + more
     return []
 
 
 def _unknown(value: Any, kind: str, path: str) -> Iterator[str]:
+    if kind in SCALARS:
+        if value is not None and type(value) is not SCALARS[kind]:
+            yield f"{path}: expected {SCALARS[kind].__name__}, got {type(value).__name__}"
+        return
     if not isinstance(value, Mapping):
         return  # of another type, which its decoder reports
     fields = known_fields()[kind][1]
     for key, inner in value.items():
         at = f"{path}.{key}" if path else f"{key}"
         if key not in fields:
-            near = near_names(f"{key}", fields)
-            yield f"{at}: unknown field" + (f'; did you mean "{near[0]}"?' if near else "")
+            yield f"{at}: unknown field{_hint(f'{key}', fields)}"
         elif fields[key]:
             below = fields[key].lstrip("[]{}")
             for place, each in _held(fields[key], inner):
                 yield from _unknown(each, below, f"{at}{place}")
+
+
+def _hint(key: str, fields: Iterable[str]) -> str:
+    if key.startswith("$"):
+        return ": a directive, which only a patch may have"
+    near = near_names(key, fields)
+    return f'; did you mean "{near[0]}"?' if near else ""
 
 
 def _held(holds: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -88,7 +100,10 @@ def _struct(kind: str) -> Any:
     for index, (key, holds) in enumerate(known_fields()[kind][1].items()):
         type_ = Any
         if holds:
-            inner = _struct(holds.lstrip("[]{}"))
+            below = holds.lstrip("[]{}")
+            inner = SCALARS.get(below) or _struct(below)
+            if holds != below:
+                inner |= None
             type_ = _HOLDERS.get(holds[:2], lambda struct: struct)(inner) | None
         fields.append((f"f{index}", type_, None))
         names[f"f{index}"] = key

@@ -41,14 +41,16 @@ def test_simulate_says_where_pods_go(cluster: str, capsys: pytest.CaptureFixture
     assert main(["simulate", cluster]) == 0
 
     out, err = capsys.readouterr()
-    assert out.splitlines()[1:] == [
+    assert out.splitlines() == [
+        "1 of 2 pods placed",
+        "",
+        "POD            NODE  MESSAGE",
         "default/fits   n1",
         "default/large  -     0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: "
         "0/1 nodes are available: 1 No preemption victims found for incoming pod.",
-        "1 of 2 pods placed",
     ]
     assert err.splitlines() == [
-        "left out 1 waiting pods of other schedulers",
+        "left out 1 waiting pods of other schedulers: other; a --config with a profile of that name places them",
         "left out objects of kinds that do not count: 1 ConfigMap",
     ]
 
@@ -81,7 +83,7 @@ def test_simulate_takes_the_profiles_of_a_configuration(
 
     assert main(["simulate", cluster, "--config", str(config)]) == 0
 
-    assert capsys.readouterr().out.splitlines()[-1] == "2 of 3 pods placed"
+    assert capsys.readouterr().out.splitlines()[0] == "2 of 3 pods placed"
 
 
 def test_simulate_reads_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,7 +146,8 @@ def test_a_reader_that_has_seen_enough_is_no_error(cluster: str) -> None:
     os.close(writing)
     assert (done.returncode, done.stderr) == (
         141,
-        b"left out 1 waiting pods of other schedulers\nleft out objects of kinds that do not count: 1 ConfigMap\n",
+        b"left out 1 waiting pods of other schedulers: other; a --config with a profile of that name places them\n"
+        b"left out objects of kinds that do not count: 1 ConfigMap\n",
     )
 
 

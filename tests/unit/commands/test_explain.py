@@ -471,7 +471,7 @@ def test_what_cannot_be_a_name_is_said_before_anybody_is_asked(
             b'{"snapshot": {"version": 9}, "kind": "List"}',
             "f:1: a snapshot of version 9: this Loadmaster reads version 1",
         ),
-        (b"kind: Pod\nmetadata: {name: p}\nspec: {priority: high}", "f:3: spec.priority: expected int | null, got str"),
+        (b"kind: Pod\nmetadata: {name: p}\nspec: {priority: high}", "f:3: spec.priority: expected int, got str"),
     ],
     ids=["empty", "packed", "zero", "word", "deep", "anchor", "snapshot", "priority"],
 )

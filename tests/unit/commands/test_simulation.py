@@ -43,7 +43,7 @@ def test_what_the_cluster_has_is_simulated_and_files_come_on_top(
     assert simulated(tmp_path, {}, str(file)) == 0
 
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[:2] for line in lines[1:3]] == [["shop/waits", "n1"], ["default/new", "-"]]
+    assert [line.split()[:2] for line in lines[3:]] == [["shop/waits", "n1"], ["default/new", "-"]]
 
 
 def test_a_cron_job_of_the_cluster_can_be_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,7 +85,7 @@ def test_a_list_that_is_forgotten_is_read_again(tmp_path: Path, capsys: pytest.C
     assert simulated(tmp_path, {PODS: pages}) == 0
 
     out, err = capsys.readouterr()
-    assert out.splitlines()[-1] == "1 of 1 pods placed"
+    assert out.splitlines()[0] == "1 of 1 pods placed"
     assert "listing pods: too old; reading it again" in err.splitlines()
 
 
@@ -95,7 +95,7 @@ def test_deployments_of_which_the_replica_sets_are_not_known_make_no_pods_anew(
 ) -> None:
     assert simulated(tmp_path, {**DEPLOYMENTS, SETS: sets}) == 0
 
-    assert capsys.readouterr().out.splitlines()[-1] == f"1 of {pods} pods placed"
+    assert capsys.readouterr().out.splitlines()[0] == f"1 of {pods} pods placed"
 
 
 @pytest.mark.parametrize(
@@ -122,5 +122,5 @@ def test_an_object_that_cannot_be_read_costs_itself(tmp_path: Path, capsys: pyte
     assert simulated(tmp_path, {PODS: a_list("Pod", WAITS, odd)}) == 0
 
     out, err = capsys.readouterr()
-    assert out.splitlines()[-1] == "1 of 1 pods placed"
+    assert out.splitlines()[0] == "1 of 1 pods placed"
     assert "the cluster's pods: items[1]: spec.priority: expected int | null, got str" in err

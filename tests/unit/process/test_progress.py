@@ -49,7 +49,8 @@ def drawn(what: str, total: int = 0, done: int = 0, seconds: float = 4.0) -> str
     [
         (0, 0, 4.0, "reading f, 4 s"),
         (0, 12_000, 4.0, "reading f: 12,000, 3,000/s"),
-        (400, 100, 4.0, "reading f: 100 of 400, 25/s"),
+        (400, 100, 4.0, "reading f: 100 of 400 (25 %), 25/s, 12 s left"),
+        (40_000, 100, 4.0, "reading f: 100 of 40,000 (0 %), 25/s, 27 min left"),
         (400, 0, 4.0, "reading f: 0 of 400, 4 s"),
     ],
 )

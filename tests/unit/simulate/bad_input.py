@@ -175,7 +175,7 @@ OBJECTS: Final = (
     bad(
         "labels that are no texts",
         "kind: Node\nmetadata: {name: n, labels: {a: 1}}",
-        "f:2: metadata.labels[...]: expected str, got int",
+        "f:2: metadata.labels[a]: expected str, got int",
     ),
     bad(
         "labels that are a list",
@@ -184,8 +184,8 @@ OBJECTS: Final = (
     ),
     of_pod("a text as spec", "hello", "spec: expected object, got str"),
     of_pod("a list as spec", "[]", "spec: expected object, got array"),
-    of_pod("a text as priority", "{priority: high}", "spec.priority: expected int | null, got str"),
-    of_pod("a fraction as priority", "{priority: 1.5}", "spec.priority: expected int | null, got float"),
+    of_pod("a text as priority", "{priority: high}", "spec.priority: expected int, got str"),
+    of_pod("a fraction as priority", "{priority: 1.5}", "spec.priority: expected int, got float"),
     of_pod(
         "a huge priority",
         "{priority: 2147483648}",
@@ -261,7 +261,7 @@ OBJECTS: Final = (
         'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
     ),
     of_pod("a text as nodeSelector", "{nodeSelector: gpu}", "spec.nodeSelector: expected object | null, got str"),
-    of_pod("true in a nodeSelector", "{nodeSelector: {gpu: true}}", "spec.nodeSelector[...]: expected str, got bool"),
+    of_pod("true in a nodeSelector", "{nodeSelector: {gpu: true}}", "spec.nodeSelector[gpu]: expected str, got bool"),
     of_pod("a text as hostNetwork", "{hostNetwork: 'yes'}", "spec.hostNetwork: expected bool, got str"),
     of_pod(
         "overhead that is no quantity",

@@ -61,7 +61,7 @@ def test_pods_that_admission_refuses_are_missing_in_the_cluster_too(tmp_path: Pa
     cluster = read_cluster([path])
 
     assert [pod.name for pod in cluster.pods] == ["web"]
-    assert any("is forbidden: maximum cpu usage per Container is 1" in note for note in cluster.notes)
+    assert any("its pods are forbidden: maximum cpu usage per Container is 1" in note for note in cluster.notes)
 
 
 def test_what_is_wrong_in_other_files_is_an_error_still(tmp_path: Path) -> None:

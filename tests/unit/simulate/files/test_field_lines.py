@@ -59,11 +59,11 @@ def test_a_dump_has_the_numbers_of_items_only(tmp_path: Path, monkeypatch: pytes
     assert problems(POD % "p", tmp_path / "f") == ["f:1: spec.containers[0].resources.requests[cpu]"]
 
 
-def test_what_a_controller_makes_has_the_line_of_the_workload(tmp_path: Path) -> None:
+def test_what_a_controller_makes_has_the_line_of_the_template(tmp_path: Path) -> None:
     template = {"spec": {"containers": [{"name": "c"}], "tolerations": [{"operator": "Near"}]}}
     spec = {"replicas": 1, "template": template, "selector": {}}
     workload = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "w"}, "spec": spec}
 
     (problem,) = problems(f"\n\n{yaml.safe_dump(workload)}", tmp_path / "f")
 
-    assert problem.startswith("f:3: ReplicaSet default/w: pod w-")
+    assert problem.startswith("f:15: spec.template.spec.tolerations[0].operator: ")

@@ -59,7 +59,7 @@ def a_written_pod(**spec: Any) -> dict[str, Any]:
         ),
         (
             a_written_pod(**{f"f{i}": 1 for i in range(25)}),
-            [*(f"spec.f{i}: unknown field" for i in range(20)), "and 5 more unknown fields"],
+            [*(f"spec.f{i}: unknown field" for i in range(20)), "and 5 more such fields"],
         ),
     ],
 )

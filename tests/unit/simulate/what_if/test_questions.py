@@ -96,19 +96,19 @@ def test_the_answers_are_text_for_people(file: str, capsys: pytest.CaptureFixtur
     assert main(["simulate", file, *options]) == 0
 
     lines = capsys.readouterr().out.splitlines()
-    name = lines[1].split()[0]
-    assert lines[1].split()[1:] == ["(for", "default/web-1", "of", "n1)", lines[1].split()[-1]]
+    assert lines[:2] == ["1 of 1 pods placed", ""]
+    name = lines[3].split()[0]
+    assert lines[3].split()[1:] == ["(for", "default/web-1", "of", "n1)", lines[3].split()[-1]]
     assert name.startswith("default/web-")
-    assert lines[2:8] == [
-        "1 of 1 pods placed",
+    assert lines[4:9] == [
         "",
         "added 1 node like n2: n2-added-1",
         "drained n1: 1 pod evicted, 1 of 1 replacement found a node",
         "  kubectl drain n1",
         "",
     ]
-    assert lines[8] == "2 copies of pod/default/p fit"
-    assert lines[9].split() == ["NODE", "COPIES"]
+    assert lines[9] == "2 copies of pod/default/p fit"
+    assert lines[10].split() == ["NODE", "COPIES"]
     assert any(line.startswith("the next one, default/p-3: 0/3 nodes are available:") for line in lines)
     assert any(line.startswith("UTILISATION") for line in lines)
 
@@ -116,23 +116,22 @@ def test_the_answers_are_text_for_people(file: str, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("options", "start"),
     [
-        (["--utilisation"], ["1 of 1 pods placed", "", "UTILISATION"]),
-        (["--fill"], ["2 copies of pod/default/p fit"]),
+        (["--utilisation"], "UTILISATION"),
+        (["--fill"], "2 copies of pod/default/p fit"),
         (
             ["--remove", "n1"],
-            ["2 of 2 pods placed", "", "removed n1: 1 pod gone with it, 1 of 1 replacement found a node"],
+            "removed n1: 1 pod gone with it, 1 of 1 replacement found a node",
         ),
     ],
 )
 def test_the_answers_begin_without_a_gap(
-    file: str, options: list[str], start: list[str], capsys: pytest.CaptureFixture[str]
+    file: str, options: list[str], start: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["simulate", file, *options]) == 0
 
     lines = capsys.readouterr().out.splitlines()
-    first = lines.index(start[0])
-    assert [line[: len(end)] for line, end in zip(lines[first:], start, strict=False)] == start
-    assert first == 0 or lines[first - 1]
+    first = next(place for place, line in enumerate(lines) if line.startswith(start))
+    assert first == 0 or (not lines[first - 1] and lines[first - 2])
 
 
 def test_the_document_has_all_of_it(file: str, capsys: pytest.CaptureFixture[str]) -> None:

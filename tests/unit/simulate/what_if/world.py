@@ -47,7 +47,8 @@ def on(node: str, name: str, kind: str = "", owner: str = "", cpu: int | str = 1
 
 def a_workload(kind: str, name: str, spec: Json, version: str = "apps/v1", stored: bool = False, **fields: Any) -> Json:
     labels = {"app": name}
-    whole = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}, **fields}
+    selector = labels if kind == "ReplicationController" else {"matchLabels": labels}
+    whole = {"selector": selector, "template": {"metadata": {"labels": labels}, "spec": spec}, **fields}
     metadata = {"name": name, **({"resourceVersion": "1"} if stored else {})}
     return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": whole}
 
