@@ -176,6 +176,8 @@ class Rules:
         """Note in which domains the pods would be together."""
         preferred, levels, model = group.plan.preferred, self._model.levels, self._model
         step.cpus = [pod.cpu for pod in pods]
+        if len(set(step.cpus)) > 1:
+            return  # they are placed in the order of their ranks, which may waste space
         own = [(pod.place, -pod.cpu) for pod in pods if pod.place]
         for level in (preferred, *(reversed(levels[: levels.index(preferred)]) if preferred in levels else ())):
             domains = [nodes for nodes in model.domains(level).values() if self._within_required(group, nodes)]
