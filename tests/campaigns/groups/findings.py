@@ -5,26 +5,26 @@ from dataclasses import dataclass, field
 from typing import Final
 
 RULES: Final = {
-    "all or nothing": "All or nothing, in one step. No pod holds anything while its group waits.",
+    "all or nothing": "All or nothing. No pod holds anything while its group waits.",
     "no object": "waiting for the PodGroup … of the pod to appear",
-    "disagree": "The pods of a group agree: the same schedulerName, priority and annotations. If not, none is tried.",
-    "least": "minResources: what must be free in the cluster, together with what the group has, before …",
+    "disagree": "Pods without a node must have the same … priority and loadmaster.dev annotations; otherwise none …",
+    "least": "minResources must be free in the cluster, together with what the group has, before any pod is tried",
     "holds": "No pod holds anything while its group waits.",
     "higher": "of a higher priority than the group; of a DaemonSet: as always",
     "required": "all pods go to one rack, or none is placed",
-    "late member": "Later pods, and those that replace others, go where the others run: always, if … required.",
+    "late member": "Later pods and replacements go where the others run: always, if the level is required.",
     "preferred": "all pods go to one rack; if none holds them, to one block",
-    "group fits": "… and is tried again if, by what is free, as many pods as it needs may fit.",
+    "group fits": "… and is tried again if enough is free for as many pods as it needs.",
     "elastic": "Pods beyond the minimum are placed at once where they fit",
     "lone fits": "A reservation refuses pods; nothing else about groups keeps a pod from what is free.",
     "fresh": "A fresh engine on the same state places nothing that was left (issue 32)",
-    "starved": "given up, if for ten minutes no further pod of the group would fit … The pods that the reservation has "
-    "refused are tried again at once.",
-    "held": "How it ends. The group is placed; it is deleted, changed or loses pods that it needs; …",
+    "starved": "… for ten minutes no further pod of it would fit and no announced end is ahead. Pods that were "
+    "refused are tried then, before another group gets nodes.",
+    "held": "How it ends. The group is placed, deleted, changed, short of quota, or loses pods that it needs; …",
     "nominated": "Nothing is nominated for what is gone.",
-    "reserved": "A group that would not fit if all others had left gets no reservation.",
-    "in vain": "Evictions for a group happen only if all of it fits then, by the priority of its pods.",
-    "loop": "Evictions for a group happen only if all of it fits then: so it does not evict again and again.",
+    "reserved": "A group … that another plugin refuses, or that would not fit on empty nodes gets none.",
+    "in vain": "Evictions happen only if the whole group fits then … What they free is kept for the group.",
+    "loop": "While the victims end, … the group evicts no others.",
     "victim": "Evictions … by the priority of its pods",
     "node": "A binding goes to a node that is there, takes pods, and has enough.",
     "broken": "The scheduler goes on, and its tables agree.",
@@ -60,6 +60,10 @@ class Record:
         """Something happened."""
         self.seen[kind] += 1
         self.history.append(f"{self.now:8.1f} s  {text}")
+
+    def total(self, kind: str) -> int:
+        """How often something has happened."""
+        return self.seen[kind]
 
     def violated(self, rule: str, symptom: str, text: str) -> None:
         """Note a violation, once for each kind."""

@@ -157,6 +157,7 @@ class Life:
     def _odd_member(self, step: Step) -> None:
         group = self.model.groups[step.group]
         if group.is_wanted:
+            self.world.rules.changed_group(step.group)
             pod = self.world.add_extra_member(group, priority=group.plan.priority + 1, is_gated=False)
             self.world.note("member of another priority", f"created {pod.name}, with priority {pod.priority}")
 

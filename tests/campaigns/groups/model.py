@@ -57,6 +57,7 @@ class PodState:
     is_announced: bool = False
     """Whether it says how many seconds it runs."""
     is_licensed: bool = True
+    evicted_for: str = ""
     came: float = 0.0
     """When it was created."""
 
@@ -80,6 +81,8 @@ class GroupState:
     object_version: int = 0
     successes: list[tuple[str, bool]] = field(default_factory=list)
     """Of each pod that has succeeded: its controller, and whether it counts for certain: it was not being deleted."""
+    ever_succeeded: int = 0
+    """Pods of all controllers that it has had."""
     is_wanted: bool = False
     """Whether its owner wants it to run: a controller replaces what is missing."""
     generation: int = 0
@@ -108,6 +111,11 @@ class Model:
     def members(self, group: str) -> list[PodState]:
         """The pods of a group that count as its members."""
         return [pod for pod in self.pods.values() if pod.group == group and pod.is_active]
+
+    def minimum(self, group: GroupState) -> int:
+        """How many pods it needs: for an annotated group, as its pods without a node say."""
+        said = [pod.minimum for pod in self.members(group.plan.name) if not pod.place and not group.plan.has_object]
+        return max(said, default=group.minimum)
 
     def succeeded(self, group: GroupState, *, at_most: bool = False) -> int:
         """How many successes count: those of a controller that has pods in the group. `at_most`: may count."""

@@ -64,7 +64,8 @@ class QuietPoint:
         for group in self.groups:
             self._check_group(group)
             self._check_holds(group)
-        if self.lone or self.groups:
+        is_preempting = any(pod.is_deleting and pod.evicted_for for pod in self.model.pods.values())
+        if (self.lone or self.groups) and not is_preempting:  # victims on dead nodes stay for ever
             self._check_fresh()
 
     def _priority_of_reservation(self) -> int:
@@ -103,7 +104,7 @@ class QuietPoint:
         members = self.model.members(name)
         placed = [pod for pod in members if pod.place]
         waiting = [pod for pod in members if not pod.place and not pod.is_gated]
-        need = group.minimum - len(placed) - self.model.succeeded(group)
+        need = self.model.minimum(group) - len(placed) - self.model.succeeded(group)
         if not self._may_start(group, waiting, need) or self._is_kept_waiting(group):
             return
         taken = self.taken(without=name)

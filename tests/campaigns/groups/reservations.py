@@ -52,7 +52,7 @@ class ReservationRules:
     def _faults(self, group: GroupState) -> Iterator[str]:
         model, members = self._model, self._model.members(group.plan.name)
         waiting = [pod for pod in members if not pod.place and not pod.is_gated]
-        need = group.minimum - sum(bool(pod.place) for pod in members) - model.succeeded(group)
+        need = model.minimum(group) - sum(bool(pod.place) for pod in members) - model.succeeded(group)
         if not self._settings.reservation_seconds:
             yield "it is turned off"
         if not members or (group.plan.has_object and not group.object_exists):
@@ -79,7 +79,7 @@ class ReservationRules:
         model, now = self._model, self._record.now
         members = model.members(group.plan.name)
         waiting = [pod for pod in members if not pod.place and not pod.is_gated]
-        need = group.minimum - sum(bool(pod.place) for pod in members)
+        need = model.minimum(group) - sum(bool(pod.place) for pod in members)
         since = max((pod.came for pod in waiting), default=now)
         said = {(pod.priority, pod.minimum) for pod in waiting}
         if len(waiting) < max(1, need) or need <= 0 or len(said) > 1 or group.plan.least:

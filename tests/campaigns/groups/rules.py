@@ -76,10 +76,6 @@ class Rules:
                 claim.is_late = True
                 self._violated_in_vain(name, claim)
 
-    def arrived(self, pod: PodState) -> None:
-        """A pod of a higher priority may take what was made free."""
-        self._excuse(lambda group: pod.priority > self._model.groups[group].plan.priority and pod.group != group)
-
     def left(self, pod: PodState) -> None:
         """A pod has ended, or its deletion has begun."""
         if pod.group:
@@ -109,8 +105,6 @@ class Rules:
 
     def binding_sent(self, pod: PodState, node: str) -> None:
         self._check_node(pod, node)
-        # kube-scheduler lets a more important pod take what was made free: an open question of docs/groups.md.
-        self._excuse(lambda name: pod.group != name and pod.priority > self._model.groups[name].plan.priority)
         if not pod.group:
             return
         group = self._model.groups[pod.group]
@@ -212,7 +206,7 @@ class Rules:
         group = self._model.groups[name]
         placed = len(step.before) + len(step.sent)
         if placed + step.succeeded < step.minimum:
-            if placed + len(group.successes) >= step.minimum:
+            if placed + group.ever_succeeded >= step.minimum:
                 symptom = "successes of another controller count"
             elif placed + step.succeeded + step.terminating >= step.minimum:
                 symptom = "pods that are being deleted count"

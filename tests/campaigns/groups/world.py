@@ -181,7 +181,6 @@ class World(Scheduler):
     def add(self, pod: PodState) -> None:
         pod.came = self.record.now
         self.model.pods[pod.name] = pod
-        self.rules.arrived(pod)
         self.show(pod)
 
     def delete_pod(self, pod: PodState, grace: float) -> None:
@@ -228,6 +227,7 @@ class World(Scheduler):
         self.show(pod)
         self.rules.gone(pod)
         if group is not None and phase == "Succeeded":
+            group.ever_succeeded += 1
             group.successes.append((pod.controller, not pod.is_deleting))
             self.show_group(group)
         if pod.is_deleting:
@@ -322,6 +322,7 @@ class World(Scheduler):
         if not pod.is_deleting and pod.phase == "Running":
             kind = "evicted for a group" if of is not None and of.group else "evicted for a lone pod"
             self.note(kind, f"{pod.name} on {pod.node} is evicted for {claimant}, and takes {pod.grace} s to end")
+            pod.evicted_for = claimant
             self.rules.evicted(pod, of)
             self.delete_pod(pod, pod.grace)
         return True
