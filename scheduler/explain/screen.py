@@ -81,7 +81,8 @@ def _of_share(report: ShareWait, screen: Screen) -> Iterator[str]:
     if report.estimate:
         yield from _wrapped(f"wait: {report.estimate.text}", "  ", screen)
     if report.suggestions:
-        yield from _section("WHAT WOULD MAKE SPACE IN ITS SHARE, each tried out", screen)
+        tried = "" if any("not tried" in each.obstacle for each in report.suggestions) else ", each tried out"
+        yield from _section(f"WHAT WOULD MAKE SPACE IN ITS SHARE{tried}", screen)
         for each in report.suggestions:
             yield from _suggestion(each, screen)
     yield ""

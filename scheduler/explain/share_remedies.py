@@ -29,7 +29,7 @@ MAX_LEAVING: Final = 20
 """Pods that are suggested to be deleted."""
 
 NO_NODE: Final = "no node takes it then, as they are"
-OF_GROUP: Final = "whether nodes hold the whole group then, was not tried"
+OF_GROUP: Final = "the group has space in its share, and whether nodes hold it was not tried"
 
 _KINDS: Final = ("minimum", "maximum", "borrowing_limit")
 _DECLARED: Final = {"minimum": "minimum", "maximum": "maximum", "borrowing_limit": "borrowingLimit"}
@@ -57,7 +57,8 @@ def remedies(space: Space, refusal: ShareRefusal, running: Sequence[Running]) ->
 
 def _suggestion(space: Space, text: str, tree: ShareTree, leaving: list[Running], command: str) -> Suggestion:
     if space.is_for_group:
-        return Suggestion(text, 0, (), command=command, obstacle=OF_GROUP)
+        lacking = OF_GROUP if leaving else space.lacking()
+        return Suggestion(text, 0, (), command=command, obstacle=f"then {lacking}" if lacking else "")
     nodes = space.nodes(tree, leaving)
     return Suggestion(text, len(nodes), nodes[:MAX_NAMES], command=command, obstacle="" if nodes else NO_NODE)
 

@@ -10,6 +10,7 @@ from scheduler.explain.trials import Trials
 from scheduler.framework.errors import PluginError
 from scheduler.framework.pod_groups import PodGroups
 from scheduler.framework.shares import ShareRefusal
+from scheduler.groups.records import nearest
 from scheduler.quota.needs import Need
 from scheduler.quota.share_refs import ShareRef
 from scheduler.quota.tree import Share, ShareTree
@@ -68,6 +69,20 @@ class Space:
                 return Trials(self.engine, framework).nodes_for(self.pod)
             except PluginError:
                 return []
+
+    def lacking(self) -> str:
+        """Return what nodes lack for the group whatever its share; empty if they hold it, as far as amounts say."""
+        groups = groups_of(self.engine)
+        group = groups.of(self.pod)
+        pods = [each for each in groups.members(self.pod).unscheduled if not each.spec.scheduling_gates]
+        if group is None or not pods:
+            return ""
+        framework = self.engine.frameworks[self.pod.spec.scheduler_name]
+        try:
+            misses = self.engine.levels.near_misses(framework, group, pods, most=1)
+        except PluginError:
+            return ""
+        return nearest(misses[0]) if misses else ""
 
     @contextmanager
     def _ended(self, pods: list[Running]) -> Iterator[None]:

@@ -198,6 +198,18 @@ async def test_an_estimate_without_ground_is_none() -> None:
     )
 
 
+async def test_a_group_that_lacks_nodes_and_quota_says_so_with_what_makes_space_in_its_share() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage.group("g", 4, 4, requests={"cpu": "20"})
+    await stage.schedule()
+
+    group = await explainer(stage).about_group("a", "g")
+
+    assert isinstance(group.share, ShareWait)
+    assert group.share.suggestions[0].obstacle == "then all nodes together hold 3 of 4 and lack 1 node with 20 cpu free"
+
+
 async def test_a_group_waits_for_what_it_needs_as_a_whole() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
@@ -210,7 +222,7 @@ async def test_a_group_waits_for_what_it_needs_as_a_whole() -> None:
     assert isinstance(group.share, ShareWait)
     assert isinstance(pod.share, ShareWait)
     assert group.share.lacks == pod.share.lacks == ["1 cpu above its limit"]
-    assert group.share.suggestions[0].obstacle == "whether nodes hold the whole group then, was not tried"
+    assert group.share.suggestions[0].obstacle == ""
     assert "  1 cpu above its limit" in list(lines_of_group(group, PLAIN))
 
 
