@@ -165,3 +165,27 @@ def test_both_indexes_agree_whatever_is_reported_in_whatever_order(
         else:
             store.set(BUDGETS, an_object(name, namespace=namespace, uid=uid, version=version))
         store.check_invariants()
+
+
+def test_an_object_in_another_version_is_there_for_a_moment_and_listeners_hear_of_both() -> None:
+    stored, other, further = an_object("a", version=2), an_object("a", version=2, spec={"x": 1}), an_object("b")
+    store = a_store(stored)
+    heard: list[tuple[Any, Any]] = []
+    store.listen(BUDGETS, lambda old, new: heard.append((old, new)))
+
+    with store.what_if([(BUDGETS, other), (BUDGETS, further)], replaces=True):
+        there = [store.get(BUDGETS, "a"), store.get(BUDGETS, "b")]
+
+    assert there == [other, further]
+    assert list(store.list(BUDGETS)) == [stored]
+    assert heard == [(None, stored), (stored, other), (None, further), (further, None), (other, stored)]
+
+
+def test_without_replacing_the_object_of_a_taken_name_stays() -> None:
+    stored, other = an_object("a"), an_object("a", spec={"x": 1})
+    store = a_store(stored)
+
+    with store.what_if([(BUDGETS, other)]):
+        there = store.get(BUDGETS, "a")
+
+    assert there is stored
