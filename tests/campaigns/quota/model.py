@@ -136,9 +136,11 @@ class State:
 
     def within(self, name: str, asks: Amounts, pods: list[Pod]) -> bool:
         """Whether it uses no more than it is guaranteed itself, the request included."""
-        return name in self.quotas and all(
-            self.usage(name, r, pods) + amount <= self.guaranteed(name, r) for r, amount in asks.items() if amount
-        )
+        if name not in self.quotas:
+            return False
+        known = self.limited(name)
+        amounts = {r: amount for r, amount in asks.items() if amount and r in known}
+        return all(self.usage(name, r, pods) + amount <= self.guaranteed(name, r) for r, amount in amounts.items())
 
     def free(self, node: str) -> int:
         """The cores that are free on a node; none if it is cordoned."""

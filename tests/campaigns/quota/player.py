@@ -107,6 +107,7 @@ class Played:
                 node="",
                 nominated="",
                 ending=False,
+                is_foreign=False,
                 came=now,
             )
         )
