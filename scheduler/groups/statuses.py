@@ -151,7 +151,7 @@ class GroupStatuses:
             ended.failed += phase == "Failed"
             self.mark(key)
         if has_succeeded and not pod.is_deleting:
-            self._members.note_success(key, pod.uid)
+            self._members.note_success(key, pod)
 
     def write(self) -> None:
         """Begin to write what has changed."""

@@ -14,9 +14,9 @@ us is not unscheduled any more.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from scheduler.api.importance import created
 from scheduler.api.owners import controller_of
@@ -30,8 +30,7 @@ MAX_SUCCEEDED: Final = 10_000
 MAX_PAST: Final = 1_000
 """Groups without pods of which successes are known."""
 
-MAX_LOOKED_AT: Final = 16
-"""Members of a group whose controllers are compared with that of a pod which succeeded earlier."""
+T = TypeVar("T")
 
 Declare: TypeAlias = Callable[[Pod], Declaration | None]
 """Pod → all that it says about its group; None for nothing."""
@@ -48,6 +47,8 @@ class Members:
         "_all",
         "_assigned",
         "_assumed",
+        "_controllers",
+        "_counted",
         "_declarations",
         "_declare",
         "_gated",
@@ -64,10 +65,14 @@ class Members:
         self._assumed: dict[str, Pod] = {}
         self._assigned: dict[str, None] = {}
         self._gated: dict[str, None] = {}
-        self._leaving: dict[str, Pod] = {}
+        self._leaving: dict[str, None] = {}
         """Those that were members until their deletion began."""
-        self.succeeded: set[str] = set()
-        """The UIDs of those that had."""
+        self.succeeded: dict[str, str] = {}
+        """UID of each that had → the UID of its controller, empty without one."""
+        self._controllers: Counter[str] = Counter()
+        """UID of a controller → how many members it has."""
+        self._counted: int | None = None
+        """How many of those that had succeeded count; None if that has to be counted again."""
         self._declare = declare
         self._declarations: Counter[tuple[Declaration, bool]] = Counter()
         """Something that pods say about the group, and whether these have a node → how many say so."""
@@ -86,7 +91,9 @@ class Members:
 
     @property
     def succeeded_count(self) -> int:
-        return len(self.succeeded)
+        if self._counted is None:
+            self._counted = sum([controller in self._controllers for controller in self.succeeded.values()])
+        return self._counted
 
     @property
     def pod_count(self) -> int:
@@ -122,10 +129,6 @@ class Members:
         """Whether none of its pods has a node, though none is kept back by scheduling gates."""
         return bool(self._unscheduled) and not (self._assumed or self._assigned or self._gated)
 
-    def some(self, most: int) -> Iterable[Pod]:
-        """Return the first of the members."""
-        return islice(self._all.values(), most)
-
     def see(self, pod: Pod) -> None:
         """Take over a pod without a node, or its new version."""
         uid = pod.uid
@@ -153,23 +156,22 @@ class Members:
         if self._assumed.pop(uid, None) is not None:
             self._unscheduled[uid] = None
 
-    def note_success(self, uid: str) -> None:
-        """One that is gone had succeeded."""
+    def note_success(self, pod: Pod) -> None:
+        """One that is gone had succeeded. It counts while there are members of its controller."""
         if len(self.succeeded) < MAX_SUCCEEDED:
-            self.succeeded.add(uid)
+            self.succeeded[pod.uid] = _controller(pod)
+            self._counted = None
 
     def let_go(self, pod: Pod) -> None:
         """A pod is being deleted, and is no member any more."""
         self.remove(pod.uid)
-        self._leaving[pod.uid] = pod
+        self._leaving[pod.uid] = None
 
-    def remove(self, uid: str) -> Pod | None:
-        """A pod is gone; return its newest version."""
-        former = self._all.get(uid) or self._leaving.pop(uid, None)
+    def remove(self, uid: str) -> None:
+        """A pod is gone."""
         self._replace(uid, None)
-        for each in (self._unscheduled, self._assumed, self._assigned):
+        for each in (self._unscheduled, self._assumed, self._assigned, self._leaving):
             each.pop(uid, None)
-        return former
 
     def _replace(self, uid: str, pod: Pod | None) -> None:
         """Put a pod, or none, in the place of its former version."""
@@ -181,12 +183,12 @@ class Members:
         else:
             self._gated.pop(uid, None)
         for each, change in ((former, -1), (pod, 1)):
+            if each is not None:
+                _count(self._controllers, _controller(each), change)
+                self._counted = None
             said = None if each is None else self._declare(each)
             if each is not None and said is not None:
-                declaration = said, bool(each.spec.node_name)
-                self._declarations[declaration] += change
-                if not self._declarations[declaration]:
-                    del self._declarations[declaration]
+                _count(self._declarations, (said, bool(each.spec.node_name)), change)
 
     def check_invariants(self) -> None:
         """Each member is in one state."""
@@ -204,8 +206,8 @@ class MembersByGroup:
         self._groups: dict[GroupKey, Members] = {}
         self._keys: dict[str, GroupKey] = {}
         """UID → the group that it is a member of, or was until its deletion began."""
-        self._past: dict[GroupKey, tuple[str, set[str]]] = {}
-        """Groups without pods → the controller of the last one, and the UIDs of those that had succeeded."""
+        self._past: dict[GroupKey, dict[str, str]] = {}
+        """Groups without pods → those that had succeeded."""
         self._listeners: tuple[Callable[[GroupKey, bool], None], ...] = ()
 
     def listen(self, changed: Callable[[GroupKey, bool], None]) -> Callable[[], None]:
@@ -283,24 +285,21 @@ class MembersByGroup:
     def check_counted(self, uids: Collection[str]) -> None:
         self.check_invariants()
 
-    def note_success(self, key: GroupKey, uid: str) -> None:
-        """A member that is gone had succeeded."""
+    def note_success(self, key: GroupKey, pod: Pod) -> None:
+        """A pod of a group that is gone had succeeded."""
         group = self._groups.get(key)
         if group is not None:
-            group.note_success(uid)
+            group.note_success(pod)
             self._report(key, helps=True)
         elif key in self._past:
-            self._past[key][1].add(uid)
+            self._past[key][pod.uid] = _controller(pod)
 
     def note_earlier_success(self, pod: Pod) -> None:
-        """A pod had succeeded before this process began.
-
-        It counts if pods of the group have the same controller: an earlier run of the same name would have another.
-        """
+        """A pod had succeeded before this process began."""
         key = self._key_of(pod)
         group = None if key is None or key.source == POD_GROUP else self._groups.get(key)
-        if key is not None and group is not None and _controller(pod) in map(_controller, group.some(MAX_LOOKED_AT)):
-            self.note_success(key, pod.uid)
+        if key is not None and group is not None:
+            self.note_success(key, pod)
 
     def restart(self, pods: Iterable[Pod], assumed: Iterable[Pod]) -> None:
         """Begin again with these pods, as what is a group has changed; `assumed`: those of them that are assumed."""
@@ -319,7 +318,7 @@ class MembersByGroup:
         if key is None:
             return
         self._keys[uid] = key
-        group = self._groups.get(key) or self._new(key, pod)
+        group = self._groups.get(key) or self._new(key)
         before = len(group.declarations), group.count
         if pod.is_deleting and key.source != POD_GROUP:
             group.let_go(pod)
@@ -327,28 +326,25 @@ class MembersByGroup:
             take(group, pod)
         self._report(key, helps=(len(group.declarations), group.count) < before)
 
-    def _new(self, key: GroupKey, pod: Pod) -> Members:
-        """Begin a group with a pod. What a former one had lasts if it was of the same controller."""
+    def _new(self, key: GroupKey) -> Members:
         group = self._groups[key] = Members(self._declare)
-        controller, succeeded = self._past.pop(key, ("", set[str]()))
-        if controller and controller == _controller(pod):
-            group.succeeded |= succeeded
+        group.succeeded |= self._past.pop(key, {})
         return group
 
     def _leave(self, uid: str) -> None:
         key = self._keys.pop(uid, None)
         if key is not None:
             group = self._groups[key]
-            last = group.remove(uid)
+            group.remove(uid)
             if not group.has_pods:
                 del self._groups[key]
-                self._remember(key, group, last)
+                self._remember(key, group.succeeded)
             self._report(key, helps=True)
 
-    def _remember(self, key: GroupKey, group: Members, last: Pod | None) -> None:
-        controller = "" if last is None or key.source == POD_GROUP else _controller(last)
-        if controller:
-            self._past[key] = controller, group.succeeded
+    def _remember(self, key: GroupKey, succeeded: Mapping[str, str]) -> None:
+        """Keep what is known of a group that may have pods again soon; another run of it has another controller."""
+        if key.source != POD_GROUP:
+            self._past[key] = {uid: controller for uid, controller in succeeded.items() if controller}
             if len(self._past) > MAX_PAST:
                 del self._past[next(iter(self._past))]
 
@@ -362,6 +358,12 @@ class MembersByGroup:
             assert group.has_pods
             group.check_invariants()
         assert sum(group.pod_count for group in self._groups.values()) == len(self._keys)
+
+
+def _count(counts: Counter[T], key: T, change: int) -> None:
+    counts[key] += change
+    if not counts[key]:
+        del counts[key]
 
 
 def _controller(pod: Pod) -> str:
