@@ -98,6 +98,9 @@ class Judge:
         self._choices: list[Choice] = []
         """Since all was last at rest."""
 
+        self._nodes_came = False
+        """Whether pods may have waited for nodes: they come back one by one, after their backoffs."""
+
         self._overtaken: list[tuple[Pod, Pod]] = []
         """Who has started, and who was to start before it."""
 
@@ -123,6 +126,7 @@ class Judge:
         """
         self.now = self.last_change = now
         self._quiet_evictions.clear()
+        self._nodes_came |= kind == "node"
         if kind == "outside":
             self._outside = now
         elif kind == "arrival":
@@ -217,7 +221,12 @@ class Judge:
 
     def _check_rank(self, pod: Pod) -> None:
         """Of pods of one quota that ask for the same, where nodes are never short."""
-        if not self._state.world.has_ample_nodes or pod.is_foreign or pod.quota not in self._state.quotas:
+        if (
+            self._nodes_came
+            or not self._state.world.has_ample_nodes
+            or pod.is_foreign
+            or pod.quota not in self._state.quotas
+        ):
             return
         for other in self._state.pending:
             is_alike = (other.quota, other.asks, other.group) == (pod.quota, pod.asks, "")
