@@ -278,9 +278,16 @@ class Waker:
             kind = turn.line
             woken = self.pending.wake_first(kind, label, self._reserve, self._reserving.release)
             if woken is not None:
+                self._let_all_in(self._requests[woken.pod.uid])
                 self._offer(turns, kind)
             if self.pending.first(kind) is None:
                 self._may_evict.remove(kind)
+
+    def _let_all_in(self, request: Request) -> None:
+        """Have no member of a group be pending of which one is tried: it is tried with all of them."""
+        for uid in request.need.uids if request.need.pods > 1 else ():
+            if uid in self.pending:
+                self._forget(uid)
 
     def _reserve(self, queued: QueuedPod) -> bool:
         """Reserve what a pod needs, if there is space; of a group it was reserved with the first of its members."""
@@ -337,6 +344,7 @@ class Waker:
         if first is None:
             return
         request = self._requests[first.pod.uid]
+        self._let_all_in(request)
         self._forget(first.pod.uid)
         if not self._queue.wake(first.pod.uid, label) and self._queue.is_refused(first.pod.uid):
             self._file(first, request)

@@ -21,6 +21,7 @@ from scheduler.testing import a_pod
 from scheduler.testing.scheduler import PROFILE, Scheduler
 from tests.unit.cycle.fakes import newer
 
+GPU = "nvidia.com/gpu"
 PREEMPTED = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
 
 
@@ -82,9 +83,10 @@ class Life(Scheduler):
         if (pod := self.engine.pods.get(uid)) is not None:
             self.engine.handlers.pod_deleted(pod)
 
-    def pod(self, name: str, team: str = "a", cpu: int = 1, **fields: Any) -> fw.Pod:
+    def pod(self, name: str, team: str = "a", cpu: int = 1, gpus: int = 0, **fields: Any) -> fw.Pod:
         """Let a pod come."""
-        pod = a_pod(name, namespace=team, scheduler_name=PROFILE, requests={"cpu": cpu}, **fields)
+        requests = {"cpu": cpu, GPU: gpus} if gpus else {"cpu": cpu}
+        pod = a_pod(name, namespace=team, scheduler_name=PROFILE, requests=requests, **fields)
         self.create(pod)
         return pod
 
@@ -99,14 +101,15 @@ class Life(Scheduler):
         for number in range(count):
             self.pod(f"{name}-{number}", team, labels={api.POD_GROUP_LABEL: name}, **fields)
 
-    def quota(self, team: str, minimum: int = 0, maximum: int | None = None) -> None:
+    def quota(self, team: str, minimum: int = 0, maximum: int | None = None, gpus: int = 0) -> None:
         """Let an ElasticQuota come, or change."""
         self._versions += 1
         metadata = ObjectMeta(
             name="quota", namespace=team, uid=f"quota of {team}", resource_version=str(self._versions)
         )
         most = None if maximum is None else {"cpu": str(maximum)}
-        spec = ElasticQuotaSpec({"cpu": str(minimum)}, most)
+        least = {"cpu": str(minimum), GPU: str(gpus)} if gpus else {"cpu": str(minimum)}
+        spec = ElasticQuotaSpec(least, most)
         self.put(ELASTIC_QUOTA, ElasticQuota(metadata, spec, ElasticQuotaStatus(None)))
 
     def end(self, *names: str) -> None:

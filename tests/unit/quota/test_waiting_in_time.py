@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod
-from tests.unit.quota.in_time import Life
+from tests.unit.quota.in_time import GPU, Life
 
 ROOT = DeclaredShare("root", minimum={"cpu": 48})
 TEAMS = (DeclaredShare("a", "root", namespaces=("a",)), DeclaredShare("b", "root", namespaces=("b",)))
@@ -65,3 +65,23 @@ def test_a_guarantee_is_got_back_on_nodes_where_no_share_lends_anything(order: s
 
         assert life.outcome(pod).node == "n"
         assert len(life.victims) == 4
+
+
+def test_a_group_that_may_evict_is_tried_with_all_its_members_however_often_it_waited() -> None:
+    with Life(order="DominantShare", grace=0) as life:
+        life.quota("a", 2)
+        life.quota("b", 4, gpus=3)
+        life.set_node(a_node("n", cpu=100, allocatable={GPU: 100}))
+        life.group("first", 3, gpus=1)
+        life.pods(2, "b")
+        life.group("g", 3, "b", priority=5, gpus=1)
+        life.pod("large", "b", gpus=2)
+        life.pod("small", "b")
+        life.advance(405)
+        life.end("b/small")
+        life.advance(1)
+        life.pod("late", "b", gpus=1)
+
+        life.advance(1200)
+
+        assert life.with_node() == ["b/b0", "b/b1", "b/g-0", "b/g-1", "b/g-2"]
