@@ -24,8 +24,8 @@ class Preemptions(Protocol):
         once without the victims. If not, their nominations count as in kube-scheduler.
         """
 
-    def withdraw(self, uid: str) -> None:
-        """End the preemption of a pod or group, if there is one: it has failed, or is not wanted any more."""
+    def withdraw(self, uid: str, *, victims_stay: bool = False) -> None:
+        """End the preemption of a pod or group, if there is one; `victims_stay`: evictions have failed."""
 
     def of(self, uid: str) -> Preemption | None:
         """Return the preemption of a pod, or of its group; None if there is none, or if it keeps nothing."""
@@ -40,7 +40,7 @@ class NoPreemptions:
     def begin(self, uid: str, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
         """Nothing is noted."""
 
-    def withdraw(self, uid: str) -> None:
+    def withdraw(self, uid: str, *, victims_stay: bool = False) -> None:
         """There is nothing to end."""
 
     def of(self, uid: str) -> None:

@@ -30,14 +30,18 @@ class Preemption:
     victims: set[str]
     """The UIDs of those that still have their node."""
 
+    others: set[str]
+    """The UIDs of victims of other preemptions that still have their node, and that counted as gone when these were
+    chosen. Without them it may not fit."""
+
     keeps: bool
     since: float
     due_since: float = inf
-    """When the last victim was gone."""
+    """When the last of all these was gone."""
 
     @property
     def is_due(self) -> bool:
-        return not self.victims
+        return not (self.victims or self.others)
 
 
 class Preemptions:
@@ -56,7 +60,7 @@ class Preemptions:
         self._of_pod: dict[str, Preemption] = {}
         """UID of each of their pods → those that keep what they free."""
         self._of_victim: dict[str, dict[str, Preemption]] = {}
-        """UID of a victim → the preemptions that it is gone for, by UID."""
+        """UID of a victim → the preemptions that wait for it, by UID."""
         self._ended: list[Callable[[Preemption], None]] = []
 
     def subscribe(self, ended: Callable[[Preemption], None]) -> None:
@@ -65,16 +69,23 @@ class Preemptions:
 
     def begin(self, uid: str, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
         self._forget(uid)
-        preemption = self._live[uid] = Preemption(uid, tuple(pods), {each.uid for each in victims}, keeps, self._now())
-        for each in victims:
-            self._of_victim.setdefault(each.uid, {})[uid] = preemption
+        own = {each.uid for each in victims}
+        others = self._of_victim.keys() - own if keeps else set()
+        preemption = self._live[uid] = Preemption(uid, tuple(pods), own, others, keeps, self._now())
+        for each in own | others:
+            self._of_victim.setdefault(each, {})[uid] = preemption
         if keeps:
             self._of_pod.update(dict.fromkeys([pod.uid for pod in pods], preemption))
             self._nominator.keep(pod.uid for pod in pods)
 
-    def withdraw(self, uid: str) -> None:
+    def withdraw(self, uid: str, *, victims_stay: bool = False) -> None:
         preemption = self._forget(uid)
-        if preemption is not None and preemption.keeps:
+        if preemption is None:
+            return
+        for victim in preemption.victims if victims_stay else ():
+            if not any(victim in each.victims for each in self._of_victim.get(victim, {}).values()):
+                self._lost_its_node(victim)  # those who count on it are tried without
+        if preemption.keeps:
             for each in self._ended:
                 each(preemption)
 
@@ -116,17 +127,20 @@ class Preemptions:
         assert kept == self._of_pod
         assert set(kept) == set(self._nominator.kept)
         victims = [(victim, uid) for victim, of in self._of_victim.items() for uid in of]
-        assert sorted(victims) == sorted((victim, each.uid) for each in self._live.values() for victim in each.victims)
+        awaited = [(victim, each.uid) for each in self._live.values() for victim in each.victims | each.others]
+        assert sorted(victims) == sorted(awaited)
 
     # Internals.
 
     def _lost_its_node(self, uid: str) -> None:
         for preemption in self._of_victim.pop(uid, {}).values():
             preemption.victims.discard(uid)
+            preemption.others.discard(uid)
+            if preemption.is_due:
+                preemption.due_since = self._now()
             if preemption.is_due and not preemption.keeps:
                 self._forget(preemption.uid)
-            elif preemption.is_due:
-                preemption.due_since = self._now()
+            elif not preemption.victims:
                 self._activator.activate([pod.uid for pod in preemption.pods])
 
     def _is_nominated(self, preemption: Preemption) -> bool:
@@ -136,7 +150,7 @@ class Preemptions:
         preemption = self._live.pop(uid, None)
         if preemption is None:
             return None
-        for victim in preemption.victims:
+        for victim in preemption.victims | preemption.others:
             del self._of_victim[victim][uid]
             if not self._of_victim[victim]:
                 del self._of_victim[victim]

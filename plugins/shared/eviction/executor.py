@@ -139,7 +139,7 @@ class Executor:
             self.group_count -= preemption.preemptor.is_group
             is_other_node = self._node(preemption.node_name) is not preemption.node
             if not done:
-                self._handle.preemptions.withdraw(uid)
+                self._handle.preemptions.withdraw(uid, victims_stay=True)
             if not done or preemption.is_known_gone or preemption.is_held_back or is_other_node:
                 # No event may come that would bring it back.
                 uids = [pod.uid for pod in preemption.preemptor.pods]

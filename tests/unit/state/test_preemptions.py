@@ -154,3 +154,37 @@ def test_another_one_of_the_same_pods_takes_its_place() -> None:
 
     assert set(stage.nominator.kept) == {stage.members[0].uid}
     stage.preemptions.check_invariants()
+
+
+def test_one_that_counts_on_victims_of_another_is_given_up_only_when_these_are_gone_too() -> None:
+    stage = Stage()
+    late, victim = a_pod("late"), a_pod("v3", node_name="n")
+    stage.pods |= {late.uid: late, victim.uid: victim}
+    stage.preemptions.begin(late.uid, [late], [victim], keeps=True)
+    stage.nominator.add(late, "n")
+    stage.clock.advance(1)
+
+    stage.gone(victim)
+    assert stage.activated == [late.uid], "it may fit without the others"
+    stage.preemptions.failed(late.uid, stage.clock())
+    assert stage.preemptions.of(late.uid) is not None
+
+    stage.gone(*stage.victims)
+    stage.preemptions.failed(late.uid, stage.clock())
+
+    assert stage.preemptions.of(late.uid) is None
+
+
+def test_it_counts_no_longer_on_victims_whose_evictions_failed() -> None:
+    stage = Stage()
+    late, victim = a_pod("late"), a_pod("v3", node_name="n")
+    stage.pods |= {late.uid: late, victim.uid: victim}
+    stage.preemptions.begin(late.uid, [late], [victim], keeps=True)
+    stage.gone(victim)
+
+    stage.preemptions.withdraw("group", victims_stay=True)
+
+    preemption = stage.preemptions.of(late.uid)
+    assert preemption is not None
+    assert preemption.is_due
+    stage.preemptions.check_invariants()
