@@ -33,6 +33,9 @@ FOR_THE_GROUP: Final = fw.unschedulable("preemption: pods are evicted for its gr
 GROUP_WAITING: Final = fw.unresolvable("waiting for the preemption for this pod group to be finished")
 NO_GROUP: Final = fw.unschedulable("preemption: pod group for pod not found")
 
+LEAVING: Final = fw.unschedulable("preemption: not eligible due to terminating pods that make room for it.")
+IN_VAIN: Final = fw.unschedulable("preemption: not eligible as all pods are gone that were evicted for it.")
+
 _NEVER: Final = "not eligible due to preemptionPolicy=Never."
 _TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
 
@@ -228,6 +231,9 @@ class DefaultPreemption(
         newest = self.handle.pods.get(pod.uid)
         if newest is None:
             raise fw.AttemptFailed(f'preemption: pod "{pod.name}" not found')
+        under_way = self.handle.preemptions.of(newest.uid)
+        if under_way is not None:  # for quota
+            return (fw.PostFilterResult(""), IN_VAIN) if under_way.is_due else (None, LEAVING)
         ineligibility = self._ineligibility(newest, node_to_status)
         if ineligibility:
             return None, fw.unschedulable(f"preemption: {ineligibility}")

@@ -21,7 +21,14 @@ import numpy as np
 from plugins.contrib.capacity_scheduling.node_kinds import NodeKinds
 from plugins.contrib.capacity_scheduling.pod_groups import group_victims
 from plugins.contrib.capacity_scheduling.victims import MAX_CANDIDATES, Found, VictimSearch
-from plugins.default_preemption.plugin import ASKED, GROUP_WAITING, NOT_HELPFUL, is_leaving_for_another
+from plugins.default_preemption.plugin import (
+    ASKED,
+    GROUP_WAITING,
+    IN_VAIN,
+    LEAVING,
+    NOT_HELPFUL,
+    is_leaving_for_another,
+)
 from plugins.node_resources.lower_requests import askers, lowered_to
 from plugins.shared.eviction.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET, Budgets
 from plugins.shared.eviction.executor import CLUSTER, Executor, Preemptor
@@ -41,8 +48,6 @@ _QUANTITIES: Final = (
 WAITING: Final = fw.unresolvable("waiting for the preemption for this pod to be finished")
 NEVER: Final = fw.unschedulable("preemption: not eligible due to preemptionPolicy=Never.")
 TERMINATING: Final = fw.unschedulable("preemption: not eligible due to a terminating pod on the nominated node.")
-LEAVING: Final = fw.unschedulable("preemption: not eligible due to terminating pods that make room for it.")
-IN_VAIN: Final = fw.unschedulable("preemption: not eligible as all pods are gone that were evicted for it.")
 OF_GROUP: Final = fw.unschedulable("preemption: not eligible as a member of a group")
 NOBODY: Final = fw.unschedulable()
 

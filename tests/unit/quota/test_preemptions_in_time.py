@@ -155,3 +155,26 @@ def test_members_of_a_group_that_lacks_only_nodes_are_nominated_where_its_quota_
 
         assert life.with_node("a") == ["a/gang-0", "a/gang-1"]
         assert len(life.victims) == 2
+
+
+def test_a_claimant_that_counts_on_the_victims_of_another_keeps_its_node_until_they_are_gone() -> None:
+    """Its own victim ends first; DefaultPreemption is asked about it then, as only the node is full."""
+    shares = (
+        DeclaredShare("root"),
+        DeclaredShare("a", "root", minimum={"cpu": 2}, reclaim="Any", namespaces=("a",)),
+        DeclaredShare("b", "root", namespaces=("b",)),
+        DeclaredShare("c", "root", minimum={"cpu": 2}, reclaim="Any", namespaces=("c",)),
+    )
+    with Life(*shares, grace=20) as life:
+        life.set_node(a_node("n", cpu=4))
+        life.pods(6, "b")
+        life.advance(1)
+        life.pod("first", "a", cpu=2)
+        life.advance(1)
+        second = life.pod("second", "c", cpu=2)
+        life.advance(1)
+        life.end(*life.victims[2:])
+        life.advance(60)
+
+        assert life.outcome(second).node == "n"
+        assert len(life.victims) == 4
