@@ -96,6 +96,10 @@ class Disruptions:
                 version = versions[uid] = pod.metadata.resource_version
             yield pod, version
 
+    def newest(self, namespace: str) -> Sequence[fw.Pod | None]:
+        """Return the pods of a namespace as they are now, None for those that are gone; else `of` does not change."""
+        return list(map(self._pods.get, self._versions.get(namespace, ())))
+
 
 NO_DISRUPTIONS: Final = Disruptions({})
 
@@ -112,9 +116,7 @@ class Budgets:
         """`counted`: by namespace, in the order of `covering`, with the pods counted that are on their way out."""
         self._by_namespace = counted
         self._covering = covering
-        every = [budget for budgets in counted.values() for budget in budgets]
-        self._allowed = np.array([each.allowed for each in every], np.int64)
-        self._disrupted = [each.disrupted for each in every]
+        self._allowed = np.array([each.allowed for budgets in counted.values() for each in budgets], np.int64)
 
     @classmethod
     def among(cls, objects: Iterable[Any], disruptions: "Disruptions" = NO_DISRUPTIONS) -> "Budgets":
@@ -130,7 +132,7 @@ class Budgets:
         """Which of these pods violate a budget, as `split` says of each node alone; None if there are no budgets."""
         if not self._by_namespace:
             return None
-        pods, budgets = self._pairs(lower.pods)
+        pods, budgets = self._covering.pairs(lower.pods)
         nodes = np.repeat(np.arange(len(lower.counts)), lower.counts)[pods]
         # Pods of the same node and budget side by side: how many leave before each of them?
         in_turn = np.lexsort((pods, budgets, nodes))
@@ -141,20 +143,6 @@ class Budgets:
         violates = np.zeros(len(lower.pods), np.bool_)
         violates[pods[before >= self._allowed[budgets]]] = True
         return violates
-
-    def _pairs(self, pods: Sequence[fw.Pod]) -> tuple[fw.Rows, fw.Int64Column]:
-        """Return the place of a pod and the number of a budget that its eviction counts against, for each such pair."""
-        covering = list(map(self._covering.__getitem__, pods))
-        counts = np.fromiter(map(len, covering), np.int64, len(covering))
-        budgets = np.fromiter(chain.from_iterable(covering), np.int64, counts.sum())
-        places = np.repeat(np.arange(len(counts)), counts)
-        disrupted = self._disrupted
-        counted = [
-            pods[place].name in disrupted[number] if disrupted[number] else False
-            for place, number in zip(places.tolist(), budgets.tolist(), strict=True)
-        ]
-        left = ~np.array(counted, np.bool_)
-        return places[left], budgets[left]
 
     def split(self, pods: Sequence[fw.Pod]) -> tuple[Sequence[fw.Pod], Sequence[fw.Pod]]:
         """Return the pods whose disruption violates a budget, and the others, if they go in this order."""
@@ -236,7 +224,7 @@ class BudgetReader:
             if budget is not None:
                 self._read[each.metadata.namespace].append((budget, each.metadata.resource_version))
         self._covering = _Covering({namespace: [each for each, _ in read] for namespace, read in self._read.items()})
-        self._seen: dict[str, Sequence[tuple[fw.Pod, str]]] = {}
+        self._seen: dict[str, Sequence[fw.Pod | None]] = {}
         self._counted: dict[str, Sequence[Budget]] = {}
         self._newest: Budgets | None = None
 
@@ -244,10 +232,12 @@ class BudgetReader:
         """Return the budgets with these pods counted, which takes time only where they have changed."""
         newest = self._newest
         for namespace, read in self._read.items():
-            pods = list(disruptions.of(namespace))
-            if self._seen.get(namespace) != pods:
-                self._seen[namespace] = pods
-                self._counted[namespace] = [_counting(budget, version, pods) for budget, version in read]
+            if self._seen.get(namespace) != disruptions.newest(namespace):
+                pods = list(disruptions.of(namespace))
+                self._seen[namespace] = disruptions.newest(namespace)
+                counted = [_counting(budget, version, pods) for budget, version in read]
+                self._counted[namespace] = counted
+                self._covering.count(namespace, counted)
                 newest = None
         self._newest = Budgets(dict(self._counted), self._covering) if newest is None else newest
         return self._newest
@@ -268,18 +258,49 @@ class _Newest:
         return self._reader.count(disruptions_of(handle))
 
 
-class _Covering(dict[fw.Pod, tuple[int, ...]]):
-    """The budgets that each pod comes under, by their numbers, worked out once: preemptions ask again and again."""
+class _Covering(dict[fw.Pod, int]):
+    """The budgets against which each pod's eviction counts, as the number of a set: preemptions ask again and again."""
 
     def __init__(self, budgets: Mapping[str, Sequence[Budget]]) -> None:
         numbers = count()
         self._budgets = {namespace: [(next(numbers), each) for each in of] for namespace, of in budgets.items()}
+        self._by_name: defaultdict[tuple[str, str], list[fw.Pod]] = defaultdict(list)
+        self._sets: dict[tuple[int, ...], int] = {}
+        self._lengths = self._begins = self._members = np.zeros(0, np.int64)
 
-    def __missing__(self, pod: fw.Pod) -> tuple[int, ...]:
-        if len(self) >= MAX_KNOWN:
+    def count(self, namespace: str, counted: Sequence[Budget]) -> None:
+        """Take the budgets of a namespace with other pods counted."""
+        before = self._budgets[namespace]
+        self._budgets[namespace] = [(number, each) for (number, _), each in zip(before, counted, strict=True)]
+        for (_, old), new in zip(before, counted, strict=True):
+            for name in old.disrupted ^ new.disrupted:
+                for pod in self._by_name.pop((namespace, name), ()):
+                    self.pop(pod, None)
+
+    def pairs(self, pods: Sequence[fw.Pod]) -> tuple[fw.Rows, fw.Int64Column]:
+        """Return the place of a pod and the number of a budget that its eviction counts against, for each such pair."""
+        if len(self) > MAX_KNOWN:
             self.clear()
+            self._by_name.clear()
+            self._sets.clear()
+            self._lengths = self._lengths[:0]
+        sets = np.fromiter(map(self.__getitem__, pods), np.int64, len(pods))
+        if len(self._lengths) < len(self._sets):
+            self._lengths = np.fromiter(map(len, self._sets), np.int64, len(self._sets))
+            self._begins = np.cumsum(self._lengths) - self._lengths
+            self._members = np.fromiter(chain.from_iterable(self._sets), np.int64, self._lengths.sum())
+        lengths = self._lengths[sets]
+        places = np.repeat(np.arange(len(pods)), lengths)
+        within = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return places, self._members[self._begins[sets][places] + within]
+
+    def __missing__(self, pod: fw.Pod) -> int:
         budgets = self._budgets.get(pod.namespace, ())
-        found = self[pod] = tuple(number for number, budget in budgets if budget.covers(pod))
+        covering = tuple(
+            number for number, budget in budgets if budget.covers(pod) and pod.name not in budget.disrupted
+        )
+        self._by_name[pod.namespace, pod.name].append(pod)
+        found = self[pod] = self._sets.setdefault(covering, len(self._sets))
         return found
 
 
