@@ -11,7 +11,7 @@ follows the pods.
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from scheduler.api.pod import Pod
 from scheduler.framework.events import ELASTIC_QUOTA
@@ -37,8 +37,8 @@ MAX_REFS: Final = 10_000
 """Tenants of which it is kept which share they mean: anyone who creates pods makes as many as they like."""
 
 
-class QuotaListener(Protocol):
-    """Follows what happens to quotas."""
+class QuotaListener:
+    """Follows what happens to quotas. Does nothing: overwrite what is of interest."""
 
     def pod_placed_in(self, uid: str, ref: ShareRef | None, left: Root | None) -> None:
         """A pod has a node from now on, and counts in a share. `left`: where it leaves a part of what was reserved."""
@@ -57,25 +57,6 @@ class QuotaListener(Protocol):
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
         """Say why a pod waits, if it waits for its share."""
-
-
-class _NoListener:
-    def pod_placed_in(self, uid: str, ref: ShareRef | None, left: Root | None) -> None:
-        """Nothing waits."""
-
-    def usage_changed(self, ref: ShareRef, *, is_less: bool) -> None:
-        """Nothing waits."""
-
-    def tree_renewed(self, ledger: "Ledger") -> None:
-        """Nothing waits."""
-
-    def redeclared(self, ref: ShareRef | None) -> None:
-        """Nothing waits."""
-
-    def claim_changed(self, key: "ClaimKey") -> None:
-        """Nothing waits."""
-
-    def refusal(self, pod: Pod) -> ShareRefusal | None:
         return None
 
 
@@ -87,7 +68,7 @@ class AdaptedShares:
     ) -> None:
         self._objects = objects or ObjectStore()
         self._groups = groups
-        self._listener: QuotaListener = _NoListener()
+        self._listener = QuotaListener()
         self._ledgers: tuple[Ledger, ...] = ()
         self._refs: dict[Tenant, ShareRef | None] = {}
         self._counted: Callable[[], Iterable[Pod]] = tuple

@@ -21,7 +21,7 @@ from scheduler.framework.pod_groups import PodGroups
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.shares import ShareRefusal
 from scheduler.process.metrics import Samples
-from scheduler.quota.adapters import AdaptedShares
+from scheduler.quota.adapters import AdaptedShares, QuotaListener
 from scheduler.quota.share_refs import Root, ShareRef
 from scheduler.runtime.framework import Framework
 from scheduler.state.preemptions import Preemption, Preemptions
@@ -44,7 +44,7 @@ RETRY: Final = 300.0
 """Seconds after which pods are tried that may evict others, whatever has changed: as the queue does with all others."""
 
 
-class ShareParts(PodListener):
+class ShareParts(PodListener, QuotaListener):
     """Connects them, also while the program runs."""
 
     def __init__(self, core: Core, shares: AdaptedShares, groups: PodGroups, preemptions: Preemptions) -> None:
