@@ -14,7 +14,7 @@ from scheduler.groups.records import nearest
 from scheduler.quota.needs import Need
 from scheduler.quota.share_refs import ShareRef
 from scheduler.quota.tree import Share, ShareTree
-from scheduler.state.share_usage import Tenant
+from scheduler.state.share_usage import ShareSelector
 
 
 class Running(NamedTuple):
@@ -59,7 +59,7 @@ class Space:
         ref, ledger = self.engine.shares.ref_of(pod), self.ref.ledger
         if ref is None or ref.ledger is not ledger or ref.name not in ledger.tree.shares:
             return None
-        return Running(pod, ref.name, ledger.used_by(pod, ref.evidence))
+        return Running(pod, ref.name, ledger.used_by(pod, ref.said))
 
     def nodes(self, tree: ShareTree, without: list[Running]) -> list[str]:
         """Return the nodes that would take the pod if there was this tree, and those pods had ended."""
@@ -110,9 +110,9 @@ def space_for(engine: Engine, pod: Pod) -> Space | None:
         return None
     groups = groups_of(engine)
     group = groups.of(pod)
-    found: tuple[Tenant, Need] | None = None
+    found: tuple[ShareSelector, Need] | None = None
     if group is not None:
         found = shares.need_of_group(group, groups.members(pod))
-    tenant, need = found or (shares.tenant_of(pod), shares.need_of_pod(pod))
-    ref = shares.ref(tenant)
+    selector, need = found or (shares.selector_of(pod), shares.need_of_pod(pod))
+    ref = shares.ref(selector)
     return None if ref is None or need.problem else Space(engine, pod, need, ref)

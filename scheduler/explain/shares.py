@@ -15,7 +15,7 @@ from scheduler.quota.adapter import Asked
 from scheduler.quota.apis.elastic_quotas import ALL
 from scheduler.quota.balances import Balance, balances, depth_first
 from scheduler.quota.ledger import Ledger
-from scheduler.state.share_usage import Tenant
+from scheduler.state.share_usage import ShareSelector
 
 MAX_SHARES = 5_000
 """That are reported."""
@@ -30,15 +30,15 @@ class Waiting:
         self.amounts: dict[tuple[str, str], Counter[str]] = {}
         """The same → what they ask for."""
 
-    def add(self, engine: Engine, tenant: Tenant, pod: Pod, count: int) -> None:
-        """Count a pod of a tenant, and those that are like it, if they have a share."""
-        ref = engine.shares.ref(tenant)
+    def add(self, engine: Engine, selector: ShareSelector, pod: Pod, count: int) -> None:
+        """Count a pod of a selector, and those that are like it, if they have a share."""
+        ref = engine.shares.ref(selector)
         if ref is None:
             return
         key = ref.ledger.source, ref.name
         self.pods[key] += count
         amounts, known = self.amounts.setdefault(key, Counter()), ref.ledger.tree.resources
-        wanted = ref.ledger.wanted(ref.name, Asked(engine.shares.need_of_pod(pod), ref.evidence))
+        wanted = ref.ledger.wanted(ref.name, Asked(engine.shares.need_of_pod(pod), ref.said))
         for resource, amount in wanted.items():
             if resource in known:  # anyone who creates pods invents names
                 amounts[resource] += amount * count
@@ -54,11 +54,11 @@ async def report_on_shares(engine: Engine) -> SharesReport:
     """Report on all shares. Other tasks run every few milliseconds."""
     time_slice = TimeSlice()
     pods, waiting = tuple(pods_without_a_node(engine)), Waiting()
-    alike: Counter[tuple[Tenant, int, str]] = Counter()
-    firsts: dict[tuple[Tenant, int, str], Pod] = {}
+    alike: Counter[tuple[ShareSelector, int, str]] = Counter()
+    firsts: dict[tuple[ShareSelector, int, str], Pod] = {}
     for pod in pods:
         with_claims = pod.uid if engine.shares.devices is not None and pod.spec.resource_claims else ""
-        kind = engine.shares.tenant_of(pod), id(pod.resources), with_claims  # resources are shared by those alike
+        kind = engine.shares.selector_of(pod), id(pod.resources), with_claims  # resources are shared by those alike
         alike[kind] += 1
         firsts.setdefault(kind, pod)
         await time_slice.give_way()

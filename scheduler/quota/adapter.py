@@ -18,7 +18,7 @@ class Asked(NamedTuple):
     """A request for space in a share: of one pod, or of several pods of a group together."""
 
     need: Need
-    evidence: Hashable
+    said: Hashable
 
 
 class Adapter(Protocol):
@@ -30,24 +30,24 @@ class Adapter(Protocol):
 
     @property
     def reads(self) -> Hashable:
-        """The things that `evidence` reads of pods: as long as they are the same, what was read before stands."""
+        """The things that `said` reads of pods: as long as they are the same, what was read before stands."""
 
     def declared(self) -> "tuple[Sequence[Share], Mapping[str, str]]":
         """Return all shares as they are now, and the problem of each that cannot be read: its name → a sentence."""
 
-    def evidence(self, pod: Pod) -> Hashable:
+    def said(self, pod: Pod) -> Hashable:
         """Return what a pod says of its share, in addition to its namespace; None for nothing.
 
         It is kept as long as the pod has a node. It may name that node, but nothing that changes while pods run.
         """
 
-    def find(self, namespace: str, evidence: Hashable) -> str:
+    def find(self, namespace: str, said: Hashable) -> str:
         """Return the name of the share that such pods count against; empty for none.
 
         It may name a share that does not exist: its pods wait.
         """
 
-    def amounts(self, evidence: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
+    def amounts(self, said: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
         """Return what pods with nodes count with that ask for this together, in the names of the tree.
 
         Linear: the amounts of several are the sum of those of each.

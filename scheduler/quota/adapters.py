@@ -24,7 +24,7 @@ from scheduler.quota.share_refs import Root, ShareRef
 from scheduler.state.eviction_order import EvictionOrder
 from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
-from scheduler.state.share_usage import ShareUsage, Tenant, Usage
+from scheduler.state.share_usage import ShareSelector, ShareUsage, Usage
 
 if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.quota.devices import ClaimKey, PodDevices, WithClaims
@@ -70,14 +70,14 @@ class AdaptedShares:
         self._groups = groups
         self._listener = QuotaListener()
         self._ledgers: tuple[Ledger, ...] = ()
-        self._refs: dict[Tenant, ShareRef | None] = {}
+        self._refs: dict[ShareSelector, ShareRef | None] = {}
         self._counted: Callable[[], Iterable[Pod]] = tuple
         self._reads: Sequence[Hashable] = ()
         self._is_stale = False
         """Whether the trees are to be made again before they are looked at."""
         self._is_fair = False
         """Whether dominant resource shares decide whose pods are evicted."""
-        self.usage = ShareUsage(self.tenant_of, self._usage_changed)
+        self.usage = ShareUsage(self.selector_of, self._usage_changed)
         self.reserving = Reserving(nominator, self.usage.uids(), self._question)
         self.devices: PodDevices | None = None
         """Counts the devices that pods have by ResourceClaims; None if no share names any."""
@@ -132,7 +132,7 @@ class AdaptedShares:
         return next(found, None)
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
-        ref = self.ref(self.tenant_of(pod))
+        ref = self.ref(self.selector_of(pod))
         return None if ref is None else self._refusal(ref, self.need_of_pod(pod))
 
     def takes_back(self, key: ShareKey) -> bool:
@@ -143,7 +143,7 @@ class AdaptedShares:
         return False
 
     def reclaim(self, pod: Pod) -> ShareReclaim | None:
-        return self._reclaim(self.ref(self.tenant_of(pod)), self.need_of_pod(pod))
+        return self._reclaim(self.ref(self.selector_of(pod)), self.need_of_pod(pod))
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
         if not self._ledgers:  # before the amounts of each member are read
@@ -152,17 +152,17 @@ class AdaptedShares:
         return None if need is None else self.refusal_of(*need)
 
     def reclaim_for_group(self, group: PodGroup, members: GroupMembers) -> ShareReclaim | None:
-        tenant_and_need = self.need_of_group(group, members)
-        if tenant_and_need is None:
+        selector_and_need = self.need_of_group(group, members)
+        if selector_and_need is None:
             return None
-        tenant, need = tenant_and_need
-        return self._reclaim(self.ref(tenant), need)
+        selector, need = selector_and_need
+        return self._reclaim(self.ref(selector), need)
 
     def nodes_for(self, pod: Pod) -> NodeKind | None:
-        ref = self.ref(self.tenant_of(pod))
+        ref = self.ref(self.selector_of(pod))
         if ref is None:
             return None
-        asked = Asked(self.need_of_pod(pod), ref.evidence)
+        asked = Asked(self.need_of_pod(pod), ref.said)
         with self._seen(ref, asked):
             return ref.ledger.nodes_for(ref.name, asked)
 
@@ -181,9 +181,9 @@ class AdaptedShares:
                 self._listener.tree_renewed(ledger)
             self.usage.keep_order(self._counted if any(each.adapter.evicts for each in self._ledgers) else None)
 
-    def tenant_of(self, pod: Pod) -> Tenant:
-        """Return the tenant of a pod, as it says it now."""
-        return Tenant(pod.metadata.namespace, tuple([each.adapter.evidence(pod) for each in self._ledgers]))
+    def selector_of(self, pod: Pod) -> ShareSelector:
+        """Return the selector of a pod, as it says it now."""
+        return ShareSelector(pod.metadata.namespace, tuple([each.adapter.said(pod) for each in self._ledgers]))
 
     def need_of_pod(self, pod: Pod) -> Need:
         """Return what a pod needs. Raises ValueError for a quantity that cannot be read."""
@@ -191,65 +191,65 @@ class AdaptedShares:
             self.refresh()
         return need_of_pod(pod, None if self.devices is None else self._asked_by(pod))
 
-    def need_of_group(self, group: PodGroup, members: GroupMembers) -> tuple[Tenant, Need] | None:
-        """Return what a group still needs, with its tenant: as `needs.need_of_group`."""
+    def need_of_group(self, group: PodGroup, members: GroupMembers) -> tuple[ShareSelector, Need] | None:
+        """Return what a group still needs, with its selector: as `needs.need_of_group`."""
         if self._is_stale:
             self.refresh()
-        return need_of_group(group, members, self.tenant_of, None if self.devices is None else self._asked_by)
+        return need_of_group(group, members, self.selector_of, None if self.devices is None else self._asked_by)
 
     def ref_of(self, pod: Pod) -> ShareRef | None:
         """Return where a pod counts: one with a node where it was counted first."""
-        return self.ref(self.usage.tenant_of(pod.uid) or self.tenant_of(pod))
+        return self.ref(self.usage.selector_of(pod.uid) or self.selector_of(pod))
 
-    def ref(self, tenant: Tenant) -> ShareRef | None:
-        """Return where pods of a tenant count, in a tree that is up to date; None for nowhere."""
+    def ref(self, selector: ShareSelector) -> ShareRef | None:
+        """Return where pods of a selector count, in a tree that is up to date; None for nowhere."""
         if self._is_stale:
             self.refresh()
-        return self._ref(tenant)
+        return self._ref(selector)
 
-    def _ref(self, tenant: Tenant) -> ShareRef | None:
+    def _ref(self, selector: ShareSelector) -> ShareRef | None:
         """Return the same, whether the tree is up to date or not."""
         try:
-            return self._refs[tenant]
+            return self._refs[selector]
         except KeyError:
             if len(self._refs) >= MAX_REFS:
                 self._refs.clear()
-            ref = self._refs[tenant] = self._find(tenant)
+            ref = self._refs[selector] = self._find(selector)
             return ref
 
-    def refusal_of(self, tenant: Tenant, need: Need) -> ShareRefusal | None:
+    def refusal_of(self, selector: ShareSelector, need: Need) -> ShareRefusal | None:
         """Say why there is no space for a need; None if there is."""
-        ref = self.ref(tenant)
+        ref = self.ref(selector)
         return None if ref is None else self._refusal(ref, need)
 
-    def may_reclaim(self, tenant: Tenant, need: Need, ref: ShareRef, running: Pod) -> bool:
+    def may_reclaim(self, selector: ShareSelector, need: Need, ref: ShareRef, running: Pod) -> bool:
         """Say whether a need is guaranteed to its share, which may take it back from another where a pod runs."""
-        own = self.ref(tenant)
+        own = self.ref(selector)
         if own is None or own.name == ref.name:
             return False
         preemption, tree = own.ledger.adapter.preemption(own.name), own.ledger.tree
         if preemption is not None and not preemption.reclaims(is_lower=running.priority < need.pod.priority):
             return False
         borrows = ref.name not in tree.shares or tree.holds_more(ref.name, tree.resources)
-        return borrows and self.is_guaranteed(tenant, need)
+        return borrows and self.is_guaranteed(selector, need)
 
-    def pending_refusal(self, tenant: Tenant, need: Need) -> ShareRefusal | None:
+    def pending_refusal(self, selector: ShareSelector, need: Need) -> ShareRefusal | None:
         """Say why there is no space for a need that is pending: all that was woken goes ahead of it."""
-        ref = self.ref(tenant)
+        ref = self.ref(selector)
         return None if ref is None else self._refusal(ref, need, is_pending=True)
 
-    def is_guaranteed(self, tenant: Tenant, need: Need) -> bool:
+    def is_guaranteed(self, selector: ShareSelector, need: Need) -> bool:
         """Say whether a need is guaranteed to its share, with all that this uses."""
-        ref = self.ref(tenant)
+        ref = self.ref(selector)
         if ref is None:
             return False
-        asked = Asked(need, ref.evidence)
+        asked = Asked(need, ref.said)
         with self._seen(ref, asked):
             return not ref.ledger.rank_of(ref.name, asked).borrows
 
     def wanted(self, ref: ShareRef, need: Need) -> Mapping[str, int]:
         """Return what a need would take now, in the names of the tree."""
-        asked = Asked(need, ref.evidence)
+        asked = Asked(need, ref.said)
         with self._seen(ref, asked):
             return ref.ledger.wanted(ref.name, asked)
 
@@ -284,9 +284,9 @@ class AdaptedShares:
 
     def counted_again(self, ledger: "Ledger") -> "ShareTree":
         """Return the same tree with the usage that its pods, counted one by one, add up to."""
-        again: dict[Tenant, Usage] = {}
-        for tenant, amounts in self.usage.counted():
-            again.setdefault(tenant, Usage(tenant)).add(amounts, 1, 1)
+        again: dict[ShareSelector, Usage] = {}
+        for selector, amounts in self.usage.counted():
+            again.setdefault(selector, Usage(selector)).add(amounts, 1, 1)
         return ledger.counted(self._usages(ledger, again.values()))
 
     # Internals.
@@ -302,11 +302,11 @@ class AdaptedShares:
         if ledger is None or (ref is not None and ref.name not in ledger.tree.shares):
             return None
         self.reserving.compare()
-        asked = Asked(need, None if ref is None else ref.evidence)
+        asked = Asked(need, None if ref is None else ref.said)
         name = "" if ref is None else ref.name
         preemption = ledger.adapter.preemption(name)
         if preemption is None:
-            asked = asked._replace(evidence=None)
+            asked = asked._replace(said=None)
             return ElasticReclaim(Claimant(ledger, name, asked, self.ref_of, self._groups), self._counted)
         if self.usage.order is None:
             return None
@@ -319,22 +319,22 @@ class AdaptedShares:
         """Return the pods that run in the shares of a ledger."""
         from scheduler.quota.reclaim.running_pods import RunningPods
 
-        tenants: dict[str, list[Tenant]] = {}
+        selectors: dict[str, list[ShareSelector]] = {}
         for name, _, usage in self._usages(ledger, self.usage.usages()):
-            tenants.setdefault(name, []).append(usage.tenant)
-        return RunningPods(order, tenants, whole)
+            selectors.setdefault(name, []).append(usage.selector)
+        return RunningPods(order, selectors, whole)
 
-    def _find(self, tenant: Tenant) -> ShareRef | None:
-        for ledger, evidence in zip(self._ledgers, tenant.evidence, strict=True):
-            name = ledger.adapter.find(tenant.namespace, evidence)
+    def _find(self, selector: ShareSelector) -> ShareRef | None:
+        for ledger, said in zip(self._ledgers, selector.said, strict=True):
+            name = ledger.adapter.find(selector.namespace, said)
             if name:
-                return ShareRef(ledger, name, evidence)
+                return ShareRef(ledger, name, said)
         return None
 
     def _refusal(self, ref: ShareRef, need: Need, *, is_pending: bool = False) -> ShareRefusal | None:
         if need.problem:
             return ShareRefusal(ref.key, f'share "{ref.name}" counts devices: {need.problem}')
-        asked = Asked(need, ref.evidence)
+        asked = Asked(need, ref.said)
         with self._seen(ref, asked, is_pending=is_pending):
             return ref.ledger.refusal(ref.name, asked)
 
@@ -344,22 +344,24 @@ class AdaptedShares:
         return ref.ledger.seen_by(asked, partial(ref.ledger.rank_of, ref.name, asked), is_pending=is_pending)
 
     def _question(self, pod: Pod) -> tuple[ShareRef, Need] | None:
-        ref = self.ref(self.tenant_of(pod))
+        ref = self.ref(self.selector_of(pod))
         return None if ref is None else (ref, self.need_of_pod(pod))
 
     def _asked_by(self, pod: Pod) -> "WithClaims | None":
         """Return what a pod asks for with its claims; None if they do not count in its share."""
         if self.devices is None or not pod.spec.resource_claims:
             return None
-        ref = self.ref(self.tenant_of(pod))
+        ref = self.ref(self.selector_of(pod))
         return None if ref is None or not ref.ledger.devices else self.devices.asked(pod, ref.ledger.devices)
 
-    def _usage_changed(self, uid: str, tenant: Tenant, amounts: Mapping[str, int], sign: int, is_what_if: bool) -> None:
+    def _usage_changed(
+        self, uid: str, selector: ShareSelector, amounts: Mapping[str, int], sign: int, is_what_if: bool
+    ) -> None:
         self._changes += 1
         # As long as shares come one by one, and pods with them, the tree is not made again for each.
-        ref = self._ref(tenant)
+        ref = self._ref(selector)
         if ref is not None and not self._is_stale:
-            ref.ledger.add(ref.name, ref.ledger.amounts(ref.evidence, amounts, 1), sign)
+            ref.ledger.add(ref.name, ref.ledger.amounts(ref.said, amounts, 1), sign)
         if is_what_if or sign < 0:
             self.reserving.counts(uid, is_usage=sign > 0)
         if is_what_if:
@@ -416,6 +418,6 @@ class AdaptedShares:
         self._listener.claim_changed(key)
 
     def _usages(self, ledger: "Ledger", usages: Iterable[Usage]) -> Collection[tuple[str, Hashable, Usage]]:
-        """Return those of the shares of one adapter: share, evidence, usage."""
-        found = [(self.ref(usage.tenant), usage) for usage in usages]
-        return [(ref.name, ref.evidence, usage) for ref, usage in found if ref is not None and ref.ledger is ledger]
+        """Return those of the shares of one adapter: share, said, usage."""
+        found = [(self.ref(usage.selector), usage) for usage in usages]
+        return [(ref.name, ref.said, usage) for ref, usage in found if ref is not None and ref.ledger is ledger]

@@ -43,12 +43,12 @@ class Ledger:
         self.devices = frozenset([each[each.index(IMPLICIT_PREFIX) :] for each in named])  # a flavor may stand before
 
     def count(self, usages: "Collection[tuple[str, Hashable, Usage]]") -> None:
-        """Count this usage in addition: share, evidence, amounts."""
+        """Count this usage in addition: share, said, amounts."""
         self._count(usages, self.tree)
 
-    def used_by(self, pod: Pod, evidence: Hashable) -> Mapping[str, int]:
+    def used_by(self, pod: Pod, said: Hashable) -> Mapping[str, int]:
         """Return what a pod with a node counts with, in the names of the tree."""
-        return self.amounts(evidence, self._amounts_of(pod), 1)
+        return self.amounts(said, self._amounts_of(pod), 1)
 
     def add(self, name: str, amounts: Mapping[str, int], sign: int) -> None:
         """Count amounts, in the names of the tree, that pods of a share use, or stop counting them: 1 or -1."""
@@ -152,6 +152,6 @@ class Ledger:
             self.tree = before
 
     def _count(self, usages: "Collection[tuple[str, Hashable, Usage]]", tree: ShareTree) -> None:
-        for name, evidence, usage in usages:
+        for name, said, usage in usages:
             if name in tree.shares:
-                tree.add(name, self.amounts(evidence, usage.amounts, usage.pods))
+                tree.add(name, self.amounts(said, usage.amounts, usage.pods))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scheduler.api.pod import Pod
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
-from scheduler.state.share_usage import Tenant, amounts_of
+from scheduler.state.share_usage import ShareSelector, amounts_of
 
 if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.quota.devices import ClaimKey, WithClaims
@@ -47,21 +47,21 @@ def need_of_pod(pod: Pod, asked: "WithClaims | None" = None) -> Need:
 def need_of_group(
     group: PodGroup,
     members: GroupMembers,
-    tenant_of: Callable[[Pod], Tenant],
+    selector_of: Callable[[Pod], ShareSelector],
     asked_by: "Callable[[Pod], WithClaims | None] | None" = None,
-) -> tuple[Tenant, Need] | None:
-    """Return the tenant of a group, and the least of each resource that those members need which make it complete.
+) -> tuple[ShareSelector, Need] | None:
+    """Return the selector of a group, and the least of each resource that those members need which make it complete.
 
     So a group that is refused for it cannot fit, and one of which all pods are alike may start if it is not. None if
-    each member is bound by itself, if there are too few of them, or if their tenants differ. `asked_by` returns `asked`
-    of `need_of_pod`; members with a problem do not make a group complete.
+    each member is bound by itself, if there are too few of them, or if their selectors differ. `asked_by` returns
+    `asked` of `need_of_pod`; members with a problem do not make a group complete.
     """
     wanted, unscheduled = group.minimum - members.scheduled_count, members.unscheduled
     if wanted <= 0 or len(unscheduled) < wanted:
         return None
     kinds: Counter[int] = Counter()
     firsts: dict[int, Need] = {}
-    tenants: set[Tenant] = set()
+    selectors: set[ShareSelector] = set()
     for pod in unscheduled:
         asked = None if asked_by is None else asked_by(pod)
         kind = id(pod.resources) if asked is None else id(pod)  # resources are shared by those that are alike
@@ -69,8 +69,8 @@ def need_of_group(
             firsts[kind] = need_of_pod(pod, asked)
         if not firsts[kind].problem:
             kinds[kind] += 1
-        tenants.add(tenant_of(pod))
-    if len(tenants) > 1:
+        selectors.add(selector_of(pod))
+    if len(selectors) > 1:
         return None
     amounts: dict[str, list[tuple[int, int]]] = {}
     for kind, count in kinds.items():
@@ -81,7 +81,7 @@ def need_of_group(
     uids = frozenset([pod.uid for pod in unscheduled])
     claims = {claim for each in firsts.values() for claim in each.claims}
     problem = "" if countable >= wanted else next(each.problem for each in firsts.values() if each.problem)
-    return tenants.pop(), Need(next(iter(unscheduled)), uids, requests, wanted, claims, problem)
+    return selectors.pop(), Need(next(iter(unscheduled)), uids, requests, wanted, claims, problem)
 
 
 def _least(asked: list[tuple[int, int]], members: int, wanted: int) -> int:

@@ -97,7 +97,7 @@ class Reserving:
             return None
         used: Mapping[str, int] = {}
         if ref is not None and (ref.ledger, ref.name) == (ledger, reservation.rank.share):
-            used = ledger.amounts(ref.evidence, amounts, 1)
+            used = ledger.amounts(ref.said, amounts, 1)
         ledger.reservations.use(ledger.tree, uid, used)
         self.changes += 1
         is_left = any(reservation.amounts.values())
@@ -162,7 +162,7 @@ class Reserving:
     def _make(self, ref: ShareRef, need: Need, *, by_share: bool, kept: int = 0, is_woken: bool = False) -> None:
         from scheduler.quota.reservations import Reservation
 
-        ledger, asked = ref.ledger, Asked(need, ref.evidence)
+        ledger, asked = ref.ledger, Asked(need, ref.said)
         rank = ledger.rank_of(ref.name, asked)._replace(by_share=by_share, kept=kept, is_woken=is_woken)
         amounts = ledger.wanted(ref.name, asked)
         ledger.reservations.make(ledger.tree, Reservation(rank, need.pod, need.uids, amounts))

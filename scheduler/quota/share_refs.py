@@ -23,7 +23,7 @@ class ShareRef(NamedTuple):
     name: str
     """Of the share."""
 
-    evidence: Hashable
+    said: Hashable
 
     @property
     def key(self) -> ShareKey:

@@ -1,10 +1,10 @@
-"""The usage of the pods with a node, for each tenant of the cluster.
+"""The usage of the pods with a node, for each selector of the cluster.
 
-    (unknown) ──add──► COUNTED ──replace──► COUNTED, of the same tenant ──remove──► (unknown)
+    (unknown) ──add──► COUNTED ──replace──► COUNTED, of the same selector ──remove──► (unknown)
 
-A pod's tenant is all of it that says to which share it belongs: its namespace, and what the adapters read of it. It is
-read when the pod is assumed, or first seen with a node, and kept: to edit the labels of a running pod changes nothing.
-Which share a tenant has is not known here; that may change while the pods run.
+A pod's selector is all of it that says to which share it belongs: its namespace, and what the adapters read of it. It
+is read when the pod is assumed, or first seen with a node, and kept: to edit the labels of a running pod changes
+nothing. Which share a selector has is not known here; that may change while the pods run.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, KeysView, Mapping
@@ -18,21 +18,21 @@ MAX: Final = 2**63 - 1
 """The amount that counts for a request which does not fit into an int64."""
 
 
-class Tenant(NamedTuple):
+class ShareSelector(NamedTuple):
     """All of a pod that says to which share it belongs."""
 
     namespace: str
-    evidence: tuple[Hashable, ...] = ()
+    said: tuple[Hashable, ...] = ()
     """The things that each adapter reads of a pod, in their order."""
 
 
 class Usage:
-    """The usage of the pods of one tenant."""
+    """The usage of the pods of one selector."""
 
-    __slots__ = ("amounts", "pods", "tenant")
+    __slots__ = ("amounts", "pods", "selector")
 
-    def __init__(self, tenant: Tenant) -> None:
-        self.tenant = tenant
+    def __init__(self, selector: ShareSelector) -> None:
+        self.selector = selector
         self.amounts: dict[str, int] = {}
         """Resource → amount, as `Pod.requests` has them."""
 
@@ -68,17 +68,17 @@ class Counting(Protocol):
 
 
 class ShareUsage:
-    """The usage of all tenants. Listens to the cache."""
+    """The usage of all selectors. Listens to the cache."""
 
     def __init__(
         self,
-        tenant_of: Callable[[Pod], Tenant],
-        changed: Callable[[str, Tenant, Mapping[str, int], int, bool], None],
+        selector_of: Callable[[Pod], ShareSelector],
+        changed: Callable[[str, ShareSelector, Mapping[str, int], int, bool], None],
     ) -> None:
-        """`changed(uid, tenant, amounts, sign, is_what_if)` is called for each pod that is added or removed: ±1."""
-        self._tenant_of = tenant_of
+        """`changed(uid, selector, amounts, sign, is_what_if)` is called for each pod that is added or removed: ±1."""
+        self._selector_of = selector_of
         self._changed = changed
-        self._usages: dict[Tenant, Usage] = {}
+        self._usages: dict[ShareSelector, Usage] = {}
         self._counting: Counting | None = None
         """None: pods count with their requests."""
         self._pods: dict[str, tuple[Usage, Mapping[str, int]]] = {}
@@ -89,10 +89,10 @@ class ShareUsage:
 
     def add(self, pod: Pod, *, is_what_if: bool = False) -> None:
         """Count a pod that has a node, or is assumed to."""
-        tenant = self._tenant_of(pod)
-        self._add(pod.uid, tenant, self._count(pod), is_what_if=is_what_if)
+        selector = self._selector_of(pod)
+        self._add(pod.uid, selector, self._count(pod), is_what_if=is_what_if)
         if self.order is not None and not is_what_if:
-            self.order.put(pod, tenant)
+            self.order.put(pod, selector)
 
     def replace(self, pod: Pod) -> None:
         """Take over a new version of a pod, of which only the amounts count."""
@@ -104,10 +104,10 @@ class ShareUsage:
         amounts = self._count(pod)
         if amounts != before:
             # In this order: what it has is not free in between.
-            self._add(pod.uid, usage.tenant, amounts, is_what_if=False)
+            self._add(pod.uid, usage.selector, amounts, is_what_if=False)
             self._take_off(pod.uid, usage, before, is_what_if=False)
         if self.order is not None:
-            self.order.put(pod, usage.tenant)
+            self.order.put(pod, usage.selector)
 
     def remove(self, uid: str, *, is_what_if: bool = False) -> None:
         """Count a pod no longer."""
@@ -149,21 +149,21 @@ class ShareUsage:
         if pods is None:
             self.order = None
         elif self.order is None:
-            counted = ((pod, self.tenant_of(pod.uid)) for pod in pods())
-            self.order = EvictionOrder((pod, tenant) for pod, tenant in counted if tenant is not None)
+            counted = ((pod, self.selector_of(pod.uid)) for pod in pods())
+            self.order = EvictionOrder((pod, selector) for pod, selector in counted if selector is not None)
 
     def restart(self, pods: Iterable[Pod]) -> None:
-        """Begin again with these pods, of which the tenants are read again. Nothing is called, no order is kept."""
+        """Begin again with these pods, of which the selectors are read again. Nothing is called, no order is kept."""
         self.order = None
         self._usages.clear()
         self._pods.clear()
         for pod in pods:
-            self._put(pod.uid, self._tenant_of(pod), self._count(pod))
+            self._put(pod.uid, self._selector_of(pod), self._count(pod))
 
-    def tenant_of(self, uid: str) -> Tenant | None:
-        """Return the tenant of a pod that is counted; None if it is not."""
+    def selector_of(self, uid: str) -> ShareSelector | None:
+        """Return the selector of a pod that is counted; None if it is not."""
         counted = self._pods.get(uid)
-        return None if counted is None else counted[0].tenant
+        return None if counted is None else counted[0].selector
 
     def amounts_of(self, pod: Pod) -> Mapping[str, int]:
         """Return what a pod is counted with; of one that is not, what it asks for itself."""
@@ -174,47 +174,47 @@ class ShareUsage:
         """Every pod that is counted. A live view."""
         return self._pods.keys()
 
-    def counted(self) -> Iterator[tuple[Tenant, Mapping[str, int]]]:
-        """Yield the tenant and the amounts of each pod that is counted."""
-        return ((usage.tenant, amounts) for usage, amounts in self._pods.values())
+    def counted(self) -> Iterator[tuple[ShareSelector, Mapping[str, int]]]:
+        """Yield the selector and the amounts of each pod that is counted."""
+        return ((usage.selector, amounts) for usage, amounts in self._pods.values())
 
     def usages(self) -> Iterable[Usage]:
-        """Return the usage of each tenant that has pods: a live view."""
+        """Return the usage of each selector that has pods: a live view."""
         return self._usages.values()
 
-    def of(self, tenant: Tenant) -> Usage | None:
-        """Return the usage of a tenant; None if it has no pods."""
-        return self._usages.get(tenant)
+    def of(self, selector: ShareSelector) -> Usage | None:
+        """Return the usage of a selector; None if it has no pods."""
+        return self._usages.get(selector)
 
-    def _add(self, uid: str, tenant: Tenant, amounts: Mapping[str, int], *, is_what_if: bool) -> None:
-        self._put(uid, tenant, amounts)
-        self._changed(uid, tenant, amounts, 1, is_what_if)
+    def _add(self, uid: str, selector: ShareSelector, amounts: Mapping[str, int], *, is_what_if: bool) -> None:
+        self._put(uid, selector, amounts)
+        self._changed(uid, selector, amounts, 1, is_what_if)
 
     def _take_off(self, uid: str, usage: Usage, amounts: Mapping[str, int], *, is_what_if: bool) -> None:
         usage.add(amounts, 1, -1)
         if not usage.pods:
-            del self._usages[usage.tenant]
-        self._changed(uid, usage.tenant, amounts, -1, is_what_if)
+            del self._usages[usage.selector]
+        self._changed(uid, usage.selector, amounts, -1, is_what_if)
 
     def _count(self, pod: Pod) -> Mapping[str, int]:
         return amounts_of(pod) if self._counting is None else self._counting.count(pod)
 
-    def _put(self, uid: str, tenant: Tenant, amounts: Mapping[str, int]) -> None:
-        usage = self._usages.get(tenant)
+    def _put(self, uid: str, selector: ShareSelector, amounts: Mapping[str, int]) -> None:
+        usage = self._usages.get(selector)
         if usage is None:
-            usage = self._usages[tenant] = Usage(tenant)
+            usage = self._usages[selector] = Usage(selector)
         usage.add(amounts, 1, 1)
         self._pods[uid] = usage, amounts
 
     def check_invariants(self) -> None:
         """The sums are those of the pods. For tests and debugging."""
-        again: dict[Tenant, Usage] = {}
+        again: dict[ShareSelector, Usage] = {}
         for usage, amounts in self._pods.values():
-            again.setdefault(usage.tenant, Usage(usage.tenant)).add(amounts, 1, 1)
-            assert self._usages[usage.tenant] is usage
+            again.setdefault(usage.selector, Usage(usage.selector)).add(amounts, 1, 1)
+            assert self._usages[usage.selector] is usage
         assert again.keys() == self._usages.keys()
-        for tenant, usage in self._usages.items():
-            assert again[tenant].pods == usage.pods, tenant
-            assert again[tenant].amounts == usage.amounts, tenant
+        for selector, usage in self._usages.items():
+            assert again[selector].pods == usage.pods, selector
+            assert again[selector].amounts == usage.amounts, selector
         if self.order is not None:
             self.order.check_invariants()

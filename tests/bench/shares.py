@@ -6,7 +6,7 @@ median and the largest of `--runs` decisions with different requests; the nodes 
 choice itself costs.
 
 Then, what it costs the next decision that one quota was changed: one of 1,000 ElasticQuotas, or of 1,000 ClusterQueues
-in 100 Cohorts, of as many tenants who use something.
+in 100 Cohorts, of as many selectors who use something.
 """
 
 import argparse
@@ -150,40 +150,40 @@ def adapted(adapter: Callable[[ObjectStore], Adapter], objects: Mapping[str, Seq
     return store, shares, pods
 
 
-def a_pod_of(tenant: int, labels: Any) -> Pod:
-    return a_pod(f"pod-{tenant}", namespace=f"team-{tenant}", requests={"cpu": "1", "memory": "1Gi"}, labels=labels)
+def a_pod_of(selector: int, labels: Any) -> Pod:
+    return a_pod(f"pod-{selector}", namespace=f"team-{selector}", requests={"cpu": "1", "memory": "1Gi"}, labels=labels)
 
 
-def a_quota(tenant: int, cores: int) -> Any:
-    metadata = {"name": "quota", "namespace": f"team-{tenant}", "uid": f"quota-{tenant}"}
+def a_quota(selector: int, cores: int) -> Any:
+    metadata = {"name": "quota", "namespace": f"team-{selector}", "uid": f"quota-{selector}"}
     amounts = {"cpu": str(cores), "memory": "100Gi"}
     return convert({"metadata": metadata, "spec": {"min": amounts, "max": amounts}}, ElasticQuota)
 
 
-def a_cluster_queue(tenant: int, cores: int) -> Any:
+def a_cluster_queue(selector: int, cores: int) -> Any:
     resources = [{"name": "cpu", "nominalQuota": str(cores)}, {"name": "memory", "nominalQuota": "100Gi"}]
     group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": "default", "resources": resources}]}
-    spec = {"cohortName": f"cohort-{tenant % 100}", "namespaceSelector": {}, "resourceGroups": [group]}
-    name = f"queue-{tenant}"
+    spec = {"cohortName": f"cohort-{selector % 100}", "namespaceSelector": {}, "resourceGroups": [group]}
+    name = f"queue-{selector}"
     return convert({"metadata": {"name": name, "uid": name}, "spec": spec}, kueue.ClusterQueue)
 
 
 def local_queues() -> Iterator[Any]:
-    for tenant in range(TENANTS):
-        metadata = {"name": "q", "namespace": f"team-{tenant}", "uid": f"local-{tenant}"}
-        yield convert({"metadata": metadata, "spec": {"clusterQueue": f"queue-{tenant}"}}, kueue.LocalQueue)
+    for selector in range(TENANTS):
+        metadata = {"name": "q", "namespace": f"team-{selector}", "uid": f"local-{selector}"}
+        yield convert({"metadata": metadata, "spec": {"clusterQueue": f"queue-{selector}"}}, kueue.LocalQueue)
 
 
 def measure_changes(runs: int) -> None:
     flavor = convert({"metadata": {"name": "default", "uid": "default"}}, kueue.ResourceFlavor)
-    queues = [a_cluster_queue(tenant, 10) for tenant in range(TENANTS)]
+    queues = [a_cluster_queue(selector, 10) for selector in range(TENANTS)]
     of_kueue = {
         RESOURCE_FLAVOR: [flavor],
         CLUSTER_QUEUE: queues,
         COHORT: [],
         LOCAL_QUEUE: [*local_queues()],
     }
-    quotas = {ELASTIC_QUOTA: [a_quota(tenant, 10) for tenant in range(TENANTS)], ELASTIC_QUOTA_SIGS: []}
+    quotas = {ELASTIC_QUOTA: [a_quota(selector, 10) for selector in range(TENANTS)], ELASTIC_QUOTA_SIGS: []}
     for title, adapter, objects, resource, changed, labels in (
         ("an ElasticQuota", ElasticQuotas, quotas, ELASTIC_QUOTA, a_quota, {}),
         ("a ClusterQueue", of_queues, of_kueue, CLUSTER_QUEUE, a_cluster_queue, {kueue.QUEUE_LABEL: "q"}),

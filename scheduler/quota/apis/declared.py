@@ -54,14 +54,14 @@ class DeclaredShares:
     def declared(self) -> tuple[Sequence[Share], Mapping[str, str]]:
         return self._shares, self._faults
 
-    def evidence(self, pod: Pod) -> Hashable:
+    def said(self, pod: Pod) -> Hashable:
         if not self._labels:
             return None
         labels = labels_of(pod.metadata) or {}
         return tuple([labels.get(label) for label in self._labels])
 
-    def find(self, namespace: str, evidence: Hashable) -> str:
-        labels = dict(zip(self._labels, evidence, strict=True)) if isinstance(evidence, tuple) else {}
+    def find(self, namespace: str, said: Hashable) -> str:
+        labels = dict(zip(self._labels, said, strict=True)) if isinstance(said, tuple) else {}
         for share, selector in self._selecting:
             if not share.pod_labels.items() <= labels.items():
                 continue
@@ -71,7 +71,7 @@ class DeclaredShares:
                 return share.name
         return ""
 
-    def amounts(self, evidence: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
+    def amounts(self, said: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
         limited = self._resources
         amounts = {name: amount for name, amount in requests.items() if name in limited}
         if PODS in limited:

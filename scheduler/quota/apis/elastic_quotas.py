@@ -82,14 +82,14 @@ class ElasticQuotas:
                 faults[name] = shortened(str(error), MAX_SHOWN)
         return shares, faults
 
-    def evidence(self, pod: Pod) -> Hashable:
+    def said(self, pod: Pod) -> Hashable:
         return None
 
-    def find(self, namespace: str, evidence: Hashable) -> str:
+    def find(self, namespace: str, said: Hashable) -> str:
         found = self.in_use(namespace)
         return "" if found is None else name_of(found[1])
 
-    def amounts(self, evidence: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
+    def amounts(self, said: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
         return requests
 
     def wanted(self, tree: ShareTree, name: str, asked: Asked) -> Mapping[str, int]:

@@ -56,7 +56,7 @@ _OF_QUOTAS: Final = (CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR)
 _READ: Final = (*_OF_QUOTAS, LOCAL_QUEUE, NAMESPACE)
 
 
-class Evidence(NamedTuple):
+class Said(NamedTuple):
     """The parts of a pod that say where it counts."""
 
     local_queue: str | None
@@ -100,35 +100,35 @@ class KueueQueues:
         quotas = self.quotas
         return quotas.shares, quotas.problems
 
-    def evidence(self, pod: Pod) -> Hashable:
+    def said(self, pod: Pod) -> Hashable:
         labels = labels_of(pod.metadata)
         name = None if labels is None else labels.get(api.QUEUE_LABEL)
         local = self._local_queue(pod.namespace, name)
         if local is None:
-            return None if name is None else Evidence(name)
+            return None if name is None else Said(name)
         cluster_queue = local.spec.cluster_queue
         if pod.node_name:
-            return Evidence(name, cluster_queue, node=self._labels_of(pod.node_name))
+            return Said(name, cluster_queue, node=self._labels_of(pod.node_name))
         queue = self.quotas.queues.get(cluster_queue)
         groups = () if queue is None else queue.groups
         suitable = [each.name for group in groups for each in group.flavors if not unsuitable(each, pod)]
-        return Evidence(name, cluster_queue, tuple(suitable))
+        return Said(name, cluster_queue, tuple(suitable))
 
-    def find(self, namespace: str, evidence: Hashable) -> str:
-        if not isinstance(evidence, Evidence):
+    def find(self, namespace: str, said: Hashable) -> str:
+        if not isinstance(said, Said):
             return ""
-        if evidence.node is not None:
-            return f"{CLUSTER_QUEUE_PREFIX}{evidence.cluster_queue}"
-        local = self._local_queue(namespace, evidence.local_queue)
+        if said.node is not None:
+            return f"{CLUSTER_QUEUE_PREFIX}{said.cluster_queue}"
+        local = self._local_queue(namespace, said.local_queue)
         if local is not None:
             return f"{CLUSTER_QUEUE_PREFIX}{local.spec.cluster_queue}"
-        return "" if evidence.local_queue is None else f"{LOCAL_QUEUE_PREFIX}{namespace}/{evidence.local_queue}"
+        return "" if said.local_queue is None else f"{LOCAL_QUEUE_PREFIX}{namespace}/{said.local_queue}"
 
-    def amounts(self, evidence: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
-        queue = self.quotas.queues.get(evidence.cluster_queue) if isinstance(evidence, Evidence) else None
-        if queue is None or not isinstance(evidence, Evidence):
+    def amounts(self, said: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
+        queue = self.quotas.queues.get(said.cluster_queue) if isinstance(said, Said) else None
+        if queue is None or not isinstance(said, Said):
             return NOTHING
-        labels = dict(evidence.node or ())
+        labels = dict(said.node or ())
         amounts: dict[str, int] = {}
         for group, wanted in parts_of(queue, {**requests, PODS: pods}):
             if group is not None:

@@ -101,7 +101,7 @@ class PodReclaim:
             unit = Unit(
                 uid=uid,
                 share="" if ref is None else ref.name,
-                usage=NO_LIMITS if ref is None else self._ledger.used_by(pod, ref.evidence),
+                usage=NO_LIMITS if ref is None else self._ledger.used_by(pod, ref.said),
                 priority=pod.priority,
                 queued_at=created(pod) / SECOND,
                 reserved_at=started(pod) / SECOND,

@@ -10,7 +10,7 @@ from scheduler.api.pod import Pod
 from scheduler.quota.policies import Policy
 from scheduler.quota.reclaim.units import Claim, Unit, may_evict
 from scheduler.state.eviction_order import EvictionOrder
-from scheduler.state.share_usage import Tenant
+from scheduler.state.share_usage import ShareSelector
 
 MAX_UNITS: Final = 10_000
 """That one decision looks at, some 10 µs each: meanwhile nothing else happens."""
@@ -20,24 +20,27 @@ class RunningPods:
     """Implements Runs: those of one ledger."""
 
     def __init__(
-        self, order: EvictionOrder, tenants: Mapping[str, Sequence[Tenant]], whole: Callable[[Pod], Unit | None]
+        self,
+        order: EvictionOrder,
+        selectors: Mapping[str, Sequence[ShareSelector]],
+        whole: Callable[[Pod], Unit | None],
     ) -> None:
-        """`tenants` by share; `whole` returns the unit that goes with a pod, None if it may not go."""
+        """`selectors` by share; `whole` returns the unit that goes with a pod, None if it may not go."""
         self._order = order
-        self._tenants = tenants
+        self._selectors = selectors
         self._whole = whole
         self._left = MAX_UNITS
 
     def names(self) -> Iterable[str]:
-        return self._tenants
+        return self._selectors
 
     def candidates(self, share: str, policy: Policy, claim: Claim) -> Iterator[Unit]:
-        if policy is Policy.NEVER or share not in self._tenants:
+        if policy is Policy.NEVER or share not in self._selectors:
             return
         below = math.inf if policy is Policy.ANY else claim.priority + (policy is not Policy.LOWER_PRIORITY)
-        lines = [self._order.pods(tenant, below) for tenant in self._tenants[share]]
+        sorted_pods = [self._order.pods(selector, below) for selector in self._selectors[share]]
         seen = set[str]()
-        for pod in heapq.merge(*lines, key=_order) if len(lines) > 1 else lines[0]:
+        for pod in heapq.merge(*sorted_pods, key=_order) if len(sorted_pods) > 1 else sorted_pods[0]:
             unit = self._whole(pod)
             self._left -= 1
             if self._left < 0:

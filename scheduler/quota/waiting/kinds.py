@@ -6,13 +6,13 @@ from scheduler.api.pod import Pod
 from scheduler.framework.pod_groups import PodGroups
 from scheduler.quota.adapters import AdaptedShares
 from scheduler.quota.needs import Need
-from scheduler.state.share_usage import Tenant
+from scheduler.state.share_usage import ShareSelector
 
 
 class Kind(NamedTuple):
     """All that is the same of pods for which there is space at the same time."""
 
-    tenant: Tenant
+    selector: ShareSelector
     pods: int
     amounts: frozenset[tuple[str, int]]
 
@@ -20,12 +20,12 @@ class Kind(NamedTuple):
 class Request(NamedTuple):
     """The need of a pod; of a member of a group, all that the group still needs."""
 
-    tenant: Tenant
+    selector: ShareSelector
     need: Need
 
     @property
     def kind(self) -> Kind:
-        return Kind(self.tenant, self.need.pods, frozenset(self.need.requests.items()))
+        return Kind(self.selector, self.need.pods, frozenset(self.need.requests.items()))
 
 
 def request_of(shares: AdaptedShares, groups: PodGroups, pod: Pod) -> Request:
@@ -35,4 +35,4 @@ def request_of(shares: AdaptedShares, groups: PodGroups, pod: Pod) -> Request:
         found = shares.need_of_group(group, groups.members(pod))
         if found is not None:
             return Request(*found)
-    return Request(shares.tenant_of(pod), shares.need_of_pod(pod))
+    return Request(shares.selector_of(pod), shares.need_of_pod(pod))

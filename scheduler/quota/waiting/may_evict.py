@@ -25,13 +25,13 @@ class MayEvict:
 
     def add(self, kind: Kind) -> None:
         """There is a pending pod of a kind."""
-        ref = self._shares.ref(kind.tenant)
+        ref = self._shares.ref(kind.selector)
         if self._by_root is not None and ref is not None and self._shares.takes_back(ref.key):
             self._by_root.setdefault(ref.root, {}).setdefault(kind)
 
     def remove(self, kind: Kind) -> None:
         """There is none any more."""
-        ref = self._shares.ref(kind.tenant)
+        ref = self._shares.ref(kind.selector)
         if self._by_root is None or ref is None or ref.root not in self._by_root:
             return
         self._by_root[ref.root].pop(kind, None)

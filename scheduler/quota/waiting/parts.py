@@ -29,7 +29,7 @@ from scheduler.state.preemptions import Preemption, Preemptions
 if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.quota.devices import ClaimKey
     from scheduler.quota.ledger import Ledger
-    from scheduler.quota.turns import ShareOrder
+    from scheduler.quota.share_orders import ShareOrder
     from scheduler.quota.waiting.reports import ShareReports
     from scheduler.quota.waiting.statuses import QuotaStatuses
     from scheduler.quota.waiting.waker import Waker
@@ -105,7 +105,7 @@ class ShareParts(PodListener, QuotaListener):
             self.waker.use(self._order_of(plugin))
 
     def _order_of(self, plugin: Any) -> "ShareOrder":
-        from scheduler.quota.turns import ByDecayedUsage, ByDominantShare, ByPriority
+        from scheduler.quota.share_orders import ByDecayedUsage, ByDominantShare, ByPriority
 
         match plugin.order:
             case "DecayedUsage":

@@ -24,8 +24,8 @@ from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.quota.adapters import AdaptedShares
 from scheduler.quota.devices import ClaimKey
 from scheduler.quota.order import Head
+from scheduler.quota.share_orders import Candidate, Heads, ShareOrder
 from scheduler.quota.share_refs import Root, ShareRef
-from scheduler.quota.turns import ShareOrder, Turn, Turns
 from scheduler.quota.waiting.kinds import Kind, Request, request_of
 from scheduler.quota.waiting.lacking_nodes import RETRIED, LackingNodes
 from scheduler.quota.waiting.may_evict import MayEvict
@@ -88,7 +88,7 @@ class Waker:
 
     def waiting(self, ref: ShareRef) -> int:
         """Return how many pods are pending for a share."""
-        return sum(self.pending.count(kind) for kind in self.pending.kinds() if self._shares.ref(kind.tenant) == ref)
+        return sum(self.pending.count(kind) for kind in self.pending.kinds() if self._shares.ref(kind.selector) == ref)
 
     # What happens to pods.
 
@@ -119,7 +119,7 @@ class Waker:
                 self._let_evict(ref, pod)
 
     def changed(self, pod: Pod) -> None:
-        """A pod has a new version, which may have another tenant, or need another amount."""
+        """A pod has a new version, which may have another selector, or need another amount."""
         uid = pod.uid
         known = self._requests.get(uid)
         if known is None:
@@ -169,7 +169,7 @@ class Waker:
             if queued is not None:
                 request = request_of(self._shares, self._groups, queued.pod)
                 self._file(queued, request)
-                if not request.need.problem and (ref := self._shares.ref(request.tenant)) is not None:
+                if not request.need.problem and (ref := self._shares.ref(request.selector)) is not None:
                     roots.add(ref.root)
         for root in roots:
             self._wake(CHANGED, root)
@@ -270,16 +270,16 @@ class Waker:
 
     def _wake(self, label: str, root: Root | None) -> None:
         """Wake those for whom there is space now in one tree of shares; None: in all."""
-        turns = self.order.turns()
+        heads = self.order.heads()
         for kind in self._concerned(root):
             self.pending.looked_at(kind)
-            self._offer(turns, kind)
-        while (turn := turns.take()) is not None:
-            kind = turn.line
+            self._offer(heads, kind)
+        while (candidate := heads.take()) is not None:
+            kind = candidate.kind
             woken = self.pending.wake_first(kind, label, self._reserve, self._reserving.release)
             if woken is not None:
                 self._let_all_in(self._requests[woken.pod.uid])
-                self._offer(turns, kind)
+                self._offer(heads, kind)
             if self.pending.first(kind) is None:
                 self._may_evict.remove(kind)
 
@@ -297,12 +297,12 @@ class Waker:
         request = self._requests[uid]
         if self._refusal(request) is not None:
             return False
-        ref = self._shares.ref(request.tenant)
+        ref = self._shares.ref(request.selector)
         if ref is not None:
             self._reserving.wake(ref, request.need, by_share=self.order.by_share)
         return True
 
-    def _offer(self, turns: Turns, kind: Kind) -> None:
+    def _offer(self, heads: Heads, kind: Kind) -> None:
         """Let the first pod of a kind take part, if there is space for it: else it would only stand in for others."""
         queued = self.pending.first(kind)
         if queued is None:
@@ -310,7 +310,7 @@ class Waker:
         request, uid = self._requests[queued.pod.uid], queued.pod.uid
         if not self._reserving.is_woken(uid) and self._refusal(request) is not None:
             return
-        ref = self._shares.ref(request.tenant)
+        ref = self._shares.ref(request.selector)
         declared = None if ref is None else ref.ledger.tree.shares.get(ref.name)
         head = Head(
             share="" if ref is None else ref.name,
@@ -320,7 +320,7 @@ class Waker:
             priority=queued.pod.priority,
             queued_at=queued.created,
         )
-        turns.offer(Turn(kind, None if ref is None else ref.ledger, head, self.pending.rank(queued)))
+        heads.offer(Candidate(kind, None if ref is None else ref.ledger, head, self.pending.rank(queued)))
 
     def _let_evict(self, ref: ShareRef, pod: Pod) -> None:
         """Let pods be tried that may take back what a pod borrows which has just got a node."""
@@ -356,7 +356,7 @@ class Waker:
         """Return the kinds that something freed in a tree of shares may help."""
         concerned = []
         for kind in self._kinds():
-            own = self._shares.ref(kind.tenant)
+            own = self._shares.ref(kind.selector)
             if root is None or own is None or own.root == root:
                 concerned.append(kind)
                 if len(concerned) == MAX_KINDS:

@@ -30,7 +30,7 @@ from scheduler.quota.needs import Need
 from scheduler.quota.order import Head
 from scheduler.quota.reclaim.units import Unit
 from scheduler.quota.reservations import Reservation
-from scheduler.quota.turns import ByDominantShare, ByPriority, Turn
+from scheduler.quota.share_orders import ByDominantShare, ByPriority, Candidate
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
 from tests.unit.quota.kueue_objects import a_cohort, a_flavor, a_local_queue, a_queue
@@ -68,8 +68,8 @@ class Outcome(NamedTuple):
 class _Queues(KueueQueues):
     """Pods that run count with what the table says."""
 
-    def amounts(self, evidence: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
-        return dict(evidence) if type(evidence) is tuple else super().amounts(evidence, requests, pods)
+    def amounts(self, said: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
+        return dict(said) if type(said) is tuple else super().amounts(said, requests, pods)
 
 
 class KueueCycle:
@@ -145,7 +145,7 @@ class KueueCycle:
                 self._reclaiming.add(unit)
 
     def _in_order(self) -> Iterator[Waiting]:
-        turns = (ByPriority() if self._reckon is None else ByDominantShare()).turns()
+        heads = (ByPriority() if self._reckon is None else ByDominantShare()).heads()
         for name, each in self._heads.items():
             if name in self._tree.shares:
                 head = Head(
@@ -155,9 +155,9 @@ class KueueCycle:
                     priority=each.pod.priority,
                     queued_at=each.queued_at,
                 )
-                turns.offer(Turn(each, self._ledger, head, head.by_age))
-        while (turn := turns.take()) is not None:
-            yield turn.line
+                heads.offer(Candidate(each, self._ledger, head, head.by_age))
+        while (candidate := heads.take()) is not None:
+            yield candidate.kind
 
     def _put(self, found: Any) -> None:
         if not isinstance(found, Unstructured):
@@ -189,7 +189,7 @@ class KueueCycle:
         for count, amounts in declared["pods"]:
             for resource, amount in amounts.items():
                 requests[resource] = requests.get(resource, 0) + count * amount
-        evidence = self._adapter.evidence(pod)
+        said = self._adapter.said(pod)
         need = Need(pod, (pod.uid,), requests, sum(count for count, _ in declared["pods"]))
-        share = self._adapter.find(namespace, evidence)
-        return Waiting(name, share, Asked(need, evidence), queued)
+        share = self._adapter.find(namespace, said)
+        return Waiting(name, share, Asked(need, said), queued)

@@ -25,7 +25,7 @@ from scheduler.quota.share_refs import ShareRef
 from scheduler.quota.tree import ShareTree
 from scheduler.state.eviction_order import EvictionOrder
 from scheduler.state.objects import ObjectStore
-from scheduler.state.share_usage import Tenant
+from scheduler.state.share_usage import ShareSelector
 from scheduler.testing import a_pod
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -56,8 +56,8 @@ class _Table(DeclaredShares):
         super().__init__((), ObjectStore())
         self._of_table = preemptions
 
-    def amounts(self, evidence: object, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
-        return dict(evidence) if isinstance(evidence, tuple) else requests
+    def amounts(self, said: object, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
+        return dict(said) if isinstance(said, tuple) else requests
 
     def preemption(self, name: str) -> Preemption:
         return self._of_table.get(name, NOTHING_EVICTED)
@@ -90,7 +90,7 @@ class Reclaiming:
     def add(self, unit: Unit) -> None:
         pod = self._pods[unit.uid] = pod_of(unit)
         self._units[unit.uid] = unit
-        self._order.put(pod, Tenant(unit.share))
+        self._order.put(pod, ShareSelector(unit.share))
 
     def remove(self, unit: Unit) -> None:
         self._order.remove(unit.uid)
@@ -117,8 +117,8 @@ class Reclaiming:
         leaving: Collection[str] = (),
     ) -> list[Unit]:
         ledger = self._ledger
-        tenants = {name: [Tenant(name)] for name in ledger.tree.shares}
-        running = partial(RunningPods, self._order, tenants)
+        selectors = {name: [ShareSelector(name)] for name in ledger.tree.shares}
+        running = partial(RunningPods, self._order, selectors)
         claimant = Claimant(ledger, share, asked, self._ref_of, NO_POD_GROUPS)
         reclaim = PolicyReclaim(claimant, ledger.adapter.preemption(share) or NOTHING_EVICTED, running, self._reckon)
         with reclaim.without([self._pods[uid] for uid in leaving]):

@@ -65,18 +65,18 @@ class Kueue:
         self.objects.remove(resource, found.metadata.uid)
 
     def share_of(self, pod: Pod) -> str:
-        return self.queues.find(pod.namespace, self.queues.evidence(pod))
+        return self.queues.find(pod.namespace, self.queues.said(pod))
 
     def amounts_of(self, pod: Pod) -> dict[str, int]:
         """Return what a pod with a node counts with."""
-        return dict(self.queues.amounts(self.queues.evidence(pod), pod.requests, 1))
+        return dict(self.queues.amounts(self.queues.said(pod), pod.requests, 1))
 
     def asked(self, pod: Pod, used: Mapping[str, int] | None = None) -> tuple[ShareTree, str, Asked]:
         """Return a question for the adapter, with what is used of the share already."""
         name = self.share_of(pod)
         tree = ShareTree(self.queues.declared()[0])
         tree.add(name, used or {})
-        return tree, name, Asked(need_of_pod(pod), self.queues.evidence(pod))
+        return tree, name, Asked(need_of_pod(pod), self.queues.said(pod))
 
     def message(self, pod: Pod, used: Mapping[str, int] | None = None) -> str:
         """Return why a pod is refused; empty if it is not."""
@@ -137,12 +137,12 @@ def test_a_pod_on_a_node_counts_in_the_flavor_of_its_node() -> None:
 
 def test_who_runs_does_not_escape_by_deleting_the_local_queue() -> None:
     kueue, pod = Kueue(), of_queue(node_name="n2")
-    evidence = kueue.queues.evidence(pod)
+    said = kueue.queues.said(pod)
 
     kueue.remove(LOCAL_QUEUE, "q", "ns")
 
-    assert kueue.queues.find("ns", evidence) == "ClusterQueue/a"
-    assert kueue.queues.amounts(evidence, pod.requests, 1) == {"spot/cpu": 1000}
+    assert kueue.queues.find("ns", said) == "ClusterQueue/a"
+    assert kueue.queues.amounts(said, pod.requests, 1) == {"spot/cpu": 1000}
     assert kueue.share_of(of_queue()) == "LocalQueue/ns/q"
 
 

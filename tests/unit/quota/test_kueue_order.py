@@ -11,9 +11,9 @@ from scheduler.quota.apis.declared import DeclaredShares
 from scheduler.quota.decay import DecayedUsage
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.order import FairOrder, Head
+from scheduler.quota.share_orders import ByDecayedUsage, ByPriority, Candidate, ShareOrder
 from scheduler.quota.share_refs import ShareRef
 from scheduler.quota.tree import Share, ShareTree
-from scheduler.quota.turns import ByDecayedUsage, ByPriority, ShareOrder, Turn
 from scheduler.state.objects import ObjectStore
 from tests.fakes import FakeClock
 
@@ -161,8 +161,8 @@ def an_order(case: Mapping[str, Any], ledger: Ledger, usages: Mapping[str, Mappi
 
 def taken(order: ShareOrder, ledger: Ledger, *heads: Head) -> Iterator[Head]:
     """Yield heads in an order."""
-    turns = order.turns()
+    offered = order.heads()
     for each in heads:
-        turns.offer(Turn(each.uid, ledger, each, each.by_age))
-    while (turn := turns.take()) is not None:
-        yield turn.head
+        offered.offer(Candidate(each.uid, ledger, each, each.by_age))
+    while (candidate := offered.take()) is not None:
+        yield candidate.head

@@ -8,7 +8,7 @@ from scheduler.quota.adapters import AdaptedShares
 from scheduler.quota.needs import need_of_group
 from scheduler.state.group_members import Members
 from scheduler.state.nominator import Nominator
-from scheduler.state.share_usage import Tenant
+from scheduler.state.share_usage import ShareSelector
 from scheduler.testing import a_pod
 
 
@@ -20,7 +20,9 @@ def members(*pods: Pod) -> Members:
 
 
 def needed(minimum: int, *pods: Pod) -> tuple[int, dict[str, int]] | None:
-    found = need_of_group(PodGroup("a", "g", "uid", "", minimum), members(*pods), lambda pod: Tenant(pod.namespace))
+    found = need_of_group(
+        PodGroup("a", "g", "uid", "", minimum), members(*pods), lambda pod: ShareSelector(pod.namespace)
+    )
     return None if found is None else (found[1].pods, dict(found[1].requests))
 
 
@@ -60,7 +62,7 @@ def test_members_that_each_name_a_resource_of_their_own_are_read_once() -> None:
         group = PodGroup("a", "g", "uid", "", count)
         those = members(*(pod(f"p{number}", **{f"example.com/r{number}": "1"}) for number in range(count)))
         profile.enable()
-        found = need_of_group(group, those, lambda pod: Tenant(pod.namespace))
+        found = need_of_group(group, those, lambda pod: ShareSelector(pod.namespace))
         profile.disable()
         assert found is not None
         assert set(found[1].requests.values()) == {1}

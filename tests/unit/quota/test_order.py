@@ -10,9 +10,9 @@ from scheduler.quota.apis.declared import DeclaredShares
 from scheduler.quota.decay import MAX_GONE, MAX_RESOURCES, DecayedUsage
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.order import FairOrder, Head
+from scheduler.quota.share_orders import ByDecayedUsage, ByPriority, Candidate, ShareOrder
 from scheduler.quota.share_refs import ShareRef
 from scheduler.quota.tree import Share, ShareTree
-from scheduler.quota.turns import ByDecayedUsage, ByPriority, ShareOrder, Turn
 from scheduler.state.objects import ObjectStore
 
 ONE = {"gpu": 1}
@@ -46,10 +46,10 @@ def a_ledger(shares: ShareTree) -> Ledger:
 
 def first_of(order: ShareOrder, ledger: Ledger, *heads: Head) -> str:
     """Return the share of the head that goes first."""
-    turns = order.turns()
+    offered = order.heads()
     for each in heads:
-        turns.offer(Turn(each.share, ledger, each, each.by_age))
-    first = turns.take()
+        offered.offer(Candidate(each.share, ledger, each, each.by_age))
+    first = offered.take()
     assert first is not None
     return first.head.share
 

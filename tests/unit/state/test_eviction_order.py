@@ -20,8 +20,8 @@ def pod(name: str, priority: int = 0, second: int | None = None) -> Pod:
     return a_pod(name, priority=priority, status=PodStatus(start_time=start), node_name="n")
 
 
-def names(order: EvictionOrder, tenant: str = "t", below: float = math.inf) -> list[str]:
-    return [each.name for each in order.pods(tenant, below)]
+def names(order: EvictionOrder, selector: str = "t", below: float = math.inf) -> list[str]:
+    return [each.name for each in order.pods(selector, below)]
 
 
 def test_low_priority_goes_first_then_what_is_new() -> None:
@@ -62,15 +62,15 @@ def test_it_is_that_of_importance_whatever_comes_and_goes(
     changes: list[tuple[str, str, int, int | None]], gone: set[str]
 ) -> None:
     order, there = EvictionOrder(()), dict[str, tuple[Pod, str]]()
-    for name, tenant, priority, second in changes:
-        there[name] = pod(name, priority, second), tenant
+    for name, selector, priority, second in changes:
+        there[name] = pod(name, priority, second), selector
         order.put(*there[name])
         order.check_invariants()
     for name in gone:
         order.remove(there.pop(name, (pod(name), ""))[0].uid)
     order.check_invariants()
 
-    for tenant in "tu":
-        found = list(order.pods(tenant, math.inf))
-        assert {each.name for each in found} == {name for name, (_, of) in there.items() if of == tenant}
+    for selector in "tu":
+        found = list(order.pods(selector, math.inf))
+        assert {each.name for each in found} == {name for name, (_, of) in there.items() if of == selector}
         assert found == sorted(found, key=importance, reverse=True)

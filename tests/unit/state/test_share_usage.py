@@ -1,12 +1,12 @@
-"""The usage of tenants: what pods count with, from the moment that they have a node."""
+"""The usage of selectors: what pods count with, from the moment that they have a node."""
 
 from collections.abc import Mapping
 
 from scheduler.api.pod import Pod
-from scheduler.state.share_usage import MAX, ShareUsage, Tenant
+from scheduler.state.share_usage import MAX, ShareSelector, ShareUsage
 from scheduler.testing import a_pod
 
-A = Tenant("a")
+A = ShareSelector("a")
 Change = tuple[str, dict[str, int], int]
 
 
@@ -15,13 +15,15 @@ class Counting:
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
-        self.usage = ShareUsage(lambda pod: Tenant(pod.namespace), self._changed)
+        self.usage = ShareUsage(lambda pod: ShareSelector(pod.namespace), self._changed)
 
-    def _changed(self, uid: str, tenant: Tenant, amounts: Mapping[str, int], sign: int, is_what_if: bool) -> None:
+    def _changed(
+        self, uid: str, selector: ShareSelector, amounts: Mapping[str, int], sign: int, is_what_if: bool
+    ) -> None:
         self.changes.append((uid, dict(amounts), sign))
 
-    def of(self, tenant: Tenant = A) -> tuple[int, dict[str, int]]:
-        found = next((each for each in self.usage.usages() if each.tenant == tenant), None)
+    def of(self, selector: ShareSelector = A) -> tuple[int, dict[str, int]]:
+        found = next((each for each in self.usage.usages() if each.selector == selector), None)
         return (0, {}) if found is None else (found.pods, found.amounts)
 
 
@@ -40,7 +42,7 @@ def test_pods_add_up_and_leave_nothing_behind() -> None:
     counting.usage.remove("a/one")
 
     assert list(counting.usage.usages()) == []
-    assert counting.usage.tenant_of("a/one") is None
+    assert counting.usage.selector_of("a/one") is None
     counting.usage.check_invariants()
 
 

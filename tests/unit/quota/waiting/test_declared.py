@@ -252,9 +252,9 @@ class Counting(DeclaredShares):
         super().__init__(shares, ObjectStore())
         self.asked: list[str] = []
 
-    def find(self, namespace: str, evidence: Hashable) -> str:
+    def find(self, namespace: str, said: Hashable) -> str:
         self.asked.append(namespace)
-        return super().find(namespace, evidence)
+        return super().find(namespace, said)
 
 
 def test_pods_that_are_listed_before_the_first_decision_are_looked_up_once_a_tenant() -> None:

@@ -67,11 +67,11 @@ async def test_a_tenant_is_kept_when_the_amounts_of_shares_change() -> None:
     stage = Sharing(by_label)
     (pod,) = stage.pods(1, labels={"team": "gpu"})
     await stage.schedule()
-    usage = stage.shares.usage.tenant_of(pod.uid)
+    usage = stage.shares.usage.selector_of(pod.uid)
 
     use(stage, DeclaredShare("gpu", minimum={"cpu": "2"}, pod_labels={"team": "gpu"}))
 
-    assert stage.shares.usage.tenant_of(pod.uid) is usage
+    assert stage.shares.usage.selector_of(pod.uid) is usage
     assert stage.used("gpu") == 1000
 
 

@@ -1,8 +1,8 @@
 """The order in which waiting pods of several shares get what is free: the argument `order` of CapacityScheduling.
 
-    turns = order.turns()
-    turns.offer(Turn(…))        the first pod of a line
-    turns.take()                the one that goes first of those that are offered; it is offered no longer
+    heads = order.heads()
+    heads.offer(Candidate(…))   the first pod of a kind
+    heads.take()                the one that goes first of those that are offered; it is offered no longer
 
 In every order pods go first that take no more than their share is guaranteed, then shares of higher priority. Where
 neither shares nor usage are compared, those are next for which a smaller subtree has enough, as in Kueue
@@ -24,10 +24,10 @@ from scheduler.quota.order import FairOrder, Head, height_of, is_guaranteed
 from scheduler.quota.share_refs import ShareRef
 
 
-class Turn(NamedTuple):
-    """The first pod of a line."""
+class Candidate(NamedTuple):
+    """The first of the pending pods of a kind."""
 
-    line: Any
+    kind: Any
     """Whatever the caller knows it by."""
 
     ledger: Ledger | None
@@ -35,7 +35,7 @@ class Turn(NamedTuple):
 
     head: Head
     age: Any
-    """Its place in the queue: the least goes first."""
+    """Its rank in the queue: the least goes first."""
 
     @property
     def by_share(self) -> tuple[bool, float]:
@@ -56,13 +56,13 @@ class Turn(NamedTuple):
         return height_of(self.ledger.tree, self.head)
 
 
-class Turns(Protocol):
+class Heads(Protocol):
     """Pods that are offered."""
 
-    def offer(self, turn: Turn) -> None:
+    def offer(self, candidate: Candidate) -> None:
         """Let one take part."""
 
-    def take(self) -> Turn | None:
+    def take(self) -> Candidate | None:
         """Return the one that goes first; None if there is none."""
 
 
@@ -75,7 +75,7 @@ class ShareOrder(Protocol):
     by_share: bool
     """Whether the share decides before the pod's priority, also against pods that come now."""
 
-    def turns(self) -> Turns:
+    def heads(self) -> Heads:
         """Begin to choose among pods."""
 
     def standing(self, ledger: Ledger, name: str) -> float:
@@ -91,28 +91,28 @@ class ShareOrder(Protocol):
 class Ranked:
     """Pods by a rank that only grows as others are taken."""
 
-    def __init__(self, rank: Callable[[Turn], Any]) -> None:
+    def __init__(self, rank: Callable[[Candidate], Any]) -> None:
         self._rank = rank
-        self._heap: list[tuple[Any, int, Turn]] = []
+        self._heap: list[tuple[Any, int, Candidate]] = []
         self._numbers = count()
 
-    def offer(self, turn: Turn) -> None:
-        heapq.heappush(self._heap, (self._rank(turn), next(self._numbers), turn))
+    def offer(self, candidate: Candidate) -> None:
+        heapq.heappush(self._heap, (self._rank(candidate), next(self._numbers), candidate))
 
-    def first(self) -> Turn | None:
+    def first(self) -> Candidate | None:
         """Return the one that goes first, which goes on taking part; None if there is none."""
         while self._heap:
-            rank, number, turn = self._heap[0]
-            if (newest := self._rank(turn)) <= rank:
-                return turn
-            heapq.heapreplace(self._heap, (newest, number, turn))
+            rank, number, candidate = self._heap[0]
+            if (newest := self._rank(candidate)) <= rank:
+                return candidate
+            heapq.heapreplace(self._heap, (newest, number, candidate))
         return None
 
-    def take(self) -> Turn | None:
-        turn = self.first()
-        if turn is not None:
+    def take(self) -> Candidate | None:
+        candidate = self.first()
+        if candidate is not None:
             heapq.heappop(self._heap)
-        return turn
+        return candidate
 
 
 class ByPriority:
@@ -121,8 +121,8 @@ class ByPriority:
     name = "Priority"
     by_share = False
 
-    def turns(self) -> Turns:
-        return Ranked(lambda turn: (turn.by_share, turn.height, turn.age))
+    def heads(self) -> Heads:
+        return Ranked(lambda candidate: (candidate.by_share, candidate.height, candidate.age))
 
     def standing(self, ledger: Ledger, name: str) -> float:
         return 0.0
@@ -151,9 +151,9 @@ class ByDecayedUsage:
         self._usages: dict[str, DecayedUsage] = {}
         """By source: other arguments make other ledgers, and change nothing of what was used."""
 
-    def turns(self) -> Turns:
+    def heads(self) -> Heads:
         now = self._now()
-        return Ranked(lambda turn: (turn.by_share, self._key(turn, now), turn.age))
+        return Ranked(lambda candidate: (candidate.by_share, self._key(candidate, now), candidate.age))
 
     def standing(self, ledger: Ledger, name: str) -> float:
         return self._of_share(ledger, name, self._now())
@@ -167,8 +167,8 @@ class ByDecayedUsage:
         running = {_whose(ledger, name): _running(ledger, name) for name in ledger.tree.shares}
         self._of(ledger).renew(running, self._now())
 
-    def _key(self, turn: Turn, now: float) -> float:
-        ledger, name = turn.ledger, turn.head.share
+    def _key(self, candidate: Candidate, now: float) -> float:
+        ledger, name = candidate.ledger, candidate.head.share
         return 0.0 if ledger is None or name not in ledger.tree.shares else self._of_share(ledger, name, now)
 
     def _of_share(self, ledger: Ledger, name: str, now: float) -> float:
@@ -207,7 +207,7 @@ class ByDominantShare(ByPriority):
     name = "DominantShare"
     by_share = True
 
-    def turns(self) -> Turns:
+    def heads(self) -> Heads:
         return _Tournaments()
 
     def standing(self, ledger: Ledger, name: str) -> float:
@@ -219,21 +219,21 @@ class _Tournaments:
 
     def __init__(self) -> None:
         self._tournaments: dict[Ledger, _Tournament] = {}
-        self._others = Ranked(lambda turn: (turn.by_share, turn.age))
+        self._others = Ranked(lambda candidate: (candidate.by_share, candidate.age))
 
-    def offer(self, turn: Turn) -> None:
-        ledger = turn.ledger
-        if ledger is None or turn.head.share not in ledger.tree.shares:
-            self._others.offer(turn)
+    def offer(self, candidate: Candidate) -> None:
+        ledger = candidate.ledger
+        if ledger is None or candidate.head.share not in ledger.tree.shares:
+            self._others.offer(candidate)
             return
         if ledger not in self._tournaments:
             self._tournaments[ledger] = _Tournament(ledger)
-        self._tournaments[ledger].offer(turn)
+        self._tournaments[ledger].offer(candidate)
 
-    def take(self) -> Turn | None:
+    def take(self) -> Candidate | None:
         for tournament in self._tournaments.values():
-            if (turn := tournament.take()) is not None:
-                return turn
+            if (candidate := tournament.take()) is not None:
+                return candidate
         return self._others.take()
 
 
@@ -246,14 +246,14 @@ class _Tournament:
         """By share."""
         self._last = ""
 
-    def offer(self, turn: Turn) -> None:
-        share = turn.head.share
+    def offer(self, candidate: Candidate) -> None:
+        share = candidate.head.share
         if share not in self._offered:
-            self._offered[share] = Ranked(lambda turn: (not turn.is_guaranteed, turn.age))
-        self._offered[share].offer(turn)
+            self._offered[share] = Ranked(lambda candidate: (not candidate.is_guaranteed, candidate.age))
+        self._offered[share].offer(candidate)
         self._send(share)
 
-    def take(self) -> Turn | None:
+    def take(self) -> Candidate | None:
         if self._last:
             self._send(self._last)  # what was taken last may be counted by now
         head = self._order.first()
