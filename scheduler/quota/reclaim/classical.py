@@ -18,7 +18,7 @@ import msgspec
 
 from scheduler.framework.shares import DisruptionBudgets
 from scheduler.quota.policies import Policy, Preemption, may_free
-from scheduler.quota.reclaim.units import Claim, Order, Reason, Runs, Unit, Victim, cuts_guarantee, gives_back
+from scheduler.quota.reclaim.units import Claim, Order, Runs, Unit, cuts_guarantee, gives_back
 from scheduler.quota.tree import ShareTree
 
 
@@ -64,14 +64,13 @@ class Classical:
             return (True,)
         return (True, False) if may_borrow or has_preferred else (False, True)
 
-    def candidates(self, begun: Callable[[], DisruptionBudgets], *, borrows: bool) -> Generator[Victim, None, None]:
+    def candidates(self, begun: Callable[[], DisruptionBudgets], *, borrows: bool) -> Generator[Unit, None, None]:
         """Yield candidates in order; each is off the tree before the next one is asked for."""
         budgets, done = begun(), set[str]()
-        breaking: list[tuple[Victim, Source]] = []
-        cutting: list[tuple[Victim, Source]] = []
+        breaking: list[tuple[Unit, Source]] = []
+        cutting: list[tuple[Unit, Source]] = []
         for unit, source in self._ordered(done, borrows=borrows):
-            reason = self._reason(unit, source, borrows=borrows)
-            if reason is None:
+            if borrows and source.path and not source.has_advantage and not self._may_borrow_from(unit):
                 continue
             if not source.path:
                 yield from self._due(cutting, borrows=borrows)
@@ -81,24 +80,24 @@ class Classical:
             elif source.path and not gives_back(self._tree, source.path, unit, self._claim.contested):
                 continue
             elif not budgets.allow(unit.pods):
-                breaking.append((Victim(unit, reason), source))
+                breaking.append((unit, source))
             elif self._cuts(unit, source):
-                cutting.append((Victim(unit, reason), source))
+                cutting.append((unit, source))
             else:
                 budgets.use(unit.pods)
-                yield Victim(unit, reason)
-        breaking.sort(key=lambda entry: self._cuts(entry[0].unit, entry[1]))
+                yield unit
+        breaking.sort(key=lambda entry: self._cuts(*entry))
         yield from self._due(cutting + breaking, borrows=borrows)
 
-    def _due(self, deferred: Sequence[tuple[Victim, Source]], *, borrows: bool) -> Iterator[Victim]:
+    def _due(self, deferred: Sequence[tuple[Unit, Source]], *, borrows: bool) -> Iterator[Unit]:
         """Yield what was put off and is a candidate still; what cuts a guarantee only if quota does not suffice."""
-        for victim, source in deferred:
-            is_covered = not (borrows and victim.reason is Reason.RECLAIM_WHILE_BORROWING)
+        for unit, source in deferred:
+            is_covered = not borrows or not source.path or source.has_advantage
             if self._is_above_quota(source) and (
-                not self._cuts(victim.unit, source)
+                not self._cuts(unit, source)
                 or (is_covered and not self._tree.fits(self._claim.share, self._claim.request))
             ):
-                yield victim
+                yield unit
 
     def _ordered(self, done: set[str], *, borrows: bool) -> Iterator[tuple[Unit, Source]]:
         """Yield those over which the claim has an advantage first."""
@@ -121,20 +120,11 @@ class Classical:
     def _has_candidates(self, source: Source) -> bool:
         return next(self._stream(source, set()), None) is not None
 
-    def _reason(self, unit: Unit, source: Source, *, borrows: bool) -> Reason | None:
-        """Return why a unit would be evicted; None if it may not be while the claim's share borrows."""
-        if not source.path:
-            return Reason.IN_SHARE
-        if source.has_advantage:
-            return Reason.RECLAMATION
+    def _may_borrow_from(self, unit: Unit) -> bool:
+        """Say whether a unit of another share may be evicted although the claim's share borrows then."""
         threshold = self._preemption.max_priority_threshold
-        if (
-            not self._preemption.borrow_within_cohort
-            or unit.priority >= self._claim.priority
-            or (threshold is not None and unit.priority > threshold)
-        ):
-            return None if borrows else Reason.RECLAMATION
-        return Reason.RECLAIM_WHILE_BORROWING
+        is_low = unit.priority < self._claim.priority and (threshold is None or unit.priority <= threshold)
+        return self._preemption.borrow_within_cohort and is_low
 
     def _is_above_quota(self, source: Source) -> bool:
         """Say whether a source and all shares up to the common ancestor still use more than they are guaranteed."""

@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims, quota_is_all
-from scheduler.quota.reclaim.units import Reason, Unit, Victim
+from scheduler.quota.reclaim.units import Unit
 from scheduler.quota.tree import ShareTree
 
 ALWAYS: Final = frozenset({"cpu", "memory"})
@@ -74,7 +74,7 @@ def elastic_victims(
     candidates: Sequence[Unit],
     violating: Collection[str] = frozenset(),
     fits: Fits = quota_is_all,
-) -> list[Victim]:
+) -> list[Unit]:
     """Return the fewest candidates that have to go; nobody if the claim does not fit with all of them gone.
 
     The tree is changed meanwhile, and is as it was in the end, whatever `fits` raises.
@@ -94,13 +94,12 @@ def elastic_victims(
 
 def _in_order(
     tree: ShareTree, claim: ElasticClaim, candidates: Sequence[Unit], violating: Collection[str]
-) -> Generator[Victim, None, None]:
+) -> Generator[Unit, None, None]:
     """Yield the least important first, those that break a budget last: what is spared first is taken last."""
     for breaks in (False, True):
         for unit in candidates:
             if (unit.uid in violating) is breaks:
-                is_own = unit.share == claim.share or unit.share not in tree.shares
-                yield Victim(unit, Reason.IN_SHARE if is_own else Reason.RECLAMATION)
+                yield unit
 
 
 def _is_over_minimum(tree: ShareTree, share: str, more: Mapping[str, int]) -> bool:

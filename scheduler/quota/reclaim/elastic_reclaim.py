@@ -74,7 +74,7 @@ class ElasticReclaim(PodReclaim):
             return self._fits() and fits(pods_of(gone))
 
         found = elastic_victims(self._tree, self._claim, candidates, violating, fits_all)
-        return self._victims([victim.unit for victim in found], violating)
+        return self._victims(found, violating)
 
 
 def _importance(unit: Unit) -> tuple[int, float]:

@@ -17,7 +17,7 @@ from itertools import chain
 from scheduler.framework.shares import DisruptionBudgets
 from scheduler.quota.policies import Policy, Preemption
 from scheduler.quota.reclaim.fair_targets import Ancestry, Key, Piles, Reckon, Targets
-from scheduler.quota.reclaim.units import Claim, Reason, Runs, Unit, Victim, cuts_guarantee, gives_back
+from scheduler.quota.reclaim.units import Claim, Runs, Unit, cuts_guarantee, gives_back
 from scheduler.quota.tree import ShareTree
 
 
@@ -32,21 +32,21 @@ class Fair:
         self._ancestry = Ancestry(tree, claim.share)
         self._reckon = reckon
 
-    def candidates(self, begun: Callable[[], DisruptionBudgets]) -> Generator[Victim, None, None]:
+    def candidates(self, begun: Callable[[], DisruptionBudgets]) -> Generator[Unit, None, None]:
         """Yield candidates in order; each is off the tree before the next one is asked for."""
         claim, tree, budgets = self._claim, self._tree, begun()
         piles = Piles(self._units, lambda unit: not budgets.allow(unit.pods) or self._cuts(unit))
         those_aside = Piles(lambda share: sorted(piles.aside.get(share, ()), key=self._cuts))
         tree.add(claim.share, claim.request)
         try:
-            for victim in chain(self._by_strategies(piles), self._by_strategies(those_aside)):
-                budgets.use(victim.unit.pods)
+            for unit in chain(self._by_strategies(piles), self._by_strategies(those_aside)):
+                budgets.use(unit.pods)
                 tree.remove(claim.share, claim.request)
                 try:
                     # Space on nodes is no reason to cut a guarantee, only quota is.
-                    is_due = not self._cuts(victim.unit) or not tree.fits(claim.share, claim.request)
-                    if is_due and self._gives_back(victim.unit):
-                        yield victim
+                    is_due = not self._cuts(unit) or not tree.fits(claim.share, claim.request)
+                    if is_due and self._gives_back(unit):
+                        yield unit
                 finally:
                     tree.add(claim.share, claim.request)
         finally:
@@ -61,12 +61,12 @@ class Fair:
                 policy = Policy.NEVER
         return self._running.candidates(share, policy, claim)
 
-    def _by_strategies(self, piles: Piles) -> Iterator[Victim]:
+    def _by_strategies(self, piles: Piles) -> Iterator[Unit]:
         refused: dict[str, list[Iterable[Unit]]] = {}
         yield from self._by_final_share(piles, refused)
         yield from self._by_initial_share(piles.again(refused))
 
-    def _by_final_share(self, piles: Piles, refused: dict[str, list[Iterable[Unit]]]) -> Iterator[Victim]:
+    def _by_final_share(self, piles: Piles, refused: dict[str, list[Iterable[Unit]]]) -> Iterator[Unit]:
         """Kueue's LessThanOrEqualToFinalShare."""
         claim = self._claim
         targets = Targets(self._tree, self._ancestry, piles, self._reckon)
@@ -74,7 +74,7 @@ class Fair:
         for share in targets:
             if share == claim.share or is_guaranteed:
                 unit = piles.pop(share)
-                yield Victim(unit, Reason.IN_SHARE if share == claim.share else Reason.RECLAMATION)
+                yield unit
                 targets.forget(share)
                 continue
             ours, path = self._ancestry.below_common_ancestor(share)
@@ -90,12 +90,12 @@ class Fair:
                 if kind not in outcomes:
                     outcomes[kind] = self._may_go(limit, unit) and limit <= self._key_without(path[-1], unit)
                 if outcomes[kind]:
-                    yield Victim(unit, Reason.FAIR_SHARING)
+                    yield unit
                     targets.forget(share)
                     break
                 refused.setdefault(share, []).append((unit,))
 
-    def _by_initial_share(self, piles: Piles) -> Iterator[Victim]:
+    def _by_initial_share(self, piles: Piles) -> Iterator[Unit]:
         """Yield at most one unit of each share: Kueue's LessThanInitialShare."""
         targets = Targets(self._tree, self._ancestry, piles, self._reckon)
         for share in targets:
@@ -105,7 +105,7 @@ class Fair:
             if limit < targets.key(path[-1]):
                 unit = piles.pop(share)
                 if self._may_go(limit, unit):
-                    yield Victim(unit, Reason.FAIR_SHARING)
+                    yield unit
                     targets.forget(share)
 
     def _may_go(self, limit: Key, unit: Unit) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 
 from scheduler.cycle.steps import in_one_go
 from scheduler.framework.sparing import needed
-from scheduler.quota.reclaim.units import Unit, Victim
+from scheduler.quota.reclaim.units import Unit
 from scheduler.quota.tree import ShareTree
 
 Fits = Callable[[Sequence[Unit]], bool]
@@ -23,8 +23,8 @@ def quota_is_all(_: Sequence[Unit]) -> bool:
 
 
 def minimal_victims(
-    tree: ShareTree, candidates: Generator[Victim, None, None], quota_fits: Callable[[], bool], fits: Fits
-) -> list[Victim]:
+    tree: ShareTree, candidates: Generator[Unit, None, None], quota_fits: Callable[[], bool], fits: Fits
+) -> list[Unit]:
     """Return the victims, in the order of the candidates; none if the claim fits as it is, or does not with all gone.
 
     Each candidate is off the tree before the next one is asked for, and the tree is as it was in the end.
@@ -51,42 +51,42 @@ class _Gone:
         self._tree = tree
         self._nodes_fit = fits
         self.quota_fits = quota_fits
-        self.taken: list[Victim] = []
+        self.taken: list[Unit] = []
         self._back: set[str] = set()
         """The UIDs of those of them that are back."""
 
     @property
-    def victims(self) -> list[Victim]:
-        return [each for each in self.taken if each.unit.uid not in self._back]
+    def victims(self) -> list[Unit]:
+        return [each for each in self.taken if each.uid not in self._back]
 
-    def take(self, victim: Victim) -> None:
-        self.taken.append(victim)
-        self.remove((victim,))
+    def take(self, unit: Unit) -> None:
+        self.taken.append(unit)
+        self.remove((unit,))
 
-    def put_back(self, some: Sequence[Victim]) -> None:
+    def put_back(self, some: Sequence[Unit]) -> None:
         for each in some:
-            self._back.add(each.unit.uid)
-            if each.unit.share in self._tree.shares:  # one without quota is in none
-                self._tree.add(each.unit.share, each.unit.usage)
+            self._back.add(each.uid)
+            if each.share in self._tree.shares:  # one without quota is in none
+                self._tree.add(each.share, each.usage)
 
-    def remove(self, some: Sequence[Victim]) -> None:
+    def remove(self, some: Sequence[Unit]) -> None:
         for each in some:
-            self._back.discard(each.unit.uid)
-            if each.unit.share in self._tree.shares:
-                self._tree.remove(each.unit.share, each.unit.usage)
+            self._back.discard(each.uid)
+            if each.share in self._tree.shares:
+                self._tree.remove(each.share, each.usage)
 
     def fits(self) -> bool:
         return self.quota_fits() and self.nodes_fit()
 
     def nodes_fit(self) -> bool:
-        return self._nodes_fit([each.unit for each in self.victims])
+        return self._nodes_fit(self.victims)
 
 
-def _take(gone: _Gone, candidates: Iterator[Victim]) -> bool | None:
+def _take(gone: _Gone, candidates: Iterator[Unit]) -> bool | None:
     """Let candidates go until the claim fits; say whether the last one is needed for sure; None: it never fits."""
     ask_at, step, asked = 1, 1, 0
-    for victim in candidates:
-        gone.take(victim)
+    for unit in candidates:
+        gone.take(unit)
         count = len(gone.taken)
         if count < ask_at:
             continue

@@ -16,7 +16,7 @@ from scheduler.quota.reclaim.fair_targets import Reckon
 from scheduler.quota.reclaim.gangs import SpareOf, spare_first
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims
 from scheduler.quota.reclaim.pods import SECOND, Claimant, PodReclaim, pods_of
-from scheduler.quota.reclaim.units import Claim, Running, Runs, Unit, Victim, may_evict
+from scheduler.quota.reclaim.units import Claim, Running, Runs, Unit, may_evict
 from scheduler.quota.tree import ShareTree
 
 
@@ -92,13 +92,13 @@ class PolicyReclaim(PodReclaim):
         with self._seen():
             claim, sources = self._known = self._known or self._contesting()
             found = self._found(claim, sources, running, lambda gone: fits(pods_of(gone)), budgets)
-        units, again, violating = [victim.unit for victim in found], budgets(), set[str]()
-        for unit in units:
+        again, violating = budgets(), set[str]()
+        for unit in found:
             if again.allow(unit.pods):
                 again.use(unit.pods)
             else:
                 violating.add(unit.uid)
-        return self._victims(units, violating)
+        return self._victims(found, violating)
 
     def _all(self) -> Runs:
         return _SpareFirst(self._running(self._whole), self._spare_of)
@@ -110,7 +110,7 @@ class PolicyReclaim(PodReclaim):
         running: Runs,
         fits: Fits,
         budgets: Callable[[], DisruptionBudgets],
-    ) -> list[Victim]:
+    ) -> list[Unit]:
         tree, preemption = self._tree, self._preemption
         if self._reckon is not None:
             candidates = Fair(tree, running, claim, preemption, self._reckon).candidates(budgets)
@@ -141,8 +141,8 @@ class _SpareFirst(NamedTuple):
 
 
 def _fewest(
-    tree: ShareTree, claim: Claim, candidates: Generator[Victim, None, None], fits: Fits, *, borrows: bool
-) -> list[Victim]:
+    tree: ShareTree, claim: Claim, candidates: Generator[Unit, None, None], fits: Fits, *, borrows: bool
+) -> list[Unit]:
     def quota_fits() -> bool:
         return tree.fits(claim.share, claim.request) and (borrows or tree.guarantees(claim.share, claim.request))
 

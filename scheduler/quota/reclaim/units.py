@@ -6,7 +6,6 @@ by uid. Kueue has those first that are evicted already; here they count as gone 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import Final, Protocol
 
 import msgspec
@@ -19,15 +18,6 @@ NO_LIMITS: Final[Mapping[str, int]] = {}
 
 Order = tuple[float, bool, float, str]
 """The rank of a unit among the candidates of its share: priority, whether it breaks a gang, age, uid."""
-
-
-class Reason(StrEnum):
-    """Why a unit is a victim; Kueue's words."""
-
-    IN_SHARE = "InClusterQueue"
-    RECLAMATION = "InCohortReclamation"
-    FAIR_SHARING = "InCohortFairSharing"
-    RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,13 +57,6 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def order(self) -> Order:
         """The rank among the candidates of one share: least important first."""
         return self.priority, self.breaks_gang, -self.reserved_at, self.uid
-
-
-class Victim(msgspec.Struct, frozen=True):
-    """A unit that is to go."""
-
-    unit: Unit
-    reason: Reason
 
 
 class Running:

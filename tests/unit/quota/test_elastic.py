@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from scheduler.quota.reclaim.elastic import ElasticClaim, elastic_candidates, elastic_victims, giving_shares
-from scheduler.quota.reclaim.units import Reason, Unit, Victim
+from scheduler.quota.reclaim.units import Unit
 from scheduler.quota.tree import Share, ShareTree
 
 
@@ -38,7 +38,7 @@ def test_a_claim_over_its_minimum_takes_from_its_own_quota_what_is_less_importan
     found = elastic_candidates(tree, claim, units)
 
     assert uids(found) == ["a-low"]
-    assert elastic_victims(tree, claim, found) == [Victim(units[1], Reason.IN_SHARE)]
+    assert elastic_victims(tree, claim, found) == [units[1]]
 
 
 def test_a_claim_within_its_minimum_takes_back_from_quotas_over_theirs_whatever_their_priority() -> None:
@@ -48,7 +48,7 @@ def test_a_claim_within_its_minimum_takes_back_from_quotas_over_theirs_whatever_
     found = elastic_candidates(tree, claim, units)
 
     assert uids(found) == ["b-new"]
-    assert elastic_victims(tree, claim, found) == [Victim(units[1], Reason.RECLAMATION)]
+    assert elastic_victims(tree, claim, found) == [units[1]]
     assert [tree.usage(name, "cpu") for name in ("*", "a", "b", "c")] == [12, 0, 8, 4]
 
 
@@ -76,7 +76,7 @@ def test_a_pod_without_quota_is_held_up_by_nodes_only() -> None:
 
     victims = elastic_victims(quotas(), claim, units, fits=lambda gone: "y" in uids(gone))
 
-    assert victims == [Victim(units[1], Reason.IN_SHARE)]
+    assert victims == [units[1]]
 
 
 def test_those_that_break_a_budget_are_spared_first() -> None:
@@ -84,8 +84,8 @@ def test_those_that_break_a_budget_are_spared_first() -> None:
     tree, claim = quotas(*units, unit("c", "c", 4)), ElasticClaim(share="a", request={"cpu": 1})
     found = elastic_candidates(tree, claim, units)
 
-    assert [each.unit.uid for each in elastic_victims(tree, claim, found)] == ["b1"]
-    assert [each.unit.uid for each in elastic_victims(tree, claim, found, {"b1"})] == ["b2"]
+    assert [each.uid for each in elastic_victims(tree, claim, found)] == ["b1"]
+    assert [each.uid for each in elastic_victims(tree, claim, found, {"b1"})] == ["b2"]
 
 
 @pytest.mark.parametrize(("request_", "reserved"), [(9, 0), (4, 9)], ids=["its maximum", "all minimums"])

@@ -10,7 +10,7 @@ from scheduler.quota.dominant import dominant_share
 from scheduler.quota.policies import Policy, Preemption
 from scheduler.quota.reclaim.fair_targets import Reckon
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims
-from scheduler.quota.reclaim.units import Claim, Reason, Unit, Victim
+from scheduler.quota.reclaim.units import Claim, Unit
 from scheduler.quota.tree import Share, ShareTree
 from tests.unit.quota.reclaiming import Reclaiming, a_ledger
 
@@ -342,12 +342,12 @@ def test_the_fewest_victims_are_those_of_one_candidate_at_a_time(
     shares, same = tree(*runs), tree(*runs)
     found = minimal_victims(
         shares,
-        (Victim(unit, Reason.RECLAMATION) for unit in runs),
+        (unit for unit in runs),
         lambda: shares.fits("a", {"gpu": asked}),
         fits,
     )
 
-    assert [victim.unit for victim in found] == one_at_a_time(same, runs, asked, fits)
+    assert found == one_at_a_time(same, runs, asked, fits)
 
 
 def one_at_a_time(shares: ShareTree, runs: Sequence[Unit], asked: int, fits: Fits) -> list[Unit]:
