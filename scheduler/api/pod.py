@@ -225,9 +225,15 @@ class Pod(Wire, frozen=True, eq=False):
 
     @property
     def reference(self) -> "Pod":
-        """Its identity alone, to be kept when the pod, which may be large, is gone."""
+        """Its identity and its controller alone, to be kept when the pod, which may be large, is gone."""
         meta = self.metadata
-        kept = PodMeta(name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version)
+        kept = PodMeta(
+            name=meta.name,
+            namespace=meta.namespace,
+            uid=meta.uid,
+            resource_version=meta.resource_version,
+            owner_references=tuple([owner for owner in meta.owner_references or () if owner.controller]) or None,
+        )
         return Pod(metadata=kept, spec=PodSpec(node_name=self.node_name, scheduler_name=self.spec.scheduler_name))
 
     def __str__(self) -> str:

@@ -33,7 +33,7 @@ Rule: podGroupSchedulingDefaultAlgorithm in pkg/scheduler/schedule_one_podgroup.
 import logging
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from operator import attrgetter
@@ -191,25 +191,14 @@ class PodGroupAlgorithm:
                 return GroupDecision(status=status, refused_by=CAPACITY_SCHEDULING)
         if group is not None and (group.required_level or group.preferred_level):
             filled = partial(self._decide_filling, framework, schedule, layout)
-            return (yield from self._levels.decide(framework, group, members, filled))
+            return (yield from _in_orders(members, partial(self._levels.decide, framework, group, what_if=filled)))
         if group is not None and group.is_ours:
-            return (yield from self._decide_in_orders(framework, members, schedule))
+            within = partial(self._decide_within, framework, schedule=schedule, layout=None, leaves=True)
+            return (yield from _in_orders(members, within))
         if self._uses_placements:
             placed = partial(self._decide_in_placement, framework, members, schedule, layout)
             return (yield from decide_among_placements(framework, self._algorithm, members, placed))
         return (yield from self._decide_within(framework, members, schedule, None, leaves=True))
-
-    def _decide_in_orders(
-        self, framework: Framework, members: Sequence[QueuedPod], schedule: Schedule
-    ) -> Steps[GroupDecision]:
-        """Decide about members of several kinds in other orders, too, if they do not fit: those first that did not."""
-        first = decision = yield from self._decide_within(framework, members, schedule, None, leaves=True)
-        for _ in range(MAX_ORDERS):
-            if not decision.is_rejected or decision.is_waiting_for_preemption or not _are_mixed(decision):
-                break
-            members = [each.queued for each in sorted(decision.members, key=attrgetter("is_placed"))]
-            decision = yield from self._decide_within(framework, members, schedule, None, leaves=True)
-        return first if decision.is_rejected and not decision.is_waiting_for_preemption else decision
 
     def _decide_filling(
         self,
@@ -319,6 +308,19 @@ def _schedule_charged(
     """Decide about a pod without the question whether there is space in its share."""
     state.write(IS_CHARGED, True)
     return schedule(state, pod, attempt, placement=placement)
+
+
+def _in_orders(
+    members: Sequence[QueuedPod], decide: Callable[[Sequence[QueuedPod]], Steps[GroupDecision]]
+) -> Steps[GroupDecision]:
+    """Decide about members of several kinds in other orders, too, if they do not fit: those first that did not."""
+    first = decision = yield from decide(members)
+    for _ in range(MAX_ORDERS):
+        if not decision.is_rejected or decision.is_waiting_for_preemption or not _are_mixed(decision):
+            break
+        members = [each.queued for each in sorted(decision.members, key=attrgetter("is_placed"))]
+        decision = yield from decide(members)
+    return first if decision.is_rejected and not decision.is_waiting_for_preemption else decision
 
 
 def _are_mixed(decision: GroupDecision) -> bool:

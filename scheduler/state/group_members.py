@@ -168,10 +168,12 @@ class Members:
         self._leaving[pod.uid] = None
 
     def remove(self, uid: str) -> None:
-        """A pod is gone."""
+        """A pod is gone. Without any member, successes of pods without a controller are those of a former run."""
         self._replace(uid, None)
         for each in (self._unscheduled, self._assumed, self._assigned, self._leaving):
             each.pop(uid, None)
+        if not self._all and self.succeeded:
+            self.succeeded = {ended: controller for ended, controller in self.succeeded.items() if controller}
 
     def _replace(self, uid: str, pod: Pod | None) -> None:
         """Put a pod, or none, in the place of its former version."""
@@ -344,7 +346,7 @@ class MembersByGroup:
     def _remember(self, key: GroupKey, succeeded: Mapping[str, str]) -> None:
         """Keep what is known of a group that may have pods again soon; another run of it has another controller."""
         if key.source != POD_GROUP:
-            self._past[key] = {uid: controller for uid, controller in succeeded.items() if controller}
+            self._past[key] = dict(succeeded)
             if len(self._past) > MAX_PAST:
                 del self._past[next(iter(self._past))]
 

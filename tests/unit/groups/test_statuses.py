@@ -337,6 +337,26 @@ async def test_a_pod_that_was_waiting_for_its_group_is_placed_once_another_is_kn
     assert "a-7" in stage.bound
 
 
+@pytest.mark.parametrize(("controller", "counts"), [("this run", True), ("the next run", False)])
+async def test_a_success_counts_for_pods_of_the_same_controller(controller: str, counts: bool) -> None:
+    stage = Stage()
+    first = (OwnerReference(uid="this run", controller=True),)
+    pods = [newer(pod, owner_references=first) for pod in stage.annotated(2, 2)]
+    stage.under_test.see(*pods)
+    await stage.schedule()
+    ended, other = (newer(pod.bound_to(stage.bound[pod.name]), phase="Running") for pod in pods)
+    stage.under_test.see(ended, other)
+    stage.engine.handlers.pod_deleted(ended)
+    stage.under_test.see(newer(other, deletion_timestamp="2026-01-01T00:00:00Z"))
+
+    await stage.statuses.read(Endings(a_0="Succeeded"))
+    (late,) = stage.annotated(1, 2, first=7)
+    stage.under_test.see(newer(late, owner_references=(OwnerReference(uid=controller, controller=True),)))
+    await stage.schedule()
+
+    assert ("a-7" in stage.bound) is counts
+
+
 @pytest.mark.parametrize(("controller", "counts"), [("this run", True), ("an earlier run", False)])
 async def test_after_a_restart_pods_that_had_succeeded_count_if_they_are_of_this_run(
     controller: str, counts: bool
