@@ -74,6 +74,17 @@ class FilterState:
         """Return whether pods that match all affinity terms are in the row's domain of this term."""
         return self._affinity.matched_at_row(term.topology_key, row)
 
+    def only_one_near(self) -> fw.Pod | None:
+        """Return the only pod that matches the affinity of a pod which matches it too, and would then be the first."""
+        match = self._wanted.affinity_match
+        if match is None or not matches_all(self._wanted.affinity, self._pod):
+            return None
+        counts = self._nodes.pods.matching(match).counts * self._nodes.in_use
+        if counts.sum() != 1:
+            return None
+        there = self._nodes.info(int(counts.argmax())).pods
+        return next((other for other in there if matches_all(self._wanted.affinity, other)), None)
+
     def keys_avoided(self, row: int) -> Iterator[str]:
         """Yield the topology keys by which pods on nodes keep the pod off a row."""
         return self._existing.keys_matched_at_row(row)

@@ -20,11 +20,14 @@ def affinity_obstacles(
     """Yield each term that refuses the node: affinity, anti-affinity, and that of the pods there."""
     terms = pod.affinity_terms
     if counts.refuses_by_affinity(node.row):
+        only = counts.only_one_near()
+        in_the_way = (fw.PodInTheWay(only),) if only is not None else ()
         for place, term in enumerate(terms.required_affinity):
             if not counts.is_near(term, node.row):
                 text = f"pod affinity to {term.selector} on {term.topology_key}"
                 drop = _drop("podAffinity", place, terms.required_affinity, text)
-                yield fw.Obstacle(f"{text}: no such pod {_domain(term.topology_key, node)}", (drop,))
+                fact = f"{text}: no such pod {_domain(term.topology_key, node)}"
+                yield fw.Obstacle(fact, (drop,), in_the_way=in_the_way)
     for place, term in enumerate(counts.anti_affinity):
         other = _find(term.topology_key, nodes, node, counts.pods_matching(term), partial(_selects, term))
         if other is not None:

@@ -3,14 +3,17 @@
 false       a suggestion that cannot be carried out, or after which a fresh engine places the pod elsewhere or nowhere
 missed      a single change of the catalogue (`catalogue.py`) that helps, though nothing of its kind that is as small
             was suggested (`sizes.py` says what is smaller)
+wall        a taint that is tolerated or removed is not suggested last
 order       an answer that is another one for the same cluster with its objects in another order
 """
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 import plugins
 from scheduler.commands.explaining import Asked, decided
@@ -19,6 +22,8 @@ from tests.campaigns.suggestions.catalogue import OneWorld
 from tests.campaigns.suggestions.clusters import NAMESPACE, Json, cluster, shuffled
 from tests.campaigns.suggestions.sizes import covers
 from tests.campaigns.suggestions.worlds import CONFIG, Judge, World, pending_pod
+
+WALL: Final = re.compile("tolerate |tolerating |remove the taint ")
 
 
 @dataclass
@@ -80,6 +85,9 @@ def _search_one(seed: int, figures: Figures) -> Iterator[str]:
                 if outcome.problem:
                     figures.false[f"{'+'.join(outcome.sizes)}: {outcome.problem.split(':')[0][:40]}"] += 1
                     yield f"{name}: FALSE {each['text']!r}: {outcome.problem}"
+            if (walls := [bool(WALL.search(each["text"])) for each in answer["suggestions"]]) != sorted(walls):
+                figures.false["a wall is not suggested last"] += 1
+                yield f"{name}: WALL {[each['text'] for each in answer['suggestions']]}"
             for single in catalogue.that_help(name):
                 figures.singles += 1
                 if not any(covers(sizes, single.sizes) for sizes in suggested):

@@ -314,6 +314,16 @@ def test_a_pod_of_lower_priority_is_found_that_is_in_the_way_from_another_node()
     assert found["obstacle"] == "preemption deletes pods only on the node that it makes room on"
 
 
+def test_the_only_pod_that_an_affinity_matches_is_in_the_way_of_one_that_could_be_the_first_elsewhere() -> None:
+    web = a_pod("web-0", labels={"app": "web"}, requests={"cpu": 4}, node_name="full")
+    taints = [fw.Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")]
+    nodes = [a_node("full", labels={HOSTNAME: "full"}, taints=taints), a_node("free", labels={HOSTNAME: "free"})]
+    pod = with_spec(a_pod(labels={"app": "web"}, priority=10), affinity=affinity("podAffinity", HOSTNAME, app="web"))
+    document = explained(a_cluster(*nodes, web), pod)
+    (found,) = (each for each in document["suggestions"] if each["text"].startswith("delete"))
+    assert (found["text"], found["names"]) == ("delete 1 pod of lower priority on full (default/web-0)", ["free"])
+
+
 def test_a_remedy_that_fails_is_not_suggested() -> None:
     def broken(node: fw.Node) -> fw.Node:
         raise TypeError("no")
