@@ -216,7 +216,9 @@ def _document(options: argparse.Namespace, plugins: "Registry", progress: Progre
     left_out = LeftOut(cluster, config)
     notes = [*notes, *left_out.notes(), *cluster.notes, *document["notes"]]
     lacks_pods = left_out.has_new_pods or not (document["pods"] or questions)
-    return _Outcome({**document, "notes": notes}, workloads_of(cluster.pods), lacks_pods)
+    return _Outcome(
+        {**document, "notes": notes}, workloads_of(pod for pod in cluster.pods if not pod.node_name), lacks_pods
+    )
 
 
 def _quota_notes(cluster: "SimulatedCluster") -> list[str]:

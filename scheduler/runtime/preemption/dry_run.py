@@ -191,7 +191,7 @@ class DryRun:
         try:
             lower = self._profile.ranked.below(self._pod.priority, rows)
             simulated = simulator.without(lower, rows, self._nominated_pods())
-            return Reprieve(lower, simulated, partial(step.status, self._state, self._pod), violates(lower))
+            return Reprieve(lower, simulated, partial(step.status, self._state, self._pod), violates)
         except BaseException:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
             return None
 

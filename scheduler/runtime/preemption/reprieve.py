@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from scheduler.framework.columns import locked
-from scheduler.framework.dry_run import PRIORITY_OFFSET
+from scheduler.framework.dry_run import PRIORITY_OFFSET, Violates
 from scheduler.framework.dry_run_filter import SimulatedNodes
 from scheduler.framework.nodes import BoolColumn, Int64Column, Rows
 from scheduler.framework.status import Status
@@ -27,9 +27,8 @@ class Reprieve:
         lower: RankedLowerPods,
         simulated: SimulatedNodes,
         status_of: Callable[[int], Status],
-        violates: BoolColumn | None = None,
+        violates: Violates,
     ) -> None:
-        """`violates`: which of the lower pods violate a disruption budget; None: none does."""
         self._lower = lower
         self._simulated = simulated
         self._status_of = status_of
@@ -46,7 +45,7 @@ class Reprieve:
         self.violations: Int64Column = np.zeros(nodes, np.int64)
         """How many of them violate a budget."""
         self._first: Int64Column = np.full(nodes, np.iinfo(np.int64).max)
-        self._let_back(violates)
+        self._let_back(None if self.refused.all() else violates(lower))
         self._first[self.victims == 0] = 0
         for column in (self.refused, self.victims, self.violations, self.priority_sums):
             locked(column)

@@ -68,12 +68,12 @@ class Volumes:
         notes = []
         if self._made:
             notes.append(
-                f"{_listed(self._made)} count as bound to new volumes that every node can use: in a cluster their "
+                f"bound to new volumes that every node can use: {_listed(self._made)}; in a cluster their "
                 "provisioner also chooses where they are"
             )
         if self._without:
             notes.append(
-                f"{_listed(self._without)} stay unbound, and their pods wait: no PersistentVolume in the files fits, "
+                f"not bound, so that pods wait: {_listed(self._without)}; no PersistentVolume in the files fits, "
                 "and nothing provisions one"
             )
         return notes

@@ -32,8 +32,8 @@ SIMULATED: Final = (
         0,
         "3 of 3 pods placed",
         (
-            "3 claims of class blocks count as bound to new volumes that every node can use: in a cluster their "
-            "provisioner also chooses where they are",
+            "bound to new volumes that every node can use: 3 claims of class blocks; in a cluster their provisioner "
+            "also chooses where they are",
         ),
     ),
     Reported(
