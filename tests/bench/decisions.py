@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
 
 from tests.bench.plot import Curve, curves
 from tests.bench.results import Setting, build, read_lines
@@ -67,56 +66,28 @@ def section(setting: Setting, found: Sequence[Decision], directory: Path) -> str
         f"{setting.started} UTC, commit {setting.commit}: {setting.machine}, {setting.cores} cores, Linux "
         f"{setting.kernel}; Python {setting.python}, numpy {setting.packages['numpy']}: `{setting.command}`"
     ]
-    if shapes := [one for one in found if one.series is Series.SHAPE]:
-        parts += ["Pods of one shape, on nodes that are empty at first, µs:", shape_table(shapes)]
-    cases = [one for one in found if one.series is Series.CASE]
-    for nodes, pods in dict.fromkeys((one.nodes, one.pods) for one in cases):
-        parts.append(f"{nodes:,} nodes with {pods:,} pods of 50 apps, ms:")
-        parts.append(case_table([one for one in cases if (one.nodes, one.pods) == (nodes, pods)]))
-    for series in GROWTHS:
+    if cases := [one for one in found if one.series is Series.CASE]:
+        parts += case_parts(cases)
+    for series in (Series.NODES, Series.PODS):
         if grown := [one for one in found if one.series is series]:
-            parts += [growth_plot(series, grown, directory), growth_table(series, grown)]
+            parts.append(growth_plot(series, grown, directory))
     return "\n\n".join(parts)
 
 
-def shape_table(found: Iterable[Decision]) -> str:
-    head = ("nodes", "memo", "decision", "p99", "with assume")
-    rows = (
-        (f"{one.nodes:,}", "on" if one.memo else "off", *(f"{1e6 * each:,.1f}" for each in times(one))) for one in found
-    )
-    return markdown(head, rows, texts=(1,))
-
-
-def case_table(found: Iterable[Decision]) -> str:
-    head = ("pod", "aim", "median", "p99", "with assume", "in turn", "first")
-    rows = (
-        (
-            one.case,
-            "" if one.aim is None else f"{one.aim:.1f}",
-            *(f"{1e3 * each:.3f}" for each in (*times(one), one.in_turn, one.first)),
-        )
-        for one in found
-    )
-    return markdown(head, rows, texts=(0,))
-
-
-def times(one: Decision) -> tuple[float, float, float]:
-    return one.median, one.p99, one.together
-
-
-GROWTHS: Final = (Series.NODES, Series.PODS)
-
-
-def growth_table(series: Series, found: Sequence[Decision]) -> str:
-    """Medians in ms: a row a case, a column a cluster."""
+def case_parts(found: Sequence[Decision]) -> tuple[str, str]:
+    """The clusters in a sentence, and a table: a row a kind of pod, three columns a cluster."""
     clusters = list(dict.fromkeys((one.nodes, one.pods) for one in found))
-    values = {(one.case, one.nodes, one.pods): f"{1e3 * one.median:.3f}" for one in found}
-    varying = [f"{nodes if series is Series.NODES else pods:,} {series.value}" for nodes, pods in clusters]
-    rows = (
-        (case, *(values.get((case, *cluster), "-") for cluster in clusters))
-        for case in dict.fromkeys(one.case for one in found)
-    )
-    return markdown(("median, ms", *varying), rows, texts=(0,))
+    (nodes, pods), *others = clusters
+    said = [
+        f"{nodes:,} nodes with {pods:,} pods of 50 apps",
+        *(f"{nodes:,} nodes with {pods:,}" for nodes, pods in others),
+    ]
+    head = ["pod", "aim", *(title for nodes, _ in clusters for title in (f"{nodes:,} nodes: median", "p99", "first"))]
+    rows: dict[str, list[str]] = {}
+    for one in found:
+        row = rows.setdefault(one.case, [one.case, "" if one.aim is None else f"{one.aim:.1f}"])
+        row += [f"{1e3 * each:.3f}" for each in (one.median, one.p99, one.first)]
+    return f"{', and '.join(said)}, ms:", markdown(head, rows.values(), texts=(0,))
 
 
 def growth_plot(series: Series, found: Sequence[Decision], directory: Path) -> str:

@@ -36,29 +36,19 @@ class Column:
     title: str
     value: Figure
     form: str
-    compared: bool = True
-    """Whether a ratio says anything: not of what may be next to nothing."""
 
 
 LIFTED_QPS: Final = 1000
 """Requests a second from which on the limit of a client is none."""
 
-AIMED: Final = Column("pods/s, mean of seconds", lambda m: m.average, "{:,.0f}")
-"""Of which `aims` tells what is to be reached."""
-
-SPEED: Final = (
-    AIMED,
-    Column("pods/s, first created to last bound", lambda m: m.overall, "{:,.0f}"),
-    Column("created to bound p50, ms", lambda m: 1000 * m.latency_p50, "{:,.0f}"),
-    Column("p99, ms", lambda m: 1000 * m.latency_p99, "{:,.0f}"),
-)
-COST: Final = (
+COLUMNS: Final = (
+    Column("pods/s", lambda m: m.overall, "{:,.0f}"),
+    Column("created to bound p99, ms", lambda m: 1000 * m.latency_p99, "{:,.0f}"),
     Column("CPU per pod, ms", lambda m: 1000 * m.cpu_seconds / m.pods, "{:.2f}"),
     Column("peak memory, MiB", lambda m: m.peak_memory / 2**20, "{:,.0f}"),
     Column("API calls per pod", lambda m: sum(m.requests.values()), "{:.2f}"),
-    Column("API server and etcd, CPU per pod, ms", lambda m: 1000 * m.server_cpu_seconds / m.pods, "{:.2f}"),
-    Column("last bind to last Event, s", lambda m: m.told_seconds, "{:.1f}", compared=False),
 )
+"""Of the first one, `aims` has what is to be reached."""
 
 
 @dataclass(slots=True)
@@ -93,39 +83,46 @@ def tables(results: Sequence[Results]) -> str:
     parts = [conditions([one.setting for one in results])]
     for group in groups_of(results):
         parts.append(f"#### {group.title}")
-        parts += [table(group, columns) for columns in (SPEED, COST)]
+        parts.append(table(group))
         if group.failures:
             parts.append("Runs that gave no figures:\n\n" + "\n".join(map(failure_line, group.failures)))
     return "\n\n".join(parts)
 
 
 def conditions(settings: Sequence[Setting]) -> str:
-    """Where and with what it was measured, a line for each series."""
-    lines = [
-        f"- {one.started} UTC, commit {one.commit}: {one.machine}, {one.cores} cores, {one.memory / 2**30:.0f} GiB, "
+    """Where and with what it was measured: a paragraph for each machine, and a line for each series."""
+    series: dict[str, list[str]] = {}
+    for one in settings:
+        series.setdefault(machine(one), []).append(
+            f"- {one.started} UTC, commit {one.commit}, scale {one.scale:g}, "
+            f"kube-scheduler's client QPS {one.qps:,.0f}: `{one.command}`"
+        )
+    return "\n\n".join(f"{where}:\n\n" + "\n".join(lines) for where, lines in series.items())
+
+
+def machine(one: Setting) -> str:
+    return (
+        f"{one.machine}, {one.cores} cores, {one.memory / 2**30:.0f} GiB, "
         f"Linux {one.kernel}; Kubernetes {one.kubernetes}, Python {one.python}, "
-        f"{', '.join(f'{name} {version}' for name, version in one.packages.items())}; scale {one.scale:g}, "
-        f"kube-scheduler's client QPS {one.qps:,.0f}: `{one.command}`"
-        for one in settings
-    ]
-    return "\n".join(lines)
+        f"{', '.join(f'{name} {version}' for name, version in one.packages.items())}"
+    )
 
 
-def table(group: Group, columns: Sequence[Column]) -> str:
+def table(group: Group) -> str:
     """A row a workload: of each figure Loadmaster's and kube-scheduler's median and the ratio, with its range."""
-    titles = [f"{column.title} (aim)" if column is AIMED else column.title for column in columns]
-    lines = [["workload", "nodes", "pods", *titles], ["---", "---:", "---:", *("---:" for _ in titles)]]
+    first, *others = (column.title for column in COLUMNS)
+    lines = [
+        ["workload", "nodes", "pods", f"{first} (aim)", *others],
+        ["---", *("---:" for _ in range(len(COLUMNS) + 2))],
+    ]
     broken = {(one.workload, one.scheduler) for one in group.failures}
     for name in dict.fromkeys([*(m.workload for m in group.measurements), *(one.workload for one in group.failures)]):
         ours, peers = of(group.measurements, name, OURS), of(group.measurements, name, PEER)
         size = next(iter([*ours, *peers]), None)
         nodes, pods = (f"{size.nodes:,}", f"{size.pods:,}") if size else ("", "")
-        cells = [cell(ours, peers, column, (name, OURS) in broken, (name, PEER) in broken) for column in columns]
-        if columns[0] is AIMED:
-            wanted = aim(name, lifted=group.lifted)
-            # Where it was over before a second was, only the mean over all of the time tells.
-            of_seconds = any(m.average for m in ours) or not ours
-            cells[0 if of_seconds else 1] += f" (≥ {wanted:g})" if wanted is not None else ""
+        cells = [cell(ours, peers, column, (name, OURS) in broken, (name, PEER) in broken) for column in COLUMNS]
+        wanted = aim(name, lifted=group.lifted)
+        cells[0] += f" (≥ {wanted:g})" if wanted is not None else ""
         lines.append([name, nodes, pods, *cells])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
@@ -143,7 +140,7 @@ def cell(
     ]
     values = f"{middle(ours, column, ours_failed)} / {middle(peers, column, peers_failed)}"
     ratio = spread([mine / theirs for mine, theirs in pairs if mine and theirs])
-    return f"{ratio}: {values}" if ratio and column.compared else values
+    return f"{ratio}: {values}" if ratio else values
 
 
 def middle(runs: Sequence[Measurement], column: Column, failed: bool) -> str:
@@ -151,7 +148,7 @@ def middle(runs: Sequence[Measurement], column: Column, failed: bool) -> str:
     if failed:
         return "failed"
     values = [column.value(m) for m in runs]
-    values = [value for value in values if value or not column.compared]
+    values = [value for value in values if value]
     return column.form.format(statistics.median(values)) if values else "-"
 
 
