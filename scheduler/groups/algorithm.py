@@ -36,8 +36,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from operator import attrgetter
-from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
@@ -52,6 +50,7 @@ from scheduler.framework.pod_groups import GroupMembers, PodGroup
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.shares import IS_CHARGED
 from scheduler.framework.status import Code, Status, unresolvable, unschedulable
+from scheduler.groups.amounts import demand_of, total_of
 from scheduler.groups.assumed import AssumedMembers, all_fit_still
 from scheduler.groups.decision import WAITING_FOR_PREEMPTION, GroupDecision, MemberOutcome
 from scheduler.groups.placements import decide_among_placements
@@ -60,11 +59,10 @@ from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.space import may_have_space, resource_gap
 from scheduler.groups.topology.filling import Filling, Schedule
 from scheduler.groups.topology.levels import TopologyLevels
+from scheduler.groups.topology.ranks import rank_of
 from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT
 from scheduler.runtime.framework import Framework
-
-MAX_ORDERS: Final = 2
-"""Further orders in which members are tried."""
+from scheduler.state.node_table import NodeTable
 
 _logger = logging.getLogger(__name__)
 
@@ -191,14 +189,33 @@ class PodGroupAlgorithm:
                 return GroupDecision(status=status, refused_by=CAPACITY_SCHEDULING)
         if group is not None and (group.required_level or group.preferred_level):
             filled = partial(self._decide_filling, framework, schedule, layout)
-            return (yield from _in_orders(members, partial(self._levels.decide, framework, group, what_if=filled)))
+            ranked = sorted(members, key=lambda queued: (-queued.pod.priority, rank_of(queued.pod)))
+            decide = partial(self._levels.decide, framework, group, what_if=filled)
+            return (yield from self._in_orders(framework, ranked, decide))
         if group is not None and group.is_ours:
             within = partial(self._decide_within, framework, schedule=schedule, layout=None, leaves=True)
-            return (yield from _in_orders(members, within))
+            return (yield from self._in_orders(framework, members, within))
         if self._uses_placements:
             placed = partial(self._decide_in_placement, framework, members, schedule, layout)
             return (yield from decide_among_placements(framework, self._algorithm, members, placed))
         return (yield from self._decide_within(framework, members, schedule, None, leaves=True))
+
+    def _in_orders(
+        self,
+        framework: Framework,
+        members: Sequence[QueuedPod],
+        decide: Callable[[Sequence[QueuedPod]], Steps[GroupDecision]],
+    ) -> Steps[GroupDecision]:
+        """Decide about mixed members in other orders if they do not fit: large ones first, then refused ones first."""
+        first = decision = yield from decide(members)
+        for is_last in (False, True):
+            if not decision.is_rejected or decision.is_waiting_for_preemption or not _are_mixed(decision):
+                break
+            refused = [each.queued for each in decision.members if not each.is_placed]
+            placed = [each.queued for each in decision.members if each.is_placed]
+            by_size = partial(_size, framework, self._algorithm.table)
+            decision = yield from decide([*refused, *placed] if is_last else sorted(members, key=by_size, reverse=True))
+        return first if decision.is_rejected and not decision.is_waiting_for_preemption else decision
 
     def _decide_filling(
         self,
@@ -310,17 +327,10 @@ def _schedule_charged(
     return schedule(state, pod, attempt, placement=placement)
 
 
-def _in_orders(
-    members: Sequence[QueuedPod], decide: Callable[[Sequence[QueuedPod]], Steps[GroupDecision]]
-) -> Steps[GroupDecision]:
-    """Decide about members of several kinds in other orders, too, if they do not fit: those first that did not."""
-    first = decision = yield from decide(members)
-    for _ in range(MAX_ORDERS):
-        if not decision.is_rejected or decision.is_waiting_for_preemption or not _are_mixed(decision):
-            break
-        members = [each.queued for each in sorted(decision.members, key=attrgetter("is_placed"))]
-        decision = yield from decide(members)
-    return first if decision.is_rejected and not decision.is_waiting_for_preemption else decision
+def _size(framework: Framework, table: NodeTable, queued: QueuedPod) -> float:
+    """Return the largest share of what all nodes have of a resource that a pod needs."""
+    demand = demand_of(framework, queued.pod)
+    return max((amount / max(int(total_of(table, name).sum()), 1) for name, amount in demand.items()), default=0.0)
 
 
 def _are_mixed(decision: GroupDecision) -> bool:

@@ -26,3 +26,8 @@ def free_of(nodes: NodeColumns, resource: str) -> Int64Column:
     if resource == PODS:
         return nodes.allowed_pods - nodes.pod_count
     return nodes.allocatable(resource) - nodes.requested(resource)
+
+
+def total_of(nodes: NodeColumns, resource: str) -> Int64Column:
+    """Return what each row has of a resource, used or not."""
+    return nodes.allowed_pods if resource == PODS else nodes.allocatable(resource)

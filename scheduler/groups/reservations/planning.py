@@ -23,7 +23,7 @@ from scheduler.api.pod import Pod
 from scheduler.api.requests import PODS
 from scheduler.cycle.steps import Steps
 from scheduler.framework.columns import Int64Column, Rows
-from scheduler.groups.amounts import free_of
+from scheduler.groups.amounts import free_of, total_of
 from scheduler.groups.reservations.run_times import NEVER, RunTimes
 from scheduler.groups.topology.capacity import MANY
 from scheduler.groups.topology.domains import Domains, all_nodes
@@ -161,7 +161,7 @@ class Planner:
         for need, shape in zip(needs, outlook.shapes.shapes, strict=False):
             fits = np.where(shape.possible & outlook.capacity.within & (domains.numbers >= 0), need.pods, 0)
             for resource, amount in need.demand.items():
-                there = table.allowed_pods if resource == PODS else table.allocatable(resource)
+                there = total_of(table, resource)
                 np.minimum(fits, there // amount, out=fits)
                 np.minimum(share, free_of(table, resource) / np.maximum(there, 1), out=share)
             np.maximum(capacity, fits, out=capacity)

@@ -31,7 +31,6 @@ from scheduler.groups.topology.domains import Domains, Range, all_nodes, domains
 from scheduler.groups.topology.filling import Filling, parts_of
 from scheduler.groups.topology.near_misses import NearMiss, near_misses
 from scheduler.groups.topology.node_labels import TOPOLOGY_LEVELS
-from scheduler.groups.topology.ranks import rank_of
 from scheduler.groups.topology.shapes import Shapes, kinds_of, shapes_of
 from scheduler.runtime.framework import Framework
 
@@ -85,7 +84,7 @@ class TopologyLevels:
     def decide(
         self, framework: Framework, group: PodGroup, members: Sequence[QueuedPod], what_if: WhatIf
     ) -> Steps[GroupDecision]:
-        """Decide about a group that names a level. Raises nothing that a plugin raises."""
+        """Decide about a group that names a level, its members in this order. Raises nothing that a plugin raises."""
         try:
             outlook = yield from self.outlook(framework, group, [queued.pod for queued in members])
         except GeneratorExit:
@@ -106,13 +105,12 @@ class TopologyLevels:
         self, outlook: Outlook, found: Sequence[Candidate], members: Sequence[QueuedPod], what_if: WhatIf
     ) -> Steps[GroupDecision]:
         """Try the group in one domain after the other until all fit; return the best decision."""
-        in_order = sorted(members, key=lambda queued: (-queued.pod.priority, rank_of(queued.pod)))
         tried: list[Candidate] = []
         best: GroupDecision | None = None
         for candidate in _in_turn(found, members[0].attempts):
             if best is not None and best.status is None and candidate.fits <= _placed(best):
                 break
-            decision = yield from what_if(in_order, self._filling(outlook, candidate))
+            decision = yield from what_if(members, self._filling(outlook, candidate))
             decision.placement = candidate.name
             tried.append(candidate)
             if decision.code is Code.ERROR or _placed(decision) == len(members):

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.api.requests import PODS
 from scheduler.framework.columns import BoolColumn
 from scheduler.framework.nodes import NodeColumns
+from scheduler.groups.amounts import total_of
 from scheduler.groups.topology.capacity import MANY, Capacity, Shape
 from scheduler.groups.topology.domains import Domains
 
@@ -88,5 +88,5 @@ def _on_one_node(nodes: NodeColumns, shape: Shape, rows: BoolColumn) -> int:
     """Return how many pods of a shape the largest of these nodes takes while it is empty; 1 at least."""
     most = np.full(nodes.size, MANY, np.int64)
     for resource, amount in shape.demand.items():
-        np.minimum(most, (nodes.allowed_pods if resource == PODS else nodes.allocatable(resource)) // amount, out=most)
+        np.minimum(most, total_of(nodes, resource) // amount, out=most)
     return max(int(most[rows & shape.possible].max(initial=0)), 1)
