@@ -27,7 +27,6 @@ from plugins.default_preemption.plugin import (
     IN_VAIN,
     LEAVING,
     NOT_HELPFUL,
-    is_leaving_for_another,
 )
 from plugins.node_resources.lower_requests import askers, lowered_to
 from plugins.shared.eviction.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET, Budgets
@@ -266,7 +265,7 @@ class CapacityScheduling(
 
     def _is_leaving(self) -> Callable[[fw.Pod], bool]:
         evicting = self._handle.preemptions.leaving()
-        return (lambda pod: pod.uid in evicting or is_leaving_for_another(pod)) if evicting else is_leaving_for_another
+        return lambda pod: pod.is_deleting or pod.uid in evicting
 
     def ineligibility(
         self, reclaim: fw.ShareReclaim, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]

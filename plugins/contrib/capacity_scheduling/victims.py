@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from plugins.default_preemption.plugin import is_leaving_for_another
 from plugins.shared.eviction.budgets import Budgets
 from plugins.shared.eviction.candidates import Costs, costs
 from scheduler import framework as fw
@@ -75,7 +74,7 @@ class VictimSearch:
             if (each := handle.pods.get(uid)) and (row := nodes.row_of(each.node_name)) is not None
         }
         for row in {*rows[run.terminating[rows]].tolist(), *(going & set(rows.tolist()))}:
-            leaving = [each for each in nodes.info(row).pods if each.uid in evicting or is_leaving_for_another(each)]
+            leaving = [each for each in nodes.info(row).pods if each.is_deleting or each.uid in evicting]
             if leaving:
                 self._leaving_from[row] = leaving
         self._leaving = [each for leaving in self._leaving_from.values() for each in leaving]

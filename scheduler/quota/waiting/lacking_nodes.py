@@ -5,7 +5,7 @@ those that it cut off from nodes of other flavors are woken here when a node com
 changes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from scheduler.framework.queued import QueuedPod
@@ -35,8 +35,8 @@ class LackingNodes:
     def __contains__(self, uid: str) -> bool:
         return uid in self._pods
 
-    def __len__(self) -> int:
-        return len(self._pods)
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._pods)
 
     def add(self, queued: QueuedPod) -> None:
         """A pod was refused by nodes."""
@@ -55,10 +55,6 @@ class LackingNodes:
     def nodes_changed(self) -> None:
         """A node has come, or has other labels; or other nodes may count."""
         self._have_changed = True
-
-    def first(self, count: int) -> list[QueuedPod]:
-        """Return some of them, those first that came first."""
-        return list(self._pods.values())[:count]
 
     def wake_some(self) -> bool:
         """Wake some of them if something has changed; return whether there are more to wake."""

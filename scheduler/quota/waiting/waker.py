@@ -68,6 +68,8 @@ class Waker:
         self._may_evict = MayEvict(shares)
         self._answers: dict[Kind, tuple[int, ShareRefusal | None]] = {}
         """Kind → the last answer to whether there is space for its pods, and the number of the change before it."""
+        self._might_evict: dict[str, QueuedPod] = {}
+        """UID → a pod refused by nodes alone, whose share takes back what others borrow."""
         self._evictions_may_help = False
         """Whether something has changed, so that evictions may help pods which they did not help before."""
         self._guarantees_may_be_had = False
@@ -106,6 +108,8 @@ class Waker:
                 self._queue.wake(uid, FREED)
             else:
                 self.lacking_nodes.add(queued)
+        elif isinstance(cause, Unplaced) and self._takes_back(queued.pod):
+            self._might_evict[uid] = queued
         self.lacking_nodes.tried(uid)
         self._pass_on(freed)
 
@@ -113,7 +117,7 @@ class Waker:
         """A pod has a node now, and counts in a share. `left`: where it leaves something that was reserved for it."""
         self._forget(uid)
         self._pass_on(left)
-        if ref is not None and (self._may_evict or self.lacking_nodes):
+        if ref is not None and (self._may_evict or self._might_evict):
             pod = self._queue.in_flight_version(uid)
             if pod is not None:
                 self._let_evict(ref, pod)
@@ -251,6 +255,7 @@ class Waker:
     def _forget(self, uid: str) -> QueuedPod | None:
         """Have a pod wait no longer; return it if it did."""
         self.lacking_nodes.remove(uid)
+        self._might_evict.pop(uid, None)
         request = self._requests.pop(uid, None)
         if request is None:
             return None
@@ -329,9 +334,14 @@ class Waker:
             first = self.pending.first(kind)
             if first is not None and self._shares.may_reclaim(*self._requests[first.pod.uid], ref, pod):
                 self._try_first(kind, BORROWED)
-        for queued in self.lacking_nodes.first(MAX_TRIED):
+        for uid, queued in tuple(islice(self._might_evict.items(), MAX_TRIED)):
+            self._might_evict[uid] = self._might_evict.pop(uid)  # others go before it at the next time
             if self._shares.may_reclaim(*request_of(self._shares, self._groups, queued.pod), ref, pod):
-                self._queue.wake(queued.pod.uid, BORROWED)
+                self._queue.wake(uid, BORROWED)
+
+    def _takes_back(self, pod: Pod) -> bool:
+        ref = self._shares.ref(self._shares.selector_of(pod))
+        return ref is not None and self._shares.takes_back(ref.key)
 
     def _is_guaranteed(self, kind: Kind) -> bool:
         """Say whether the share of a kind is guaranteed what its first pod asks for."""

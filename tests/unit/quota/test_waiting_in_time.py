@@ -6,6 +6,7 @@ import pytest
 
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod
+from tests.unit.cycle.fakes import newer
 from tests.unit.quota.in_time import GPU, Life
 
 ROOT = DeclaredShare("root", minimum={"cpu": 48})
@@ -85,3 +86,62 @@ def test_a_group_that_may_evict_is_tried_with_all_its_members_however_often_it_w
         life.advance(1200)
 
         assert life.with_node() == ["b/b0", "b/b1", "b/g-0", "b/g-1", "b/g-2"]
+
+
+def test_a_guaranteed_pod_that_lacks_only_a_node_is_tried_when_others_begin_to_borrow() -> None:
+    a = DeclaredShare("a", "root", minimum={"cpu": 4}, namespaces=("a",), reclaim="Any")
+    b = DeclaredShare("b", "root", minimum={"cpu": 2}, namespaces=("b",))
+    with Life(DeclaredShare("root"), a, b, default_preemption=False, grace=1) as life:
+        life.set_node(a_node("x", cpu=4))
+        life.pod("first", "b", cpu=2)
+        life.advance(5)
+        pod = life.pod("a0", cpu=4)
+        life.advance(60)
+        assert life.victims == []
+
+        life.set_node(a_node("y", cpu=2, labels={"zone": "y"}))
+        life.advance(30)
+        life.pod("second", "b", cpu=2, node_selector={"zone": "y"})
+        life.advance(30)
+
+        assert life.victims == ["b/first"]
+        assert life.outcome(pod).node == "x"
+
+
+def test_no_pod_is_evicted_where_one_that_its_user_deleted_leaves_enough() -> None:
+    a = DeclaredShare("a", "root", minimum={"cpu": 2}, namespaces=("a",), reclaim="Any")
+    b = DeclaredShare("b", "root", minimum={"cpu": 2}, namespaces=("b",))
+    with Life(DeclaredShare("root"), a, b) as life:
+        life.set_node(a_node("n", cpu=100))
+        borrowing = life.pods(3, "b")
+        life.advance(5)
+        life.update(newer(life.engine.pods[borrowing[2].uid], deletion_timestamp="2026-01-01T00:00:00Z"))
+        pod = life.pod("a0", cpu=2)
+        life.advance(20)
+        assert life.victims == []
+
+        life.end("b/b2")
+        life.advance(20)
+
+        assert life.outcome(pod).node == "n"
+
+
+def test_members_that_are_nominated_beyond_the_minimum_of_their_group_cost_their_quota_no_running_pod() -> None:
+    shares = [
+        DeclaredShare("a", "root", minimum={"cpu": 4}, namespaces=("a",), reclaim="Any"),
+        DeclaredShare("b", "root", minimum={"cpu": 2}, namespaces=("b",)),
+        DeclaredShare("c", "root", minimum={"cpu": 2}, namespaces=("c",), reclaim="Any"),
+    ]
+    with Life(DeclaredShare("root"), *shares, grace=60) as life:
+        life.set_node(a_node("n", cpu=100))
+        life.pods(2, "a")
+        life.pods(6, "b")
+        life.advance(5)
+        life.group("g", 4, minimum=2)
+        life.advance(5)
+
+        life.pods(2, "c")
+        life.advance(200)
+
+        assert all(each.startswith("b/") for each in life.victims)
+        assert life.running("c") == 2

@@ -112,7 +112,7 @@ class Queues:
     def for_nodes(self) -> list[str]:
         """The UIDs of the pods that wait for nodes of their flavor."""
         waker = self.engine.share_parts.waker
-        return [] if waker is None else [each.pod.uid for each in waker.lacking_nodes.first(MAX_WOKEN)]
+        return [] if waker is None else list(waker.lacking_nodes)
 
     @property
     def asked(self) -> Counter[str]:
