@@ -1,6 +1,6 @@
 """The test tables of kube-scheduler's own plugins, and those of groups of pods, counted in its Go sources.
 
-docs/conformance.md tells of each table where its intent is covered here, and a unit test compares that list with these
+upstream_tables.md says where the intent of each table is covered here, and a unit test compares that list with these
 counts. The sources are there once the oracle was built: Go keeps them in its module cache.
 
     python -m tests.conformance.upstream_tables

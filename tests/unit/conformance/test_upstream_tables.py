@@ -1,4 +1,4 @@
-"""docs/conformance.md lists every test table of kube-scheduler's plugins, and what it points to exists."""
+"""upstream_tables.md lists every test table of kube-scheduler's plugins, and what it points to exists."""
 
 import re
 from collections.abc import Iterator
@@ -20,11 +20,11 @@ TOPICS = re.compile(r"topics? (`\w+`(?:(?:, | and )`\w+`)*)")
 
 
 @cache
-def page() -> dict[Table, str]:
+def listed() -> dict[Table, str]:
     """Table → where it is covered."""
     found: dict[Table, str] = {}
     folder = ""
-    for line in (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8").splitlines():
+    for line in (ROOT / "tests" / "conformance" / "upstream_tables.md").read_text(encoding="utf-8").splitlines():
         if heading := HEADING.match(line):
             folder = heading[1]
         elif row := ROW.match(line):
@@ -37,22 +37,22 @@ def test_every_table_of_kube_scheduler_is_listed_with_its_number_of_cases() -> N
     if sources is None:
         pytest.skip("kube-scheduler's sources are not in Go's module cache")
 
-    assert sorted(page()) == sorted(tables(sources))
+    assert sorted(listed()) == sorted(tables(sources))
 
 
 def test_every_row_says_where_the_intent_is_covered_or_why_it_is_not() -> None:
     silent = [
         f"{table.file} {table.function}"
-        for table, where in page().items()
+        for table, where in listed().items()
         if not (where.startswith("not applicable: ") or REFERENCE.search(where) or TOPICS.search(where))
     ]
 
     assert silent == []
-    assert len(page()) > 100
+    assert len(listed()) > 100
 
 
-def test_what_the_page_points_to_exists() -> None:
-    assert [gone for where in page().values() for gone in _gone(where)] == []
+def test_what_the_list_points_to_exists() -> None:
+    assert [gone for where in listed().values() for gone in _gone(where)] == []
 
 
 def _gone(where: str) -> Iterator[str]:
