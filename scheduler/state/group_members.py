@@ -184,8 +184,11 @@ class Members:
             self._gated[uid] = None
         else:
             self._gated.pop(uid, None)
+        is_adopted = (
+            former is not None and pod is not None and former.metadata.owner_references != pod.metadata.owner_references
+        )
         for each, change in ((former, -1), (pod, 1)):
-            if each is not None:
+            if each is not None and (former is None or pod is None or is_adopted):
                 _count(self._controllers, _controller(each), change)
                 self._counted = None
             said = None if each is None else self._declare(each)
@@ -321,8 +324,11 @@ class MembersByGroup:
             return
         self._keys[uid] = key
         group = self._groups.get(key) or self._new(key)
+        if key.source == POD_GROUP:
+            take(group, pod)
+            return
         before = len(group.declarations), group.count
-        if pod.is_deleting and key.source != POD_GROUP:
+        if pod.is_deleting:
             group.let_go(pod)
         else:
             take(group, pod)

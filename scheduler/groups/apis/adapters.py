@@ -119,12 +119,14 @@ class AdaptedGroups:
             key = self.key_of(pod)
         if key is None:
             return None
+        if key.source == POD_GROUP:
+            return self._by_source[POD_GROUP].find(key.namespace, key.name, pod, None)
         members, said = self.members_by_group.of(key), pod.group_annotations
         declarations = members.declarations if len(members.declarations) > 1 else ()
         if said is not None and declarations and len({_of_kueue(each.annotations) for each, _ in declarations}) > 1:
             said = msgspec.structs.replace(said, kueue_required_topology="", kueue_preferred_topology="")
         group = self._by_source[key.source].find(key.namespace, key.name, pod, said)
-        if group is None or not group.is_ours or group.problem:
+        if group is None or group.problem:
             return group
         if declarations and (problem := contradiction([each for each, is_placed in declarations if not is_placed])):
             return msgspec.structs.replace(group, problem=problem)
