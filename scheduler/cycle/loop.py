@@ -14,7 +14,6 @@ import asyncio
 import logging
 import random
 import time
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -152,8 +151,9 @@ class SchedulingLoop:
 
     async def _schedule_group(self, queued: QueuedPod, steps: Steps[None], time_slice: TimeSlice) -> None:
         """Schedule a pod's group, letting other tasks run between the steps. Nothing else is decided meanwhile."""
+        self._pauses.begin_steps()
         self.group_steps = 0
-        with self._pauses.deciding_in_steps(), closing(steps):
+        try:
             while True:
                 try:
                     next(steps)
@@ -166,6 +166,9 @@ class SchedulingLoop:
                 if time.perf_counter() > time_slice.end:
                     await time_slice.give_way()
                     await self._pauses.released()
+        finally:
+            steps.close()
+            self._pauses.end_steps()
 
     def _failed_unexpectedly(self, queued: QueuedPod, error: BaseException) -> None:
         self._tasks.report("scheduling", str(queued.pod), "Scheduling a pod failed unexpectedly", error)

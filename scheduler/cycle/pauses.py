@@ -30,14 +30,13 @@ class Pauses:
             if not self.holds:
                 self._released.set()
 
-    @contextmanager
-    def deciding_in_steps(self) -> Iterator[None]:
-        """Make no other decision within a `with` block, between whose steps other tasks run."""
+    def begin_steps(self) -> None:
+        """Let nobody read the tables until `end_steps`: a decision is made in steps, between which other tasks run."""
         self._group_decided.clear()
-        try:
-            yield
-        finally:
-            self._group_decided.set()
+
+    def end_steps(self) -> None:
+        """The decision is made."""
+        self._group_decided.set()
 
     async def released(self) -> None:
         """Return when no `hold` block is open."""

@@ -4,6 +4,7 @@ Rule: pkg/scheduler/backend/queue/nominator.go at v1.36.3. A nomination is known
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import read_only_attribute
@@ -20,12 +21,13 @@ class Nominator:
         self._pods: dict[str, dict[str, Pod]] = {}
         self._nodes = self._pods.keys()
         self._kept: dict[str, int] = {}
+        self._kept_view = MappingProxyType(self._kept)
         self._kept_so_far = 0
         self._changes = BoundedLog[str]()
         self._stream = stream or EventStream()
 
     nodes: Collection[str] = read_only_attribute("_nodes")
-    kept: Mapping[str, int] = read_only_attribute("_kept")
+    kept: Mapping[str, int] = read_only_attribute("_kept_view")
     changes: BoundedLog[str] = read_only_attribute("_changes")
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:

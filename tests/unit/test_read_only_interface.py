@@ -75,6 +75,10 @@ CALLS: Final[Calls] = {
     "PodNominator.add": [],
     "PodNominator.update": [],
     "PodNominator.delete": [],
+    "Preemptions.begin": [],
+    "Preemptions.withdraw": [],
+    "Preemptions.of": [("none",)],
+    "Preemptions.leaving": [()],
     "Shares.state_of": [],  # needs a share: see below
     "Shares.takes_back": [],  # a boolean
     "Shares.refusal_of_group": [],

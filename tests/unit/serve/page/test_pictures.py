@@ -202,7 +202,7 @@ async def test_groups_whose_pods_wait_are_a_part_of_their_own_with_the_sentence(
     assert parts["groups"]["count"] == 2
     assert sorted(told) == [
         ("large", ["unschedulable"], "3 pods are needed at once: 2 of 3 fit; 1 does not: Insufficient cpu (on 1 node)"),
-        ("small", ["incomplete"], "2 pods are needed at once, and there are 1"),
+        ("small", ["incomplete"], "2 pods are needed at once, and there is 1"),
     ]
 
 
