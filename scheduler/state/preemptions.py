@@ -35,7 +35,9 @@ class Preemption:
     chosen. Without them it may not fit."""
 
     keeps: bool
-    since: float
+    beginning: set[str]
+    """The UIDs of its pods whose attempt has not ended that began it."""
+
     due_since: float = inf
     """When the last of all these was gone."""
 
@@ -71,7 +73,8 @@ class Preemptions:
         self._forget(uid)
         own = {each.uid for each in victims}
         others = self._of_victim.keys() - own if keeps else set()
-        preemption = self._live[uid] = Preemption(uid, tuple(pods), own, others, keeps, self._now())
+        beginning = {pod.uid for pod in pods}
+        preemption = self._live[uid] = Preemption(uid, tuple(pods), own, others, keeps, beginning)
         for each in own | others:
             self._of_victim.setdefault(each, {})[uid] = preemption
         if keeps:
@@ -117,8 +120,11 @@ class Preemptions:
         preemption = self._of_pod.get(uid)
         if preemption is None:
             return
+        if uid in preemption.beginning:
+            preemption.beginning.remove(uid)
+            return
         was_tried = preemption.is_due and began >= preemption.due_since
-        if was_tried or (began > preemption.since and not self._is_nominated(preemption)):
+        if was_tried or not self._is_nominated(preemption):
             self.withdraw(preemption.uid)
 
     def check_invariants(self) -> None:

@@ -68,16 +68,15 @@ class VictimSearch:
                 self.refusals[self._no_victims()] = without
         self._with_victims = with_victims
         self._leaving_from: dict[int, list[fw.Pod]] = {}
-        going = {
-            row
-            for uid in evicting
-            if (each := handle.pods.get(uid)) and (row := nodes.row_of(each.node_name)) is not None
-        }
+        victims = [each for uid in evicting if (each := handle.pods.get(uid)) is not None]
+        going = {nodes.row_of(each.node_name) for each in victims}
         for row in {*rows[run.terminating[rows]].tolist(), *(going & set(rows.tolist()))}:
             leaving = [each for each in nodes.info(row).pods if each.is_deleting or each.uid in evicting]
             if leaving:
                 self._leaving_from[row] = leaving
-        self._leaving = [each for leaving in self._leaving_from.values() for each in leaving]
+        # Their quota comes free, too, whatever has become of their node.
+        self._leaving = [each for each in victims if nodes.row_of(each.node_name) is None]
+        self._leaving += [each for leaving in self._leaving_from.values() for each in leaving]
 
     def is_enough_leaving(self) -> bool:
         """Say whether the pod fits as soon as those are gone that leave for a preemption already."""

@@ -25,6 +25,7 @@ class Stage:
         self.preemptions.begin("group", self.members, self.victims, keeps=keeps)
         for each in self.members:
             self.nominator.add(each, "n")
+            self.preemptions.failed(each.uid, self.clock())
         self.clock.advance(1)
 
     def activate(self, uids: Iterable[str]) -> None:
@@ -162,7 +163,7 @@ def test_one_that_counts_on_victims_of_another_is_given_up_only_when_these_are_g
     stage.pods |= {late.uid: late, victim.uid: victim}
     stage.preemptions.begin(late.uid, [late], [victim], keeps=True)
     stage.nominator.add(late, "n")
-    stage.clock.advance(1)
+    stage.preemptions.failed(late.uid, stage.clock())
 
     stage.gone(victim)
     assert stage.activated == [late.uid], "it may fit without the others"
@@ -188,3 +189,17 @@ def test_it_counts_no_longer_on_victims_whose_evictions_failed() -> None:
     assert preemption is not None
     assert preemption.is_due
     stage.preemptions.check_invariants()
+
+
+def test_the_attempt_that_begins_it_does_not_end_it_though_all_victims_are_gone_at_once() -> None:
+    stage = Stage()
+    member, victim = a_pod("m3"), a_pod("v3", node_name="n")
+    stage.pods |= {member.uid: member, victim.uid: victim}
+    stage.preemptions.begin("other", [member], [victim], keeps=True)
+    stage.gone(victim, *stage.victims)
+
+    stage.preemptions.failed(member.uid, stage.clock())
+    assert stage.preemptions.of("other") is not None
+
+    stage.preemptions.failed(member.uid, stage.clock())
+    assert stage.preemptions.of("other") is None
