@@ -63,6 +63,8 @@ class Preemptions:
         """UID of each of their pods → those that keep what they free."""
         self._of_victim: dict[str, dict[str, Preemption]] = {}
         """UID of a victim → the preemptions that wait for it, by UID."""
+        self._leaving: set[str] = set()
+        """The UIDs of all victims that still have their node, also of preemptions that have ended."""
         self._ended: list[Callable[[Preemption], None]] = []
 
     def subscribe(self, ended: Callable[[Preemption], None]) -> None:
@@ -72,7 +74,8 @@ class Preemptions:
     def begin(self, uid: str, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
         self._forget(uid)
         own = {each.uid for each in victims}
-        others = self._of_victim.keys() - own if keeps else set()
+        others = self._leaving - own if keeps else set()
+        self._leaving |= own
         beginning = {pod.uid for pod in pods}
         preemption = self._live[uid] = Preemption(uid, tuple(pods), own, others, keeps, beginning)
         for each in own | others:
@@ -97,7 +100,7 @@ class Preemptions:
         return found if found is not None and found.keeps else None
 
     def leaving(self) -> Collection[str]:
-        return self._of_victim.keys()
+        return self._leaving
 
     # What happens to pods.
 
@@ -135,10 +138,12 @@ class Preemptions:
         victims = [(victim, uid) for victim, of in self._of_victim.items() for uid in of]
         awaited = [(victim, each.uid) for each in self._live.values() for victim in each.victims | each.others]
         assert sorted(victims) == sorted(awaited)
+        assert self._leaving >= self._of_victim.keys()
 
     # Internals.
 
     def _lost_its_node(self, uid: str) -> None:
+        self._leaving.discard(uid)
         for preemption in self._of_victim.pop(uid, {}).values():
             preemption.victims.discard(uid)
             preemption.others.discard(uid)
