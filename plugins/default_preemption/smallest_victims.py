@@ -59,7 +59,7 @@ def smallest_victims(
 def _fewest_on(run: fw.DryRun, budgets: Budgets, candidates: Iterable[fw.Pod], row: int) -> Sequence[fw.Pod]:
     """Return as few pods of a node as make room; empty if none do. Static ones would come back."""
     lower = [other for other in candidates if not is_static(other)]
-    lower.sort(key=lambda other: (importance(other), str(other)))
+    lower.sort(key=lambda other: (other.is_deleting, importance(other), str(other)))
     victims: list[fw.Pod] = []
     with run.simulate(row) as node:
         node.remove(lower)
@@ -76,7 +76,7 @@ def _fewest_on(run: fw.DryRun, budgets: Budgets, candidates: Iterable[fw.Pod], r
     return sorted(victims, key=lambda other: (importance(other), str(other)))
 
 
-def _reluctance(budgets: Budgets, pod: fw.Pod) -> tuple[int, int, int, str]:
-    """Sort by this for the pods first that are deleted more readily: under no budget, then the least important."""
+def _reluctance(budgets: Budgets, pod: fw.Pod) -> tuple[bool, int, int, int, str]:
+    """Sort by this for the pods first that go more readily: leaving, under no budget, then the least important."""
     priority, start = importance(pod)
-    return len(budgets.split([pod])[0]), -priority, -start, str(pod)
+    return not pod.is_deleting, len(budgets.split([pod])[0]), -priority, -start, str(pod)

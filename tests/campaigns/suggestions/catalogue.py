@@ -7,7 +7,7 @@ node affinity, or lower its minDomains; ask for less of one resource, as much as
 extended resource; drop one host port; a priority higher by one, where only pods of the same priority are in the way.
 
 Of the cluster: uncordon one node; remove one such taint of one node; give one node a label that the nodeSelector wants,
-other than its hostname; delete one pod of lower priority, other than static ones, wait until one has left, or, if none
+other than its hostname; delete one pod of lower priority, other than static ones, or wait until one has left; if none
 of lower priority would do, delete one of the same; one more node like one that is there, or with another zone; remove
 the annotation of a claim that names a node which is gone; tolerate a taint of devices in one claim.
 """
@@ -121,10 +121,11 @@ class OneWorld:
                 yield Single(f"one more node like {node_name}", {"one more node": 1})
         yield from self._of_new_domain(pod)
         yield from self._of_objects(pod)
-        for victim in deletable(self._world, lambda priority: priority < pod.priority):
-            kind = "wait" if "deletionTimestamp" in victim["metadata"] else "delete"
-            if self._fits_without(pod, victim):
-                yield Single(f"{kind} {victim['metadata']['name']}", {kind: 1})
+        lower = [*deletable(self._world, lambda priority: priority < pod.priority)]
+        helping = [each for each in lower if self._fits_without(pod, each)]
+        leaving = [each for each in helping if "deletionTimestamp" in each["metadata"]]
+        kind = "wait" if leaving else "delete"
+        yield from (Single(f"{kind} {victim['metadata']['name']}", {kind: 1}) for victim in leaving or helping)
         yield from self._among_equals(name, pod)
 
     def _fits_without(self, pod: Pod, victim: Json) -> set[str]:
