@@ -26,7 +26,10 @@ from scheduler.testing import Objects, a_handle, a_node, a_pod, an_object, start
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-@pytest.mark.parametrize("example", sorted(path.name for path in (DOCS / "examples").glob("*.py")))
+PLUGINS = sorted(path.name for path in (DOCS / "examples").glob("*.py") if not path.name.startswith("test_"))
+
+
+@pytest.mark.parametrize("example", [*PLUGINS, "test_examples.py"])
 def test_a_page_shows_the_examples_as_they_are(example: str) -> None:
     pages = (DOCS / "plugins.md", DOCS / "plugins" / "recipes.md")
 
