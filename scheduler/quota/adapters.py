@@ -335,6 +335,9 @@ class AdaptedShares:
         if need.problem:
             return ShareRefusal(ref.key, f'share "{ref.name}" counts devices: {need.problem}')
         asked = Asked(need, ref.said)
+        self.reserving.compare()
+        if not ref.ledger.reservations:  # in the quick way: mostly there are none
+            return ref.ledger.refusal(ref.name, asked)
         with self._seen(ref, asked, is_pending=is_pending):
             return ref.ledger.refusal(ref.name, asked)
 

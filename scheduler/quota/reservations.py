@@ -71,8 +71,9 @@ class Reservations:
         """By the UID of their first pod."""
         self._totals: dict[Rank, Counter[str]] = {}
 
-    def __len__(self) -> int:
-        return sum(map(len, self._ranks.values()))
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._ranks)
 
     def of(self, uid: str) -> Reservation | None:
         """Return the reservation of a pod, or of its group."""
