@@ -31,7 +31,7 @@ def minimal_victims(
     `quota_fits` looks at the tree.
     """
     gone = _Gone(tree, quota_fits, fits)
-    if gone.fits():
+    if quota_fits() and fits(()):
         return []
     try:
         is_last_needed = _take(gone, candidates)
@@ -41,7 +41,7 @@ def minimal_victims(
         in_one_go(needed([gone.taken[::-1][is_last_needed:]], gone))
         return gone.victims
     finally:
-        gone.put_back(gone.victims)
+        gone.end()
 
 
 class _Gone:
@@ -54,6 +54,10 @@ class _Gone:
         self.taken: list[Unit] = []
         self._back: set[str] = set()
         """The UIDs of those of them that are back."""
+        self._back_again: list[Unit] = []
+        """Those that came back last."""
+        self._suffices = True
+        """Whether quota suffices with these."""
 
     @property
     def victims(self) -> list[Unit]:
@@ -61,22 +65,34 @@ class _Gone:
 
     def take(self, unit: Unit) -> None:
         self.taken.append(unit)
-        self.remove((unit,))
+        self._count(unit, is_back=False)
+
+    def end(self) -> None:
+        """Let all come back."""
+        for each in self.victims:
+            self._count(each, is_back=True)
 
     def put_back(self, some: Sequence[Unit]) -> None:
+        """Let these come back, up to the first for which quota has no space."""
+        self._back_again = []
         for each in some:
-            self._back.add(each.uid)
-            if each.share in self._tree.shares:  # one without quota is in none
-                self._tree.add(each.share, each.usage)
+            self._count(each, is_back=True)
+            self._back_again.append(each)
+            self._suffices = self.quota_fits()
+            if not self._suffices:
+                break
 
     def remove(self, some: Sequence[Unit]) -> None:
-        for each in some:
-            self._back.discard(each.uid)
-            if each.share in self._tree.shares:
-                self._tree.remove(each.share, each.usage)
+        for each in self._back_again:
+            self._count(each, is_back=False)
 
     def fits(self) -> bool:
-        return self.quota_fits() and self.nodes_fit()
+        return self._suffices and self.nodes_fit()
+
+    def _count(self, unit: Unit, *, is_back: bool) -> None:
+        (self._back.add if is_back else self._back.discard)(unit.uid)
+        if unit.share in self._tree.shares:  # one without quota is in none
+            (self._tree.add if is_back else self._tree.remove)(unit.share, unit.usage)
 
     def nodes_fit(self) -> bool:
         return self._nodes_fit(self.victims)

@@ -106,6 +106,7 @@ class PodReclaim:
                 queued_at=created(pod) / SECOND,
                 reserved_at=started(pod) / SECOND,
                 pods=(pod,),
+                is_member=bool(self._groups.name_of(pod)),
             )
         self._units[uid] = unit
         return unit
@@ -122,8 +123,8 @@ class PodReclaim:
     def _spare_of(self, unit: Unit) -> tuple[str, int] | None:
         """As gangs.SpareOf."""
         pod = unit.pods[0]
-        group = self._groups.of(pod) if self._groups.name_of(pod) else None
-        if group is None or group.is_disrupted_together or not group.minimum:
+        group = self._groups.of(pod) if unit.is_member else None
+        if group is None or not group.minimum:
             return None
         members = self._groups.members(pod)
         leaving = sum(each.uid in self._away for each in members.scheduled) if self._away else 0

@@ -50,6 +50,9 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Seconds; since when it has held its quota."""
 
     pods: Sequence[Pod] = ()
+    is_member: bool = False
+    """Whether it is a pod of a group, of which others may stay."""
+
     breaks_gang: bool = False
     """Whether a gang has fewer pods than it needs without this unit, and those that come before it."""
 
