@@ -31,18 +31,20 @@ Figure = Callable[[Measurement], float]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A figure of a table: both values, and the ratio taken round by round."""
+    """A figure of a table."""
 
     title: str
     value: Figure
     form: str
+    compared: bool = False
+    """Whether the ratio is given."""
 
 
 LIFTED_QPS: Final = 1000
 """Requests a second from which on the limit of a client is none."""
 
 COLUMNS: Final = (
-    Column("pods/s", lambda m: m.overall, "{:,.0f}"),
+    Column("pods/s", lambda m: m.overall, "{:,.0f}", compared=True),
     Column("created to bound p99, ms", lambda m: 1000 * m.latency_p99, "{:,.0f}"),
     Column("CPU per pod, ms", lambda m: 1000 * m.cpu_seconds / m.pods, "{:.2f}"),
     Column("peak memory, MiB", lambda m: m.peak_memory / 2**20, "{:,.0f}"),
@@ -109,7 +111,7 @@ def machine(one: Setting) -> str:
 
 
 def table(group: Group) -> str:
-    """A row a workload: of each figure Loadmaster's and kube-scheduler's median and the ratio, with its range."""
+    """A row a workload: of each figure Loadmaster's and kube-scheduler's median."""
     first, *others = (column.title for column in COLUMNS)
     lines = [
         ["workload", "nodes", "pods", f"{first} (aim)", *others],
@@ -130,7 +132,10 @@ def table(group: Group) -> str:
 def cell(
     ours: Sequence[Measurement], peers: Sequence[Measurement], column: Column, ours_failed: bool, peers_failed: bool
 ) -> str:
-    """`**1.50** (1.40 to 1.62): 900 / 600`; a scheduler that failed says so."""
+    """`**1.50** (1.40 to 1.62): 900 / 600`, the ratio round by round; a scheduler that failed says so."""
+    values = f"{middle(ours, column, ours_failed)} / {middle(peers, column, peers_failed)}"
+    if not column.compared:
+        return values
     both = {m.round for m in ours} & {m.round for m in peers}
     pairs = [
         (column.value(mine), column.value(theirs))
@@ -138,7 +143,6 @@ def cell(
             [m for m in ours if m.round in both], [m for m in peers if m.round in both], strict=True
         )
     ]
-    values = f"{middle(ours, column, ours_failed)} / {middle(peers, column, peers_failed)}"
     ratio = spread([mine / theirs for mine, theirs in pairs if mine and theirs])
     return f"{ratio}: {values}" if ratio else values
 
