@@ -260,6 +260,7 @@ async def _work(scheduler: _Scheduler, writers: Writers) -> None:
         tasks.start("queue flushers", engine.queue.run_flushers())
         tasks.start("pod group status", engine.group_parts.statuses.run(reader))
         tasks.start("refused pod groups", engine.group_parts.refusals.run())
+        tasks.start("ignored pod groups", engine.group_parts.ignored.run())
         tasks.start("pod group reservations", engine.group_parts.keep_reservations(engine.pauses.ready))
         tasks.start("shares", engine.share_parts.run())
         tasks.start("share gauges", scheduler.share_gauges.run())

@@ -1,6 +1,8 @@
 """A warning of pods that name a group of our own rules while no profile enables the plugin that keeps it together."""
 
+import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from scheduler.api.coscheduling import POD_GROUP_LABEL
@@ -9,6 +11,9 @@ from scheduler.config.defaults import COSCHEDULING
 from scheduler.cycle.listeners import PodListener
 from scheduler.framework.handle import EventRecorder
 
+PAUSE: Final = 1.0
+"""Seconds from the first such pod to the warning."""
+
 MAX_GROUPS: Final = 1_000
 """All who may create pods may name groups: after so many nothing more is said."""
 
@@ -16,23 +21,40 @@ _logger = logging.getLogger(__name__)
 
 
 class IgnoredGroups(PodListener):
-    """Says it once for each group, at the first pod that names it."""
+    """Says it once for each group, at the first pod that names it, while this replica leads."""
 
     def __init__(self, events: EventRecorder) -> None:
         self._events = events
-        self._seen: set[tuple[str, str]] = set()
+        self._pods: dict[tuple[str, str], Pod] = {}
+        """Namespace and name of a group → the first pod that names it."""
+        self._said = 0
+        """How many of these have been reported."""
+        self._any_new = asyncio.Event()
 
     def pod_waits(self, pod: Pod) -> None:
         metadata = pod.metadata  # asked for each pod that comes, of which few name a group: without a call
         if metadata.group_annotations is None and POD_GROUP_LABEL not in (metadata.labels or ()):
             return
-        name = named_by(pod)
-        if not name or (pod.namespace, name) in self._seen or len(self._seen) >= MAX_GROUPS:
-            return
-        self._seen.add((pod.namespace, name))
-        _logger.warning("No profile keeps a pod group together", extra={"podGroup": f"{pod.namespace}/{name}"})
-        note = f'the pod group "{name}" is ignored, as no profile enables {COSCHEDULING}: its pods start one by one'
-        self._events.event(pod, "Warning", "PodGroupIgnored", "Scheduling", note)
+        key = pod.namespace, named_by(pod)
+        if key[1] and key not in self._pods and len(self._pods) < MAX_GROUPS:
+            self._pods[key] = pod.reference
+            self._any_new.set()
+
+    async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Report for ever."""
+        while True:
+            await self._any_new.wait()
+            await sleep(PAUSE)
+            self.report()
+
+    def report(self) -> None:
+        """Report the groups that are new."""
+        self._any_new.clear()
+        for (namespace, name), pod in tuple(self._pods.items())[self._said :]:
+            _logger.warning("No profile keeps a pod group together", extra={"podGroup": f"{namespace}/{name}"})
+            note = f'the pod group "{name}" is ignored, as no profile enables {COSCHEDULING}: its pods start one by one'
+            self._events.event(pod, "Warning", "PodGroupIgnored", "Scheduling", note)
+        self._said = len(self._pods)
 
 
 def named_by(pod: Pod) -> str:

@@ -59,7 +59,7 @@ class GroupParts(PodListener):
         self.statuses = GroupStatuses(core.objects, groups.members_by_group, core.writers.api, core.tasks)
         self.refusals = GroupRefusals(groups, core.frameworks, core.writers.group_events)
         self._wakes = GroupWakes(core, groups, self.statuses, self.refusals)
-        self._ignored = IgnoredGroups(core.writers.events)
+        self.ignored = IgnoredGroups(core.writers.events)
         self._core = core
         self._levels = levels
         self._reserved = reserved
@@ -126,7 +126,7 @@ class GroupParts(PodListener):
         If that changes which pods have groups, all pods are looked at in one step, as decisions need all members.
         """
         changed = self.groups.use([name for name, each in frameworks.items() if COSCHEDULING in each.plugins.by_name])
-        (self._core.listeners.remove if self.groups.has_ours else self._core.listeners.add)(self._ignored)
+        (self._core.listeners.remove if self.groups.has_ours else self._core.listeners.add)(self.ignored)
         on, members = self.groups.are_on, self.groups.members_by_group
         is_new = on and self._made is None
         if is_new:

@@ -147,7 +147,9 @@ def test_a_replica_that_does_not_lead_reports_and_remembers_nothing() -> None:
 async def test_a_group_that_no_profile_keeps_together_has_one_event(caplog: pytest.LogCaptureFixture) -> None:
     under_test = an_engine()
 
-    under_test.see(*(a_pod(f"g-{n}", labels={POD_GROUP_LABEL: "g"}, scheduler_name=PROFILE) for n in range(3)))
+    for number in range(3):
+        under_test.see(a_pod(f"g-{number}", labels={POD_GROUP_LABEL: "g"}, scheduler_name=PROFILE))
+        under_test.engine.group_parts.ignored.report()
 
     (event,) = under_test.world.events
     assert (event.pod, event.reason) == ("default/g-0", "PodGroupIgnored")
