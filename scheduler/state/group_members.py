@@ -296,7 +296,7 @@ class MembersByGroup:
         if group is not None:
             group.note_success(pod)
             self._report(key, helps=True)
-        elif key in self._past:
+        elif key in self._past and _controller(pod):
             self._past[key][pod.uid] = _controller(pod)
 
     def note_earlier_success(self, pod: Pod) -> None:

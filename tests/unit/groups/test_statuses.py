@@ -337,6 +337,19 @@ async def test_a_pod_that_was_waiting_for_its_group_is_placed_once_another_is_kn
     assert "a-7" in stage.bound
 
 
+async def test_a_group_of_pods_without_a_controller_begins_again_once_all_have_ended() -> None:
+    stage = Stage()
+    (pod,) = stage.annotated(1, 1)
+    await stage.schedule()
+    stage.engine.handlers.pod_deleted(newer(pod.bound_to(stage.bound["a-0"]), phase="Running"))
+
+    await stage.statuses.read(Endings(a_0="Succeeded"))
+    stage.annotated(1, 2, first=7)
+    await stage.schedule()
+
+    assert "a-7" not in stage.bound
+
+
 @pytest.mark.parametrize(("controller", "counts"), [("this run", True), ("the next run", False)])
 async def test_a_success_counts_for_pods_of_the_same_controller(controller: str, counts: bool) -> None:
     stage = Stage()
