@@ -95,10 +95,7 @@ def conditions(settings: Sequence[Setting]) -> str:
     """Where and with what it was measured: a paragraph for each machine, and a line for each series."""
     series: dict[str, list[str]] = {}
     for one in settings:
-        series.setdefault(machine(one), []).append(
-            f"- {one.started} UTC, commit {one.commit}, scale {one.scale:g}, "
-            f"kube-scheduler's client QPS {one.qps:,.0f}: `{one.command}`"
-        )
+        series.setdefault(machine(one), []).append(f"- {one.started} UTC, commit {one.commit}: `{one.command}`")
     return "\n\n".join(f"{where}:\n\n" + "\n".join(lines) for where, lines in series.items())
 
 
