@@ -191,7 +191,7 @@ class Members:
             if each is not None and (former is None or pod is None or is_adopted):
                 _count(self._controllers, _controller(each), change)
                 self._counted = None
-            said = None if each is None else self._declare(each)
+            said = None if each is None or each.spec.scheduling_gates else self._declare(each)
             if each is not None and said is not None:
                 _count(self._declarations, (said, bool(each.spec.node_name)), change)
 

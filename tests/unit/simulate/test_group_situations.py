@@ -92,6 +92,10 @@ SITUATIONS: dict[str, tuple[list[Json], dict[str, str | None]]] = {
         [node("n1"), *(member(a_pod(f"p-{i}"), 2 + i) for i in range(3))],
         {"p-0": None, "p-1": None, "p-2": None},
     ),
+    "a pod behind a scheduling gate need not agree yet": (
+        [node("n1"), member(a_pod("a"), 1), member(a_pod("b", schedulingGates=[{"name": "wait"}]), 2)],
+        {"a": "n1", "b": None},
+    ),
     "a pod that has succeeded counts as placed": (
         [
             node("n1"),
