@@ -27,7 +27,7 @@ from scheduler.explain.history import reported
 from scheduler.explain.wake_events import events_in_words
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.time_slice import TimeSlice
-from scheduler.quota.waiting.parts import NEW_LABELS
+from scheduler.quota.waiting.lacking_nodes import NEW_LABELS
 
 MAX_NEAR: Final = 3
 NEAR_AT_ONCE: Final = 5

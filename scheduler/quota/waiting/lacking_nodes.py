@@ -8,11 +8,15 @@ changes.
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from scheduler.framework.events import NODE, Action, ClusterEvent
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.scheduling_queue import SchedulingQueue
 
 RETRIED: Final = "ShareRetry"
 """The event that wakes pods, as metrics name it."""
+
+NEW_LABELS: Final = ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL)
+"""May help pods that have space in their share, while there was no node of their flavor."""
 
 MAX_WOKEN: Final = 1_000
 """Pods that are woken at a time: that takes 10 ms."""

@@ -8,26 +8,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from scheduler.api.pod import Pod
 from scheduler.api.read_only import NOTHING
 from scheduler.config.defaults import CAPACITY_SCHEDULING
-from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.core import Core
-from scheduler.cycle.listeners import PodListener
 from scheduler.framework.arguments import arguments_of
-from scheduler.framework.errors import SchedulerError
-from scheduler.framework.events import NODE, Action, ClusterEvent
 from scheduler.framework.pod_groups import PodGroups
-from scheduler.framework.queued import QueuedPod
-from scheduler.framework.shares import ShareRefusal
 from scheduler.process.metrics import Samples
 from scheduler.quota.adapters import AdaptedShares, QuotaListener
-from scheduler.quota.share_refs import Root, ShareRef
 from scheduler.runtime.framework import Framework
 from scheduler.state.preemptions import Preemption, Preemptions
 
 if TYPE_CHECKING:  # loaded once there are shares
-    from scheduler.quota.devices import ClaimKey
     from scheduler.quota.ledger import Ledger
     from scheduler.quota.share_orders import ShareOrder
     from scheduler.quota.waiting.reports import ShareReports
@@ -37,14 +28,11 @@ if TYPE_CHECKING:  # loaded once there are shares
 PAUSE: Final = 1.0
 """Seconds between two looks at what has changed."""
 
-NEW_LABELS: Final = ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL)
-"""May help pods that have space in their share, while there was no node of their flavor."""
-
 RETRY: Final = 300.0
 """Seconds after which pods are tried that may evict others, whatever has changed: as the queue does with all others."""
 
 
-class ShareParts(PodListener, QuotaListener):
+class ShareParts:
     """Connects them, also while the program runs."""
 
     def __init__(self, core: Core, shares: AdaptedShares, groups: PodGroups, preemptions: Preemptions) -> None:
@@ -60,9 +48,6 @@ class ShareParts(PodListener, QuotaListener):
         self._retry_at = core.now() + RETRY
         self._arguments: Mapping[str, Any] | None = None
         self._order_settings: tuple[Any, ...] = ()
-        self._reason = ""
-        """That of the condition of pods that lack quota."""
-        shares.listen(self)
         preemptions.subscribe(self._preemption_ended)
 
     def use(self, frameworks: Mapping[str, Framework]) -> None:
@@ -78,31 +63,31 @@ class ShareParts(PodListener, QuotaListener):
         if plugin is None:
             self._end()
             return
-        if self.waker is None:
-            self._begin(plugin)
-        self._put_in_order(plugin)
+        waker = self.waker or self._begin(plugin)
+        self._put_in_order(plugin, waker)
         self._core.cache.listen(self.shares.usage)
-        self._core.listeners.add(self)
-        self._reason = plugin.pending_reason
+        self._core.listeners.add(waker)
+        self.shares.listen(waker)
         is_fair = plugin.order == "DominantShare"
         self.shares.use(self._ledgers(plugin), self._core.cache.counted_pods, is_fair=is_fair)
 
-    def _begin(self, plugin: Any) -> None:
+    def _begin(self, plugin: Any) -> "Waker":
         from scheduler.quota.waiting.reports import ShareReports
         from scheduler.quota.waiting.statuses import QuotaStatuses
         from scheduler.quota.waiting.waker import Waker
 
         core, shares = self._core, self.shares
-        self.waker = Waker(shares, self._groups, core.queue, self._order_of(plugin))
-        self._statuses = QuotaStatuses(shares, core.objects, core.writers.api, core.tasks, self._due.set)
+        statuses = self._statuses = QuotaStatuses(shares, core.objects, core.writers.api, core.tasks, self._due.set)
         self._reports = ShareReports(shares, core.cache.table, core.writers.object_events)
+        self.waker = Waker(shares, self._groups, core.queue, self._order_of(plugin), statuses, self._due.set)
+        return self.waker
 
-    def _put_in_order(self, plugin: Any) -> None:
+    def _put_in_order(self, plugin: Any, waker: "Waker") -> None:
         """Let waiting pods have the order that the plugin asks for; if it is the same, what was used before counts."""
         settings = plugin.order, plugin.usage_half_life_seconds, plugin.resource_weights
-        if settings != self._order_settings and self.waker is not None:
-            self._order_settings = settings
-            self.waker.use(self._order_of(plugin))
+        order = waker.order if settings == self._order_settings else self._order_of(plugin)
+        self._order_settings = settings
+        waker.use(order, plugin.pending_reason)
 
     def _order_of(self, plugin: Any) -> "ShareOrder":
         from scheduler.quota.share_orders import ByDecayedUsage, ByDominantShare, ByPriority
@@ -115,89 +100,18 @@ class ShareParts(PodListener, QuotaListener):
             case _:
                 return ByPriority()
 
-    # What happens to quotas.
-
-    def pod_placed_in(self, uid: str, ref: ShareRef | None, left: Root | None) -> None:
-        if self.waker is not None:
-            self.waker.placed(uid, ref, left)
-
-    def usage_changed(self, ref: ShareRef, *, is_less: bool) -> None:
-        if self.waker is None or self._statuses is None:
-            return
-        self._statuses.mark(ref)
-        self.waker.order.used(ref)
-        if is_less:
-            self._freed(ref)
-
-    def tree_renewed(self, ledger: "Ledger") -> None:
-        if self.waker is not None:
-            self.waker.order.renewed(ledger)
-
-    def claim_changed(self, key: "ClaimKey") -> None:
-        if self.waker is not None:
-            self.waker.claim_changed(key)
-
-    def refusal(self, pod: Pod) -> ShareRefusal | None:
-        return None if self.waker is None else self.waker.refusal(pod)
-
-    def redeclared(self, ref: ShareRef | None) -> None:
-        if self.waker is not None and self._statuses is not None:
-            self.waker.redeclared(ref)
-            self._due.set()
-            if ref is None:
-                self._statuses.mark_all()
-            else:
-                self._statuses.mark(ref)
-            self._may_evict()
-
-    def _freed(self, ref: ShareRef) -> None:
-        """Let pods be woken for which there is space, and soon those tried that are guaranteed what others use."""
-        if self.waker:
-            self.waker.freed(ref)
-            self._due.set()
-
-    # What happens to pods and nodes.
-
     def _preemption_ended(self, preemption: Preemption) -> None:
         """Nothing is kept for its pods any more."""
         for ref in {self.shares.ref_of(pod) for pod in preemption.pods} if self.waker else ():
-            if ref is not None:
-                self._freed(ref)
-
-    def pod_waits(self, pod: Pod) -> None:
-        if self.waker is not None:
-            self.waker.changed(pod)
-
-    def pod_gone(self, pod: Pod) -> None:
-        if self.waker is not None:
-            self.waker.gone(pod)
-
-    def attempt_failed(self, queued: QueuedPod, cause: Unplaced | SchedulerError) -> None:
-        if self.waker is not None:
-            self.waker.failed(queued, cause)
-
-    def reason_of(self, cause: Unplaced) -> str:
-        """Name another reason for pods that lack quota: autoscalers would add nodes for them."""
-        by_plugins = CAPACITY_SCHEDULING in cause.unschedulable_plugins and not cause.refusals
-        return self._reason if by_plugins or cause.refused_group_by == CAPACITY_SCHEDULING else ""
-
-    def node_may_help(self, event: ClusterEvent) -> None:
-        """Let pods be tried soon that a node may help which has come or changed."""
-        if self.waker is not None and NEW_LABELS.matches(event):
-            self.waker.lacking_nodes.nodes_changed()
-            self._due.set()
-        self._may_evict()
-
-    def _may_evict(self) -> None:
-        """Let pods be tried soon that may evict others, if any wait: it may help them now."""
-        if self.waker:
-            self.waker.evictions_may_help()
-            self._due.set()
+            if ref is not None and self.waker is not None:
+                self.waker.freed(ref)
 
     def _end(self) -> None:
         """Without shares nothing waits for them: the queue asks all pods again when the configuration changes."""
         self._core.cache.ignore(self.shares.usage)
-        self._core.listeners.remove(self)
+        self.shares.listen(QuotaListener())
+        if self.waker is not None:
+            self._core.listeners.remove(self.waker)
         self.waker = self._statuses = self._reports = None
         self._order_settings = ()
         self.shares.use((), tuple)
@@ -215,7 +129,8 @@ class ShareParts(PodListener, QuotaListener):
         """Write and report what is new, and have those tried that are to be tried again."""
         if (now := self._clock()) >= self._retry_at:
             self._retry_at = now + RETRY
-            self._may_evict()
+            if self.waker is not None:
+                self.waker.evictions_may_help()
         if self.waker is not None and self.waker.retry():
             self._due.set()
         if self._statuses is not None:

@@ -8,27 +8,31 @@ others: a few in a second. Each member of a group waits for the amounts of all t
 devices cannot be counted yet is of no kind, and waits for its ResourceClaims.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.algorithm import Unplaced
+from scheduler.cycle.listeners import PodListener
 from scheduler.framework.errors import SchedulerError
+from scheduler.framework.events import ClusterEvent
 from scheduler.framework.pod_groups import PodGroups
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.shares import ShareRefusal
 from scheduler.queue.pending_for_quota import PendingForQuota
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.quota.adapters import AdaptedShares
+from scheduler.quota.adapters import AdaptedShares, QuotaListener
 from scheduler.quota.devices import ClaimKey
+from scheduler.quota.ledger import Ledger
 from scheduler.quota.order import Head
 from scheduler.quota.share_orders import Candidate, Heads, ShareOrder
 from scheduler.quota.share_refs import Root, ShareRef
 from scheduler.quota.waiting.kinds import Kind, Request, request_of
-from scheduler.quota.waiting.lacking_nodes import RETRIED, LackingNodes
+from scheduler.quota.waiting.lacking_nodes import NEW_LABELS, RETRIED, LackingNodes
 from scheduler.quota.waiting.may_evict import MayEvict
+from scheduler.quota.waiting.statuses import QuotaStatuses
 
 FREED: Final = "ShareFreed"
 CHANGED: Final = "ShareChange"
@@ -45,12 +49,24 @@ MAX_RETRIED: Final = 4
 """Kinds whose first pod is tried at a time because evictions may help it now: each may take 50 ms."""
 
 
-class Waker:
+class Waker(PodListener, QuotaListener):
     """Follows what happens to pods and quotas."""
 
-    def __init__(self, shares: AdaptedShares, groups: PodGroups, queue: SchedulingQueue, order: ShareOrder) -> None:
-        """`order`: that in which pods of several shares are woken."""
+    def __init__(
+        self,
+        shares: AdaptedShares,
+        groups: PodGroups,
+        queue: SchedulingQueue,
+        order: ShareOrder,
+        statuses: QuotaStatuses,
+        due: Callable[[], None],
+    ) -> None:
+        """`order`: that in which pods of several shares are woken; `due` is called when `retry` has something to do."""
         self._order = order
+        self._statuses = statuses
+        self._due = due
+        self._reason = ""
+        """That of the condition of pods that lack quota."""
         self.pending = PendingForQuota[Kind](queue)
         self.lacking_nodes = LackingNodes(queue, self.pending.rank)
         self._shares = shares
@@ -84,9 +100,9 @@ class Waker:
     def order(self) -> ShareOrder:
         return self._order
 
-    def use(self, order: ShareOrder) -> None:
-        """Wake pods in another order from now on."""
-        self._order = order
+    def use(self, order: ShareOrder, reason: str) -> None:
+        """Wake pods in another order from now on, and have this reason in the condition of pods that lack quota."""
+        self._order, self._reason = order, reason
 
     def waiting(self, ref: ShareRef) -> int:
         """Return how many pods are pending for a share."""
@@ -94,7 +110,7 @@ class Waker:
 
     # What happens to pods.
 
-    def failed(self, queued: QueuedPod, cause: Unplaced | SchedulerError) -> None:
+    def attempt_failed(self, queued: QueuedPod, cause: Unplaced | SchedulerError) -> None:
         """An attempt has failed, and the pod is in the queue again."""
         uid = queued.pod.uid
         self._forget(uid)
@@ -113,7 +129,7 @@ class Waker:
         self.lacking_nodes.tried(uid)
         self._pass_on(freed)
 
-    def placed(self, uid: str, ref: ShareRef | None, left: Root | None) -> None:
+    def pod_placed_in(self, uid: str, ref: ShareRef | None, left: Root | None) -> None:
         """A pod has a node now, and counts in a share. `left`: where it leaves something that was reserved for it."""
         self._forget(uid)
         self._pass_on(left)
@@ -122,7 +138,7 @@ class Waker:
             if pod is not None:
                 self._let_evict(ref, pod)
 
-    def changed(self, pod: Pod) -> None:
+    def pod_waits(self, pod: Pod) -> None:
         """A pod has a new version, which may have another selector, or need another amount."""
         uid = pod.uid
         known = self._requests.get(uid)
@@ -140,7 +156,7 @@ class Waker:
             self._file(queued, request)
         self._pass_on(freed)
 
-    def gone(self, pod: Pod) -> None:
+    def pod_gone(self, pod: Pod) -> None:
         """A pod is gone."""
         self._forget(pod.uid)
         self._pass_on(self._reserving.release(pod.uid))
@@ -178,13 +194,35 @@ class Waker:
         for root in roots:
             self._wake(CHANGED, root)
 
+    def reason_of(self, cause: Unplaced) -> str:
+        """Name another reason for pods that lack quota: autoscalers would add nodes for them."""
+        by_plugins = CAPACITY_SCHEDULING in cause.unschedulable_plugins and not cause.refusals
+        return self._reason if by_plugins or cause.refused_group_by == CAPACITY_SCHEDULING else ""
+
+    def node_may_help(self, event: ClusterEvent) -> None:
+        """Let pods be tried soon that a node may help which has come or changed."""
+        if NEW_LABELS.matches(event):
+            self.lacking_nodes.nodes_changed()
+            self._due()
+        self.evictions_may_help()
+
     # What happens to shares.
+
+    def usage_changed(self, ref: ShareRef, *, is_less: bool) -> None:
+        self._statuses.mark(ref)
+        self._order.used(ref)
+        if is_less:
+            self.freed(ref)
+
+    def tree_renewed(self, ledger: Ledger) -> None:
+        self._order.renewed(ledger)
 
     def freed(self, ref: ShareRef) -> None:
         """Less of a share is used: others may have space, or be guaranteed what others still use."""
         if self.pending:
             self._wake(FREED, ref.root)
             self._guarantees_may_be_had = True
+            self._due()
 
     def redeclared(self, ref: ShareRef | None) -> None:
         """Shares have changed, or which pods they are for; or only the amounts of one."""
@@ -195,10 +233,18 @@ class Waker:
                 self.restart()
         if self.pending:
             self._wake(CHANGED, None if ref is None else ref.root)
+        if ref is None:
+            self._statuses.mark_all()
+        else:
+            self._statuses.mark(ref)
+        self._due()
+        self.evictions_may_help()
 
     def evictions_may_help(self) -> None:
         """Have the first of all kinds tried soon that may evict others."""
-        self._evictions_may_help = True
+        if self.pending:
+            self._evictions_may_help = True
+            self._due()
 
     def retry(self) -> bool:
         """Let some pods be tried that may evict others, or that nodes may help; return whether there are more."""
