@@ -135,6 +135,8 @@ class Player:
                 if self._group is not None:
                     self._group.end()
                 members = self._members(line)
+                for member in members:
+                    engine.core.preemptions.end_stale(member.pod.uid)
                 self._group = ReplayedGroup(engine, self._profile(line.profile), line.start, members)
             case lines.GroupSteps():
                 if self._group is not None:
@@ -155,6 +157,7 @@ class Player:
                 gone = engine.pods.pop(line.uid, None)
                 if gone is not None:
                     engine.group_parts.groups.members_by_group.remove(gone)
+                engine.core.preemptions.gone(line.uid)
             case lines.SetNode():
                 cache.set_node(_node(line.node))
             case lines.RemoveNode():
@@ -206,6 +209,7 @@ class Player:
 
     def _decide(self, line: lines.Decide, compare: Compare) -> None:
         attempt = self._attempt(line)
+        self.engine.core.preemptions.end_stale(attempt.pod.uid)
         state, made = self.decide(attempt.framework, attempt)
         self._note_placement(attempt, state)
         compare(attempt, made)

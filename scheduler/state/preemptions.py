@@ -130,6 +130,12 @@ class Preemptions:
         if was_tried or not self._is_nominated(preemption):
             self.withdraw(preemption.uid)
 
+    def end_stale(self, uid: str) -> None:
+        """End the preemption of a pod if no pod of it is nominated: in a replay, which knows nominations alone."""
+        preemption = self._of_pod.get(uid)
+        if preemption is not None and not self._is_nominated(preemption):
+            self._forget(preemption.uid)
+
     def check_invariants(self) -> None:
         """All tables name the same preemptions, and what is kept is kept for them. For tests and debugging."""
         kept = {pod.uid: each for each in self._live.values() if each.keeps for pod in each.pods}

@@ -203,3 +203,23 @@ def test_the_attempt_that_begins_it_does_not_end_it_though_all_victims_are_gone_
 
     stage.preemptions.failed(member.uid, stage.clock())
     assert stage.preemptions.of("other") is None
+
+
+def test_in_a_replay_it_ends_with_the_nominations_that_the_trace_knows_of() -> None:
+    stage = Stage()
+    for each in stage.members:
+        stage.nominator.delete(each.uid)
+
+    stage.preemptions.end_stale(stage.members[0].uid)
+
+    assert not stage.lives
+    assert stage.ended == []
+
+
+def test_in_a_replay_it_goes_on_while_a_pod_is_nominated() -> None:
+    stage = Stage()
+    stage.nominator.delete(stage.members[0].uid)
+
+    stage.preemptions.end_stale(stage.members[0].uid)
+
+    assert stage.lives
