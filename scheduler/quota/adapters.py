@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.quota.ledger import Ledger
     from scheduler.quota.reclaim.running_pods import RunningPods
     from scheduler.quota.reclaim.units import Unit
+    from scheduler.quota.reservations import Rank
     from scheduler.quota.tree import Share, ShareTree
 
 MAX_REFS: Final = 10_000
@@ -344,7 +345,12 @@ class AdaptedShares:
     def _seen(self, ref: ShareRef, asked: Asked, *, is_pending: bool = False) -> AbstractContextManager[None]:
         """Have only those reservations count within a `with` block that a request sees."""
         self.reserving.compare()
-        return ref.ledger.seen_by(asked, partial(ref.ledger.rank_of, ref.name, asked), is_pending=is_pending)
+        kept = self.reserving.kept(asked.need.uids)
+
+        def rank_of() -> "Rank":
+            return ref.ledger.rank_of(ref.name, asked)._replace(kept=kept)
+
+        return ref.ledger.seen_by(asked, rank_of, is_pending=is_pending)
 
     def _question(self, pod: Pod) -> tuple[ShareRef, Need] | None:
         ref = self.ref(self.selector_of(pod))

@@ -4,7 +4,7 @@ A pod has one: that with which it was woken, alone or for its group, else that o
 compared with those known before when a question about quota is asked.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from scheduler.api.pod import Pod
@@ -70,6 +70,11 @@ class Reserving:
     def is_woken(self, uid: str) -> bool:
         """Say whether a pod, or its group, was woken and not tried since."""
         return uid in self._woken
+
+    def kept(self, uids: Iterable[str]) -> int:
+        """Return the number of the preemption that keeps what it frees for these pods, nominated still or not; or 0."""
+        kept = self._nominator.kept
+        return min((kept[uid] for uid in uids if uid in kept), default=0) if kept else 0
 
     def is_live(self, uid: str) -> bool:
         """Say whether something may be reserved for a pod. For tests and debugging."""

@@ -145,3 +145,22 @@ def test_members_that_are_nominated_beyond_the_minimum_of_their_group_cost_their
 
         assert all(each.startswith("b/") for each in life.victims)
         assert life.running("c") == 2
+
+
+def test_a_group_gets_what_went_for_it_before_a_pod_that_evicted_later() -> None:
+    with Life(order="DominantShare", default_preemption=False, grace=5) as life:
+        for team, minimum in (("a", 1), ("b", 1), ("c", 3)):
+            life.quota(team, minimum)
+        life.set_node(a_node("n", cpu=100))
+        life.pod("c1", "c")
+        life.pods(3, "b")
+        life.advance(1)
+        life.group("g", 2, "c")
+        life.advance(3)
+        life.pod("a6", "a")
+        life.advance(2.5)
+
+        assert life.with_node("c") == ["c/c1", "c/g-0", "c/g-1"]
+        life.advance(5)
+        assert life.with_node("a") == ["a/a6"]
+        assert len(life.victims) == 2
