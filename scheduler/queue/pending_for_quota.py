@@ -82,9 +82,6 @@ class PendingForQuota(Generic[K]):
         pods = self._pods.get(kind)
         return None if pods is None else pods.peek()
 
-    def count(self, kind: K) -> int:
-        return len(self._pods[kind])
-
     def looked_at(self, kind: K) -> None:
         """Have others go before this kind at the next time."""
         self._pods[kind] = self._pods.pop(kind)

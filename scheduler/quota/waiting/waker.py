@@ -104,10 +104,6 @@ class Waker(PodListener, QuotaListener):
         """Wake pods in another order from now on, and have this reason in the condition of pods that lack quota."""
         self._order, self._reason = order, reason
 
-    def waiting(self, ref: ShareRef) -> int:
-        """Return how many pods are pending for a share."""
-        return sum(self.pending.count(kind) for kind in self.pending.kinds() if self._shares.ref(kind.selector) == ref)
-
     # What happens to pods.
 
     def attempt_failed(self, queued: QueuedPod, cause: Unplaced | SchedulerError) -> None:
