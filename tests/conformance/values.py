@@ -140,6 +140,8 @@ def _quantities(texts: list[str]) -> list[Json]:
     before, total, largest = None, None, None
     for each in texts:
         try:
+            if each != each.strip():
+                raise ValueError("ParseQuantity refuses it; UnmarshalJSON, which we are, trims it before")
             nanos, exact = parse_quantity(each), GoQuantity.parse(each)
         except ValueError:
             nothing = {"order": 0, "whole": None, "sum": [0, 0], "largest": [0, 0]}
