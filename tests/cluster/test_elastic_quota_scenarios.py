@@ -97,4 +97,6 @@ def bound(api: Client, names: dict[str, str]) -> set[str]:
 
 def is_refused(api: Client, name: str, namespace: str) -> bool:
     found = condition(api.get("Pod", name, namespace), "PodScheduled")
-    return found is not None and (found["status"], found.get("reason")) == ("False", "Unschedulable")
+    return (
+        found is not None and found["status"] == "False" and found.get("reason") in ("Unschedulable", "WaitingForQuota")
+    )

@@ -33,7 +33,7 @@ RETRIED = 45.0
 SOON_RETRYING = f"""\
 import runpy
 
-from scheduler.commands import reloading
+from scheduler.assembly import reloading
 
 reloading.RETRY_SECONDS = {RETRY}
 runpy.run_path({str(PROGRAM)!r}, run_name="__main__")
