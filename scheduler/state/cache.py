@@ -17,7 +17,6 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, KeysView
 from dataclasses import dataclass
-from typing import Protocol
 
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
@@ -33,8 +32,8 @@ _logger = logging.getLogger(__name__)
 _NOTHING = PodResources({}, 0, 0)
 
 
-class CountListener(Protocol):
-    """Follows which pods are counted on nodes."""
+class CountListener:
+    """Follows which pods are counted on nodes. Does nothing: overwrite what is of interest."""
 
     def pod_counted(self, pod: Pod, *, is_assumed: bool, is_what_if: bool) -> None:
         """A pod counts on its node."""

@@ -23,6 +23,7 @@ from scheduler.api.owners import controller_of
 from scheduler.api.pod import Pod
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.pod_groups import NO_MEMBERS, Declaration, GroupKey, GroupMembers
+from scheduler.state.cache import CountListener
 
 MAX_SUCCEEDED: Final = 10_000
 """Members of a group that are known to have succeeded."""
@@ -201,7 +202,7 @@ class Members:
         assert sorted(states) == sorted(self._all), (states, list(self._all))
 
 
-class MembersByGroup:
+class MembersByGroup(CountListener):
     """The members of all groups. Written by the cache and by the handlers of the watch."""
 
     def __init__(self, key_of: Callable[[Pod], GroupKey | None], declare: Declare = _says_nothing) -> None:
@@ -277,9 +278,6 @@ class MembersByGroup:
 
     def pod_confirmed(self, pod: Pod) -> None:
         self.assign(pod)
-
-    def pod_uncounted(self, pod: Pod, *, is_what_if: bool) -> None:
-        """The cache says next whether it is gone."""
 
     def pod_unassumed(self, pod: Pod) -> None:
         self.forget(pod)

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Protocol
 
 from scheduler.api.pod import Pod
 from scheduler.api.requests import requests_of
+from scheduler.state.cache import CountListener
 from scheduler.state.eviction_order import EvictionOrder
 
 MAX: Final = 2**63 - 1
@@ -67,7 +68,7 @@ class Counting(Protocol):
         """A pod counts no longer."""
 
 
-class ShareUsage:
+class ShareUsage(CountListener):
     """The usage of all selectors. Listens to the cache."""
 
     def __init__(
@@ -130,12 +131,6 @@ class ShareUsage:
 
     def pod_uncounted(self, pod: Pod, *, is_what_if: bool) -> None:
         self.remove(pod.metadata.uid, is_what_if=is_what_if)
-
-    def pod_unassumed(self, pod: Pod) -> None:
-        """It is not counted any more already."""
-
-    def pod_removed(self, pod: Pod) -> None:
-        """It is not counted any more already."""
 
     def check_counted(self, uids: Collection[str]) -> None:
         assert self.uids() == uids
