@@ -75,6 +75,9 @@ class Choice:
     at: float
     claimant: str
     before: State
+    others_preempt: bool
+    """Whether others have evicted pods and not started yet: what they ask for is kept for them."""
+
     victims: list[str] = field(default_factory=list)
 
 
@@ -153,20 +156,24 @@ class Judge:
         if claimant is None:
             self.find("leak", f"{victim_name} is evicted for {claimant_name}, which is gone")
             return
+        lacks_nodes = lawful.may_lack_nodes(state, claimant)
+        claim = self._claims.setdefault(self._claimant(claimant), Claim(claimant_name, now))
+        claim.for_nodes |= lacks_nodes
+        claim.victims[victim_name] = None
+        if victim.ending and lacks_nodes:
+            return  # DefaultPreemption chose it for two pods in a moment, as kube-scheduler does: it goes once
         choice = self._choice(claimant_name, victim_name)
         is_new = not choice.victims
         choice.victims.append(victim_name)
         victim.ending = True
-        claim = self._claims.setdefault(self._claimant(claimant), Claim(claimant_name, now))
-        claim.for_nodes |= lawful.may_lack_nodes(state, claimant)
-        claim.victims[victim_name] = None
         if is_new:
             claim.rounds.append(now)
         rounds = [each for each in claim.rounds if each > self._outside]
         if len(rounds) >= 2 and not (claim.for_nodes and self._more_important(claim)):
             rule = "again" if len(rounds) == 2 else "loop"
             self.find(rule, f"evictions for {claimant} for the {len(rounds)}. time, and it has not started")
-        if claimant.quota != victim.quota:
+        by_priority = lacks_nodes and victim.priority < claimant.priority
+        if claimant.quota != victim.quota and not by_priority:  # quota.md: DefaultPreemption goes by priority alone
             self._note_circle(claimant.quota, victim.quota)
         if victim.group:
             self._broken.add(victim.group)
@@ -200,7 +207,8 @@ class Judge:
             before = choice.before
             claimant, victims = before.pods[choice.claimant], [before.pods[victim] for victim in choice.victims]
             mine = self._claimant(claimant)
-            others = any(pod.nominated and self._claimant(pod) != mine for pod in before.pending)
+            others = choice.others_preempt
+            others |= any(pod.nominated and self._claimant(pod) != mine for pod in before.pending)
             if text := lawful.objection(before, claimant, victims, others):
                 self.find("unlawful", text)
             elif not others and (spared := lawful.spared(before, claimant, victims)):
@@ -213,7 +221,8 @@ class Judge:
             ran = choice.before.pods.get(victim)
             if (choice.at, choice.claimant) == (self.now, claimant) and ran and ran.node:
                 return choice
-        self._choices.append(Choice(self.now, claimant, self._state.copy()))
+        others_preempt = bool(self._claims.keys() - {self._claimant(self._state.pods[claimant])})
+        self._choices.append(Choice(self.now, claimant, self._state.copy(), others_preempt))
         return self._choices[-1]
 
     def _claimant(self, pod: Pod) -> str:

@@ -1,6 +1,7 @@
 """Who may be evicted for whom, and whether fewer would do: the policies of docs/quota.md, which are Kueue's."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tests.campaigns.quota.model import Pod, State, summed
 from tests.campaigns.quota.world import ELASTIC, Amounts
@@ -80,10 +81,10 @@ def _borrows(state: State, claimant: Pod, name: str, victims: Sequence[Pod], sta
 
 def _takes_back(state: State, claimant: Pod, name: str, victims: Sequence[Pod], staying: list[Pod]) -> bool:
     """Whether the pod is within the guarantee of a quota that it is in, and the victim is not."""
-    rest = [pod for pod in staying if pod not in victims]
+    rest, asked = [pod for pod in staying if pod not in victims], replace(claimant, asks=needed(state, claimant))
     outside = set(state.path(name))
     return any(
-        state.within(each, needed(state, claimant), rest)
+        state.within(each, asked, rest)
         for each in state.path(claimant.quota)
         if each not in outside and each in state.quotas
     )

@@ -134,13 +134,12 @@ class State:
         short = {r: amount - self.left(name, r, pods) for r, amount in asks.items() if amount and r in known}
         return {resource: amount for resource, amount in short.items() if amount > 0}
 
-    def within(self, name: str, asks: Amounts, pods: list[Pod]) -> bool:
-        """Whether it uses no more than it is guaranteed itself, the request included."""
+    def within(self, name: str, pod: Pod, pods: list[Pod]) -> bool:
+        """Whether it uses no more than it is guaranteed of what a pod asks for, that of it or below it included."""
         if name not in self.quotas:
             return False
-        known = self.limited(name)
-        amounts = {r: amount for r, amount in asks.items() if amount and r in known}
-        return all(self.usage(name, r, pods) + amount <= self.guaranteed(name, r) for r, amount in amounts.items())
+        asked = [r for r, amount in pod.asks.items() if amount and r in self.limited(name)]
+        return all(self.usage(name, r, [*pods, pod]) <= self.guaranteed(name, r) for r in asked)
 
     def free(self, node: str) -> int:
         """The cores that are free on a node; none if it is cordoned."""

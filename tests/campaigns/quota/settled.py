@@ -111,7 +111,7 @@ class Settled:
             is_capped = any(amount < state.guaranteed(quota.name, r) for r, amount in quota.maximum.items())
             root = state.quotas.get(quota.parent)
             is_capped |= bool(root and root.maximum and root.minimum)
-            if takes and not is_capped and state.within(quota.name, pod.asks, state.running):
+            if takes and not is_capped and state.within(quota.name, pod, state.running):
                 message = self._cluster.outcome(pod_of(pod)).message
                 self._judge.find("guarantee", f"{pod} waits within what {quota.name} is guaranteed: {message}")
 
