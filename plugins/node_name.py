@@ -12,15 +12,16 @@ OTHER_NODE: Final = fw.unresolvable("node(s) didn't match the requested node nam
 
 
 @dataclass(frozen=True, slots=True)
-class NodeName(fw.FilterNodesPlugin, fw.SignPlugin, fw.ExplainPlugin):
+class NodeName(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin, fw.ExplainPlugin):
     """Filter: the node is the one in `spec.nodeName`, if that names one.
 
-    Rule: nodename/node_name.go at v1.36.3.
+    Rule: nodename/node_name.go at v1.37.2.
     """
 
     name: ClassVar[str] = "NodeName"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.NAME
     signs_spec: ClassVar[bool] = True
+    filters_all: ClassVar[bool] = True
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: node_name.go (EventsToRegister), which has no hint for a new node."""
@@ -29,6 +30,15 @@ class NodeName(fw.FilterNodesPlugin, fw.SignPlugin, fw.ExplainPlugin):
     def sign(self, pod: fw.Pod) -> Hashable | None:
         """The node that the pod names."""
         return pod.spec.node_name
+
+    def pre_filter(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
+    ) -> fw.PreFilterResult | fw.Status | None:
+        """Leave the named node only."""
+        return fw.PreFilterResult(frozenset({pod.spec.node_name})) if pod.spec.node_name else None
+
+    def concerns(self, pod: fw.Pod) -> bool:
+        return bool(pod.spec.node_name)
 
     def filter_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows

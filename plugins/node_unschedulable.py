@@ -16,15 +16,16 @@ UNSCHEDULABLE: Final = fw.unresolvable("node(s) were unschedulable")
 
 
 @dataclass(frozen=True, slots=True)
-class NodeUnschedulable(fw.FilterNodesPlugin, fw.SignPlugin, fw.ExplainPlugin):
+class NodeUnschedulable(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin, fw.ExplainPlugin):
     """Filter: the node is not cordoned, or the pod tolerates it.
 
-    Rule: nodeunschedulable/node_unschedulable.go at v1.36.3.
+    Rule: nodeunschedulable/node_unschedulable.go at v1.37.2.
     """
 
     name: ClassVar[str] = "NodeUnschedulable"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.TAINTS
     signs_spec: ClassVar[bool] = True
+    filters_all: ClassVar[bool] = True
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: node_unschedulable.go (EventsToRegister)."""
@@ -36,6 +37,12 @@ class NodeUnschedulable(fw.FilterNodesPlugin, fw.SignPlugin, fw.ExplainPlugin):
     def sign(self, pod: fw.Pod) -> Hashable | None:
         """Sign by whether the pod tolerates cordoned nodes."""
         return is_tolerated(UNSCHEDULABLE_TAINT, pod.spec.tolerations)
+
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> None:
+        """Nothing to prepare: kube-scheduler has it for pods whose resize is deferred."""
+
+    def concerns(self, pod: fw.Pod) -> bool:
+        return False
 
     def filter_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows

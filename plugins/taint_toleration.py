@@ -32,6 +32,7 @@ UNTOLERATED: Final = fw.unresolvable("node(s) had untolerated taint(s)")
 
 @dataclass(frozen=True, slots=True)
 class TaintToleration(
+    fw.PreFilterPlugin,
     fw.FilterNodesPlugin,
     fw.PreScorePlugin,
     fw.ScoreNodesPlugin,
@@ -42,12 +43,13 @@ class TaintToleration(
     """Filter: the pod tolerates all taints with effect NoSchedule or NoExecute.
 
     Score: the number of PreferNoSchedule taints that it does not tolerate; the fewer, the better.
-    Rule: tainttoleration/taint_toleration.go at v1.36.3.
+    Rule: tainttoleration/taint_toleration.go at v1.37.2.
     """
 
     name: ClassVar[str] = "TaintToleration"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.TAINTS
     signs_spec: ClassVar[bool] = True
+    filters_all: ClassVar[bool] = True
     normalizes_by_range: ClassVar[bool] = True
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
@@ -65,6 +67,12 @@ class TaintToleration(
     def sign(self, pod: fw.Pod) -> Hashable | None:
         """The pod's tolerations."""
         return pod.spec.tolerations or ()
+
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> None:
+        """Nothing to prepare: kube-scheduler has it for pods whose resize is deferred."""
+
+    def concerns(self, pod: fw.Pod) -> bool:
+        return False
 
     def filter_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows

@@ -1,6 +1,6 @@
 """The plugins of a profile whose configuration names none, and those that it cannot have.
 
-Order and weights are kube-scheduler's: pkg/scheduler/apis/config/v1/default_plugins.go at v1.36.3.
+Order and weights are kube-scheduler's: pkg/scheduler/apis/config/v1/default_plugins.go at v1.37.2.
 """
 
 from dataclasses import replace
@@ -17,8 +17,8 @@ DEFAULT_PLUGINS: Final = Plugins(
         enabled=(
             PluginRef("SchedulingGates"),
             PluginRef("PrioritySort"),
-            PluginRef("NodeUnschedulable"),
             PluginRef("NodeName"),
+            PluginRef("NodeUnschedulable"),
             PluginRef("TaintToleration", 3),
             PluginRef("NodeAffinity", 2),
             PluginRef("NodePorts"),

@@ -185,6 +185,9 @@ class PreFilterResult:
 
 
 class PreFilterPlugin(Plugin):
+    filters_all: ClassVar[bool] = False
+    """Whether Filter is asked about the pods that do not concern the plugin, too, as if `pre_filter` had said None."""
+
     @abstractmethod
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeColumns) -> PreFilterResult | Status | None:
         """Prepare for Filter: None means all nodes, a result fewer.
@@ -193,7 +196,8 @@ class PreFilterPlugin(Plugin):
         """
 
     def concerns(self, pod: Pod) -> bool:
-        """Say whether `pre_filter` is to be asked. False only if it would skip the pod whatever nodes and pods exist.
+        """Say whether `pre_filter` is to be asked. False only if it would skip the pod whatever nodes and pods exist,
+        or, with `filters_all`, let it pass.
 
         It reads only the pod's spec, except its group and volumes without a source, and its resources: pods with the
         same spec may be asked about once. If other objects count too, call `handle.columns.forget()` when they make the

@@ -1,6 +1,6 @@
 """One profile at work: runs its plugins at each extension point, times them, and names the one that fails.
 
-Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3. What a plugin raises becomes a PluginError with its
+Rule: pkg/scheduler/framework/runtime/framework.go at v1.37.2. What a plugin raises becomes a PluginError with its
 name; a plugin that answers what its point does not allow is treated the same.
 """
 
@@ -35,7 +35,7 @@ from scheduler.framework.plugin import (
 )
 from scheduler.framework.status import SKIP, Code, Status, unresolvable
 from scheduler.process.metrics import Metrics
-from scheduler.runtime.answers.pod_classes import KnownSpec, PodClasses
+from scheduler.runtime.answers.pod_classes import ConcernedAtPreFilter, KnownSpec, PodClasses
 from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.filter_outcome import FilterOutcome
@@ -195,18 +195,20 @@ class Framework:
             state.skip_filter |= off
             state.skip_score |= off
         with self._calls.at("PreFilter") as timer:
-            names, refusal = self._pre_filter_in_turn(known, state, pod, diagnosis)
+            plugins = self._pre_filter
+            if not state.record_plugin_metrics:
+                plugins, skipping, passing = known.concerned or self._concerned(known, pod)
+                state.skip_filter |= skipping
+                for evaluations in passing:
+                    evaluations.value += 1
+            names, refusal = self._pre_filter_in_turn(plugins, state, pod, diagnosis)
             if refusal is not None:
                 timer.code = refusal.code
         return names, refusal
 
     def _pre_filter_in_turn(
-        self, known: KnownSpec, state: CycleState, pod: Pod, diagnosis: Diagnosis
+        self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: Pod, diagnosis: Diagnosis
     ) -> tuple[frozenset[str] | None, Status | None]:
-        plugins = self._pre_filter
-        if not state.record_plugin_metrics:
-            plugins, skipping = known.concerned or self._concerned(known, pod)
-            state.skip_filter |= skipping
         names: frozenset[str] | None = None
         refusal: Status | None = None
         for plugin in plugins:
@@ -237,9 +239,12 @@ class Framework:
                 raise disallowed(plugin.name, "PreFilter", plugin.pre_filter, answer)
         return names, refusal
 
-    def _concerned(self, known: KnownSpec, pod: Pod) -> tuple[tuple[PreFilterPlugin, ...], frozenset[str]]:
+    def _concerned(self, known: KnownSpec, pod: Pod) -> ConcernedAtPreFilter:
         """Ask the PreFilter plugins which of them are concerned by pods of this spec; the others skip these."""
-        known.concerned = _divided("PreFilter", self._pre_filter, lambda plugin: plugin.concerns(pod))
+        plugins, others = _divided("PreFilter", self._pre_filter, lambda plugin: plugin.concerns(pod))
+        passing = [p.name for p in self._pre_filter if p.filters_all and p.name in others]
+        evaluations = tuple(self._pre_filter_evaluations[name] for name in passing)
+        known.concerned = (plugins, others.difference(passing), evaluations)
         return known.concerned
 
     def run_filter(self, state: CycleState, pod: Pod, asked: BoolColumn | None = None) -> FilterOutcome:

@@ -153,7 +153,10 @@ class _Check:
     def _concerns(self, pod: Pod) -> None:
         if isinstance(self._plugin, PreFilterPlugin) and not self._plugin.concerns(pod):
             answer = self._plugin.pre_filter(CycleState(), pod, self._nodes)
-            _hold(answer == SKIP, f"{pod} does not concern the plugin, but PreFilter answers {answer}")
+            _hold(
+                answer == (None if self._plugin.filters_all else SKIP),
+                f"{pod} does not concern the plugin, but PreFilter answers {answer}",
+            )
         if isinstance(self._plugin, PreScorePlugin) and not self._plugin.concerns_score(pod):
             status = self._plugin.pre_score(CycleState(), pod, self._nodes, self._rows)
             _hold(status == SKIP, f"{pod} does not concern the plugin's Score, but PreScore answers {status}")

@@ -13,10 +13,14 @@ from scheduler.api.read_only import plain
 from scheduler.api.requests import HostPort, PodResources
 from scheduler.api.weights import weight_of
 from scheduler.framework.plugin import PreFilterPlugin, PreScorePlugin, ReservePlugin, SignPlugin
+from scheduler.process.instruments import Counter
 from scheduler.runtime.answers.store import AnswerStore, Stored
 from scheduler.runtime.guards.plugin_faults import as_plugin_error
 from scheduler.runtime.plans import FilterPlan, ScorePlan
 from scheduler.runtime.pod_limits import excess_of
+
+ConcernedAtPreFilter = tuple[tuple[PreFilterPlugin, ...], frozenset[str], tuple[Counter, ...]]
+"""The PreFilter plugins that some pods concern, the names of those that skip them, and counters of the others."""
 
 _NO_SOURCE = Volume()
 
@@ -74,8 +78,8 @@ class KnownSpec(Stored):
         self.resources = resources
         self.host_ports = host_ports
         self.own_bytes += weight_of(resources, host_ports)
-        self.concerned: tuple[tuple[PreFilterPlugin, ...], frozenset[str]] | None = None
-        """The PreFilter plugins that the pods concern, and the names of the others, once the plugins were asked."""
+        self.concerned: ConcernedAtPreFilter | None = None
+        """Which PreFilter plugins the pods concern, once these were asked."""
         self.concerned_at_score: tuple[tuple[PreScorePlugin, ...], frozenset[str]] | None = None
         """The same for PreScore."""
         self.concerned_at_reserve: tuple[tuple[ReservePlugin, ...], frozenset[str]] | None = None

@@ -25,6 +25,15 @@ def test_only_the_named_node_is_left(node_name: str, refused: set[str]) -> None:
     assert found == dict.fromkeys(refused, OTHER_NODE)
 
 
+def test_a_pod_that_names_a_node_is_tried_there_only() -> None:
+    pods = [a_pod(), a_pod(node_name="b")]
+
+    asked = [NodeName().pre_filter(fw.CycleState(), pod, a_cluster()) for pod in pods]
+
+    assert asked == [None, fw.PreFilterResult(frozenset({"b"}))]
+    assert [NodeName().concerns(pod) for pod in pods] == [False, True]
+
+
 def test_preemption_does_not_help() -> None:
     assert fw.unresolvable("node(s) didn't match the requested node name") == OTHER_NODE
 

@@ -156,6 +156,15 @@ def test_a_plugin_that_skips_the_pod_is_not_counted() -> None:
     assert [evaluations(metrics, "All", point) for point in ("PreFilter", "Filter", "PreScore", "Score")] == [0] * 4
 
 
+def test_a_pod_that_pre_filter_would_let_pass_is_counted_and_comes_to_filter() -> None:
+    metrics, table = Metrics(), a_cluster(a_node("n1"), a_node("n2"))
+    lenient = plugin(All, "All", concerns=answer(False), filters_all=True, score=answer(1), pre_score=answer(SKIP))
+
+    decide(a_framework(lenient, table=table, metrics=metrics), POD)
+
+    assert [evaluations(metrics, "All", point) for point in ("PreFilter", "Filter")] == [1, table.size]
+
+
 def test_stored_answers_are_no_evaluations() -> None:
     metrics, table = Metrics(), a_cluster(a_node("n1"), a_node("n2"))
     framework = a_framework(Signed(), table=table, metrics=metrics)

@@ -65,16 +65,16 @@ class Median(fw.ScoreNodesPlugin, fw.NormalizeScorePlugin, fw.SignPlugin):
 
 
 class Fragile(fw.FilterPlugin, fw.SignPlugin):
-    """Signs, and fails for nodes on which there are two pods."""
+    """Signs, and fails for nodes on which there are two pods; not for pods that are tried on one node only."""
 
     name: ClassVar[str] = "Fragile"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.REQUESTED
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
-        return ()
+        return bool(pod.spec.node_name)
 
     def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
-        if len(node.pods) == 2:
+        if len(node.pods) == 2 and not pod.spec.node_name:
             raise ValueError(f"two pods on {node.name}")
         return None
 
