@@ -32,6 +32,7 @@ from scheduler.cycle.core import Core
 from scheduler.cycle.failure import UNSCHEDULABLE
 from scheduler.cycle.steps import Steps
 from scheduler.framework.cycle_state import GroupCycleState
+from scheduler.framework.errors import PluginError
 from scheduler.framework.events import ClusterEvent
 from scheduler.framework.pod_groups import GroupKey, PodGroup
 from scheduler.groups.apis.adapters import AdaptedGroups
@@ -210,9 +211,11 @@ class Reservations:
         try:
             plan = yield from self._plan(framework, candidate)
             is_refused = plan is not None and self._is_refused(framework, candidate.pod, plan)
-        except Exception as error:  # noqa: BLE001  a plugin may raise anything: the group waits without a reservation
+        except Exception as error:
             framework.faults.report(error, candidate.pod)
-            plan, is_refused = None, False
+            if not isinstance(error, PluginError):
+                _logger.exception("Choosing nodes for a pod group failed", extra={"podGroup": str(candidate.group)})
+            return candidate.key in self._waits and self._give_up(candidate, "choosing nodes for it failed")
         if candidate.key not in self._waits:
             return False  # placed meanwhile, or turned off
         if plan is None:

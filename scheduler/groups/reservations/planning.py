@@ -167,7 +167,8 @@ class Planner:
             np.maximum(capacity, fits, out=capacity)
         rows = np.flatnonzero(capacity > 0)
         numbers = domains.numbers[rows]
-        total = np.bincount(numbers, share[rows], len(domains.names)) / np.maximum(np.bincount(numbers), 1)
+        count = len(domains.names)
+        total = np.bincount(numbers, share[rows], count) / np.maximum(np.bincount(numbers, minlength=count), 1)
         order: Rows = rows[np.lexsort((-share[rows], numbers, -total[numbers]))]
         return order.tolist(), capacity
 

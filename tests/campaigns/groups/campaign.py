@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 from unittest.mock import patch
@@ -68,16 +68,34 @@ def report(seed: int, number: int, kind: str) -> str:
 
 def play(scenario: Scenario) -> Record:
     """Play one scenario."""
-    logging.disable(logging.CRITICAL)
+    logging.disable(logging.WARNING)
     record = Record()
     try:
-        with patch("time.time", _time_of_day):
+        with patch("time.time", _time_of_day), _errors_of(record):
             world = World(scenario, record)
             with world:
                 _live(world)
     except Exception as error:  # noqa: BLE001 - whatever breaks is a finding
         record.violated("broken", type(error).__name__, repr(error)[:300])
     return record
+
+
+@contextmanager
+def _errors_of(record: Record) -> Iterator[None]:
+    """Let each error that is logged be a finding, but those of bindings, which the scenario orders."""
+
+    class Handler(logging.Handler):
+        def emit(self, logged: logging.LogRecord) -> None:
+            details = getattr(logged, "err", "") or repr(logged.exc_info and logged.exc_info[1])
+            if '"DefaultBinder"' not in details:
+                record.violated("broken", "an error is logged", f"{logged.getMessage()}: {details}"[:300])
+
+    handler = Handler()
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
 
 
 def _time_of_day() -> float:

@@ -79,7 +79,7 @@ class ReservationRules:
         model, now = self._model, self._record.now
         members = model.members(group.plan.name)
         waiting = [pod for pod in members if not pod.place and not pod.is_gated]
-        need = model.minimum(group) - sum(bool(pod.place) for pod in members)
+        need = model.minimum(group) - sum(bool(pod.place) for pod in members) - model.succeeded(group, at_most=True)
         since = max((pod.came for pod in waiting), default=now)
         said = {(pod.priority, pod.minimum) for pod in waiting}
         if len(waiting) < max(1, need) or need <= 0 or len(said) > 1 or group.plan.least:

@@ -26,6 +26,10 @@ CONTROLLER_SECONDS: Final = 0.5
 """After which a controller replaces a pod."""
 
 
+MOMENT: Final = 1e-5
+"""Seconds between things that happen one after the other."""
+
+
 class Server(ApiServer):
     """An API server whose answers to bindings can fail, be slow or be lost, and where victims take time to end."""
 
@@ -107,7 +111,7 @@ class World(Scheduler):
         self.is_calm = False
         """Whether nothing ends by itself any more, except what has been announced."""
         self.last_change = 0.0
-        self._serial = 0
+        self._serial = self._moments = 0
 
     # Time.
 
@@ -127,7 +131,8 @@ class World(Scheduler):
         self.record.note(kind, text)
 
     def later(self, seconds: float, act: Callable[[], None]) -> None:
-        """Do something after some time. What goes wrong in it is a finding."""
+        """Do something after some time, and nothing else at that moment. What goes wrong in it is a finding."""
+        self._moments += 1
 
         def act_now() -> None:
             self.tick()
@@ -136,7 +141,7 @@ class World(Scheduler):
             except Exception as error:  # noqa: BLE001 - a handler of the scheduler has failed
                 self.record.violated("broken", type(error).__name__, repr(error))
 
-        self._runner.get_loop().call_later(seconds, act_now)
+        self._runner.get_loop().call_later(seconds + self._moments * MOMENT, act_now)
 
     def act(self, act: Callable[[], None], seconds: float) -> None:
         """Let something happen, and time pass after it."""

@@ -7,6 +7,8 @@ from scheduler.groups.reservations.run_times import NEVER
 from scheduler.testing import a_node
 from tests.unit.groups.reservations.stage import WAIT, Stage
 
+RACK = "example.com/rack"
+
 
 def reserved(stage: Stage) -> Reserved:
     found = stage.reservations.reserved
@@ -92,6 +94,19 @@ async def test_kinds_of_members_are_kept_beside_each_other() -> None:
 
     assert sum(kept["cpu"] for kept in plan.kept.values()) == 7000
     assert plan.needed == 3
+
+
+async def test_racks_without_any_suitable_node_are_left_out() -> None:
+    stage = a_cluster()
+    stage.under_test.see(
+        *(a_node(f"n{number}", cpu=cpu, labels={RACK: f"r{number}"}) for number, cpu in enumerate("41"))
+    )
+    stage.running("a", "n0", cpu="4")
+    stage.annotated(1, 1, requests={"cpu": "4"}, annotations={"loadmaster.dev/required-topology": RACK})
+
+    plan = await a_plan(stage)
+
+    assert set(plan.kept) == {"n0"}
 
 
 async def test_members_that_exclude_each_other_have_a_node_each() -> None:

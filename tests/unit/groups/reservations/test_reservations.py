@@ -363,7 +363,9 @@ async def test_a_pod_with_an_odd_condition_has_not_waited_before() -> None:
     assert stage.reserved == {}
 
 
-async def test_a_plugin_that_fails_leaves_the_group_without_a_reservation() -> None:
+async def test_a_choice_that_fails_is_logged_and_leaves_the_group_without_a_reservation(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     stage = Stage(nodes=1)
     stage.running("service", "n0", cpu="2")
     stage.annotated(1, 1, requests={"cpu": "2"})
@@ -379,6 +381,7 @@ async def test_a_plugin_that_fails_leaves_the_group_without_a_reservation() -> N
     await stage.wait(WAIT + 1)
 
     assert without == {}
+    assert [record.message for record in caplog.records] == ["Choosing nodes for a pod group failed"]
     assert stage.reserved == {"n0": 2000}
 
 
