@@ -1,6 +1,6 @@
 """Allocates devices on a node to unallocated claims, as it is written into their status.
 
-Rule: k8s.io/dynamic-resource-allocation structured/internal/incubating/allocator_incubating.go at v0.36.3 (Allocate).
+Rule: k8s.io/dynamic-resource-allocation structured/internal/incubating/allocator_incubating.go at v0.37.2 (Allocate).
 """
 
 from collections.abc import Callable, Sequence
@@ -118,24 +118,24 @@ def _result(taken: TakenDevice) -> DeviceResult:
 
 
 def _config(claim: ResourceClaim, chosen: Sequence[Request]) -> tuple[AllocatedConfiguration, ...] | None:
-    """The classes' configuration, each once with all requests of that class, then the claim's."""
+    """The classes' configuration, each once with all requests of that class, then the claim's.
+
+    An entry that applies to all requests names none.
+    """
     by_class: dict[str, list[Request]] = {}
     for request in chosen:
         by_class.setdefault(request.cls.metadata.name, []).append(request)
-    found = [
-        AllocatedConfiguration(
-            source="FromClass", requests=tuple(request.full_name for request in requests), opaque=config.opaque
-        )
-        for requests in by_class.values()
-        for config in requests[0].cls.spec.config or ()
-    ]
-    for written in claim.spec.devices.config or ():
-        entry = AllocatedConfiguration(source="FromClaim", requests=written.requests, opaque=written.opaque)
-        if not written.requests:
-            found.append(entry)
-            continue
-        names = frozenset(written.requests)
-        found += [entry for request in chosen if not names.isdisjoint((request.full_name, request.base_and_sub[0]))]
+    found: list[AllocatedConfiguration] = []
+    for of_class in by_class.values():
+        requests = None if len(of_class) == len(chosen) else tuple(request.full_name for request in of_class)
+        written = of_class[0].cls.spec.config or ()
+        found += [AllocatedConfiguration(source="FromClass", requests=requests, opaque=each.opaque) for each in written]
+    for config in claim.spec.devices.config or ():
+        names = frozenset(config.requests or ())
+        applies = [not names.isdisjoint((request.full_name, request.base_and_sub[0])) for request in chosen]
+        if not names or any(applies):
+            requests = None if all(applies) else config.requests
+            found.append(AllocatedConfiguration(source="FromClaim", requests=requests, opaque=config.opaque))
     return tuple(found) or None
 
 

@@ -1,7 +1,7 @@
 """Constraints on the devices of a claim: attributes that must match, or be distinct.
 
 Rule: k8s.io/dynamic-resource-allocation structured/internal/incubating/allocator_incubating.go (matchAttribute) and
-constraint.go (distinctAttribute) at v0.36.3.
+constraint.go (distinctAttribute) at v0.37.2.
 """
 
 from typing import Any, Protocol
@@ -33,7 +33,6 @@ class _OnAttribute:
     def __init__(self, requests: frozenset[str], attribute: str) -> None:
         self.requests = requests
         self.attribute = attribute
-        self.taken = 0
 
     def applies(self, request: str, sub_request: str) -> bool:
         """Return whether the constraint applies; without requests it applies to all."""
@@ -55,6 +54,7 @@ class _OnAttribute:
 class _Match(_OnAttribute):
     """All have the same value."""
 
+    taken = 0
     common: Any = None
 
     def add(self, request: str, sub_request: str, device: SliceDevice) -> bool:
@@ -76,15 +76,11 @@ class _Match(_OnAttribute):
 
 
 class _Distinct(_OnAttribute):
-    """No two requests have the same value.
-
-    As in kube-scheduler only the last value of each request is remembered, so a request for several devices may get
-    equal ones.
-    """
+    """No two have the same value."""
 
     def __init__(self, requests: frozenset[str], attribute: str) -> None:
         super().__init__(requests, attribute)
-        self.by_request: dict[str, Any] = {}
+        self.values: list[Any] = []
 
     def add(self, request: str, sub_request: str, device: SliceDevice) -> bool:
         if not self.applies(request, sub_request):
@@ -93,16 +89,14 @@ class _Distinct(_OnAttribute):
         if attribute is None:
             return False
         value = _typed(attribute)
-        if self.taken and ((value is None and self.by_request) or value in self.by_request.values()):
+        if self.values and (value is None or value in self.values):
             return False
-        self.by_request[request] = value
-        self.taken += 1
+        self.values.append(value)
         return True
 
     def remove(self, request: str, sub_request: str, device: SliceDevice) -> None:
         if self.applies(request, sub_request):
-            self.by_request.pop(request, None)
-            self.taken -= 1
+            self.values.pop()
 
 
 def _typed(attribute: Attribute) -> tuple[str, Any] | None:

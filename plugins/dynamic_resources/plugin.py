@@ -36,12 +36,11 @@ from scheduler.framework.field_errors import invalid
 
 NOT_AVAILABLE: Final = fw.unresolvable("resourceclaim not available on the node")
 NOT_ALLOCATABLE: Final = fw.unresolvable("cannot allocate all claims")
-NOTHING_TO_DEALLOCATE: Final = fw.unschedulable("no new claims to deallocate")
+NOTHING_TO_DEALLOCATE: Final = fw.unschedulable()
 CANNOT_FIT: Final = fw.unresolvable("cannot fit resource")
 STALE_CLAIM: Final = fw.unresolvable("cannot schedule extended resource claim")
 DELETED: Final = fw.unschedulable("deletion of ResourceClaim completed")
 DEALLOCATED: Final = fw.unschedulable("deallocation of ResourceClaim completed")
-STILL_UNSCHEDULABLE: Final = fw.unschedulable("still not schedulable")
 
 _NOT_AVAILABLE, _CANNOT_FIT, _STALE = 3, 4, 5
 _REFUSALS: Final = {
@@ -75,7 +74,7 @@ class DynamicResources(
     PreEnqueue waits for claims that are missing, Score prefers the earlier entries of `firstAvailable`, Reserve takes
     the devices, PreBind writes that down, PostFilter gives back a claim's devices that keep the pod from every node.
     For extended resources that a DeviceClass stands for, and the node does not offer itself, PreBind creates a claim.
-    Rule: dynamicresources/dynamicresources.go and extendeddynamicresources.go at v1.36.3.
+    Rule: dynamicresources/dynamicresources.go and extendeddynamicresources.go at v1.37.2.
     """
 
     name: ClassVar[str] = "DynamicResources"
@@ -267,7 +266,7 @@ class DynamicResources(
             self._catalog.extended_claims.wake_when_gone(pod, self.handle.activator)
             self._extended_writer.delete(pod, claim_state.claims[-1])
             return None, DELETED
-        return None, STILL_UNSCHEDULABLE
+        return None, NOTHING_TO_DEALLOCATE
 
     def score_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows

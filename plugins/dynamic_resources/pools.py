@@ -97,6 +97,10 @@ class Pool:
     """Slices for other nodes: their devices may consume the same counters."""
     counter_sets: dict[str, CounterSet] = field(default_factory=dict)
 
+    @property
+    def id(self) -> PoolId:
+        return self.driver, self.name
+
     def __str__(self) -> str:
         return f"{self.driver}/{self.name}"
 

@@ -126,6 +126,8 @@ def _checked(
     claim: ResourceClaim, asked: ExactRequest, name: str, parent: str, find_class: Callable[[str], DeviceClass | None]
 ) -> Request:
     where = f"claim {claim}, request {name}"
+    if asked.derived_attributes:
+        raise DevicesError(f"{where}: cannot handle request with derived attributes, the feature is disabled")
     for i, selector in enumerate(asked.selectors or ()):
         if selector.cel is None:
             raise DevicesError(f"{where}, selector #{i}: CEL expression empty (unsupported selector type?)")

@@ -3,7 +3,7 @@
 Order of trial, which makes the solution the same as kube-scheduler's: claims, requests and alternatives as they are
 written; pools by driver and name, those with binding conditions last; slices by name; devices as listed. A request for
 several devices takes them in that order only, since their order within a request means nothing. Rule:
-k8s.io/dynamic-resource-allocation structured/internal/incubating/allocator_incubating.go at v0.36.3 (allocateOne).
+k8s.io/dynamic-resource-allocation structured/internal/incubating/allocator_incubating.go at v0.37.2 (allocateOne).
 """
 
 from collections import defaultdict
@@ -15,15 +15,14 @@ from uuid import uuid4
 
 from plugins.dynamic_resources.capacity import Consumed, amounts, consumption, fits
 from plugins.dynamic_resources.constraints import Constraint, constraint_of
-from plugins.dynamic_resources.pools import DeviceId, DevicesError, Pool, SliceDevice
+from plugins.dynamic_resources.pools import DeviceId, DevicesError, Pool, PoolId, SliceDevice
 from plugins.dynamic_resources.requests import DeviceCandidate, Request, tolerates
 from scheduler.api.devices import MAX_RESULTS, Quantity, ResourceClaim
-from scheduler.api.go_quantity import wrapped
 from scheduler.api.objects import Node
 from scheduler.api.quantity import parse_quantity
 
-CounterKey = tuple[str, str, str]
-"""Pool, counter set, counter. As in kube-scheduler, drivers with pools of one name share the key."""
+CounterKey = tuple[PoolId, str, str]
+"""Pool, counter set, counter."""
 
 
 class TooManyDevices(Exception):
@@ -92,7 +91,7 @@ class DeviceSearch:
         self._taken_by: defaultdict[DeviceId, set[int]] = defaultdict(set)
         self._shared_capacity: dict[DeviceId, list[Consumed]] = {}
         self._counters: defaultdict[CounterKey, int] = defaultdict(int)
-        self._available: dict[str, dict[CounterKey, int]] = {}
+        self._available: dict[PoolId, dict[CounterKey, int]] = {}
         self._selected: dict[tuple[int, DeviceId], bool] = {}
         self.results: list[list[TakenDevice]] = [[] for _ in claims]
         self.chosen: dict[tuple[int, int], int] = {}
@@ -114,10 +113,7 @@ class DeviceSearch:
                     if request.is_all:
                         request.all_devices = list(self._all_for(request))
                         request.count = len(request.all_devices)
-                least = wrapped(least + min(request.count for request in alternatives))
-            if least > MAX_RESULTS:
-                limit = f"number of requested devices {least} exceeds the claim limit of {MAX_RESULTS}"
-                raise DevicesError(f"claim {claim}: {limit}")
+                least += _checked(claim, alternatives, least)
             constraints = []
             for i, written in enumerate(claim.spec.devices.constraints or ()):
                 constraint = constraint_of(written)
@@ -248,8 +244,7 @@ class DeviceSearch:
         is_shared = bool(device.device.allow_multiple_allocations)
         if not (is_shared and request.admin_access) and self._is_in_use(indices, request, device.id):
             return False
-        shared_already = device.id in self._allocated.capacity or device.id in self._shared_capacity
-        if device.device.consumes_counters and not (is_shared and shared_already):
+        if device.device.consumes_counters and not (is_shared and self._is_shared_already(device.id)):
             self._count(candidate, 1)
             undo.append(lambda: self._count(candidate, -1))
             if not self._enough_counters(candidate.pool):
@@ -278,6 +273,11 @@ class DeviceSearch:
         undo.append(self.results[claim].pop)
         return True
 
+    def _is_shared_already(self, device: DeviceId) -> bool:
+        """Return whether a claim has a share, so that the device's counters are counted."""
+        allocated = self._allocated
+        return device in allocated.capacity or device in allocated.shared or device in self._shared_capacity
+
     def _unshare(self, device: DeviceId) -> None:
         shares = self._shared_capacity[device]
         shares.pop()
@@ -285,32 +285,42 @@ class DeviceSearch:
             del self._shared_capacity[device]
 
     def _count(self, candidate: DeviceCandidate, sign: int) -> None:
-        for key, amount in _counters_of(candidate.pool.name, candidate.device):
+        for key, amount in _counters_of(candidate.pool.id, candidate.device):
             self._counters[key] += sign * amount
 
     def _enough_counters(self, pool: Pool) -> bool:
-        available = self._available.get(pool.name)
+        available = self._available.get(pool.id)
         if available is None:
-            available = self._available[pool.name] = self._left_in(pool)
+            available = self._available[pool.id] = self._left_in(pool)
         return all(self._counters.get(key, 0) <= left for key, left in available.items())
 
     def _left_in(self, pool: Pool) -> dict[CounterKey, int]:
         """The counters minus those of allocated devices, on any node."""
         left = {
-            (pool.name, counter_set.name, name): parse_quantity(counter.value)
+            (pool.id, counter_set.name, name): parse_quantity(counter.value)
             for counter_set in pool.counter_sets.values()
             for name, counter in (counter_set.counters or {}).items()
         }
         for view in (*pool.slices, *pool.elsewhere):
             for device in view.devices:
                 if self._allocated.has(device.id):
-                    for key, amount in _counters_of(pool.name, device):
+                    for key, amount in _counters_of(pool.id, device):
                         if key in left:
                             left[key] -= amount
         return left
 
 
-def _counters_of(pool: str, device: SliceDevice) -> Iterator[tuple[CounterKey, int]]:
+def _checked(claim: ResourceClaim, alternatives: Sequence[Request], before: int) -> int:
+    """Return how many devices one request needs at least. Raises DevicesError if these, too, are too many."""
+    count = min(request.count for request in alternatives)
+    if count > MAX_RESULTS - before:
+        name = alternatives[0].parent or alternatives[0].name
+        limit = f"exceeds the claim limit of {MAX_RESULTS}, with {before} already accounted for"
+        raise DevicesError(f"claim {claim}, request {name}: adding {count} devices {limit}")
+    return count
+
+
+def _counters_of(pool: PoolId, device: SliceDevice) -> Iterator[tuple[CounterKey, int]]:
     for consumed in device.device.consumes_counters or ():
         for name, counter in (consumed.counters or {}).items():
             yield (pool, consumed.counter_set, name), parse_quantity(counter.value)

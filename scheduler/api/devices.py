@@ -49,6 +49,10 @@ class CapacityRequirements(Wire, frozen=True):
     requests: Mapping[str, Quantity] | None = None
 
 
+class DerivedAttribute(Wire, frozen=True):
+    """Of a feature that is off: a request that has any is refused."""
+
+
 class ExactRequest(Wire, frozen=True):
     """A request: `exactly` that, or an alternative in `firstAvailable`, which has a name of its own.
 
@@ -63,6 +67,7 @@ class ExactRequest(Wire, frozen=True):
     admin_access: bool | None = None
     tolerations: tuple[DeviceToleration, ...] | None = None
     capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[DerivedAttribute, ...] | None = None
 
 
 class DeviceRequest(Wire, frozen=True):

@@ -56,7 +56,7 @@ def test_a_pod_that_fits_nowhere_is_told_why_and_bound_when_a_node_comes(
     make_nodes(2, cpu="1")
     make_nodes(1, taints=[{"key": "special", "value": "yes", "effect": "NoSchedule"}])
     expected = (
-        "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. no new claims to deallocate, "
+        "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. "
         "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
     )
 

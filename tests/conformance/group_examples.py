@@ -20,7 +20,7 @@ WAITS: Final = (
     "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, "
     "one or more plugins asked to wait and no plugin rejected pod"
 )
-AS_A_GROUP: Final = "no new claims to deallocate, preemption: not eligible due to workload aware preemption enabled"
+AS_A_GROUP: Final = "preemption: not eligible due to workload aware preemption enabled"
 
 
 @dataclass(frozen=True, slots=True)

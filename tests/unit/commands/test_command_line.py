@@ -46,7 +46,7 @@ def test_simulate_says_where_pods_go(cluster: str, capsys: pytest.CaptureFixture
         "",
         "POD            NODE  MESSAGE",
         "default/fits   n1",
-        "default/large  -     0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: "
+        "default/large  -     0/1 nodes are available: 1 Insufficient cpu. preemption: "
         "0/1 nodes are available: 1 No preemption victims found for incoming pod.",
     ]
     assert err.splitlines() == [

@@ -178,7 +178,7 @@ async def test_what_extenders_refuse_is_told_like_what_plugins_refuse() -> None:
     await scheduler.schedule()
 
     assert message(scheduler) == (
-        "0/3 nodes are available: 1 Insufficient cpu, 2 no gpu. no new claims to deallocate, preemption: "
+        "0/3 nodes are available: 1 Insufficient cpu, 2 no gpu. preemption: "
         "0/3 nodes are available: 3 No preemption victims found for incoming pod."
     )
     assert scheduler.waiting("default/web").unschedulable_plugins == {"NodeResourcesFit", "Extender"}
@@ -189,8 +189,7 @@ async def test_nodes_left_out_without_a_word_are_not_counted_and_any_event_bring
     scheduler = await waiting_for(extender, a_pod("web", requests={"cpu": "1"}))
 
     assert message(scheduler) == (
-        "0/3 nodes are available: no new claims to deallocate, preemption: 0/3 nodes are available: "
-        "3 Preemption is not helpful for scheduling."
+        "0/3 nodes are available: preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
     )
     assert (
         scheduler.count("scheduler_schedule_attempts_total", result="unschedulable", profile="default-scheduler") == 1

@@ -169,8 +169,11 @@ def test_more_devices_than_a_claim_can_have_are_an_error_or_the_next_alternative
         ],
     }
 
-    with pytest.raises(DevicesError, match="number of requested devices 33 exceeds the claim limit of 32"):
+    too_many = "request {}: adding {} devices exceeds the claim limit of 32, with {} already accounted for"
+    with pytest.raises(DevicesError, match=f"^claim default/c, {too_many.format('q', 33, 0)}$"):
         allocate(world, a_claim("c", a_request(count=33)))
+    with pytest.raises(DevicesError, match=too_many.format("last", 2**63 - 1, 21)):
+        allocate(world, a_claim("c", a_request("first", count=20), either, a_request("last", count=2**63 - 1)))
     found = allocate(world, a_claim("c", a_request("first", count=20), either))
     assert [len(one) for one in devices(found) or []] == [21]
 
@@ -190,6 +193,35 @@ def test_constraints_hold_between_devices(constraint: Any, expected: list[str] |
     found = devices(allocate(world, a_claim("c", a_request("a"), a_request("b"), constraints=[constraint])))
 
     assert found == (None if expected is None else [expected])
+
+
+def test_devices_of_one_request_are_distinct_too() -> None:
+    world = [a_slice("n1", *(a_device(f"d{i}", model=model) for i, model in enumerate(("T4", "T4", "A100"))))]
+    distinct = {"distinctAttribute": f"{DRIVER}/model"}
+
+    assert devices(allocate(world, a_claim("c", a_request(count=2), constraints=[distinct]))) == [
+        ["q: n1/d0", "q: n1/d2"]
+    ]
+    assert allocate(world, a_claim("c", a_request(count=3), constraints=[distinct])) is None
+
+
+def test_a_request_with_derived_attributes_is_refused_even_as_an_alternative() -> None:
+    derived: dict[str, Any] = {"derivedAttributes": [{"name": "a", "expression": "1"}]}
+    either = {
+        "name": "q",
+        "firstAvailable": [
+            {"name": "a", "deviceClassName": "any"},
+            {"name": "b", "deviceClassName": "any", **derived},
+        ],
+    }
+
+    for claim, name in ((a_claim("c", a_request(**derived)), "q"), (a_claim("c", either), "b")):
+        with pytest.raises(DevicesError) as raised:
+            allocate([two()], claim)
+
+        assert str(raised.value) == (
+            f"claim default/c, request {name}: cannot handle request with derived attributes, the feature is disabled"
+        )
 
 
 def test_all_devices_that_a_constraint_keeps_apart_are_an_error() -> None:
@@ -259,6 +291,36 @@ def test_parts_of_a_device_fit_as_long_as_its_counters_last() -> None:
 def test_counters_of_allocated_parts_are_gone() -> None:
     assert devices(allocate([*chip(), a_claim("o", status=allocated("p/half"))], a_claim("c"))) == [["q: p/other"]]
     assert allocate([*chip(), a_claim("o", status=allocated("p/whole"))], a_claim("c")) is None
+
+
+def test_drivers_with_pools_of_one_name_share_no_counters() -> None:
+    def pool(driver: str) -> Any:
+        counters = [{"name": "chip", "counters": {"slots": {"value": "1"}}}]
+        spec: dict[str, Any] = {"driver": driver, "pool": "p", "of": 2, "nodeName": "n1"}
+        return (
+            a_slice(f"{driver}-counters", sharedCounters=counters, **spec),
+            a_slice(f"{driver}-parts", counted("whole", 1), **spec),
+        )
+
+    world = [*pool("a.example.com"), *pool("b.example.com")]
+
+    assert devices(allocate(world, a_claim("c", a_request(count=2)))) == [["q: p/whole", "q: p/whole"]]
+    taken = a_claim("o", status=allocated("p/whole", driver="a.example.com"))
+    found = allocate([*world, taken], a_claim("c"))
+    assert found is not None
+    assert [each.driver for each in found[0].devices.results or ()] == ["b.example.com"]
+
+
+def test_a_shared_device_in_use_takes_no_more_counters() -> None:
+    counters = [{"name": "chip", "counters": {"slots": {"value": "1"}}}]
+    part = {**counted("whole", 1), "allowMultipleAllocations": True}
+    world = [
+        a_slice("counters", pool="p", of=2, nodeName="n1", sharedCounters=counters),
+        a_slice("parts", part, pool="p", of=2, nodeName="n1"),
+    ]
+    used = a_claim("used", status=allocated("p/whole", shareID="x"))
+
+    assert devices(allocate([*world, used], a_claim("c"), a_claim("d"))) == [["q: p/whole"], ["q: p/whole"]]
 
 
 def test_a_counter_that_no_set_has_makes_the_pool_invalid() -> None:
@@ -366,6 +428,7 @@ def test_configuration_comes_from_classes_once_and_from_the_claim_for_its_reques
     config = [
         {"opaque": {"driver": DRIVER, "parameters": {"for": "all"}}},
         {"requests": ["b"], "opaque": {"driver": DRIVER, "parameters": {"for": "b"}}},
+        {"requests": ["a", "b"], "opaque": {"driver": DRIVER, "parameters": {"for": "both"}}},
         {"requests": ["other"], "opaque": {"driver": DRIVER, "parameters": {"for": "other"}}},
     ]
     claim = a_claim("c", a_request("a", "configured"), a_request("b", "configured"), config=config)
@@ -374,10 +437,25 @@ def test_configuration_comes_from_classes_once_and_from_the_claim_for_its_reques
     assert found is not None
     entries = found[0].devices.config or ()
     assert [(e.source, e.requests, json.loads(bytes(e.opaque or b""))["parameters"]) for e in entries] == [
-        ("FromClass", ("a", "b"), {"from": "class"}),
+        ("FromClass", None, {"from": "class"}),
         ("FromClaim", None, {"for": "all"}),
         ("FromClaim", ("b",), {"for": "b"}),
+        ("FromClaim", None, {"for": "both"}),
     ]
+
+
+def test_configuration_names_requests_unless_it_is_for_all_of_them() -> None:
+    either = {"name": "e", "firstAvailable": [{"name": "x", "deviceClassName": "any"}]}
+    config = [
+        {"requests": ["a", "e"], "opaque": {"driver": DRIVER, "parameters": {}}},
+        {"requests": ["e/x", "a", "b"], "opaque": {"driver": DRIVER, "parameters": {}}},
+    ]
+    plain = a_class("plain", config=[{"opaque": {"driver": DRIVER, "parameters": {}}}])
+    world = [a_slice("n1", a_device("d0"), a_device("d1"), a_device("d2")), plain]
+    found = allocate(world, a_claim("c", a_request("a", "plain"), a_request("b", "plain"), either, config=config))
+
+    assert found is not None
+    assert [each.requests for each in found[0].devices.config or ()] == [("a", "b"), ("a", "e"), None]
 
 
 def test_the_time_is_checked_while_searching() -> None:

@@ -15,7 +15,6 @@ from plugins.dynamic_resources.plugin import (
     NOT_ALLOCATABLE,
     NOT_AVAILABLE,
     NOTHING_TO_DEALLOCATE,
-    STILL_UNSCHEDULABLE,
     DynamicResources,
 )
 from plugins.dynamic_resources.pools import DevicesError
@@ -321,7 +320,7 @@ def test_devices_that_another_pod_uses_stay() -> None:
     attempt = Attempt(plugin, claiming("p", "c"))
     attempt.filter("n1")
 
-    assert attempt.post_filter() == STILL_UNSCHEDULABLE
+    assert attempt.post_filter() == NOTHING_TO_DEALLOCATE
     assert api.patches == []
 
 

@@ -14,8 +14,8 @@ from plugins.dynamic_resources.plugin import (
     CANNOT_FIT,
     DELETED,
     NOT_ALLOCATABLE,
+    NOTHING_TO_DEALLOCATE,
     STALE_CLAIM,
-    STILL_UNSCHEDULABLE,
     DynamicResources,
 )
 from plugins.dynamic_resources.pools import DevicesError
@@ -298,7 +298,7 @@ def test_requests_of_which_the_sum_overflows_are_refused() -> None:
     containers = [a_container(f"c{i}", requests={GPU: "5000000000000000k"}) for i in range(2)]
     attempt = Attempt(plugin, a_pod("p", uid="p", containers=containers))
 
-    with pytest.raises(DevicesError, match="allocation max size exceeded"):
+    with pytest.raises(DevicesError, match="adding 5000000000000000000 devices exceeds the claim limit of 32"):
         attempt.refusals()
 
 
@@ -439,7 +439,7 @@ def test_claims_of_others_are_left_alone(claim: ResourceClaim) -> None:
     attempt = Attempt(plugin, asking(gpus="3"))
 
     assert attempt.refusals() == dict.fromkeys(("n1", "n2"), NOT_ALLOCATABLE)
-    assert plugin.post_filter(attempt.state, attempt.pod, {}) == (None, STILL_UNSCHEDULABLE)
+    assert plugin.post_filter(attempt.state, attempt.pod, {}) == (None, NOTHING_TO_DEALLOCATE)
 
 
 def classes(*found: tuple[str, str | None, str]) -> list[DeviceClass]:

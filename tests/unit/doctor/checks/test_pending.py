@@ -40,7 +40,7 @@ async def test_pods_of_ours_that_were_never_tried_are_a_problem() -> None:
 async def test_long_waits_come_with_the_most_frequent_reasons() -> None:
     message = (
         "0/5 nodes are available: 3 Insufficient cpu, 2 node(s) had untolerated taint(s). "
-        "no new claims to deallocate, preemption: 0/5 nodes are available"
+        "preemption: 0/5 nodes are available"
     )
     findings = await of_pods(
         waiting("a", "loadmaster", 400, message),
