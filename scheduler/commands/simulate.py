@@ -223,7 +223,7 @@ def _document(options: argparse.Namespace, plugins: "Registry", progress: Progre
 
 def _quota_notes(cluster: "SimulatedCluster") -> list[str]:
     creation = cluster.creation
-    return [] if creation is None else creation.quotas.notes((pod, 1) for _, pod in creation.pods)
+    return [] if creation is None else creation.quota_notes((pod.namespace, 1) for _, pod in creation.pods)
 
 
 def _check_sources(options: argparse.Namespace) -> None:

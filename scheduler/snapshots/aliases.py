@@ -31,7 +31,7 @@ _BITS: Final = 40
 
 _OF_KUBERNETES: Final = "kubernetes.io/"
 _LONGEST_DOMAIN: Final = 200
-_MAPPINGS: Final = frozenset({"labels", "resources", "quota", "byPod", "capacities"})
+_MAPPINGS: Final = frozenset({"labels", "resources", "byPod", "capacities"})
 
 _PART: Final = re.compile(r"[^-._/:@]+")
 _NUMBER: Final = re.compile(r"\d{1,10}", re.ASCII)
@@ -81,7 +81,6 @@ class Aliases:
             "labels": self.labels,
             "resource": self.resource,
             "resources": lambda amounts: self._amounts(self.resource, amounts),
-            "quota": lambda amounts: self._amounts(self._charged, amounts),
             "image": lambda text: self.node_image(with_tag(text)),
             "nodeImage": self.node_image,
             "driver": _unless(words.DRIVERS, self.name),
@@ -200,15 +199,6 @@ class Aliases:
         if of_kubernetes:
             return f"{self.name(domain)}{of_kubernetes}{self.name(name, MAX_LABEL)}"
         return self.key(text)
-
-    def _charged(self, text: str) -> str:
-        """Return the alias of something that quotas count: `pods`, `requests.example.com/gpu`."""
-        if text in words.COUNTED:
-            return text
-        for prefix in ("requests.", "limits."):
-            if text.startswith(prefix):
-                return prefix + self.resource(text.removeprefix(prefix))
-        return self.resource(text)
 
     def _amounts(self, alias: Callable[[str], str], amounts: Json) -> Json:
         return {alias(name): self.of_class("", amount) for name, amount in amounts.items()}

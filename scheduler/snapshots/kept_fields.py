@@ -189,11 +189,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "LimitRangeItem": (
         "type max@resources min@resources default@resources defaultRequest@resources maxLimitRequestRatio@resources"
     ),
-    "ResourceQuota": "metadata:Meta spec:QuotaSpec status:QuotaStatus",
-    "QuotaSpec": "hard@quota scopes scopeSelector:ScopeSelector",
-    "QuotaStatus": "used@quota",
-    "ScopeSelector": "matchExpressions:[]ScopeRequirement",
-    "ScopeRequirement": "scopeName operator values@class",
+    "ResourceQuota": "metadata:Meta",
     # storage
     "PersistentVolume": "metadata:Meta spec:VolumeSpec status:VolumeStatus",
     "VolumeSpec": (
@@ -343,7 +339,7 @@ KINDS: Final = (
     _kind("Service", "", "v1", "services", "pods are not spread by default over the pods of their Service"),
     _kind("ReplicationController", "", "v1", "replicationcontrollers", _SPREAD),
     _kind("LimitRange", "", "v1", "limitranges", "new pods get none of its requests and limits"),
-    _kind("ResourceQuota", "", "v1", "resourcequotas", "it is not said where new pods would exceed one"),
+    _kind("ResourceQuota", "", "v1", "resourcequotas", "it is not said that they are not applied"),
     _kind("PersistentVolume", "", "v1", "persistentvolumes", _VOLUMES),
     _kind("ReplicaSet", "apps", "v1", "replicasets", _SPREAD),
     _kind("StatefulSet", "apps", "v1", "statefulsets", _SPREAD),

@@ -122,14 +122,6 @@ VALUES: Final = {
 RESOURCES: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods", "storage"})
 _HUGE_PAGES: Final = re.compile(r"hugepages-\d{1,10}(?:[KMGTPE]i?)?", re.ASCII)
 
-COUNTED: Final = frozenset(
-    {
-        *("configmaps", "count/pods", "persistentvolumeclaims", "replicationcontrollers", "resourcequotas", "secrets"),
-        *("services", "services.loadbalancers", "services.nodeports"),
-    }
-)
-"""Counted by quotas in addition to resources."""
-
 
 def is_resource(text: str) -> bool:
     return text in RESOURCES or _HUGE_PAGES.fullmatch(text) is not None

@@ -341,47 +341,6 @@ def test_what_is_there_already_is_not_made_again(
     assert len(ours.pods) == count
 
 
-def test_what_a_quota_does_not_admit_is_noted(cluster: Cluster, api: Client, namespace: str) -> None:
-    if not cluster.has_controllers:
-        pytest.skip("needs controllers")
-    hard = {"requests.cpu": "1", "pods": "9"}
-    quota: Object = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard}}
-    sets = a_workload(
-        "ReplicaSet",
-        "web",
-        a_spec(containers=[{"name": "c", "image": "i", "resources": {"requests": {"cpu": "300m"}}}]),
-        replicas=4,
-    )
-
-    def noted(*objects: Object) -> list[str]:
-        ours, problems = simulated(objects, namespace)
-        assert (problems, ours.creation is not None) == ([], True)
-        return [] if ours.creation is None else ours.creation.quotas.notes((pod, 1) for _, pod in ours.creation.pods)
-
-    def used() -> str | None:
-        status: Object = api.get("ResourceQuota", "q", namespace)["status"]
-        cpu: str | None = status.get("used", {}).get("requests.cpu")
-        return cpu
-
-    def there(kind: str) -> list[Object]:
-        version, _, name = kind.rpartition("/")
-        return [{"apiVersion": version or "v1", "kind": name, **obj} for obj in api.list(kind, namespace)]
-
-    wait_until(lambda: bool(api.list("ServiceAccount", namespace)), 30, "the namespace has its service account")
-    api.create(quota, namespace)
-    wait_until(lambda: used() == "0", 15, "the quota's controller has counted")
-    before = noted(*there("ResourceQuota"), sets)
-    api.create(sets, namespace)
-    wait_until(lambda: used() == "900m", 15, "three pods are admitted")
-    after = noted(*there("ResourceQuota"), *there("Pod"), *there("apps/v1/ReplicaSet"))
-
-    end = "the API server would not admit all, a simulation does"
-    name = f"ResourceQuota {namespace}/q"
-    assert before == [f"{name}: 0 of 1 requests.cpu in use, and 1.2 for 4 new pods: {end}"]
-    assert after == [f"{name}: 0.9 of 1 requests.cpu in use, and 0.3 for 1 new pod: {end}"]
-    assert len(api.list("Pod", namespace)) == 3
-
-
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_admission_refuses_is_refused_in_its_words(
     cluster: Cluster, api: Client, namespace: str, classes: None, name: str

@@ -435,18 +435,5 @@ ADMISSION: Final[tuple[Json, ...]] = (
             "desiredHealthy": 1,
         },
     },
-    {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "q"},
-        "spec": {
-            "hard": {"pods": "1", "requests.cpu": "1", "limits.memory": "1Gi", "requests.hugepages-2Mi": "2Mi"},
-            "scopes": ["NotBestEffort"],
-            "scopeSelector": {
-                "matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]
-            },
-        },
-        "status": {"used": {"pods": "1"}},
-    },
 )
 """What decides what becomes of a new pod."""

@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple
 from scheduler.api.decoding import Unreadable
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
+from scheduler.api.text import counted
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.apiserver.admission import Admission, Forbidden
 from scheduler.simulate.apiserver.defaults import completed_pod
-from scheduler.simulate.apiserver.quotas import Quotas
 from scheduler.simulate.apiserver.server_pod import ServerPod, server_pod
 from scheduler.simulate.apiserver.validation import pod_problems
 from scheduler.simulate.controllers.claims import Claims, default_class, with_class
@@ -37,6 +37,11 @@ from scheduler.simulate.missing import Missing
 from scheduler.simulate.other_objects import OtherObject
 from scheduler.simulate.versions import named
 
+QUOTA: Final = "ResourceQuota"
+
+MAX_NAMED: Final = 10
+"""Namespaces that are named in a note."""
+
 USED: Final = frozenset(
     {
         DAEMON_SET,
@@ -47,7 +52,7 @@ USED: Final = frozenset(
         "Job (batch/v1)",
         "LimitRange",
         "PriorityClass (scheduling.k8s.io/v1)",
-        "ResourceQuota",
+        QUOTA,
         "ResourceClaimTemplate (resource.k8s.io/v1)",
         "RuntimeClass (node.k8s.io/v1)",
     }
@@ -86,7 +91,7 @@ class Creation:
         self._raw_pods = raw_pods
         self._admission, self._claims = Admission(every, problems), Claims(every)
         self._class = default_class(every)
-        self.quotas: Final = Quotas(every, stored, problems)
+        self._with_quotas = {each.key[1] for each in every if each.label == QUOTA}
         further: list[OtherObject] = []
         by_hand = [(_Origin(place), pod) for place, pod in written]
         for origin, pod in (*by_hand, *self._decoded(new, problems)):
@@ -105,6 +110,23 @@ class Creation:
             missing.add(kind, name, pods)
         for name, claims in self.volumes.missing.items():
             missing.add("StorageClass", name, claims)
+
+    def quota_notes(self, new: Iterable[tuple[str, int]]) -> list[str]:
+        """Return a line if new pods, given as their namespaces with numbers of pods, are subject to ResourceQuotas.
+
+        These refuse nothing here, since the order in which pods are created is not known.
+        """
+        pods = Counter[str]()
+        for namespace, number in new if self._with_quotas else ():
+            if namespace in self._with_quotas:
+                pods[namespace] += number
+        if not pods:
+            return []
+        named = [*sorted(pods)[:MAX_NAMED], *(["…"] if len(pods) > MAX_NAMED else [])]
+        return [
+            f"ResourceQuotas of {', '.join(named)} are not applied to {counted(pods.total(), 'new pod')}: "
+            "`kubectl create --dry-run=server` of a pod says what they refuse"
+        ]
 
     def of_controller(self, made: Expansion) -> tuple[Pod, list[OtherObject]]:
         """Create one more pod as a controller makes it, and its claims that are not there. Raises ConfigError."""

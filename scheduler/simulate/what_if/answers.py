@@ -97,7 +97,7 @@ def answered(
         kept = [node for node in changed.nodes if node.name not in questions.remove]
         after = utilisation(kept, simulation.engine.pods.values())
         document["utilisation"] = {"before": before, "after": after}
-        notes = cluster.creation.quotas.notes(new)
+        notes = cluster.creation.quota_notes((pod.namespace, number) for pod, number in new)
         pods = list(simulation.results.values())
         if questions.quota:
             document["quota"] |= difference(waiting, pods)

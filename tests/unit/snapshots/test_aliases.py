@@ -124,13 +124,6 @@ def test_a_resource_that_stands_for_a_class_of_devices_names_its_alias(aliases: 
     )
 
 
-def test_what_quotas_count_is_named_as_pods_name_it(aliases: Aliases) -> None:
-    amounts = {"pods": "1", "requests.cpu": "2", "requests.corp.example/gpu": "3"}
-
-    gpu = aliases.resource("corp.example/gpu")
-    assert aliases.of_class("quota", amounts) == {"pods": "1", "requests.cpu": "2", f"requests.{gpu}": "3"}
-
-
 def test_an_image_is_the_same_with_its_tag_and_without_the_usual_one(aliases: Aliases) -> None:
     assert aliases.of_class("image", "corp.example/web") == aliases.of_class("nodeImage", "corp.example/web:latest")
     assert aliases.of_class("image", "corp.example/web:2") != aliases.of_class("nodeImage", "corp.example/web:1")
