@@ -1,6 +1,6 @@
 """Make room for an unschedulable pod by evicting pods of lower priority."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import ClassVar, Final, NamedTuple
@@ -19,25 +19,24 @@ from plugins.shared.eviction.candidates import (
     costs_in_any_order,
     nobody,
 )
+from plugins.shared.eviction.eligibility import (
+    GROUP_WAITING,
+    IN_VAIN,
+    LEAVING,
+    WAITING,
+    ineligibility,
+    newest_of,
+    no_victims,
+)
 from plugins.shared.eviction.executor import CLUSTER, Executor, Preemptor
 from scheduler import framework as fw
 from scheduler.api.messages import aggregated
 from scheduler.framework.field_errors import invalid
 
-NOT_HELPFUL: Final = fw.unresolvable("Preemption is not helpful for scheduling")
-WAITING: Final = fw.unresolvable("waiting for the preemption for this pod to be finished")
-
 PLACEMENTS: Final = fw.unschedulable("preemption: not eligible due to placement-based pod group scheduling limitation")
 AS_A_WHOLE: Final = fw.unschedulable("preemption: not eligible due to workload aware preemption enabled")
 FOR_THE_GROUP: Final = fw.unschedulable("preemption: pods are evicted for its group as a whole")
-GROUP_WAITING: Final = fw.unresolvable("waiting for the preemption for this pod group to be finished")
 NO_GROUP: Final = fw.unschedulable("preemption: pod group for pod not found")
-
-LEAVING: Final = fw.unschedulable("preemption: not eligible due to terminating pods that make room for it.")
-IN_VAIN: Final = fw.unschedulable("preemption: not eligible as all pods are gone that were evicted for it.")
-
-_NEVER: Final = "not eligible due to preemptionPolicy=Never."
-_TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
 
 ASKED: Final = "DefaultPreemption was asked"
 """In the state of a cycle: other plugins leave what is a matter of nodes alone to it."""
@@ -181,8 +180,8 @@ class DefaultPreemption(
     ) -> Iterator[fw.PossiblePreemption | None]:
         """Yield where victims could go, whether or not this pod may preempt, the fewest first. Raises PluginError."""
         nodes, rows = self.handle.nodes, self._rows(pod, node_to_status)
-        ineligibility = self._ineligibility(pod, node_to_status)
-        obstacle = f"preemption is {ineligibility.rstrip('.')}" if ineligibility else ""
+        ineligible = self._ineligibility(pod, node_to_status)
+        obstacle = "" if ineligible is None else f"preemption is {ineligible.message.partition(' ')[2].rstrip('.')}"
         run, budgets = self.handle.dry_runs.begin(state, pod), Budgets.of(self.handle)
         search = CandidateSearch(run, pod, nodes, budgets, self.exempt_from(pod))
         for victims in smallest_victims(run, search, budgets, pod, nodes, rows):
@@ -228,15 +227,13 @@ class DefaultPreemption(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
     ) -> "_Candidates | tuple[fw.PostFilterResult | None, fw.Status | None]":
         """Return at least one candidate, or the answer if there is none. Raises AttemptFailed, PluginError."""
-        newest = self.handle.pods.get(pod.uid)
-        if newest is None:
-            raise fw.AttemptFailed(f'preemption: pod "{pod.name}" not found')
+        newest = newest_of(pod, self.handle)
         under_way = self.handle.preemptions.of(newest.uid)
         if under_way is not None:  # for quota
             return (fw.PostFilterResult(""), IN_VAIN) if under_way.is_due else (None, LEAVING)
-        ineligibility = self._ineligibility(newest, node_to_status)
-        if ineligibility:
-            return None, fw.unschedulable(f"preemption: {ineligibility}")
+        ineligible = self._ineligibility(newest, node_to_status)
+        if ineligible is not None:
+            return None, ineligible
         rows = self._rows(newest, node_to_status)
         search, found = self._search(state, newest, rows)
         if not found.candidates:
@@ -244,7 +241,7 @@ class DefaultPreemption(
                 raise fw.PluginError(self.name, "PostFilter", f"preemption: {aggregated(found.errors)}")
             # Space in its share may be on the way, with a nomination: that is not ours to end.
             result = None if rows is NO_ROWS else fw.PostFilterResult("")
-            return result, fw.unschedulable(f"preemption: {self._refusal_message(found)}")
+            return result, no_victims(found.refusals, self.handle.nodes.count)
         return _Candidates(newest, search, found.candidates)
 
     def _evict(
@@ -259,20 +256,13 @@ class DefaultPreemption(
             return NO_ROWS
         return fw.rows_with(fw.Code.UNSCHEDULABLE, node_to_status, self.handle.nodes)
 
-    def _ineligibility(self, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]) -> str:
-        """Say why a pod may not preempt; empty if it may. Rule: PodEligibleToPreemptOthers."""
-        if pod.spec.preemption_policy == "Never":
-            return _NEVER
-        nominated = pod.nominated_node_name
-        row = self.handle.nodes.row_of(nominated) if nominated else None
-        if row is None:
-            return ""
-        status = node_to_status.get(nominated)
-        if status is not None and status.code is fw.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-            return ""  # no preemption on that node helps this pod
-        others = self.handle.nodes.info(row).pods
-        is_waiting = any(other.priority < pod.priority and is_leaving_for_another(other) for other in others)
-        return _TERMINATING if is_waiting else ""
+    def _ineligibility(self, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]) -> fw.Status | None:
+        """Say why a pod may not preempt; None if it may."""
+
+        def is_on_the_way(pods: Collection[fw.Pod]) -> bool:
+            return any(other.priority < pod.priority and is_leaving_for_another(other) for other in pods)
+
+        return ineligibility(pod, node_to_status, self.handle.nodes, is_on_the_way)
 
     def _search(self, state: fw.CycleState, pod: fw.Pod, rows: fw.Rows) -> tuple[CandidateSearch, SearchResult]:
         handle = self.handle
@@ -281,21 +271,12 @@ class DefaultPreemption(
         if not len(rows):
             return search, SearchResult()
         start = _offset(pod, state.attempt, len(rows))
-        in_turn = np.concatenate([rows[start:], rows[:start]])
-        return search, search.among(in_turn, self._wanted(len(rows)))
+        order = np.concatenate([rows[start:], rows[:start]])
+        return search, search.among(order, self._wanted(len(rows)))
 
     def _wanted(self, nodes: int) -> int:
         """Rule: calculateNumCandidates."""
         return min(max(nodes * self.min_candidate_nodes_percentage // 100, self.min_candidate_nodes_absolute), nodes)
-
-    def _refusal_message(self, search: SearchResult) -> str:
-        diagnosis = fw.Diagnosis(self.handle.nodes.count)
-        for status, nodes in search.refusals.items():
-            diagnosis.add(status, nodes)
-        others = diagnosis.node_count - search.refusals.total()
-        if others:
-            diagnosis.add(NOT_HELPFUL, others)
-        return diagnosis.message
 
 
 def is_leaving_for_another(pod: fw.Pod) -> bool:

@@ -9,51 +9,31 @@ may be found than one by one.
 
 Tens of thousands may have to be asked about, so all is done in steps, of a unit each.
 
-A unit is a pod, or all pods of a group that is disrupted together. Rule: framework/preemption/podgrouppreemption.go and
+Rules: framework/preemption/podgrouppreemption.go and
 types.go at v1.36.3.
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from itertools import compress
 from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 
 from plugins.shared.eviction.budgets import Budgets
+from plugins.shared.eviction.group_units import WithoutUnits
 from scheduler import framework as fw
-from scheduler.api.importance import started
-from scheduler.framework.sparing import needed
+from scheduler.framework.victims import NEVER, Unit, group_that_goes, needed, pods_of
 
 T = TypeVar("T")
 
 Steps: TypeAlias = Generator[None, None, T]
 
-NEVER: Final = fw.unschedulable("not eligible due to preemptionPolicy=Never.")
 NO_VICTIMS: Final = fw.unresolvable("No preemption victims found for incoming preemptor")
 
 TOO_LONG: Final = fw.unschedulable("preemption takes too long for so many pods that are not alike")
 
 MAX_DECISIONS: Final = 40_000
-"""How many pods are decided about for the victims of one group, 0.15 ms each: meanwhile nothing else happens, and a
-leader has 10 seconds to renew its Lease."""
-
-
-@dataclass(slots=True, eq=False)
-class Unit:
-    """Pods that are evicted together."""
-
-    pods: list[fw.Pod]
-    priority: int
-    start: int
-    """When the first of its pods started."""
-
-    is_of_group: bool
-
-    @property
-    def importance(self) -> tuple[int, bool, int, int]:
-        """Sort by this for the most important unit first. Rule: moreImportantVictim."""
-        return -self.priority, not self.is_of_group, -len(self.pods) if self.is_of_group else 0, self.start
+"""For the victims of one group: a leader has 10 seconds to renew its Lease."""
 
 
 def select_victims(
@@ -76,65 +56,44 @@ def select_victims(
     for answer in budgets.violating(unit.pods for unit in units):
         violates.append(answer)
         yield
-    in_turn = [*compress(units, violates), *compress(units, [not each for each in violates])]
+    ordered = [*compress(units, violates), *compress(units, [not each for each in violates])]
     is_quick = len(units) * what_if.decisions <= MAX_DECISIONS
-    try:
-        victims = yield from needed([[unit] for unit in in_turn] if is_quick else [in_turn], _Without(what_if))
-    except TimeoutError:
+    without = WithoutUnits(what_if, MAX_DECISIONS)
+    victims = yield from needed([[unit] for unit in ordered] if is_quick else [ordered], without)
+    if without.is_too_long:
         return TOO_LONG
     victims = yield from _in_order(victims)
-    return [pod for unit in victims for pod in unit.pods]
-
-
-class _Without:
-    """Implements framework.sparing.WithoutSome."""
-
-    def __init__(self, what_if: fw.GroupWhatIf) -> None:
-        self._what_if = what_if
-        self._decisions_left = MAX_DECISIONS
-
-    def put_back(self, some: Sequence[Unit]) -> None:
-        self._what_if.put_back([pod for unit in some for pod in unit.pods])
-
-    def remove(self, some: Sequence[Unit]) -> None:
-        self._what_if.remove([pod for unit in some for pod in unit.pods])
-
-    def fits(self) -> bool:
-        """Say whether the group fits. Raises TimeoutError if that has been asked too often."""
-        self._decisions_left -= self._what_if.decisions
-        if self._decisions_left < 0:
-            raise TimeoutError
-        return self._what_if.refusal() is None
+    return pods_of(victims)
 
 
 def _units(priority: int, groups: fw.PodGroups, what_if: fw.GroupWhatIf) -> Steps[list[Unit]]:
     """Return the units of a lower priority."""
     units: list[Unit] = []
-    together: dict[str, Unit] = {}
+    together: dict[str, tuple[fw.PodGroup, list[fw.Pod]]] = {}
     for pods in what_if.pods_by_node():
         for pod in pods:
-            name = groups.name_of(pod)
-            group = groups.of(pod) if name else None
-            if group is None or not group.is_disrupted_together:
-                if pod.priority < priority:
-                    units.append(Unit([pod], pod.priority, started(pod), bool(name)))
-            elif (known := together.get(group.uid)) is not None:
-                known.pods.append(pod)
-                known.start = min(known.start, started(pod))
-            else:
-                together[group.uid] = Unit([pod], group.priority, started(pod), True)
+            group = group_that_goes(groups, pod)
+            if group is not None:
+                together.setdefault(group.uid, (group, []))[1].append(pod)
+            elif pod.priority < priority:
+                units.append(Unit.of_pod(pod, is_of_group=bool(groups.name_of(pod))))
         yield
-    return units + [unit for unit in together.values() if unit.priority < priority]
+    return units + [Unit.of_group(group, of) for group, of in together.values() if group.priority < priority]
+
+
+def importance(unit: Unit) -> tuple[int, bool, int, int]:
+    """Sort by this for the most important unit first. Rule: moreImportantVictim."""
+    return -unit.priority, not unit.is_of_group, -len(unit.pods) if unit.is_of_group else 0, unit.started
 
 
 def _in_order(units: Sequence[Unit]) -> Steps[list[Unit]]:
     """Return the most important units first, equal ones in the order in which they come."""
-    importance = []
+    ranks = []
     for unit in units:
-        importance.append(unit.importance)
+        ranks.append(importance(unit))
         yield
     columns = []
     for place in reversed(range(4)):
-        columns.append(np.fromiter((each[place] for each in importance), np.int64, len(units)))
+        columns.append(np.fromiter((each[place] for each in ranks), np.int64, len(units)))
         yield
     return [units[place] for place in np.lexsort(columns).tolist()]

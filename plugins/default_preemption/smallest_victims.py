@@ -6,7 +6,7 @@ from heapq import nsmallest
 from typing import Final, NamedTuple
 
 from plugins.shared.eviction.budgets import Budgets
-from plugins.shared.eviction.candidates import Candidate, CandidateSearch, costs
+from plugins.shared.eviction.candidates import Candidate, CandidateSearch, costs, not_spared
 from scheduler import framework as fw
 from scheduler.api.importance import importance
 from scheduler.api.owners import is_static
@@ -64,8 +64,7 @@ def _fewest_on(run: fw.DryRun, budgets: Budgets, candidates: Iterable[fw.Pod], r
     with run.simulate(row) as node:
         node.remove(lower)
         if node.refusal() is None:
-            protected, free = budgets.split(lower)
-            victims = [*node.reprieve(protected), *node.reprieve(free)]
+            victims, _ = not_spared(node, budgets, lower)
     if len(victims) == 1:
         return victims
     for other in sorted(lower, key=partial(_reluctance, budgets)):

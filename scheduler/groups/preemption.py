@@ -25,6 +25,7 @@ from scheduler.cycle.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
 from scheduler.framework.group_preemption import PodGroupPostFilterPlugin
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.framework.status import Code, Status, unschedulable
+from scheduler.framework.victims import IN_VAIN, LEAVING
 from scheduler.groups.counting import counted
 from scheduler.groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
 from scheduler.groups.reservations.reservation import Reservation
@@ -39,8 +40,6 @@ NO_PLUGIN: Final = unschedulable("default preemption plugin is not registered, w
 CONSTRAINED: Final = unschedulable(
     "workload aware preemption is not supported for pod groups with scheduling constraints"
 )
-LEAVING: Final = unschedulable("not eligible due to terminating pods that make room for it.")
-IN_VAIN: Final = unschedulable("not eligible as all pods are gone that were evicted for it.")
 
 _logger = logging.getLogger(__name__)
 

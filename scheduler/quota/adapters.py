@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.quota.devices import ClaimKey, PodDevices, WithClaims
     from scheduler.quota.ledger import Ledger
     from scheduler.quota.reclaim.running_pods import RunningPods
-    from scheduler.quota.reclaim.units import Unit
+    from scheduler.quota.reclaim.units import QuotaUnit
     from scheduler.quota.reservations import Rank
     from scheduler.quota.tree import Share, ShareTree
 
@@ -295,7 +295,7 @@ class AdaptedShares:
     def _reclaim(self, ref: ShareRef | None, need: Need) -> ShareReclaim | None:
         from scheduler.quota.dominant import dominant_share
         from scheduler.quota.reclaim.elastic_reclaim import ElasticReclaim
-        from scheduler.quota.reclaim.pods import Claimant
+        from scheduler.quota.reclaim.pods import QuotaRequest
         from scheduler.quota.reclaim.policy_reclaim import PolicyReclaim
 
         elastic = next((each for each in self._ledgers if each.source == ELASTIC_QUOTA), None)
@@ -308,15 +308,17 @@ class AdaptedShares:
         preemption = ledger.adapter.preemption(name)
         if preemption is None:
             asked = asked._replace(said=None)
-            return ElasticReclaim(Claimant(ledger, name, asked, self.ref_of, self._groups), self._counted)
+            return ElasticReclaim(QuotaRequest(ledger, name, asked, self.ref_of, self._groups), self._counted)
         if self.usage.order is None:
             return None
         running = partial(self._running, ledger, self.usage.order)
         reckon = partial(dominant_share, resource_of=ledger.resource_of) if self._is_fair else None
-        claimant = Claimant(ledger, name, asked, self.ref_of, self._groups)
-        return PolicyReclaim(claimant, preemption, running, reckon)
+        request = QuotaRequest(ledger, name, asked, self.ref_of, self._groups)
+        return PolicyReclaim(request, preemption, running, reckon)
 
-    def _running(self, ledger: "Ledger", order: EvictionOrder, whole: "Callable[[Pod], Unit | None]") -> "RunningPods":
+    def _running(
+        self, ledger: "Ledger", order: EvictionOrder, whole: "Callable[[Pod], QuotaUnit | None]"
+    ) -> "RunningPods":
         """Return the pods that run in the shares of a ledger."""
         from scheduler.quota.reclaim.running_pods import RunningPods
 

@@ -38,7 +38,7 @@ from scheduler.quota.dominant import dominant_share
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.order import FairOrder, Head
 from scheduler.quota.policies import Policy, Preemption
-from scheduler.quota.reclaim.units import Claim, Unit
+from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.nominator import Nominator
@@ -72,18 +72,18 @@ def shares() -> Iterator[Share]:
     yield Share(name=CLAIMING, parent="department-0", minimum={"cpu": 60_000_000, "memory": 200_000})
 
 
-def world(seed: int = 1) -> tuple[ShareTree, list[Unit]]:
+def world(seed: int = 1) -> tuple[ShareTree, list[QuotaUnit]]:
     """Return a tree whose quota is all in use, most of it by teams that borrow, and what runs."""
     chance = random.Random(seed)
-    tree, running = ShareTree(list(shares())), list[Unit]()
+    tree, running = ShareTree(list(shares())), list[QuotaUnit]()
     for number in range(PODS):
-        unit = Unit(
+        unit = QuotaUnit(
             uid=f"pod-{number}",
             share=f"team-{number % TEAMS}",
             usage={"cpu": 1000, "memory": 1},
             priority=chance.randrange(5),
-            queued_at=float(number),
-            reserved_at=float(number),
+            queued_at=number,
+            started=number,
         )
         running.append(unit)
         tree.add(unit.share, unit.usage)
@@ -91,11 +91,9 @@ def world(seed: int = 1) -> tuple[ShareTree, list[Unit]]:
     return tree, running
 
 
-def claims(priority: int) -> Iterator[Claim]:
+def claims(priority: int) -> Iterator[Preemptor]:
     for pods in (1, 10, 100, 1000):
-        yield Claim(
-            share=CLAIMING, request={"cpu": 1000 * pods, "memory": pods}, priority=priority, queued_at=float(PODS)
-        )
+        yield Preemptor(share=CLAIMING, request={"cpu": 1000 * pods, "memory": pods}, priority=priority, queued_at=PODS)
 
 
 def timed(decide: Callable[[], int], runs: int) -> tuple[float, float, int]:

@@ -10,8 +10,7 @@ kept by the engine: `handle.shares`. Usage is that of all pods with a node, no m
 """
 
 import math
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Final, Literal
@@ -21,15 +20,18 @@ import numpy as np
 from plugins.contrib.capacity_scheduling.node_kinds import NodeKinds
 from plugins.contrib.capacity_scheduling.pod_groups import group_victims
 from plugins.contrib.capacity_scheduling.victims import MAX_CANDIDATES, Found, VictimSearch
-from plugins.default_preemption.plugin import (
-    ASKED,
+from plugins.default_preemption.plugin import ASKED
+from plugins.node_resources.lower_requests import askers, lowered_to
+from plugins.shared.eviction.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET, Budgets
+from plugins.shared.eviction.eligibility import (
     GROUP_WAITING,
     IN_VAIN,
     LEAVING,
-    NOT_HELPFUL,
+    WAITING,
+    ineligibility,
+    newest_of,
+    no_victims,
 )
-from plugins.node_resources.lower_requests import askers, lowered_to
-from plugins.shared.eviction.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET, Budgets
 from plugins.shared.eviction.executor import CLUSTER, Executor, Preemptor
 from scheduler import framework as fw
 from scheduler.api.label_selectors import parse_label_selector
@@ -44,9 +46,6 @@ _QUANTITIES: Final = (
     ("borrowing_limit", "borrowingLimit"),
     ("lending_limit", "lendingLimit"),
 )
-WAITING: Final = fw.unresolvable("waiting for the preemption for this pod to be finished")
-NEVER: Final = fw.unschedulable("preemption: not eligible due to preemptionPolicy=Never.")
-TERMINATING: Final = fw.unschedulable("preemption: not eligible due to a terminating pod on the nominated node.")
 OF_GROUP: Final = fw.unschedulable("preemption: not eligible as a member of a group")
 NOBODY: Final = fw.unschedulable()
 
@@ -210,16 +209,14 @@ class CapacityScheduling(
     def _preempt(
         self, reclaim: fw.ShareReclaim, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
-        newest = self._handle.pods.get(pod.uid)
-        if newest is None:
-            raise fw.AttemptFailed(f'preemption: pod "{pod.name}" not found')
+        newest = newest_of(pod, self._handle)
         if self._groups.name_of(newest):
             return None, OF_GROUP
         if self._is_due(newest.uid):
             return fw.PostFilterResult(""), IN_VAIN
-        ineligibility = self.ineligibility(reclaim, newest, node_to_status)
-        if ineligibility is not None:
-            return None, ineligibility
+        ineligible = self.ineligibility(reclaim, newest, node_to_status)
+        if ineligible is not None:
+            return None, ineligible
         if not reclaim.helps:
             return fw.PostFilterResult(""), NOBODY
         handle = self._handle
@@ -235,7 +232,7 @@ class CapacityScheduling(
             return None, LEAVING
         found = search.search()
         if found is None:
-            return fw.PostFilterResult(""), self._refusal(search.refusals)
+            return fw.PostFilterResult(""), no_victims(search.refusals, handle.nodes.count)
         return self._evict(newest, found)
 
     def _evict(self, pod: fw.Pod, found: Found) -> tuple[fw.PostFilterResult, None]:
@@ -270,29 +267,13 @@ class CapacityScheduling(
     def ineligibility(
         self, reclaim: fw.ShareReclaim, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
     ) -> fw.Status | None:
-        """Say why a pod may not preempt. Rule: PodEligibleToPreemptOthers in capacity_scheduling.go."""
-        if pod.spec.preemption_policy == "Never":
-            return NEVER
-        nominated = pod.nominated_node_name
-        row = self._handle.nodes.row_of(nominated) if nominated else None
-        if row is None:
-            return None
-        status = node_to_status.get(nominated)
-        if status is not None and status.code is fw.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-            return None  # no preemption on that node helps this pod
-        if self._handle.preemptions.of(pod.uid) is not None:
-            return TERMINATING
-        terminating = (each for each in self._handle.nodes.info(row).pods if each.is_deleting)
-        return TERMINATING if any(map(reclaim.is_leaving_for, terminating)) else None
+        """Say why a pod may not preempt; None if it may."""
+        is_under_way = self._handle.preemptions.of(pod.uid) is not None
 
-    def _refusal(self, refusals: Counter[fw.Status]) -> fw.Status:
-        diagnosis = fw.Diagnosis(self._handle.nodes.count)
-        for status, nodes in refusals.items():
-            diagnosis.add(status, nodes)
-        others = diagnosis.node_count - refusals.total()
-        if others:
-            diagnosis.add(NOT_HELPFUL, others)
-        return fw.unschedulable(f"preemption: {diagnosis.message}")
+        def is_on_the_way(pods: Collection[fw.Pod]) -> bool:
+            return is_under_way or any(each.is_deleting and reclaim.is_leaving_for(each) for each in pods)
+
+        return ineligibility(pod, node_to_status, self._handle.nodes, is_on_the_way)
 
 
 def _evicts(share: fw.DeclaredShare) -> bool:

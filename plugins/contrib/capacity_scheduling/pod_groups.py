@@ -10,16 +10,16 @@ The quota is the reclaim's question, nodes are the what-if's: see `framework/gro
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from plugins.default_preemption.pod_groups import NEVER, NO_VICTIMS, Steps
+from plugins.default_preemption.pod_groups import NO_VICTIMS, Steps
 from plugins.shared.eviction.budgets import Budgets
+from plugins.shared.eviction.group_units import WithoutUnits
 from scheduler import framework as fw
-from scheduler.framework.sparing import needed
+from scheduler.framework.victims import LEAVING, NEVER, Unit, needed, pods_of
 
-LEAVING: Final = fw.unschedulable("not eligible due to terminating pods that make room for it.")
 TOO_LONG: Final = fw.unschedulable("reclaim takes too long for so many pods that are not alike")
 
 MAX_DECISIONS: Final = 10_000
-"""How many pods are decided about for the victims of one group, 0.15 ms each: meanwhile nothing else happens."""
+"""For the victims of one group."""
 
 
 def group_victims(
@@ -56,68 +56,63 @@ def group_victims(
 
     found = fewest(None)
     if found is NO_VICTIMS and nodes.have_refused and (reclaim := begin()) is not None:
-        gone, giving = {pod.uid for pod in leaving}, list[Sequence[fw.Pod]]()
-        for of_node in by_node.values():
-            giving.append([pod for pod in of_node if pod.uid not in gone and reclaim.may_give(pod)])
-            yield
-        some = yield from _of_few_nodes(giving, nodes)
+        some = yield from _of_few_nodes(by_node.values(), leaving, reclaim, nodes)
         found = fewest(some) if some else NO_VICTIMS
     if isinstance(found, fw.Status):
-        return TOO_LONG if nodes.are_too_many else found
+        return TOO_LONG if nodes.is_too_long else found
     nodes.let_leave(found)
     return found
 
 
-def _of_few_nodes(giving: Sequence[Sequence[fw.Pod]], nodes: "_Nodes") -> Steps[list[fw.Pod]]:
+def _of_few_nodes(
+    pods: Iterable[Collection[fw.Pod]], leaving: Iterable[fw.Pod], reclaim: fw.ShareReclaim, nodes: "_Nodes"
+) -> Steps[list[fw.Pod]]:
     """Return the pods of some nodes on which the group fits without them; none if it does not without any.
 
-    `giving`: those of each node that might have to go. A share gives only what it borrows: taken from all nodes, that
-    might not leave enough on any.
+    A share gives only what it borrows: taken from all nodes, that might not leave enough on any.
     """
-    of_nodes = [of_node for of_node in giving if of_node]
-    if not nodes.fit([pod for of_node in of_nodes for pod in of_node]):
+    gone, giving = {pod.uid for pod in leaving}, list[Unit]()
+    for of_node in pods:
+        if may_go := [pod for pod in of_node if pod.uid not in gone and reclaim.may_give(pod)]:
+            giving.append(Unit(uid=may_go[0].node_name, pods=may_go))
+        yield
+    if not nodes.fit(pods_of(giving)):
         return []
-    left = yield from needed([[of_node] for of_node in of_nodes], nodes)
-    return [pod for of_node in left for pod in of_node]
+    left = yield from needed([[of_node] for of_node in giving], nodes)
+    return pods_of(left)
 
 
-class _Nodes:
-    """The answers of the nodes, as pods go and come back. Implements framework.sparing.WithoutSome, node by node."""
+class _Nodes(WithoutUnits):
+    """The answers of the nodes, as pods go and come back."""
 
     def __init__(self, what_if: fw.GroupWhatIf, by_node: Mapping[str, Collection[fw.Pod]]) -> None:
         """`by_node`: the pods on the nodes that count."""
-        self._what_if = what_if
+        super().__init__(what_if, MAX_DECISIONS)
         self._by_node = by_node
         self._known: dict[str, bool] = {}
-        """UID → whether a pod is one of them, as far as it was asked."""
+        """UID → whether a pod is one of them."""
         self._gone: dict[str, fw.Pod] = {}
-        self._decisions_left = MAX_DECISIONS
         self.have_refused = False
         """Whether there were no nodes for the group when it was asked."""
-        self.are_too_many = False
-        """Whether it was not asked because it would have taken too long."""
 
     def fit(self, gone: Sequence[fw.Pod]) -> bool:
         """Say whether there are nodes for the group without these pods."""
         self.let_leave(gone)
         return self.fits()
 
-    def put_back(self, some: Sequence[Sequence[fw.Pod]]) -> None:
-        back = [pod for of_node in some for pod in of_node if self._gone.pop(pod.uid, None)]
-        self._what_if.put_back(back)
+    def put_back(self, some: Sequence[Unit]) -> None:
+        super().put_back(some)
+        for pod in pods_of(some):
+            del self._gone[pod.uid]
 
-    def remove(self, some: Sequence[Sequence[fw.Pod]]) -> None:
-        gone = {pod.uid: pod for of_node in some for pod in of_node if self._counts(pod)}
-        self._what_if.remove(list(gone.values()))
-        self._gone.update(gone)
+    def remove(self, some: Sequence[Unit]) -> None:
+        super().remove(some)
+        self._gone.update({pod.uid: pod for pod in pods_of(some)})
 
     def fits(self) -> bool:
-        self._decisions_left -= self._what_if.decisions
-        self.are_too_many = self._decisions_left < 0
-        if self.are_too_many or self._what_if.refusal() is None:
-            return not self.are_too_many
-        self.have_refused = True
-        return False
+        fits = super().fits()
+        self.have_refused |= not fits and not self.is_too_long
+        return fits
 
     def let_leave(self, pods: Sequence[fw.Pod]) -> None:
         """Let these be gone, and none but these."""

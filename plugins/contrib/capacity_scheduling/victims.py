@@ -23,7 +23,7 @@ MAX_CANDIDATES: Final = 100
 """Nodes with victims of which none violates a budget, among which the cheapest is chosen."""
 
 MAX_PODS: Final = 1_200
-"""Pods that are looked at in one attempt, some 30 µs each, if the pod fits no node as it is: meanwhile nothing else
+"""Pods that are considered in one attempt, some 30 µs each, if the pod fits no node as it is: meanwhile nothing else
 happens."""
 
 EXCEEDED: Final = fw.unschedulable("global quota max exceeded")
@@ -48,7 +48,7 @@ class VictimSearch:
         rows: fw.Rows,
         evicting: Collection[str],
     ) -> None:
-        """`rows`: the nodes that evictions may help, in the order in which they are looked at; `evicting`: the UIDs of
+        """`rows`: the nodes that evictions may help, in the order in which they are asked; `evicting`: the UIDs of
         pods that are being evicted.
         """
         self._pod = pod
@@ -86,7 +86,7 @@ class VictimSearch:
             return self._reclaim.fits() and self._first_fitting() is not None
 
     def search(self) -> Found | None:
-        """Return the victims in addition to those that leave already; None if nothing helps, or nobody is needed."""
+        """Return the victims in addition to those that leave already; None if nothing helps, or none are needed."""
         if not len(self._rows):
             return None
         with self._reclaim.without(self._leaving):
@@ -98,24 +98,20 @@ class VictimSearch:
         """Return the cheapest victims that are all on the node where the pod fits then."""
         best: tuple[tuple[int, int], int, Costs] | None = None
         found: Found | None = None
-        enough, looked_at = MAX_CANDIDATES, 0
+        enough, considered = MAX_CANDIDATES, 0
         for row in self._with_victims.tolist():
             pods = self._nodes.info(row).pods
-            looked_at += len(pods)
+            considered += len(pods)
             answer = self._victims_on(row, pods)
             if isinstance(answer, fw.Status):
                 self.refusals[answer] += 1
             else:
                 each = costs(answer.pods, answer.violations)
-                candidate = (
-                    each[:2],
-                    answer.breaking,
-                    each,
-                )  # of victims of the same priority, first those no gang needs
+                candidate = each[:2], answer.breaking, each  # of the same priority, first those that no gang needs
                 if best is None or candidate < best:
                     best, found = candidate, Found(row, answer.pods)
                 enough -= not answer.violations
-            if not enough or looked_at >= MAX_PODS:
+            if not enough or considered >= MAX_PODS:
                 break
         return found
 
@@ -171,7 +167,7 @@ class VictimSearch:
         return None if row is None or not victims.pods else Found(row, victims.pods)
 
     def _some(self) -> Iterator[fw.Pod]:
-        """Yield the pods of some nodes that evictions may help: if those of all go in turn, no node is free soon."""
+        """Yield the pods of some nodes that evictions may help: those of all nodes, one by one, free none soon."""
         pods = (pod for row in self._with_victims.tolist() for pod in self._nodes.info(row).pods)
         return islice(pods, MAX_PODS)
 

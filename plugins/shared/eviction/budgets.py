@@ -135,11 +135,11 @@ class Budgets:
         pods, budgets = self._covering.pairs(lower.pods)
         nodes = np.repeat(np.arange(len(lower.counts)), lower.counts)[pods]
         # Pods of the same node and budget side by side: how many leave before each of them?
-        in_turn = np.lexsort((pods, budgets, nodes))
-        pods, budgets, nodes = pods[in_turn], budgets[in_turn], nodes[in_turn]
-        places = np.arange(len(pods))
+        order = np.lexsort((pods, budgets, nodes))
+        pods, budgets, nodes = pods[order], budgets[order], nodes[order]
+        positions = np.arange(len(pods))
         continues = (np.diff(budgets, prepend=-1) == 0) & (np.diff(nodes, prepend=-1) == 0)
-        before = places - np.maximum.accumulate(np.where(continues, 0, places))
+        before = positions - np.maximum.accumulate(np.where(continues, 0, positions))
         violates = np.zeros(len(lower.pods), np.bool_)
         violates[pods[before >= self._allowed[budgets]]] = True
         return violates

@@ -164,13 +164,21 @@ class CandidateSearch:
             if refusal is not None:
                 return refusal
             potential.sort(key=importance)
-            protected, others = self._budgets.split(potential)
-            victims = node.reprieve(protected)
-            violations = len(victims)
-            victims += node.reprieve(others)
-        if protected and others:
+            victims, violations = not_spared(node, self._budgets, potential)
+        if violations:
             victims.sort(key=importance)
         return victims, violations
+
+
+def not_spared(node: fw.NodeSimulation, budgets: Budgets, gone: Sequence[fw.Pod]) -> tuple[list[fw.Pod], int]:
+    """Return those that have to stay away from a node, and how many of them violate a budget.
+
+    Those that violate one come back first, then the others, in their order.
+    """
+    protected, others = budgets.split(gone)
+    victims = node.reprieve(protected)
+    violations = len(victims)
+    return victims + node.reprieve(others), violations
 
 
 def costs(victims: Sequence[fw.Pod], violations: int) -> Costs:

@@ -5,7 +5,7 @@
 
 A preemptor is kept out of activeQ meanwhile: until its victims are on their way it would only choose them again. It may
 come back once its last victim is going, for what brings it back is that deletion's event. If that came before the last
-victim's turn, it did not let the preemptor through, and no other event may. A preemptor that has come back may begin
+victim was evicted, it did not let the preemptor through, and no other event may. A preemptor that is back may begin
 another preemption while the last eviction is still repeated; then the former one has no say any more.
 
 Rule: framework/preemption/executor.go at v1.36.3.
@@ -71,7 +71,7 @@ class _Preemption:
     last_victim: str = ""
     """Its UID; empty as long as there are more."""
     is_known_gone: bool = False
-    """Whether the last victim was gone when its turn came."""
+    """Whether the last victim was gone before it was evicted."""
     is_held_back: bool = False
     """Whether the preemptor was refused meanwhile by a plugin that registers for no deletion."""
 

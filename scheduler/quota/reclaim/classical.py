@@ -1,13 +1,13 @@
-"""Candidates of a claim by priority and place in the tree: Kueue's classical preemption.
+"""Candidates of a preemptor by priority and by their shares in the tree: Kueue's classical preemption.
 
-Source: pkg/scheduler/preemption/classical_strategy.go and preemption/classical/ of Kueue. From the claim's share up
-to its root, units of shares that use more than they are guaranteed are candidates, as long as every share between
-them and the common ancestor does so, too. If the request fits into what is guaranteed to a subtree that holds the
-claim, the claim has an advantage over all units outside of it, whatever their priority (as far as
-`reclaim_within_cohort` lets it evict them). Others may be evicted while the claim's share borrows only if
-`borrow_within_cohort` says so. Two things differ from Kueue: a unit is safe from a claim that then borrows if
-its share, or one between, would have less than it is guaranteed without it, as that share could take back at once; and
-those whose eviction breaks a PodDisruptionBudget come last.
+Source: pkg/scheduler/preemption/classical_strategy.go and preemption/classical/ of Kueue. From the preemptor's share up
+to its root, units of shares that use more than they are guaranteed are candidates if every share between them and the
+common ancestor does so, too. If the request fits into what is guaranteed to a subtree that holds the preemptor, it has
+an advantage over all units outside of that subtree: it may evict them whatever their priority, within
+`reclaim_within_cohort`. Others may be evicted while the preemptor's share borrows only if `borrow_within_cohort` says
+so. Two things differ from Kueue: a unit is safe from a preemptor that then borrows if its share, or one between, would
+have less than it is guaranteed without it, as that share could take back at once; and those whose eviction breaks a
+PodDisruptionBudget come last.
 """
 
 import heapq
@@ -18,7 +18,7 @@ import msgspec
 
 from scheduler.framework.shares import DisruptionBudgets
 from scheduler.quota.policies import Policy, Preemption, may_free
-from scheduler.quota.reclaim.units import Claim, Order, Runs, Unit, cuts_guarantee, gives_back
+from scheduler.quota.reclaim.units import Order, Preemptor, QuotaUnit, Running, cuts_guarantee, gives_back
 from scheduler.quota.tree import ShareTree
 
 
@@ -30,33 +30,38 @@ class Source(msgspec.Struct, frozen=True):
     """The share and its ancestors below the common one: all must use more than they are guaranteed."""
 
     has_advantage: bool
-    """Whether the claim has an advantage over its units."""
+    """Whether the preemptor has an advantage over its units."""
 
     policy: Policy
     """Which of its units may be evicted."""
 
 
 class Classical:
-    """The candidates of one claim; the tree changes while they are taken off."""
+    """The candidates of one preemptor; the tree changes while they are taken off."""
 
     def __init__(
-        self, tree: ShareTree, running: Runs, claim: Claim, preemption: Preemption, sources: Mapping[str, Source]
+        self,
+        tree: ShareTree,
+        running: Running,
+        preemptor: Preemptor,
+        preemption: Preemption,
+        sources: Mapping[str, Source],
     ) -> None:
         """`sources`: what `sources_of` returns."""
         self._tree = tree
         self._running = running
-        self._claim = claim
+        self._preemptor = preemptor
         self._preemption = preemption
         found = (sources.get(name) for name in running.names())
         some = [source for source in found if source is not None and self._has_candidates(source)]
-        self._others = [source for source in some if source.name != claim.share]
-        self._own = [source for source in some if source.name == claim.share]
+        self._others = [source for source in some if source.name != preemptor.share]
+        self._own = [source for source in some if source.name == preemptor.share]
 
     def plans(self) -> tuple[bool, ...]:
-        """Return whether the claim's share may borrow, in the order in which that is to be tried."""
-        claim = self._claim
-        lacking = {each: claim.request.get(each, 0) for each in claim.contested}
-        if self._preemption.needs_quota and not may_free(self._tree, self._preemption, claim.share, lacking):
+        """Return whether the preemptor's share may borrow, in the order in which that is to be tried."""
+        preemptor = self._preemptor
+        lacking = {each: preemptor.request.get(each, 0) for each in preemptor.contested}
+        if self._preemption.needs_quota and not may_free(self._tree, self._preemption, preemptor.share, lacking):
             return ()
         has_preferred = any(source.has_advantage for source in self._others)
         may_borrow = self._preemption.borrow_within_cohort
@@ -64,11 +69,11 @@ class Classical:
             return (True,)
         return (True, False) if may_borrow or has_preferred else (False, True)
 
-    def candidates(self, begun: Callable[[], DisruptionBudgets], *, borrows: bool) -> Generator[Unit, None, None]:
+    def candidates(self, begun: Callable[[], DisruptionBudgets], *, borrows: bool) -> Generator[QuotaUnit, None, None]:
         """Yield candidates in order; each is off the tree before the next one is asked for."""
         budgets, done = begun(), set[str]()
-        breaking: list[tuple[Unit, Source]] = []
-        cutting: list[tuple[Unit, Source]] = []
+        breaking: list[tuple[QuotaUnit, Source]] = []
+        cutting: list[tuple[QuotaUnit, Source]] = []
         for unit, source in self._ordered(done, borrows=borrows):
             if borrows and source.path and not source.has_advantage and not self._may_borrow_from(unit):
                 continue
@@ -77,7 +82,7 @@ class Classical:
                 cutting.clear()
             if not self._is_above_quota(source):
                 done.add(source.name)
-            elif source.path and not gives_back(self._tree, source.path, unit, self._claim.contested):
+            elif source.path and not gives_back(self._tree, source.path, unit, self._preemptor.contested):
                 continue
             elif not budgets.allow(unit.pods):
                 breaking.append((unit, source))
@@ -89,18 +94,18 @@ class Classical:
         breaking.sort(key=lambda entry: self._cuts(*entry))
         yield from self._due(cutting + breaking, borrows=borrows)
 
-    def _due(self, deferred: Sequence[tuple[Unit, Source]], *, borrows: bool) -> Iterator[Unit]:
+    def _due(self, deferred: Sequence[tuple[QuotaUnit, Source]], *, borrows: bool) -> Iterator[QuotaUnit]:
         """Yield what was put off and is a candidate still; what cuts a guarantee only if quota does not suffice."""
         for unit, source in deferred:
             is_covered = not borrows or not source.path or source.has_advantage
             if self._is_above_quota(source) and (
                 not self._cuts(unit, source)
-                or (is_covered and not self._tree.fits(self._claim.share, self._claim.request))
+                or (is_covered and not self._tree.fits(self._preemptor.share, self._preemptor.request))
             ):
                 yield unit
 
-    def _ordered(self, done: set[str], *, borrows: bool) -> Iterator[tuple[Unit, Source]]:
-        """Yield those over which the claim has an advantage first."""
+    def _ordered(self, done: set[str], *, borrows: bool) -> Iterator[tuple[QuotaUnit, Source]]:
+        """Yield those over which the preemptor has an advantage first."""
         may_borrow = not borrows or self._preemption.borrow_within_cohort
         kinds = (
             [source for source in self._others if source.has_advantage],
@@ -111,8 +116,8 @@ class Classical:
             streams = [self._stream(source, done) for source in sources]
             yield from heapq.merge(*streams, key=_unit_order) if len(streams) > 1 else chain(*streams)
 
-    def _stream(self, source: Source, done: set[str]) -> Iterator[tuple[Unit, Source]]:
-        for unit in self._running.candidates(source.name, source.policy, self._claim):
+    def _stream(self, source: Source, done: set[str]) -> Iterator[tuple[QuotaUnit, Source]]:
+        for unit in self._running.candidates(source.name, source.policy, self._preemptor):
             if source.name in done:
                 return
             yield unit, source
@@ -120,45 +125,45 @@ class Classical:
     def _has_candidates(self, source: Source) -> bool:
         return next(self._stream(source, set()), None) is not None
 
-    def _may_borrow_from(self, unit: Unit) -> bool:
-        """Say whether a unit of another share may be evicted although the claim's share borrows then."""
+    def _may_borrow_from(self, unit: QuotaUnit) -> bool:
+        """Say whether a unit of another share may be evicted although the preemptor's share borrows then."""
         threshold = self._preemption.max_priority_threshold
-        is_low = unit.priority < self._claim.priority and (threshold is None or unit.priority <= threshold)
+        is_low = unit.priority < self._preemptor.priority and (threshold is None or unit.priority <= threshold)
         return self._preemption.borrow_within_cohort and is_low
 
     def _is_above_quota(self, source: Source) -> bool:
         """Say whether a source and all shares up to the common ancestor still use more than they are guaranteed."""
-        return all(self._tree.holds_more(name, self._claim.contested) for name in source.path)
+        return all(self._tree.holds_more(name, self._preemptor.contested) for name in source.path)
 
-    def _cuts(self, unit: Unit, source: Source) -> bool:
-        return cuts_guarantee(self._tree, source.path, unit, self._claim.contested)
+    def _cuts(self, unit: QuotaUnit, source: Source) -> bool:
+        return cuts_guarantee(self._tree, source.path, unit, self._preemptor.contested)
 
     def _is_below_quota(self) -> bool:
-        """Say whether the claim's share uses less than it is guaranteed of everything that is contested."""
-        tree, name = self._tree, self._claim.share
-        return all(tree.usage(name, each) < tree.quota(name, each) for each in self._claim.contested)
+        """Say whether the preemptor's share uses less than it is guaranteed of everything that is contested."""
+        tree, name = self._tree, self._preemptor.share
+        return all(tree.usage(name, each) < tree.quota(name, each) for each in self._preemptor.contested)
 
 
-def sources_of(tree: ShareTree, claim: Claim, preemption: Preemption) -> dict[str, Source]:
+def sources_of(tree: ShareTree, preemptor: Preemptor, preemption: Preemption) -> dict[str, Source]:
     """Return the shares whose units may be candidates, by name: those that use more than they are guaranteed of what
-    is contested, and the claim's own, as far as the policies let any be evicted.
+    is contested, and the preemptor's own, if the policies let any be evicted.
     """
     found: dict[str, Source] = {}
     if preemption.reclaim_within_cohort is not Policy.NEVER:
-        found = {source.name: source for source in _others(tree, claim, preemption.reclaim_within_cohort)}
+        found = {source.name: source for source in _others(tree, preemptor, preemption.reclaim_within_cohort)}
     if preemption.within_share is not Policy.NEVER:
-        found[claim.share] = Source(claim.share, (), has_advantage=False, policy=preemption.within_share)
+        found[preemptor.share] = Source(preemptor.share, (), has_advantage=False, policy=preemption.within_share)
     return found
 
 
-def _others(tree: ShareTree, claim: Claim, policy: Policy) -> Iterator[Source]:
-    below, rest = claim.share, dict(claim.request)
+def _others(tree: ShareTree, preemptor: Preemptor, policy: Policy) -> Iterator[Source]:
+    below, rest = preemptor.share, dict(preemptor.request)
     has_advantage = _fits_in_quota(tree, below, rest)
     while ancestor := tree.shares[below].parent:
         found: list[tuple[str, tuple[str, ...]]] = [(ancestor, ())]
         for name, path in found:
             for child in tree.children[name]:
-                if child == below or not tree.holds_more(child, claim.contested):
+                if child == below or not tree.holds_more(child, preemptor.contested):
                     continue
                 if tree.children[child]:
                     found.append((child, (*path, child)))
@@ -179,5 +184,5 @@ def _fits_in_quota(tree: ShareTree, name: str, rest: dict[str, int]) -> bool:
     return fits
 
 
-def _unit_order(entry: tuple[Unit, Source]) -> Order:
+def _unit_order(entry: tuple[QuotaUnit, Source]) -> Order:
     return entry[0].order

@@ -6,25 +6,26 @@ from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
-from scheduler.quota.reclaim.elastic import ElasticClaim, elastic_candidates, elastic_victims, giving_shares
-from scheduler.quota.reclaim.pods import Claimant, PodReclaim, pods_of
-from scheduler.quota.reclaim.units import Unit
+from scheduler.framework.victims import pods_of
+from scheduler.quota.reclaim.elastic import elastic_candidates, elastic_victims, giving_shares
+from scheduler.quota.reclaim.pods import PodReclaim, QuotaRequest
+from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
 
 MAX_PODS: Final = 10_000
-"""Possible victims that are looked at in one attempt, if any node may have them: meanwhile nothing else happens."""
+"""Possible victims that are considered in one attempt, if any node may have them: meanwhile nothing else happens."""
 
 
 class ElasticReclaim(PodReclaim):
     """Implements framework.shares.ShareReclaim."""
 
-    def __init__(self, claimant: Claimant, counted: Callable[[], Iterable[Pod]]) -> None:
+    def __init__(self, request: QuotaRequest, counted: Callable[[], Iterable[Pod]]) -> None:
         """`counted` returns all pods with a node."""
-        super().__init__(claimant)
-        share, asked = claimant.share, claimant.asked
+        super().__init__(request)
+        share, asked = request.share, request.asked
         self._counted = counted
-        self._claim = ElasticClaim(share=share, request=asked.need.requests, priority=asked.need.pod.priority)
+        self._preemptor = Preemptor(share=share, request=asked.need.requests, priority=asked.need.pod.priority)
         with self._seen():
-            self._giving = giving_shares(self._tree, self._claim) or ({""} if not share else set())
+            self._giving = giving_shares(self._tree, self._preemptor) or ({""} if not share else set())
 
     @property
     def goes_by_nodes(self) -> bool:
@@ -45,7 +46,7 @@ class ElasticReclaim(PodReclaim):
         unit = self._unit(pod)
         if unit is None:
             return False
-        return unit.priority < self._claim.priority if unit.share == self._share else unit.share in self._giving
+        return unit.priority < self._preemptor.priority if unit.share == self._share else unit.share in self._giving
 
     def fewest(
         self,
@@ -63,19 +64,11 @@ class ElasticReclaim(PodReclaim):
         budgets: Callable[[], DisruptionBudgets],
         fits: Callable[[Sequence[Pod]], bool],
     ) -> ReclaimVictims:
-        candidates = elastic_candidates(self._tree, self._claim, self._wholes(pods))
-        tally, violating = budgets(), set[str]()
-        for unit in sorted(candidates, key=_importance):
-            if not tally.allow(unit.pods):
-                violating.add(unit.uid)
-            tally.use(unit.pods)
+        candidates = elastic_candidates(self._tree, self._preemptor, self._wholes(pods))
+        violating = self._violating(candidates, budgets)
 
-        def fits_all(gone: Sequence[Unit]) -> bool:
+        def fits_all(gone: Sequence[QuotaUnit]) -> bool:
             return self._fits() and fits(pods_of(gone))
 
-        found = elastic_victims(self._tree, self._claim, candidates, violating, fits_all)
+        found = elastic_victims(self._tree, self._preemptor, candidates, violating, fits_all)
         return self._victims(found, violating)
-
-
-def _importance(unit: Unit) -> tuple[int, float]:
-    return -unit.priority, unit.reserved_at

@@ -1,7 +1,7 @@
 """From which share the next victim comes under fair sharing: from the root down to the one that borrows most.
 
 Source: pkg/scheduler/preemption/fairsharing/ordering.go and least_common_ancestor.go of Kueue. The child with the
-largest dominant resource share is looked at first, then its child, and so on; shares that do not borrow, or have no
+largest dominant resource share comes first, then its child, and so on; shares that do not borrow, or have no
 candidates left, are passed over from then on.
 """
 
@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final
 
 from scheduler.quota.dominant import DominantShare, dominant_share
-from scheduler.quota.reclaim.units import Unit
+from scheduler.quota.reclaim.units import QuotaUnit
 from scheduler.quota.tree import ShareTree
 
 Key = tuple[float, float]
@@ -27,14 +27,16 @@ NO_KEY: Final[Key] = (-1.0, 0.0)
 class Piles:
     """Candidates by share, least important first; those that come last are put aside."""
 
-    def __init__(self, find: Callable[[str], Iterable[Unit]], comes_last: Callable[[Unit], bool] | None = None) -> None:
+    def __init__(
+        self, find: Callable[[str], Iterable[QuotaUnit]], comes_last: Callable[[QuotaUnit], bool] | None = None
+    ) -> None:
         """Without `comes_last` nothing is put aside."""
-        self.aside: dict[str, list[Unit]] = {}
+        self.aside: dict[str, list[QuotaUnit]] = {}
         self._find = find
         self._comes_last = comes_last
-        self._left: dict[str, tuple[deque[Unit], Iterator[Unit]]] = {}
+        self._left: dict[str, tuple[deque[QuotaUnit], Iterator[QuotaUnit]]] = {}
 
-    def head(self, share: str) -> Unit | None:
+    def head(self, share: str) -> QuotaUnit | None:
         if share not in self._left:
             self._left[share] = deque(), iter(self._find(share))
         seen, unseen = self._left[share]
@@ -47,17 +49,17 @@ class Piles:
             seen.append(unit)
         return seen[0]
 
-    def pop(self, share: str) -> Unit:
+    def pop(self, share: str) -> QuotaUnit:
         """Take the head off; raise IndexError if `head` found none."""
         return self._left[share][0].popleft()
 
-    def again(self, refused: Mapping[str, list[Iterable[Unit]]]) -> "Piles":
+    def again(self, refused: Mapping[str, list[Iterable[QuotaUnit]]]) -> "Piles":
         """Return piles of what was refused; what comes last joins what is aside already."""
         piles = Piles(lambda share: chain.from_iterable(refused.get(share, ())), self._comes_last)
         piles.aside = self.aside
         return piles
 
-    def take_all(self, share: str) -> Iterator[Unit]:
+    def take_all(self, share: str) -> Iterator[QuotaUnit]:
         """Return whatever is left of a share's pile, which is empty then."""
         seen, unseen = self._left[share]
         self._left[share] = deque(), iter(())
@@ -65,7 +67,7 @@ class Piles:
 
 
 class Ancestry:
-    """The place of a claim's share in the tree."""
+    """The ancestors of a preemptor's share."""
 
     def __init__(self, tree: ShareTree, share: str) -> None:
         self.share = share
@@ -78,7 +80,7 @@ class Ancestry:
         self._found: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     def below_common_ancestor(self, share: str) -> tuple[str, tuple[str, ...]]:
-        """Return the claim's child of the lowest common ancestor, and the path from a share up to its own."""
+        """Return the preemptor's child of the lowest common ancestor, and the path from a share up to its own."""
         found = self._found.get(share)
         if found is None:
             path = [share]
@@ -91,7 +93,7 @@ class Ancestry:
 class Targets:
     """The shares that victims come from: those that borrow most first.
 
-    Between two looks the head of the share's pile has to go, or the share itself.
+    Before the next one the head of the share's pile has to go, or the share itself.
     """
 
     def __init__(self, tree: ShareTree, ancestry: Ancestry, piles: Piles, reckon: Reckon = dominant_share) -> None:
@@ -158,7 +160,7 @@ class Targets:
         return highest, highest_key
 
     def _highest_inner(self, node: str) -> tuple[str, Key]:
-        """Return a node's child with children that borrows most; one that holds the claim need not borrow."""
+        """Return a node's child with children that borrows most; one that holds the preemptor need not borrow."""
         highest, highest_key = "", NO_KEY
         for child in self._tree.children[node]:
             if child in self._pruned or not self._tree.children[child]:

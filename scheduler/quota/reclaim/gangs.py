@@ -6,19 +6,19 @@ from typing import Final
 
 import msgspec
 
-from scheduler.quota.reclaim.units import Unit
+from scheduler.quota.reclaim.units import QuotaUnit
 
 MAX_PUT_OFF: Final = 1_000
 """Units that are put off until there is no other one of their priority: some 10 µs each."""
 
-SpareOf = Callable[[Unit], tuple[str, int] | None]
+SpareOf = Callable[[QuotaUnit], tuple[str, int] | None]
 """Returns the UID of a unit's gang, and how many of its pods may go; None without a gang."""
 
 
-def spare_first(units: Iterable[Unit], spare_of: SpareOf) -> Iterator[Unit]:
+def spare_first(units: Iterable[QuotaUnit], spare_of: SpareOf) -> Iterator[QuotaUnit]:
     """Yield units, which come by priority, in their order, but those last that break a gang, gang by gang."""
     left: dict[str, int] = {}
-    put_off: dict[str, list[Unit]] = {}
+    put_off: dict[str, list[QuotaUnit]] = {}
     count, priority = 0, 0
     for unit in units:
         if put_off and (unit.priority != priority or count == MAX_PUT_OFF):

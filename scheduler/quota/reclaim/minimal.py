@@ -1,34 +1,35 @@
-"""The fewest victims of a sequence of candidates so that a claim fits, by quota and on nodes.
+"""The fewest victims of a sequence of candidates so that a preemptor fits, by quota and on nodes.
 
 Kueue's way (pkg/scheduler/preemption/preemption.go, getTargets and fillBackWorkloads): candidates are taken off in
-their order until the claim fits; then each is put back, the last first, if it fits all the same. Kueue looks at quota
-alone. Here the caller also says whether the claim `fits` on nodes, which may take long, so it is asked only where
-quota suffices, and for several candidates at a time: first in steps that double, then as in `framework/sparing.py`.
+their order until the preemptor fits; then each is put back, the last first, if it fits all the same. Kueue considers
+quota alone. Here the caller also says whether the preemptor `fits` on nodes, which may take long, so it is asked only
+where quota suffices, and for several candidates at a time: first in steps that double, then as in
+`framework/victims.py`.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 from scheduler.cycle.steps import in_one_go
-from scheduler.framework.sparing import needed
-from scheduler.quota.reclaim.units import Unit
+from scheduler.framework.victims import needed
+from scheduler.quota.reclaim.units import QuotaUnit
 from scheduler.quota.tree import ShareTree
 
-Fits = Callable[[Sequence[Unit]], bool]
-"""Says whether a claim finds its nodes if these units are gone."""
+Fits = Callable[[Sequence[QuotaUnit]], bool]
+"""Says whether a preemptor finds its nodes if these units are gone."""
 
 
-def quota_is_all(_: Sequence[Unit]) -> bool:
-    """Find nodes for everything: the claim fits as soon as quota suffices."""
+def quota_is_all(_: Sequence[QuotaUnit]) -> bool:
+    """Find nodes for everything: the preemptor fits as soon as quota suffices."""
     return True
 
 
 def minimal_victims(
-    tree: ShareTree, candidates: Generator[Unit, None, None], quota_fits: Callable[[], bool], fits: Fits
-) -> list[Unit]:
-    """Return the victims, in the order of the candidates; none if the claim fits as it is, or does not with all gone.
+    tree: ShareTree, candidates: Generator[QuotaUnit, None, None], quota_fits: Callable[[], bool], fits: Fits
+) -> list[QuotaUnit]:
+    """Return the victims, in the order of the candidates; none if it fits as it is, or does not even with all gone.
 
     Each candidate is off the tree before the next one is asked for, and the tree is as it was in the end.
-    `quota_fits` looks at the tree.
+    `quota_fits` asks the tree.
     """
     gone = _Gone(tree, quota_fits, fits)
     if quota_fits() and fits(()):
@@ -45,25 +46,25 @@ def minimal_victims(
 
 
 class _Gone:
-    """Implements framework.sparing.WithoutSome: a tree without the victims so far."""
+    """Implements framework.victims.WithoutSome: a tree without the victims so far."""
 
     def __init__(self, tree: ShareTree, quota_fits: Callable[[], bool], fits: Fits) -> None:
         self._tree = tree
         self._nodes_fit = fits
         self.quota_fits = quota_fits
-        self.taken: list[Unit] = []
+        self.taken: list[QuotaUnit] = []
         self._back: set[str] = set()
         """The UIDs of those of them that are back."""
-        self._back_again: list[Unit] = []
+        self._back_again: list[QuotaUnit] = []
         """Those that came back last."""
         self._suffices = True
         """Whether quota suffices with these."""
 
     @property
-    def victims(self) -> list[Unit]:
+    def victims(self) -> list[QuotaUnit]:
         return [each for each in self.taken if each.uid not in self._back]
 
-    def take(self, unit: Unit) -> None:
+    def take(self, unit: QuotaUnit) -> None:
         self.taken.append(unit)
         self._count(unit, is_back=False)
 
@@ -72,7 +73,7 @@ class _Gone:
         for each in self.victims:
             self._count(each, is_back=True)
 
-    def put_back(self, some: Sequence[Unit]) -> None:
+    def put_back(self, some: Sequence[QuotaUnit]) -> None:
         """Let these come back, up to the first for which quota has no space."""
         self._back_again = []
         for each in some:
@@ -82,14 +83,14 @@ class _Gone:
             if not self._suffices:
                 break
 
-    def remove(self, some: Sequence[Unit]) -> None:
+    def remove(self, some: Sequence[QuotaUnit]) -> None:
         for each in self._back_again:
             self._count(each, is_back=False)
 
     def fits(self) -> bool:
         return self._suffices and self.nodes_fit()
 
-    def _count(self, unit: Unit, *, is_back: bool) -> None:
+    def _count(self, unit: QuotaUnit, *, is_back: bool) -> None:
         (self._back.add if is_back else self._back.discard)(unit.uid)
         if unit.share in self._tree.shares:  # one without quota is in none
             (self._tree.add if is_back else self._tree.remove)(unit.share, unit.usage)
@@ -98,8 +99,8 @@ class _Gone:
         return self._nodes_fit(self.victims)
 
 
-def _take(gone: _Gone, candidates: Iterator[Unit]) -> bool | None:
-    """Let candidates go until the claim fits; say whether the last one is needed for sure; None: it never fits."""
+def _take(gone: _Gone, candidates: Iterator[QuotaUnit]) -> bool | None:
+    """Let candidates go until the preemptor fits; say whether the last one is needed for sure; None: it never fits."""
     ask_at, step, asked = 1, 1, 0
     for unit in candidates:
         gone.take(unit)

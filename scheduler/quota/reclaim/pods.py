@@ -3,26 +3,24 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from scheduler.api.importance import created, importance, started
 from scheduler.api.pod import Pod
 from scheduler.framework.pod_groups import PodGroup, PodGroups
-from scheduler.framework.shares import ReclaimVictims
+from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
+from scheduler.framework.victims import group_that_goes, pods_of
 from scheduler.quota.adapter import Asked
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.reclaim.gangs import spare_first
-from scheduler.quota.reclaim.units import NO_LIMITS, Unit, total
+from scheduler.quota.reclaim.units import NO_LIMITS, QuotaUnit, total
 
 if TYPE_CHECKING:
     from scheduler.quota.share_refs import ShareRef
 
-SECOND: Final = 1_000_000
-"""In microseconds."""
 
-
-class Claimant(NamedTuple):
-    """A pod, or a group, that lacks quota, and what is known of all others."""
+class QuotaRequest(NamedTuple):
+    """A question of a pod, or a group, to its share, with what is known of all others."""
 
     ledger: Ledger
     share: str
@@ -36,8 +34,8 @@ class Claimant(NamedTuple):
 class PodReclaim:
     """The half of framework.shares.ShareReclaim that no rule changes: who counts as gone; whether that is enough."""
 
-    def __init__(self, claimant: Claimant) -> None:
-        ledger, share, asked, self._ref_of, self._groups = claimant
+    def __init__(self, request: QuotaRequest) -> None:
+        ledger, share, asked, self._ref_of, self._groups = request
         self._ledger = ledger
         self._tree = ledger.tree
         self._share = share
@@ -46,13 +44,13 @@ class PodReclaim:
         """Before any pod counts as gone."""
         self._away: set[str] = set()
         """The UIDs of pods that count as gone."""
-        self._units: dict[str, Unit | None] = {}
-        self._together: dict[str, Unit | None] = {}
+        self._units: dict[str, QuotaUnit | None] = {}
+        self._together: dict[str, QuotaUnit | None] = {}
         """The UID of a group that is disrupted as a whole → the unit that it is."""
 
     @contextmanager
     def without(self, pods: Iterable[Pod]) -> Iterator[None]:
-        taken: list[Unit] = []
+        taken: list[QuotaUnit] = []
         self._together.clear()
         try:
             for pod in pods:
@@ -80,7 +78,7 @@ class PodReclaim:
         """Have only those reservations count within a `with` block that it sees."""
         return self._ledger.seen_by(self._asked, lambda: self._rank)
 
-    def _count(self, unit: Unit, sign: int) -> None:
+    def _count(self, unit: QuotaUnit, sign: int) -> None:
         if unit.share:
             self._ledger.add(unit.share, unit.usage, sign)
 
@@ -91,66 +89,67 @@ class PodReclaim:
             return ""
         return ref.name if ref.ledger is self._ledger and ref.name in self._tree.shares else None
 
-    def _unit(self, pod: Pod) -> Unit | None:
+    def _unit(self, pod: Pod) -> QuotaUnit | None:
         """Return a pod as a unit; None if it has no share in this sense."""
         uid = pod.metadata.uid
         if uid in self._units:
             return self._units[uid]
         ref, unit = self._ref_of(pod), None
         if ref is None or (ref.ledger is self._ledger and ref.name in self._tree.shares):
-            unit = Unit(
+            unit = QuotaUnit(
                 uid=uid,
                 share="" if ref is None else ref.name,
                 usage=NO_LIMITS if ref is None else self._ledger.used_by(pod, ref.said),
                 priority=pod.priority,
-                queued_at=created(pod) / SECOND,
-                reserved_at=started(pod) / SECOND,
+                queued_at=created(pod),
+                started=started(pod),
                 pods=(pod,),
-                is_member=bool(self._groups.name_of(pod)),
+                is_of_group=bool(self._groups.name_of(pod)),
             )
         self._units[uid] = unit
         return unit
 
-    def _whole(self, pod: Pod) -> Unit | None:
+    def _whole(self, pod: Pod) -> QuotaUnit | None:
         """Return the unit that has to go if a pod goes; None if it cannot."""
-        group = self._groups.of(pod) if self._groups.name_of(pod) else None
-        if group is not None and group.is_disrupted_together:
+        group = group_that_goes(self._groups, pod)
+        if group is not None:
             if group.uid not in self._together:
                 self._together[group.uid] = self._unit_of(group, pod)
             return self._together[group.uid]
         return None if pod.metadata.uid in self._away else self._unit(pod)
 
-    def _spare_of(self, unit: Unit) -> tuple[str, int] | None:
+    def _spare_of(self, unit: QuotaUnit) -> tuple[str, int] | None:
         """As gangs.SpareOf."""
         pod = unit.pods[0]
-        group = self._groups.of(pod) if unit.is_member else None
+        group = self._groups.of(pod) if unit.is_of_group and unit.uid == pod.uid else None
         if group is None or not group.minimum:
             return None
         members = self._groups.members(pod)
         leaving = sum(each.uid in self._away for each in members.scheduled) if self._away else 0
         return group.uid, members.scheduled_count - leaving - group.minimum
 
-    def _unit_of(self, group: PodGroup, pod: Pod) -> Unit | None:
+    def _unit_of(self, group: PodGroup, pod: Pod) -> QuotaUnit | None:
         """Return a group as a unit, without those that are going already; None if its pods have several shares."""
         pods = [each for each in self._groups.members(pod).scheduled if each.uid not in self._away]
         found = [unit for each in pods if (unit := self._unit(each)) is not None]
         if not found or len(found) < len(pods) or len({unit.share for unit in found}) > 1:
             return None
-        return Unit(
+        return QuotaUnit(
             uid=group.uid,
             share=found[0].share,
             usage=total(unit.usage for unit in found),
             priority=group.priority,
             queued_at=min(unit.queued_at for unit in found),
-            reserved_at=min(unit.reserved_at for unit in found),
+            started=min(unit.started for unit in found),
             pods=pods,
+            is_of_group=True,
         )
 
-    def _wholes(self, pods: Iterable[Pod]) -> list[Unit]:
+    def _wholes(self, pods: Iterable[Pod]) -> list[QuotaUnit]:
         """Return the units of these pods, the least important first; not those that have other pods, too."""
         return list(spare_first(sorted(self._unordered(pods), key=attrgetter("order")), self._spare_of))
 
-    def _unordered(self, pods: Iterable[Pod]) -> Iterator[Unit]:
+    def _unordered(self, pods: Iterable[Pod]) -> Iterator[QuotaUnit]:
         there = {pod.uid: pod for pod in pods}
         seen = set[str]()
         for pod in there.values():
@@ -160,13 +159,17 @@ class PodReclaim:
                 if all(each.uid in there for each in unit.pods):
                     yield unit
 
-    def _victims(self, units: Sequence[Unit], violating: Collection[str]) -> ReclaimVictims:
+    def _violating(self, units: Iterable[QuotaUnit], budgets: Callable[[], DisruptionBudgets]) -> set[str]:
+        """Return the UIDs of the units that violate a budget if the most important go first."""
+        tally, found = budgets(), set[str]()
+        for unit in sorted(units, key=lambda each: (-each.priority, each.started)):
+            if not tally.allow(unit.pods):
+                found.add(unit.uid)
+            tally.use(unit.pods)
+        return found
+
+    def _victims(self, units: Sequence[QuotaUnit], violating: Collection[str]) -> ReclaimVictims:
         """`violating`: the UIDs of units that violate a budget."""
         pods = sorted(pods_of(units), key=importance)
         violations = sum(len(unit.pods) for unit in units if unit.uid in violating)
         return ReclaimVictims(pods, violations, sum(unit.breaks_gang for unit in units))
-
-
-def pods_of(units: Iterable[Unit]) -> list[Pod]:
-    """Return the pods that go with these units."""
-    return [pod for unit in units for pod in unit.pods]

@@ -9,14 +9,15 @@ import msgspec
 from scheduler.api.importance import created
 from scheduler.api.pod import Pod
 from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
+from scheduler.framework.victims import pods_of
 from scheduler.quota.policies import Policy, Preemption
 from scheduler.quota.reclaim.classical import Classical, Source, sources_of
 from scheduler.quota.reclaim.fair import Fair
 from scheduler.quota.reclaim.fair_targets import Reckon
 from scheduler.quota.reclaim.gangs import SpareOf, spare_first
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims
-from scheduler.quota.reclaim.pods import SECOND, Claimant, PodReclaim, pods_of
-from scheduler.quota.reclaim.units import Claim, Running, Runs, Unit, may_evict
+from scheduler.quota.reclaim.pods import PodReclaim, QuotaRequest
+from scheduler.quota.reclaim.units import Preemptor, QuotaUnit, Running, RunningUnits, may_evict
 from scheduler.quota.tree import ShareTree
 
 
@@ -25,24 +26,24 @@ class PolicyReclaim(PodReclaim):
 
     def __init__(
         self,
-        claimant: Claimant,
+        request: QuotaRequest,
         preemption: Preemption,
-        running: "Callable[[Callable[[Pod], Unit | None]], Runs]",
+        running: "Callable[[Callable[[Pod], QuotaUnit | None]], Running]",
         reckon: Reckon | None,
     ) -> None:
         """`preemption`: whom pods of the share may evict. `running` makes what has all pods of the ledger's shares,
         of a function that returns the unit that goes with a pod. With `reckon`, dominant resource shares decide.
         """
-        super().__init__(claimant)
-        ledger, share, asked = claimant.ledger, claimant.share, self._asked
+        super().__init__(request)
+        ledger, share, asked = request.ledger, request.share, self._asked
         pod = asked.need.pod
         self._preemption = preemption
         self._running = running
         self._reckon = reckon
-        self._known: tuple[Claim, Mapping[str, Source]] | None = None
+        self._known: tuple[Preemptor, Mapping[str, Source]] | None = None
         with self._seen():
-            request = ledger.wanted(share, asked)
-            self._claim = Claim(share=share, request=request, priority=pod.priority, queued_at=created(pod) / SECOND)
+            amounts = ledger.wanted(share, asked)
+            self._preemptor = Preemptor(share=share, request=amounts, priority=pod.priority, queued_at=created(pod))
             _, sources = self._contesting()
         self._giving = {name: source.policy for name, source in sources.items()}
 
@@ -60,10 +61,10 @@ class PolicyReclaim(PodReclaim):
 
     def may_give(self, pod: Pod) -> bool:
         policy = self._giving.get(self._share_of(pod) or "")
-        if policy is None or (policy is Policy.LOWER_PRIORITY and pod.priority >= self._claim.priority):
+        if policy is None or (policy is Policy.LOWER_PRIORITY and pod.priority >= self._preemptor.priority):
             return False
         unit = self._unit(pod)
-        return unit is not None and may_evict(policy, self._claim, unit)
+        return unit is not None and may_evict(policy, self._preemptor, unit)
 
     def is_leaving_for(self, pod: Pod) -> bool:
         return self.may_give(pod)
@@ -87,70 +88,66 @@ class PolicyReclaim(PodReclaim):
         budgets: Callable[[], DisruptionBudgets],
         fits: Callable[[Sequence[Pod]], bool],
     ) -> ReclaimVictims:
-        running: Runs = Running(self._wholes(pods)) if pods is not None else self._all()
-
+        running: Running = RunningUnits(self._wholes(pods)) if pods is not None else self._all()
         with self._seen():
-            claim, sources = self._known = self._known or self._contesting()
-            found = self._found(claim, sources, running, lambda gone: fits(pods_of(gone)), budgets)
-        again, violating = budgets(), set[str]()
-        for unit in found:
-            if again.allow(unit.pods):
-                again.use(unit.pods)
-            else:
-                violating.add(unit.uid)
-        return self._victims(found, violating)
+            preemptor, sources = self._known = self._known or self._contesting()
+            found = self._found(preemptor, sources, running, lambda gone: fits(pods_of(gone)), budgets)
+        return self._victims(found, self._violating(found, budgets))
 
-    def _all(self) -> Runs:
+    def _all(self) -> Running:
         return _SpareFirst(self._running(self._whole), self._spare_of)
 
     def _found(
         self,
-        claim: Claim,
+        preemptor: Preemptor,
         sources: Mapping[str, Source],
-        running: Runs,
+        running: Running,
         fits: Fits,
         budgets: Callable[[], DisruptionBudgets],
-    ) -> list[Unit]:
+    ) -> list[QuotaUnit]:
         tree, preemption = self._tree, self._preemption
         if self._reckon is not None:
-            candidates = Fair(tree, running, claim, preemption, self._reckon).candidates(budgets)
-            return _fewest(tree, claim, candidates, fits, borrows=True)
-        classical = Classical(tree, running, claim, preemption, sources)
+            candidates = Fair(tree, running, preemptor, preemption, self._reckon).candidates(budgets)
+            return _fewest(tree, preemptor, candidates, fits, borrows=True)
+        classical = Classical(tree, running, preemptor, preemption, sources)
         for borrows in classical.plans():
-            if victims := _fewest(tree, claim, classical.candidates(budgets, borrows=borrows), fits, borrows=borrows):
+            if victims := _fewest(
+                tree, preemptor, classical.candidates(budgets, borrows=borrows), fits, borrows=borrows
+            ):
                 return victims
         return []
 
-    def _contesting(self) -> tuple[Claim, Mapping[str, Source]]:
-        """Return the claim and the shares that may give, as the tree is now."""
-        claim = _contesting(self._tree, self._claim)
-        return claim, sources_of(self._tree, claim, self._preemption)
+    def _contesting(self) -> tuple[Preemptor, Mapping[str, Source]]:
+        """Return the preemptor and the shares that may give, as the tree is now."""
+        preemptor = _contesting(self._tree, self._preemptor)
+        return preemptor, sources_of(self._tree, preemptor, self._preemption)
 
 
 class _SpareFirst(NamedTuple):
-    """Implements Runs."""
+    """Implements Running."""
 
-    runs: Runs
+    runs: Running
     spare_of: SpareOf
 
     def names(self) -> Iterable[str]:
         return self.runs.names()
 
-    def candidates(self, share: str, policy: Policy, claim: Claim) -> Iterator[Unit]:
-        return spare_first(self.runs.candidates(share, policy, claim), self.spare_of)
+    def candidates(self, share: str, policy: Policy, preemptor: Preemptor) -> Iterator[QuotaUnit]:
+        return spare_first(self.runs.candidates(share, policy, preemptor), self.spare_of)
 
 
 def _fewest(
-    tree: ShareTree, claim: Claim, candidates: Generator[Unit, None, None], fits: Fits, *, borrows: bool
-) -> list[Unit]:
+    tree: ShareTree, preemptor: Preemptor, candidates: Generator[QuotaUnit, None, None], fits: Fits, *, borrows: bool
+) -> list[QuotaUnit]:
     def quota_fits() -> bool:
-        return tree.fits(claim.share, claim.request) and (borrows or tree.guarantees(claim.share, claim.request))
+        share, request = preemptor.share, preemptor.request
+        return tree.fits(share, request) and (borrows or tree.guarantees(share, request))
 
     return minimal_victims(tree, candidates, quota_fits, fits)
 
 
-def _contesting(tree: ShareTree, claim: Claim) -> Claim:
-    """Return a claim that names what it contests."""
-    asked = {resource: amount for resource, amount in claim.request.items() if amount > 0}
-    short = [each for each, amount in asked.items() if amount > tree.available(claim.share, each)]
-    return msgspec.structs.replace(claim, contested=frozenset(short or asked))
+def _contesting(tree: ShareTree, preemptor: Preemptor) -> Preemptor:
+    """Return a preemptor that names what it contests."""
+    asked = {resource: amount for resource, amount in preemptor.request.items() if amount > 0}
+    short = [each for each, amount in asked.items() if amount > tree.available(preemptor.share, each)]
+    return msgspec.structs.replace(preemptor, contested=frozenset(short or asked))

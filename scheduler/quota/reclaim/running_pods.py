@@ -1,4 +1,4 @@
-"""All pods that run, as a decision by policies asks for them: no more of them are looked at than it needs."""
+"""All pods that run, as a decision by policies asks for them: no more of them are read than it needs."""
 
 import heapq
 import math
@@ -8,22 +8,22 @@ from typing import Final
 from scheduler.api.importance import started
 from scheduler.api.pod import Pod
 from scheduler.quota.policies import Policy
-from scheduler.quota.reclaim.units import Claim, Unit, may_evict
+from scheduler.quota.reclaim.units import Preemptor, QuotaUnit, may_evict
 from scheduler.state.eviction_order import EvictionOrder
 from scheduler.state.share_usage import ShareSelector
 
 MAX_UNITS: Final = 10_000
-"""That one decision looks at, some 10 µs each: meanwhile nothing else happens."""
+"""That one decision considers, some 10 µs each: meanwhile nothing else happens."""
 
 
 class RunningPods:
-    """Implements Runs: those of one ledger."""
+    """Implements Running: those of one ledger."""
 
     def __init__(
         self,
         order: EvictionOrder,
         selectors: Mapping[str, Sequence[ShareSelector]],
-        whole: Callable[[Pod], Unit | None],
+        whole: Callable[[Pod], QuotaUnit | None],
     ) -> None:
         """`selectors` by share; `whole` returns the unit that goes with a pod, None if it may not go."""
         self._order = order
@@ -34,10 +34,10 @@ class RunningPods:
     def names(self) -> Iterable[str]:
         return self._selectors
 
-    def candidates(self, share: str, policy: Policy, claim: Claim) -> Iterator[Unit]:
+    def candidates(self, share: str, policy: Policy, preemptor: Preemptor) -> Iterator[QuotaUnit]:
         if policy is Policy.NEVER or share not in self._selectors:
             return
-        below = math.inf if policy is Policy.ANY else claim.priority + (policy is not Policy.LOWER_PRIORITY)
+        below = math.inf if policy is Policy.ANY else preemptor.priority + (policy is not Policy.LOWER_PRIORITY)
         sorted_pods = [self._order.pods(selector, below) for selector in self._selectors[share]]
         seen = set[str]()
         for pod in heapq.merge(*sorted_pods, key=_order) if len(sorted_pods) > 1 else sorted_pods[0]:
@@ -48,7 +48,7 @@ class RunningPods:
             if unit is None or unit.uid in seen:
                 continue
             seen.add(unit.uid)
-            if not claim.contested.isdisjoint(unit.usage) and may_evict(policy, claim, unit):
+            if not preemptor.contested.isdisjoint(unit.usage) and may_evict(policy, preemptor, unit):
                 yield unit
 
 

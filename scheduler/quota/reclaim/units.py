@@ -1,57 +1,52 @@
-"""Claims for quota, the units that may be evicted for them, and the order in which these are considered.
+"""Preemptors that ask quotas for space, the units that may be evicted for them, and the order of these.
 
-A unit is evicted as a whole: a pod, or a group that is disrupted together. Units belong to shares without children.
-Candidates come in Kueue's order (pkg/scheduler/preemption/common/ordering.go): of other shares, of low priority, new,
-by uid. Kueue has those first that are evicted already; here they count as gone before the choice begins.
+Units belong to shares without children. Candidates come in Kueue's order (pkg/scheduler/preemption/common/ordering.go):
+of other shares, of low priority, new, by uid. Kueue has those first that are evicted already; here they count as gone
+before the choice begins.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
 import msgspec
 
-from scheduler.api.pod import Pod
+from scheduler.framework.victims import Unit
 from scheduler.quota.policies import Policy
 from scheduler.quota.tree import ShareTree
 
 NO_LIMITS: Final[Mapping[str, int]] = {}
 
-Order = tuple[float, bool, float, str]
+Order = tuple[int, bool, int, str]
 """The rank of a unit among the candidates of its share: priority, whether it breaks a gang, age, uid."""
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class Preemptor(msgspec.Struct, frozen=True, kw_only=True):
     """A pod or group that waits for quota, for a node, or for both."""
 
     share: str
+    """Empty, or not in the tree: without quota."""
+
     request: Mapping[str, int]
     priority: int = 0
-    queued_at: float = 0.0
-    """Seconds; of two claims that are equal in everything else the one that was queued first is first."""
+    queued_at: int = 0
+    """In microseconds; of two that are equal in everything else the one that was queued first is first."""
 
     contested: frozenset[str] = frozenset()
-    """The resources that somebody has to give up.
+    """The resources that others have to give up.
 
     Empty: those that the request is short of, or, if it is short of none, all it asks for.
     """
 
 
-class Unit(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A pod, or a group, that runs and is evicted as a whole."""
+class QuotaUnit(Unit, frozen=True, kw_only=True, eq=False):
+    """A unit that holds quota since it `started`."""
 
-    uid: str
     share: str
+    """Empty: without quota."""
+
     usage: Mapping[str, int]
-    priority: int = 0
-    queued_at: float = 0.0
-    """Seconds, on the clock of `Claim.queued_at`."""
-
-    reserved_at: float = 0.0
-    """Seconds; since when it has held its quota."""
-
-    pods: Sequence[Pod] = ()
-    is_member: bool = False
-    """Whether it is a pod of a group, of which others may stay."""
+    queued_at: int = 0
+    """On the clock of `Preemptor.queued_at`."""
 
     breaks_gang: bool = False
     """Whether a gang has fewer pods than it needs without this unit, and those that come before it."""
@@ -59,34 +54,34 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     @property
     def order(self) -> Order:
         """The rank among the candidates of one share: least important first."""
-        return self.priority, self.breaks_gang, -self.reserved_at, self.uid
+        return self.priority, self.breaks_gang, -self.started, self.uid
 
 
-class Running:
-    """Implements Runs over these units, which come in their order."""
+class RunningUnits:
+    """Implements Running for these units, which come in their order."""
 
-    def __init__(self, units: Iterable[Unit]) -> None:
-        self._shares: dict[str, list[Unit]] = {}
+    def __init__(self, units: Iterable[QuotaUnit]) -> None:
+        self._shares: dict[str, list[QuotaUnit]] = {}
         for unit in units:
             self._shares.setdefault(unit.share, []).append(unit)
 
     def names(self) -> Iterable[str]:
         return self._shares
 
-    def candidates(self, share: str, policy: Policy, claim: Claim) -> Iterator[Unit]:
+    def candidates(self, share: str, policy: Policy, preemptor: Preemptor) -> Iterator[QuotaUnit]:
         for unit in self._shares.get(share, ()):
-            if not claim.contested.isdisjoint(unit.usage) and may_evict(policy, claim, unit):
+            if not preemptor.contested.isdisjoint(unit.usage) and may_evict(policy, preemptor, unit):
                 yield unit
 
 
-class Runs(Protocol):
+class Running(Protocol):
     """The units that run, as a decision asks for them."""
 
     def names(self) -> Iterable[str]:
         """Return the shares that may have any."""
 
-    def candidates(self, share: str, policy: Policy, claim: Claim) -> Iterator[Unit]:
-        """Yield those units that the policy lets a claim evict and that use what it contests, least important first."""
+    def candidates(self, share: str, policy: Policy, preemptor: Preemptor) -> Iterator[QuotaUnit]:
+        """Yield those that the policy lets a preemptor evict and that use what it contests, least important first."""
 
 
 def total(amounts: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -98,28 +93,28 @@ def total(amounts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return found
 
 
-def may_evict(policy: Policy, claim: Claim, unit: Unit) -> bool:
-    """Say whether a policy lets a claim evict a unit: Kueue's SatisfiesPreemptionPolicy, without its alpha gates."""
+def may_evict(policy: Policy, preemptor: Preemptor, unit: QuotaUnit) -> bool:
+    """Say whether a policy lets a preemptor evict a unit. Rule: Kueue's SatisfiesPreemptionPolicy."""
     if policy is Policy.ANY:
         return True
     if policy is Policy.NEVER:
         return False
-    if unit.priority != claim.priority:
-        return unit.priority < claim.priority
-    return policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY and claim.queued_at < unit.queued_at
+    if unit.priority != preemptor.priority:
+        return unit.priority < preemptor.priority
+    return policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY and preemptor.queued_at < unit.queued_at
 
 
-def gives_back(tree: ShareTree, path: Iterable[str], unit: Unit, resources: Iterable[str]) -> bool:
+def gives_back(tree: ShareTree, path: Iterable[str], unit: QuotaUnit, resources: Iterable[str]) -> bool:
     """Say whether a unit holds one of these resources of which all shares of a path use more than they are guaranteed.
 
-    Without it two shares could evict each other for ever, as each borrows something that the other does not ask for.
+    Without it two shares could evict each other forever, as each borrows something that the other does not ask for.
     """
     return any(
         unit.usage.get(each, 0) > 0 and all(tree.holds_more(name, (each,)) for name in path) for each in resources
     )
 
 
-def cuts_guarantee(tree: ShareTree, path: Iterable[str], unit: Unit, resources: Iterable[str]) -> bool:
+def cuts_guarantee(tree: ShareTree, path: Iterable[str], unit: QuotaUnit, resources: Iterable[str]) -> bool:
     """Say whether a share of a path that borrows would use less than it is guaranteed if a unit below it were gone."""
     return any(
         (usage := tree.held(name, each)) > tree.quota(name, each) > usage - unit.usage.get(each, 0)

@@ -64,5 +64,5 @@ def test_plugins_of_the_tree_import_what_plugin_authors_import() -> None:
         "scheduler",
         "scheduler.framework",
         "scheduler.framework.field_errors",
-        "scheduler.framework.sparing",
+        "scheduler.framework.victims",
     }

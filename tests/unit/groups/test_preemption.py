@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from plugins.default_preemption.pod_groups import Unit
+from plugins.default_preemption.pod_groups import importance
 from plugins.shared.eviction.budgets import Budgets
 from scheduler import framework as fw
 from scheduler.api import pod_groups as api
@@ -14,6 +14,7 @@ from scheduler.api.objects import ObjectMeta, PodStatus
 from scheduler.config.defaults import default_plugins
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.resources import POD_DISRUPTION_BUDGET
+from scheduler.framework.victims import Unit
 from scheduler.runtime.profile_spec import Plugins, PluginSet
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_pod, an_object
@@ -353,7 +354,7 @@ def test_without_the_plugin_that_is_said() -> None:
 
 
 def a_unit(priority: int = 10, pods: int = 1, start: int = 0, *, of_group: bool = False) -> Unit:
-    return Unit([a_pod()] * pods, priority, start, of_group)
+    return Unit(uid="u", pods=[a_pod()] * pods, priority=priority, started=start, is_of_group=of_group)
 
 
 @pytest.mark.parametrize(
@@ -372,5 +373,5 @@ def a_unit(priority: int = 10, pods: int = 1, start: int = 0, *, of_group: bool 
 )
 def test_which_unit_is_more_important(first: Unit, second: Unit) -> None:
     """podgrouppreemption_test.go at v1.36.3, TestMoreImportantVictim: 10 cases, each pair in both orders."""
-    assert sorted([second, first], key=lambda unit: unit.importance) == [first, second]
-    assert sorted([first, second], key=lambda unit: unit.importance) == [first, second]
+    assert sorted([second, first], key=importance) == [first, second]
+    assert sorted([first, second], key=importance) == [first, second]

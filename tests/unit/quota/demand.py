@@ -13,7 +13,7 @@ import msgspec
 from scheduler.quota.order import FairOrder, Head
 from scheduler.quota.policies import Preemption
 from scheduler.quota.reclaim.fair_targets import Reckon
-from scheduler.quota.reclaim.units import Claim, Unit
+from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
 from scheduler.quota.tree import Share, ShareTree
 from tests.unit.quota.reclaiming import Reclaiming, a_ledger
 
@@ -33,14 +33,14 @@ class Decision(msgspec.Struct, frozen=True):
     ended: int
     """How many pods had ended by then."""
 
-    claim: Claim
+    preemptor: Preemptor
     uid: str
-    gone: tuple[Unit, ...]
+    gone: tuple[QuotaUnit, ...]
     is_placed: bool
 
 
-Choose = Callable[["Demand", Claim], list[Unit]]
-"""Returns who is evicted for a claim."""
+Choose = Callable[["Demand", Preemptor], list[QuotaUnit]]
+"""Returns who is evicted for a preemptor."""
 
 
 class Demand:
@@ -55,7 +55,7 @@ class Demand:
         seed: int = 1,
     ) -> None:
         self.tree = ShareTree(shares)
-        self.running: dict[str, Unit] = {}
+        self.running: dict[str, QuotaUnit] = {}
         self._reclaiming = Reclaiming(a_ledger(self.tree, preemptions), (), reckon)
         self.decisions: list[Decision] = []
         self.placed: set[str] = set()
@@ -66,11 +66,11 @@ class Demand:
         self._chance = random.Random(seed)
         self._leaves = [name for name in self.tree.shares if not self.tree.children[name]]
         self._busy = dict.fromkeys(self._leaves, 1.0)
-        self._waiting: dict[str, list[Unit]] = {name: [] for name in self._leaves}
+        self._waiting: dict[str, list[QuotaUnit]] = {name: [] for name in self._leaves}
         self._free = [GPUS] * NODES
         self._node: dict[str, int] = {}
         self._ends: dict[str, int] = {}
-        self._units: dict[str, Unit] = {}
+        self._units: dict[str, QuotaUnit] = {}
 
     def round(self) -> None:
         """Let pods end and come, then, if any did, place what can be placed, and evict for one pod at most."""
@@ -105,38 +105,39 @@ class Demand:
                 order.offer(_head(self._waiting[head.share][0]))
         return False
 
-    def finds_node(self, gpus: int, gone: Sequence[Unit] = ()) -> int | None:
+    def finds_node(self, gpus: int, gone: Sequence[QuotaUnit] = ()) -> int | None:
         """Return the node with the least space that suffices if some units are gone."""
         free = list(self._free)
         for unit in gone:
             free[self._node[unit.uid]] += unit.usage["gpu"]
         return min((space, node) for node, space in enumerate(free) if space >= gpus)[1] if max(free) >= gpus else None
 
-    def reclaim(self, claim: Claim) -> list[Unit]:
+    def reclaim(self, preemptor: Preemptor) -> list[QuotaUnit]:
         """Choose as the scheduler does."""
         return self._reclaiming.victims(
-            claim, lambda gone: self.finds_node(claim.request["gpu"], [self.running[uid] for uid in gone]) is not None
+            preemptor,
+            lambda gone: self.finds_node(preemptor.request["gpu"], [self.running[uid] for uid in gone]) is not None,
         )
 
     def _come(self, share: str) -> None:
         gpus = self._chance.choice(SIZES)
         priority = self._chance.randrange(3)
-        unit = Unit(
-            uid=f"{share}-{self.now}", share=share, usage={"gpu": gpus}, priority=priority, queued_at=float(self.now)
+        unit = QuotaUnit(
+            uid=f"{share}-{self.now}", share=share, usage={"gpu": gpus}, priority=priority, queued_at=self.now
         )
         self._wait(unit)
 
-    def _wait(self, unit: Unit) -> None:
+    def _wait(self, unit: QuotaUnit) -> None:
         waiting = self._waiting[unit.share]
         waiting.append(unit)
         waiting.sort(key=lambda each: (-each.priority, each.queued_at, each.uid))
 
-    def _place(self, unit: Unit) -> bool:
+    def _place(self, unit: QuotaUnit) -> bool:
         node = self.finds_node(unit.usage["gpu"])
         if node is None or not self.tree.fits(unit.share, unit.usage):
             return False
         self._waiting[unit.share].remove(unit)
-        unit = msgspec.structs.replace(unit, reserved_at=float(self.now))
+        unit = msgspec.structs.replace(unit, started=self.now)
         self._units[unit.uid] = unit
         self._node[unit.uid] = node
         self._free[node] -= unit.usage["gpu"]
@@ -147,17 +148,17 @@ class Demand:
         self.placed.add(unit.uid)
         return True
 
-    def _evict_for(self, unit: Unit) -> bool:
-        claim = Claim(share=unit.share, request=unit.usage, priority=unit.priority, queued_at=unit.queued_at)
-        gone = self._choose(self, claim)
+    def _evict_for(self, unit: QuotaUnit) -> bool:
+        preemptor = Preemptor(share=unit.share, request=unit.usage, priority=unit.priority, queued_at=unit.queued_at)
+        gone = self._choose(self, preemptor)
         for each in gone:
             self._stop(each)
             self._wait(each)
         if gone:
-            self.decisions.append(Decision(self.finished, claim, unit.uid, tuple(gone), self._place(unit)))
+            self.decisions.append(Decision(self.finished, preemptor, unit.uid, tuple(gone), self._place(unit)))
         return bool(gone)
 
-    def _stop(self, unit: Unit) -> None:
+    def _stop(self, unit: QuotaUnit) -> None:
         self._free[self._node.pop(unit.uid)] += unit.usage["gpu"]
         del self._ends[unit.uid], self._units[unit.uid]
         self.tree.remove(unit.share, unit.usage)
@@ -165,26 +166,27 @@ class Demand:
         self._reclaiming.remove(unit)
 
 
-def plain(demand: Demand, claim: Claim) -> list[Unit]:
+def plain(demand: Demand, preemptor: Preemptor) -> list[QuotaUnit]:
     """Choose without looking at nodes or sparing anybody: those that borrow, until quota suffices."""
     tree, gone = demand.tree, []
     running = sorted(demand.running.values(), key=lambda each: each.order)
-    others = [unit for unit in running if unit.share != claim.share]
-    own = [unit for unit in running if unit.share == claim.share and unit.priority < claim.priority]
+    others = [unit for unit in running if unit.share != preemptor.share]
+    own = [unit for unit in running if unit.share == preemptor.share and unit.priority < preemptor.priority]
     borrows = any(
-        tree.usage(claim.share, r) + amount > tree.quota(claim.share, r) for r, amount in claim.request.items()
+        tree.usage(preemptor.share, r) + amount > tree.quota(preemptor.share, r)
+        for r, amount in preemptor.request.items()
     )
     for unit in own if borrows else others:
-        if tree.fits(claim.share, claim.request):
+        if tree.fits(preemptor.share, preemptor.request):
             break
-        if unit.share == claim.share or tree.usage(unit.share, "gpu") > tree.quota(unit.share, "gpu"):
+        if unit.share == preemptor.share or tree.usage(unit.share, "gpu") > tree.quota(unit.share, "gpu"):
             tree.remove(unit.share, unit.usage)
             gone.append(unit)
-    fits = tree.fits(claim.share, claim.request)
+    fits = tree.fits(preemptor.share, preemptor.request)
     for unit in gone:
         tree.add(unit.share, unit.usage)
     return gone if fits else []
 
 
-def _head(unit: Unit) -> Head:
+def _head(unit: QuotaUnit) -> Head:
     return Head(share=unit.share, uid=unit.uid, request=unit.usage, priority=unit.priority, queued_at=unit.queued_at)

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler.quota.policies import Policy, Preemption
-from scheduler.quota.reclaim.units import Claim, Unit
+from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
 from scheduler.quota.tree import Share, ShareTree
 
 
-def tree_of(shares: Mapping[str, Sequence[Any]], units: Sequence[Unit]) -> ShareTree:
+def tree_of(shares: Mapping[str, Sequence[Any]], units: Sequence[QuotaUnit]) -> ShareTree:
     """`shares`: name → [parent, resource → [nominal, borrowing limit, lending limit], weight]."""
     tree = ShareTree([_share(name, *declared) for name, declared in shares.items()])
     for unit in units:
@@ -16,10 +16,10 @@ def tree_of(shares: Mapping[str, Sequence[Any]], units: Sequence[Unit]) -> Share
     return tree
 
 
-def units_of(declared: Sequence[Sequence[Any]]) -> list[Unit]:
+def units_of(declared: Sequence[Sequence[Any]]) -> list[QuotaUnit]:
     """`declared`: [name, share, priority, usage, other fields]."""
     return [
-        Unit(uid=name, share=share, priority=priority, usage=usage, **(others[0] if others else {}))
+        QuotaUnit(uid=name, share=share, priority=priority, usage=usage, **(others[0] if others else {}))
         for name, share, priority, usage, *others in declared
     ]
 
@@ -37,9 +37,9 @@ def preemptions_of(declared: Mapping[str, Sequence[Any]]) -> dict[str, Preemptio
     }
 
 
-def claim_of(case: Mapping[str, Any]) -> Claim:
-    share, priority, request, queued_at = case["claim"]
-    return Claim(share=share, priority=priority, request=request, queued_at=queued_at)
+def preemptor_of(case: Mapping[str, Any]) -> Preemptor:
+    share, priority, request, queued_at = case["preemptor"]
+    return Preemptor(share=share, priority=priority, request=request, queued_at=queued_at)
 
 
 def _share(name: str, parent: str, quotas: Mapping[str, Sequence[int | None]], weight: float = 1.0) -> Share:

@@ -28,7 +28,7 @@ from scheduler.quota.dominant import dominant_share
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.needs import Need
 from scheduler.quota.order import Head
-from scheduler.quota.reclaim.units import Unit
+from scheduler.quota.reclaim.units import QuotaUnit
 from scheduler.quota.reservations import Reservation
 from scheduler.quota.share_orders import ByDominantShare, ByPriority, Candidate
 from scheduler.state.objects import ObjectStore
@@ -93,7 +93,7 @@ class KueueCycle:
         self._ledger = Ledger(self._adapter)
         self._ledger.renew()
         self._tree = self._ledger.tree
-        self._leaving: list[Unit] = []
+        self._leaving: list[QuotaUnit] = []
         self._reckon = partial(dominant_share, resource_of=self._ledger.resource_of) if case.get("fair") else None
         self._reclaiming = Reclaiming(self._ledger, (), self._reckon)
         waiting = []
@@ -132,7 +132,7 @@ class KueueCycle:
             return self._adapter.refusal(self._tree, share, asked)
 
     @contextmanager
-    def _without(self, units: Sequence[Unit]) -> Iterator[None]:
+    def _without(self, units: Sequence[QuotaUnit]) -> Iterator[None]:
         """Have these gone within a `with` block."""
         for unit in units:
             self._tree.remove(unit.share, unit.usage)
@@ -166,13 +166,13 @@ class KueueCycle:
         self._objects.set(BY_TYPE[type(found)], found)
 
     def _run(self, name: str, declared: Mapping[str, Any]) -> None:
-        unit = Unit(
+        unit = QuotaUnit(
             uid=name,
             share=f"{CLUSTER_QUEUE_PREFIX}{declared['in']}",
             usage=declared["uses"],
             priority=declared.get("priority", 0),
             queued_at=declared.get("queued", 0.0),
-            reserved_at=declared.get("reserved", 0.0),
+            started=declared.get("reserved", 0),
         )
         self._tree.add(unit.share, unit.usage)
         self._reclaiming.add(unit)

@@ -17,10 +17,10 @@ from scheduler.quota.ledger import Ledger
 from scheduler.quota.needs import Need
 from scheduler.quota.policies import NOTHING_EVICTED, Preemption
 from scheduler.quota.reclaim.fair_targets import Reckon
-from scheduler.quota.reclaim.pods import Claimant
+from scheduler.quota.reclaim.pods import QuotaRequest
 from scheduler.quota.reclaim.policy_reclaim import PolicyReclaim
 from scheduler.quota.reclaim.running_pods import RunningPods
-from scheduler.quota.reclaim.units import Claim, Unit
+from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
 from scheduler.quota.share_refs import ShareRef
 from scheduler.quota.tree import ShareTree
 from scheduler.state.eviction_order import EvictionOrder
@@ -31,7 +31,7 @@ from scheduler.testing import a_pod
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 Fits = Callable[[Collection[str]], bool]
-"""Says whether the claim finds its nodes without the pods of these names."""
+"""Says whether the preemptor finds its nodes without the pods of these names."""
 
 
 def found_everywhere(_: Collection[str]) -> bool:
@@ -76,37 +76,37 @@ class Reclaiming:
     def __init__(
         self,
         ledger: Ledger,
-        units: Iterable[Unit],
+        units: Iterable[QuotaUnit],
         reckon: Reckon | None = None,
     ) -> None:
         self._ledger = ledger
         self._reckon = reckon
         self._order = EvictionOrder(())
-        self._units: dict[str, Unit] = {}
+        self._units: dict[str, QuotaUnit] = {}
         self._pods: dict[str, Pod] = {}
         for unit in units:
             self.add(unit)
 
-    def add(self, unit: Unit) -> None:
+    def add(self, unit: QuotaUnit) -> None:
         pod = self._pods[unit.uid] = pod_of(unit)
         self._units[unit.uid] = unit
         self._order.put(pod, ShareSelector(unit.share))
 
-    def remove(self, unit: Unit) -> None:
+    def remove(self, unit: QuotaUnit) -> None:
         self._order.remove(unit.uid)
         del self._units[unit.uid], self._pods[unit.uid]
 
     def victims(
         self,
-        claim: Claim,
+        preemptor: Preemptor,
         fits: Fits = found_everywhere,
         budgets: Callable[[], DisruptionBudgets] = NoBudgets,
         leaving: Collection[str] = (),
-    ) -> list[Unit]:
+    ) -> list[QuotaUnit]:
         """Return who goes in addition to those that are `leaving` already, the least important first."""
-        pod = _created(a_pod("claim", uid="claim", priority=claim.priority), claim.queued_at)
-        asked = Asked(Need(pod, (pod.uid,), claim.request, 1), None)
-        return self.victims_for(claim.share, asked, fits, budgets, leaving)
+        pod = _created(a_pod("claim", uid="claim", priority=preemptor.priority), preemptor.queued_at)
+        asked = Asked(Need(pod, (pod.uid,), preemptor.request, 1), None)
+        return self.victims_for(preemptor.share, asked, fits, budgets, leaving)
 
     def victims_for(
         self,
@@ -115,12 +115,12 @@ class Reclaiming:
         fits: Fits = found_everywhere,
         budgets: Callable[[], DisruptionBudgets] = NoBudgets,
         leaving: Collection[str] = (),
-    ) -> list[Unit]:
+    ) -> list[QuotaUnit]:
         ledger = self._ledger
         selectors = {name: [ShareSelector(name)] for name in ledger.tree.shares}
         running = partial(RunningPods, self._order, selectors)
-        claimant = Claimant(ledger, share, asked, self._ref_of, NO_POD_GROUPS)
-        reclaim = PolicyReclaim(claimant, ledger.adapter.preemption(share) or NOTHING_EVICTED, running, self._reckon)
+        request = QuotaRequest(ledger, share, asked, self._ref_of, NO_POD_GROUPS)
+        reclaim = PolicyReclaim(request, ledger.adapter.preemption(share) or NOTHING_EVICTED, running, self._reckon)
         with reclaim.without([self._pods[uid] for uid in leaving]):
             found: ReclaimVictims = reclaim.fewest(None, budgets, lambda gone: fits({pod.uid for pod in gone}))
         return [self._units[pod.uid] for pod in reversed(found.pods)]
@@ -130,9 +130,9 @@ class Reclaiming:
         return None if unit is None else ShareRef(self._ledger, unit.share, tuple(unit.usage.items()))
 
 
-def pod_of(unit: Unit) -> Pod:
+def pod_of(unit: QuotaUnit) -> Pod:
     """Return a pod with a node."""
-    status = PodStatus(start_time=START + timedelta(seconds=unit.reserved_at))
+    status = PodStatus(start_time=START + timedelta(seconds=unit.started))
     pod = a_pod(unit.uid, uid=unit.uid, priority=unit.priority, node_name="n", status=status)
     return _created(pod, unit.queued_at)
 

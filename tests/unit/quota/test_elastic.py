@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from scheduler.quota.reclaim.elastic import ElasticClaim, elastic_candidates, elastic_victims, giving_shares
-from scheduler.quota.reclaim.units import Unit
+from scheduler.quota.reclaim.elastic import elastic_candidates, elastic_victims, giving_shares
+from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
 from scheduler.quota.tree import Share, ShareTree
 
 
-def quotas(*units: Unit) -> ShareTree:
+def quotas(*units: QuotaUnit) -> ShareTree:
     """Three quotas of 4 cpus of at most 8, under a root that has what they have together."""
     tree = ShareTree(
         [
@@ -23,69 +23,69 @@ def quotas(*units: Unit) -> ShareTree:
     return tree
 
 
-def unit(uid: str, share: str, cpus: int, priority: int = 0, reserved_at: float = 0.0) -> Unit:
-    return Unit(uid=uid, share=share, usage={"cpu": cpus}, priority=priority, reserved_at=reserved_at)
+def unit(uid: str, share: str, cpus: int, priority: int = 0, started: int = 0) -> QuotaUnit:
+    return QuotaUnit(uid=uid, share=share, usage={"cpu": cpus}, priority=priority, started=started)
 
 
-def uids(units: Sequence[Unit]) -> list[str]:
+def uids(units: Sequence[QuotaUnit]) -> list[str]:
     return [each.uid for each in units]
 
 
-def test_a_claim_over_its_minimum_takes_from_its_own_quota_what_is_less_important() -> None:
+def test_a_preemptor_over_its_minimum_takes_from_its_own_quota_what_is_less_important() -> None:
     units = [unit("a-high", "a", 2, 9), unit("a-low", "a", 2, 1), unit("b", "b", 8, -5)]
-    tree, claim = quotas(*units), ElasticClaim(share="a", request={"cpu": 2}, priority=5)
+    tree, preemptor = quotas(*units), Preemptor(share="a", request={"cpu": 2}, priority=5)
 
-    found = elastic_candidates(tree, claim, units)
+    found = elastic_candidates(tree, preemptor, units)
 
     assert uids(found) == ["a-low"]
-    assert elastic_victims(tree, claim, found) == [units[1]]
+    assert elastic_victims(tree, preemptor, found) == [units[1]]
 
 
-def test_a_claim_within_its_minimum_takes_back_from_quotas_over_theirs_whatever_their_priority() -> None:
-    units = [unit("b-old", "b", 4, 1000), unit("b-new", "b", 4, 1000, reserved_at=9), unit("c", "c", 4, -5)]
-    tree, claim = quotas(*units), ElasticClaim(share="a", request={"cpu": 4})
+def test_a_preemptor_within_its_minimum_takes_back_from_quotas_over_theirs_whatever_their_priority() -> None:
+    units = [unit("b-old", "b", 4, 1000), unit("b-new", "b", 4, 1000, started=9), unit("c", "c", 4, -5)]
+    tree, preemptor = quotas(*units), Preemptor(share="a", request={"cpu": 4})
 
-    found = elastic_candidates(tree, claim, units)
+    found = elastic_candidates(tree, preemptor, units)
 
     assert uids(found) == ["b-new"]
-    assert elastic_victims(tree, claim, found) == [units[1]]
+    assert elastic_victims(tree, preemptor, found) == [units[1]]
     assert [tree.usage(name, "cpu") for name in ("*", "a", "b", "c")] == [12, 0, 8, 4]
 
 
 def test_what_is_reserved_in_the_same_quota_counts_as_used_by_it_but_no_pod_gives_it_back() -> None:
     units = [unit("a", "a", 2, -1), unit("b", "b", 8)]
-    tree, claim = quotas(*units), ElasticClaim(share="a", request={"cpu": 2})
+    tree, preemptor = quotas(*units), Preemptor(share="a", request={"cpu": 2})
     tree.reserve("a", {"cpu": 1})
     tree.reserve("c", {"cpu": 9})
 
-    assert uids(elastic_candidates(tree, claim, units)) == ["a"]
-    assert giving_shares(tree, ElasticClaim(share="a", request={"cpu": 1})) == {"b"}
+    assert uids(elastic_candidates(tree, preemptor, units)) == ["a"]
+    assert giving_shares(tree, Preemptor(share="a", request={"cpu": 1})) == {"b"}
 
 
 def test_pods_without_quota_and_pods_with_one_leave_each_other_alone() -> None:
     units = [unit("b", "b", 8, -9), unit("free-low", "", 1, -1), unit("free-high", "", 1, 1)]
     tree = quotas(*units)
 
-    assert uids(elastic_candidates(tree, ElasticClaim(share="", request={"cpu": 1}), units)) == ["free-low"]
-    assert uids(elastic_candidates(tree, ElasticClaim(share="a", request={"cpu": 1}), units)) == ["b"]
+    assert uids(elastic_candidates(tree, Preemptor(share="", request={"cpu": 1}), units)) == ["free-low"]
+    assert uids(elastic_candidates(tree, Preemptor(share="a", request={"cpu": 1}), units)) == ["b"]
 
 
 def test_a_pod_without_quota_is_held_up_by_nodes_only() -> None:
     units = [unit("x", "", 1, -2), unit("y", "elsewhere", 1, -1)]
-    claim = ElasticClaim(share="", request={"cpu": 1})
+    preemptor = Preemptor(share="", request={"cpu": 1})
 
-    victims = elastic_victims(quotas(), claim, units, fits=lambda gone: "y" in uids(gone))
+    victims = elastic_victims(quotas(), preemptor, units, fits=lambda gone: "y" in uids(gone))
 
     assert victims == [units[1]]
 
 
 def test_those_that_break_a_budget_are_spared_first() -> None:
     units = [unit("b1", "b", 1, 1), unit("b2", "b", 1, 2), unit("b3", "b", 6, 3)]
-    tree, claim = quotas(*units, unit("c", "c", 4)), ElasticClaim(share="a", request={"cpu": 1})
-    found = elastic_candidates(tree, claim, units)
+    tree, preemptor = quotas(*units, unit("c", "c", 4)), Preemptor(share="a", request={"cpu": 1})
+    found = elastic_candidates(tree, preemptor, units)
 
-    assert [each.uid for each in elastic_victims(tree, claim, found)] == ["b1"]
-    assert [each.uid for each in elastic_victims(tree, claim, found, {"b1"})] == ["b2"]
+    assert [each.uid for each in elastic_victims(tree, preemptor, found)] == ["b1"]
+    assert [each.uid for each in elastic_victims(tree, preemptor, found, {"b1"})] == ["b2"]
 
 
 @pytest.mark.parametrize(("request_", "reserved"), [(9, 0), (4, 9)], ids=["its maximum", "all minimums"])
@@ -94,4 +94,4 @@ def test_nobody_goes_if_quota_does_not_suffice_even_so(request_: int, reserved: 
     tree = quotas(*units)
     tree.reserve("c", {"cpu": reserved})
 
-    assert elastic_victims(tree, ElasticClaim(share="a", request={"cpu": request_}), units) == []
+    assert elastic_victims(tree, Preemptor(share="a", request={"cpu": request_}), units) == []

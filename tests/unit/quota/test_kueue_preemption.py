@@ -10,9 +10,9 @@ import pytest
 from scheduler.quota.dominant import dominant_share
 from scheduler.quota.policies import Policy
 from scheduler.quota.reclaim.fair_targets import Ancestry, Piles, Reckon, Targets
-from scheduler.quota.reclaim.units import Claim, Unit, may_evict
+from scheduler.quota.reclaim.units import Preemptor, QuotaUnit, may_evict
 from scheduler.quota.tree import ShareTree
-from tests.unit.quota.kueue import claim_of, preemptions_of, tree_of, units_of
+from tests.unit.quota.kueue import preemptions_of, preemptor_of, tree_of, units_of
 from tests.unit.quota.reclaiming import Reclaiming, a_ledger
 
 
@@ -61,7 +61,7 @@ def check(
     before = usage(tree)
 
     reclaiming = Reclaiming(a_ledger(tree, preemptions_of(preemptions)), units, reckon)
-    victims = reclaiming.victims(claim_of(case), leaving=case.get("leaving", ()))
+    victims = reclaiming.victims(preemptor_of(case), leaving=case.get("leaving", ()))
 
     assert {unit.uid for unit in victims} == case.get("here", case["victims"]).keys()
     assert usage(tree) == before
@@ -91,11 +91,11 @@ def test_what_does_not_apply_or_differs_says_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "claim", "unit", "may"), argvalues=ORDER["policies"].values(), ids=ORDER["policies"]
+    ("policy", "preemptor", "unit", "may"), argvalues=ORDER["policies"].values(), ids=ORDER["policies"]
 )
-def test_a_policy_allows_what_it_allows_in_kueue(policy: str, claim: list[int], unit: list[int], may: bool) -> None:
-    claims = Claim(share="a", request={}, priority=claim[0], queued_at=claim[1])
-    runs = Unit(uid="unit", share="b", usage={}, priority=unit[0], queued_at=unit[1])
+def test_a_policy_allows_what_it_allows_in_kueue(policy: str, preemptor: list[int], unit: list[int], may: bool) -> None:
+    claims = Preemptor(share="a", request={}, priority=preemptor[0], queued_at=preemptor[1])
+    runs = QuotaUnit(uid="unit", share="b", usage={}, priority=unit[0], queued_at=unit[1])
 
     assert may_evict(Policy(policy), claims, runs) == may
 
@@ -105,7 +105,7 @@ def test_victims_come_from_the_shares_in_the_order_of_kueue(case: dict[str, Any]
     units = units_of(case["units"])
     piles = Piles(lambda share: [unit for unit in units if unit.share == share])
     tree = tree_of(case["shares"], units)
-    targets = Targets(tree, Ancestry(tree, case["claim"]), piles)
+    targets = Targets(tree, Ancestry(tree, case["preemptor"]), piles)
 
     order = []
     for share in targets:

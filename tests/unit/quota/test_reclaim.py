@@ -10,14 +10,14 @@ from scheduler.quota.dominant import dominant_share
 from scheduler.quota.policies import Policy, Preemption
 from scheduler.quota.reclaim.fair_targets import Reckon
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims
-from scheduler.quota.reclaim.units import Claim, Unit
+from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
 from scheduler.quota.tree import Share, ShareTree
 from tests.unit.quota.reclaiming import Reclaiming, a_ledger
 
 ANY = Preemption(within_share=Policy.LOWER_PRIORITY, reclaim_within_cohort=Policy.ANY)
 
 
-def tree(*units: Unit) -> ShareTree:
+def tree(*units: QuotaUnit) -> ShareTree:
     shares = ShareTree(
         [
             Share(name="root"),
@@ -31,9 +31,10 @@ def tree(*units: Unit) -> ShareTree:
     return shares
 
 
-def units(share: str, count: int, gpus: int = 1) -> list[Unit]:
+def units(share: str, count: int, gpus: int = 1) -> list[QuotaUnit]:
     return [
-        Unit(uid=f"{share}{number:04}", share=share, usage={"gpu": gpus}, priority=number) for number in range(count)
+        QuotaUnit(uid=f"{share}{number:04}", share=share, usage={"gpu": gpus}, priority=number)
+        for number in range(count)
     ]
 
 
@@ -54,7 +55,7 @@ class Allowing:
 
 
 class Nodes:
-    """Says that a claim finds its nodes if certain units are gone, and counts how often it is asked."""
+    """Says that a preemptor finds its nodes if certain units are gone, and counts how often it is asked."""
 
     def __init__(self, *needed: str) -> None:
         self.needed = set(needed)
@@ -65,7 +66,7 @@ class Nodes:
         return self.needed <= set(gone)
 
 
-def uids(victims: Sequence[Unit]) -> list[str]:
+def uids(victims: Sequence[QuotaUnit]) -> list[str]:
     return [unit.uid for unit in victims]
 
 
@@ -73,7 +74,9 @@ def test_nodes_are_asked_about_only_where_quota_suffices() -> None:
     runs = units("b", 30)
     nodes = Nodes()
 
-    victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs).victims(Claim(share="a", request={"gpu": 8}), nodes)
+    victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs).victims(
+        Preemptor(share="a", request={"gpu": 8}), nodes
+    )
 
     assert uids(victims) == [f"b000{number}" for number in range(8)]
     assert nodes.asked == 1
@@ -83,7 +86,9 @@ def test_units_that_make_no_space_on_nodes_are_left_alone() -> None:
     runs = units("b", 20)
     nodes = Nodes("b0007")
 
-    victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs).victims(Claim(share="a", request={"gpu": 1}), nodes)
+    victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs).victims(
+        Preemptor(share="a", request={"gpu": 1}), nodes
+    )
 
     assert uids(victims) == ["b0007"]
 
@@ -93,7 +98,7 @@ def test_nobody_is_evicted_if_the_pod_finds_no_node_in_any_case() -> None:
     shares = tree(*runs)
     nodes = Nodes("somebody else")
 
-    assert Reclaiming(a_ledger(shares, {"a": ANY}), runs).victims(Claim(share="a", request={"gpu": 1}), nodes) == []
+    assert Reclaiming(a_ledger(shares, {"a": ANY}), runs).victims(Preemptor(share="a", request={"gpu": 1}), nodes) == []
 
     assert shares.usage("b", "gpu") == 20
     assert nodes.asked <= 12
@@ -103,10 +108,10 @@ def test_a_thousand_candidates_cost_few_questions_about_nodes() -> None:
     runs = units("b", 2000)
     nodes = Nodes("b0700", "b0701", "b0950")
     shares = tree(*runs)
-    claim = Claim(share="b", request={"gpu": 1}, priority=5000, contested=frozenset({"gpu"}))
+    preemptor = Preemptor(share="b", request={"gpu": 1}, priority=5000, contested=frozenset({"gpu"}))
     shares.remove("b", {"gpu": 1990})
 
-    victims = Reclaiming(a_ledger(shares, {"b": ANY}), runs).victims(claim, nodes)
+    victims = Reclaiming(a_ledger(shares, {"b": ANY}), runs).victims(preemptor, nodes)
 
     assert uids(victims) == ["b0700", "b0701", "b0950"]
     assert nodes.asked < 60
@@ -115,7 +120,7 @@ def test_a_thousand_candidates_cost_few_questions_about_nodes() -> None:
 def test_a_share_that_uses_what_it_is_guaranteed_loses_nothing() -> None:
     runs = units("b", 10) + units("c", 20)
 
-    victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs).victims(Claim(share="a", request={"gpu": 10}))
+    victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs).victims(Preemptor(share="a", request={"gpu": 10}))
 
     assert {unit.share for unit in victims} == {"c"}
     assert len(victims) == 10
@@ -123,12 +128,12 @@ def test_a_share_that_uses_what_it_is_guaranteed_loses_nothing() -> None:
 
 @pytest.mark.parametrize("fair", [None, dominant_share], ids=["classical", "fair"])
 def test_a_guarantee_is_cut_only_if_quota_does_not_suffice_otherwise(fair: Reckon | None) -> None:
-    large = Unit(uid="large", share="b", usage={"gpu": 8}, priority=-1)
+    large = QuotaUnit(uid="large", share="b", usage={"gpu": 8}, priority=-1)
     runs = [large, *units("b", 6), *units("c", 16)]
     reclaim = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs, fair)
 
-    spared = reclaim.victims(Claim(share="a", request={"gpu": 9}))
-    cut = reclaim.victims(Claim(share="a", request={"gpu": 10}), Nodes("large"))
+    spared = reclaim.victims(Preemptor(share="a", request={"gpu": 9}))
+    cut = reclaim.victims(Preemptor(share="a", request={"gpu": 10}), Nodes("large"))
 
     assert len(spared) == 9
     assert large not in spared
@@ -136,33 +141,33 @@ def test_a_guarantee_is_cut_only_if_quota_does_not_suffice_otherwise(fair: Recko
 
 
 @pytest.mark.parametrize("fair", [None, dominant_share], ids=["classical", "fair"])
-def test_a_guarantee_is_cut_for_a_claim_that_has_no_quota_otherwise(fair: Reckon | None) -> None:
-    runs = [Unit(uid=f"b{number}", share="b", usage={"gpu": 7}) for number in range(2)]
+def test_a_guarantee_is_cut_for_a_preemptor_that_has_no_quota_otherwise(fair: Reckon | None) -> None:
+    runs = [QuotaUnit(uid=f"b{number}", share="b", usage={"gpu": 7}) for number in range(2)]
     shares = tree(*runs)
     shares.add("c", {"gpu": 10})
 
-    victims = Reclaiming(a_ledger(shares, {"a": ANY}), runs, fair).victims(Claim(share="a", request={"gpu": 10}))
+    victims = Reclaiming(a_ledger(shares, {"a": ANY}), runs, fair).victims(Preemptor(share="a", request={"gpu": 10}))
 
     assert uids(victims) == ["b0"]
 
 
-def test_a_claim_that_borrows_cuts_no_guarantee() -> None:
-    runs = [Unit(uid="large", share="b", usage={"gpu": 12}, priority=-1)]
+def test_a_preemptor_that_borrows_cuts_no_guarantee() -> None:
+    runs = [QuotaUnit(uid="large", share="b", usage={"gpu": 12}, priority=-1)]
     shares = tree(*runs)
     shares.add("a", {"gpu": 10})
     shares.add("c", {"gpu": 8})
     borrows = Preemption(reclaim_within_cohort=Policy.ANY, borrow_within_cohort=True)
-    claim = Claim(share="a", request={"gpu": 1})
+    preemptor = Preemptor(share="a", request={"gpu": 1})
 
-    assert Reclaiming(a_ledger(shares, {"a": borrows}), runs).victims(claim) == []
-    assert Reclaiming(a_ledger(shares, {"a": borrows}), runs, dominant_share).victims(claim) == []
+    assert Reclaiming(a_ledger(shares, {"a": borrows}), runs).victims(preemptor) == []
+    assert Reclaiming(a_ledger(shares, {"a": borrows}), runs, dominant_share).victims(preemptor) == []
 
 
 def test_a_group_goes_as_a_whole() -> None:
-    runs = [Unit(uid="group", share="b", usage={"gpu": 12}), *units("b", 18)]
+    runs = [QuotaUnit(uid="group", share="b", usage={"gpu": 12}), *units("b", 18)]
 
     victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs).victims(
-        Claim(share="a", request={"gpu": 2}), Nodes("group")
+        Preemptor(share="a", request={"gpu": 2}), Nodes("group")
     )
 
     assert uids(victims) == ["group"]
@@ -170,23 +175,29 @@ def test_a_group_goes_as_a_whole() -> None:
 
 def test_a_unit_that_breaks_a_budget_goes_last() -> None:
     runs = units("b", 10) + units("c", 20)
-    runs += [Unit(uid=f"b-late-{number}", share="b", usage={"gpu": 1}, priority=100) for number in range(5)]
+    runs += [QuotaUnit(uid=f"b-late-{number}", share="b", usage={"gpu": 1}, priority=100) for number in range(5)]
     shares = tree(*runs)
     shares.remove("c", {"gpu": 10})
-    claim = Claim(share="a", request={"gpu": 8})
+    preemptor = Preemptor(share="a", request={"gpu": 8})
     reclaim = Reclaiming(a_ledger(shares, {"a": ANY}), [unit for unit in runs if unit.share == "b"])
 
-    assert uids(reclaim.victims(claim, budgets=partial(Allowing, 9))) == ["b0000", "b0001", "b0002"]
-    assert uids(reclaim.victims(claim, budgets=partial(Allowing, 2))) == ["b0000", "b0001", "b-late-0"]
-    assert sorted(uids(reclaim.victims(claim, budgets=partial(Allowing, 0)))) == ["b-late-0", "b-late-1", "b-late-2"]
+    assert uids(reclaim.victims(preemptor, budgets=partial(Allowing, 9))) == ["b0000", "b0001", "b0002"]
+    assert uids(reclaim.victims(preemptor, budgets=partial(Allowing, 2))) == ["b0000", "b0001", "b-late-0"]
+    assert sorted(uids(reclaim.victims(preemptor, budgets=partial(Allowing, 0)))) == [
+        "b-late-0",
+        "b-late-1",
+        "b-late-2",
+    ]
 
 
 def test_a_budget_is_broken_if_nothing_else_helps() -> None:
     runs = units("b", 30)
-    claim = Claim(share="a", request={"gpu": 3})
+    preemptor = Preemptor(share="a", request={"gpu": 3})
 
     for fair in (None, dominant_share):
-        victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs, fair).victims(claim, budgets=partial(Allowing, 1))
+        victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs, fair).victims(
+            preemptor, budgets=partial(Allowing, 1)
+        )
 
         assert len(victims) == 3
 
@@ -195,15 +206,15 @@ def test_what_leaves_already_counts_as_gone() -> None:
     runs = units("b", 30)
     reclaiming = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs)
 
-    assert reclaiming.victims(Claim(share="a", request={"gpu": 1}), leaving=["b0029"]) == []
-    assert uids(reclaiming.victims(Claim(share="a", request={"gpu": 2}), leaving=["b0029"])) == ["b0000"]
+    assert reclaiming.victims(Preemptor(share="a", request={"gpu": 1}), leaving=["b0029"]) == []
+    assert uids(reclaiming.victims(Preemptor(share="a", request={"gpu": 2}), leaving=["b0029"])) == ["b0000"]
 
 
-def test_a_claim_that_has_its_quota_but_no_node_takes_back_from_those_that_borrow() -> None:
+def test_a_preemptor_that_has_its_quota_but_no_node_takes_back_from_those_that_borrow() -> None:
     runs = units("b", 12)
 
     victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs).victims(
-        Claim(share="a", request={"gpu": 2}), Nodes("b0001")
+        Preemptor(share="a", request={"gpu": 2}), Nodes("b0001")
     )
 
     assert uids(victims) == ["b0001"]
@@ -224,7 +235,7 @@ def test_a_fault_of_the_caller_leaves_the_tree_as_it_was() -> None:
 
             with pytest.raises(RuntimeError, match="no nodes"):
                 Reclaiming(a_ledger(shares, {"a": ANY}), runs, fair).victims(
-                    Claim(share="a", request={"gpu": 1}), fails
+                    Preemptor(share="a", request={"gpu": 1}), fails
                 )
 
             assert [shares.usage(name, "gpu") for name in ("root", "a", "b")] == [20, 0, 20]
@@ -233,7 +244,7 @@ def test_a_fault_of_the_caller_leaves_the_tree_as_it_was() -> None:
 def test_a_share_that_says_nothing_evicts_nobody() -> None:
     runs = units("b", 30)
 
-    assert Reclaiming(a_ledger(tree(*runs), {}), runs).victims(Claim(share="a", request={"gpu": 1})) == []
+    assert Reclaiming(a_ledger(tree(*runs), {}), runs).victims(Preemptor(share="a", request={"gpu": 1})) == []
 
 
 POLICIES = st.sampled_from(list(Policy))
@@ -244,7 +255,7 @@ WORLDS = st.lists(
 
 
 @settings(max_examples=300, deadline=None)
-@example(  # the claim is more than its share is guaranteed, and within what the team is
+@example(  # the preemptor is more than its share is guaranteed, and within what the team is
     world=[("a", 2, 0), ("c", 3, 0), ("c", 3, 0)],
     within=Policy.NEVER,
     reclaims=Policy.LOWER_PRIORITY,
@@ -285,16 +296,16 @@ def test_whatever_runs_the_victims_keep_what_is_promised(
     for number, (share, gpus, priority) in enumerate(world):
         if shares.fits(share, {"gpu": gpus}):
             shares.add(share, {"gpu": gpus})
-            unit = Unit(uid=f"u{number:02}", share=share, usage={"gpu": gpus}, priority=priority, reserved_at=number)
+            unit = QuotaUnit(uid=f"u{number:02}", share=share, usage={"gpu": gpus}, priority=priority, started=number)
             runs.append(unit)
     preemption = Preemption(within_share=within, reclaim_within_cohort=reclaims, borrow_within_cohort=may_borrow)
-    claim = Claim(share="a", request={"gpu": asked}, priority=1)
+    preemptor = Preemptor(share="a", request={"gpu": asked}, priority=1)
     needed = {unit.uid for number, unit in enumerate(runs) if number in in_the_way and number % 3 == 0}
     before = {name: shares.usage(name, "gpu") for name in shares.shares}
     used, quota = dict(before), {name: shares.quota(name, "gpu") for name in shares.shares}
 
     victims = Reclaiming(a_ledger(shares, {"a": preemption}), runs, dominant_share if is_fair else None).victims(
-        claim, lambda gone: needed <= set(gone)
+        preemptor, lambda gone: needed <= set(gone)
     )
 
     assert {name: shares.usage(name, "gpu") for name in shares.shares} == before
@@ -304,27 +315,29 @@ def test_whatever_runs_the_victims_keep_what_is_promised(
     for unit in victims:
         assert unit.share == "a" or used[unit.share] > quota[unit.share]
         policy = within if unit.share == "a" else reclaims
-        assert policy is Policy.ANY or (policy is not Policy.NEVER and unit.priority < claim.priority)
+        assert policy is Policy.ANY or (policy is not Policy.NEVER and unit.priority < preemptor.priority)
         shares.remove(unit.share, unit.usage)
         used = {name: shares.usage(name, "gpu") for name in shares.shares}
     if victims:
-        assert shares.fits("a", claim.request)
+        assert shares.fits("a", preemptor.request)
     for share in {unit.share for unit in victims}:
         ours = ("a",) if share == "b" else ("a", "team")
         borrows = all(shares.usage(name, "gpu") + asked > quota[name] for name in ours)
-        # Under fair sharing, units of the claim's own share may come back that others were cut for.
+        # Under fair sharing, units of the preemptor's own share may come back that others were cut for.
         is_settled = not is_fair or within is Policy.NEVER
         if borrows and is_settled and share != "a":
             assert used[share] >= quota[share]
     for unit in victims:
         shares.add(unit.share, unit.usage)
-        assert not (shares.fits("a", claim.request) and unit.uid not in needed) or keeps_from_borrowing(shares, claim)
+        assert not (shares.fits("a", preemptor.request) and unit.uid not in needed) or keeps_from_borrowing(
+            shares, preemptor
+        )
         shares.remove(unit.share, unit.usage)
 
 
-def keeps_from_borrowing(shares: ShareTree, claim: Claim) -> bool:
-    """Say whether a claim would borrow: some victims go only so that it does not."""
-    return shares.usage("a", "gpu") + claim.request["gpu"] > shares.quota("a", "gpu")
+def keeps_from_borrowing(shares: ShareTree, preemptor: Preemptor) -> bool:
+    """Say whether a preemptor would borrow: some victims go only so that it does not."""
+    return shares.usage("a", "gpu") + preemptor.request["gpu"] > shares.quota("a", "gpu")
 
 
 @settings(max_examples=300)
@@ -332,11 +345,13 @@ def keeps_from_borrowing(shares: ShareTree, claim: Claim) -> bool:
 def test_the_fewest_victims_are_those_of_one_candidate_at_a_time(
     world: list[tuple[str, int]], data: st.DataObject
 ) -> None:
-    runs = [Unit(uid=f"u{number:02}", share=share, usage={"gpu": gpus}) for number, (share, gpus) in enumerate(world)]
+    runs = [
+        QuotaUnit(uid=f"u{number:02}", share=share, usage={"gpu": gpus}) for number, (share, gpus) in enumerate(world)
+    ]
     asked = data.draw(st.integers(1, 40))
     needed = data.draw(st.sets(st.sampled_from([unit.uid for unit in runs] or ["none"]), max_size=4))
 
-    def fits(gone: Sequence[Unit]) -> bool:
+    def fits(gone: Sequence[QuotaUnit]) -> bool:
         return needed <= {unit.uid for unit in gone}
 
     shares, same = tree(*runs), tree(*runs)
@@ -350,11 +365,11 @@ def test_the_fewest_victims_are_those_of_one_candidate_at_a_time(
     assert found == one_at_a_time(same, runs, asked, fits)
 
 
-def one_at_a_time(shares: ShareTree, runs: Sequence[Unit], asked: int, fits: Fits) -> list[Unit]:
+def one_at_a_time(shares: ShareTree, runs: Sequence[QuotaUnit], asked: int, fits: Fits) -> list[QuotaUnit]:
     """Do what Kueue does, plainly."""
     if shares.fits("a", {"gpu": asked}) and fits(()):
         return []
-    gone: list[Unit] = []
+    gone: list[QuotaUnit] = []
     for unit in runs:
         shares.remove(unit.share, unit.usage)
         gone.append(unit)

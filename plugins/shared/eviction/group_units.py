@@ -1,0 +1,28 @@
+"""Whether a group of pods fits without some units of others. No more is decided about than there is time for."""
+
+from collections.abc import Sequence
+
+from scheduler import framework as fw
+from scheduler.framework.victims import Unit, pods_of
+
+
+class WithoutUnits:
+    """Implements framework.victims.WithoutSome on all nodes."""
+
+    def __init__(self, what_if: fw.GroupWhatIf, max_decisions: int) -> None:
+        """`max_decisions`: how many pods may be decided about, 0.15 ms each: meanwhile nothing else happens."""
+        self._what_if = what_if
+        self._decisions_left = max_decisions
+        self.is_too_long = False
+        """Whether it took too long: then nothing fits any more."""
+
+    def put_back(self, some: Sequence[Unit]) -> None:
+        self._what_if.put_back(pods_of(some))
+
+    def remove(self, some: Sequence[Unit]) -> None:
+        self._what_if.remove(pods_of(some))
+
+    def fits(self) -> bool:
+        self._decisions_left -= self._what_if.decisions
+        self.is_too_long = self._decisions_left < 0
+        return not self.is_too_long and self._what_if.refusal() is None
