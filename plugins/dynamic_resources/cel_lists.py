@@ -1,6 +1,6 @@
-"""Kubernetes' CEL extensions for lists and strings: `sum`, `min`, `max`, `isSorted`, `indexOf`, `find` …
+"""Kubernetes' CEL extensions for lists and strings: `sum`, `min`, `max`, `isSorted`, `includes`, `indexOf`, `find` …
 
-Rules: k8s.io/apiserver pkg/cel/library/lists.go and regex.go at v0.36.3. Strings have `indexOf` and `lastIndexOf`, too,
+Rules: k8s.io/apiserver pkg/cel/library/lists.go and regex.go at v0.37.2. Strings have `indexOf` and `lastIndexOf`, too,
 and the CEL library allows no further overloads of what it declares: `selectors.py` calls these by other names.
 """
 
@@ -83,6 +83,14 @@ def _last_index_of(values: Sequence[Any], value: Any) -> int:
     return _place(range(len(values) - 1, -1, -1), values, value)
 
 
+def _includes(values: Sequence[Any], value: Any) -> bool:
+    return _index_of(values, value) >= 0
+
+
+def _is_the_same(one: Any, other: Any) -> bool:
+    return _includes([one], other)
+
+
 def _text_index(text: str, part: str, start: int = 0) -> int:
     """Rule: cel-go ext/strings.go (indexOfOffset)."""
     if part and start < 0:
@@ -144,6 +152,11 @@ LIST_FUNCTIONS: Final = (
     declared("sum", Overload(DYN, [LIST], _sum)),
     declared("min", Overload(DYN, [LIST], _extreme("min", min))),
     declared("max", Overload(DYN, [LIST], _extreme("max", max))),
+    declared(
+        "includes",
+        *(Overload(BOOL, [LIST, kind], _includes) for kind in _KINDS),
+        *(Overload(BOOL, [one, other], _is_the_same) for one in _KINDS if one is not LIST for other in _KINDS),
+    ),
     declared("isSorted", Overload(BOOL, [LIST], lambda values: all(a <= b for a, b in pairwise(values)))),
     declared(
         RENAMED["indexOf"],

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from plugins.dynamic_resources.pools import DevicesError, Pool, SliceDevice, node_matches
-from plugins.dynamic_resources.selectors import SelectorError, compiled
+from plugins.dynamic_resources.selectors import NotCompiled, SelectorError, compiled
 from scheduler.api.devices import DeviceClass, DeviceSelector, DeviceToleration, ExactRequest, ResourceClaim
 from scheduler.api.objects import Node
 from scheduler.api.recent_caches import RecentCache
@@ -84,8 +84,10 @@ def _holds(device: SliceDevice, where: str, index: int, selector: DeviceSelector
     if known is None:
         try:
             known = _known.put(key, expression.matches(device.view))
-        except SelectorError as error:
+        except NotCompiled as error:
             raise DevicesError(f"{where}: selector #{index}: {error}") from error
+        except SelectorError as error:
+            raise DevicesError(f"{where}: selector #{index} on device {device.id}: {error}") from error
     return known
 
 

@@ -3,7 +3,7 @@
 The evaluator is Google's (cel-expr-python, the C++ implementation); this file defines what it sees of a device. It
 takes 11 MB of memory, so it is loaded with the first device or expression that is looked at.
 
-Rule: k8s.io/dynamic-resource-allocation cel/compile.go at v0.36.3. What differs is in docs/differences.md.
+Rule: k8s.io/dynamic-resource-allocation cel/compile.go at v0.37.2. What differs is in docs/differences.md.
 """
 
 import re
@@ -42,7 +42,11 @@ _TOKENS: Final = re.compile(
 
 
 class SelectorError(Exception):
-    """An expression cannot be compiled, or fails for a device; the text says which, as kube-scheduler words it."""
+    """An expression fails for a device; the text is kube-scheduler's."""
+
+
+class NotCompiled(SelectorError):
+    """An expression cannot be compiled, whatever the device."""
 
 
 class DeviceView(NamedTuple):
@@ -70,6 +74,7 @@ class Expression:
 
         written, self._domains = _with_defaults(text)
         self._problem = ""
+        self._program: Any = None
         try:
             self._program = ENVIRONMENT.compile(written)
         except (RuntimeError, ValueError) as error:
@@ -78,7 +83,7 @@ class Expression:
     def matches(self, device: DeviceView) -> bool:
         """Return whether a device matches. Raises SelectorError."""
         if self._problem:
-            raise SelectorError(self._problem)
+            raise (NotCompiled if self._program is None else SelectorError)(self._problem)
         # A domain of which the device has nothing is an empty map, not an error.
         known: dict[str, dict[str, Any]] = {domain: {} for domain in (*self._domains, device.driver)}
         seen = {
@@ -151,15 +156,24 @@ def view_of(driver: str, device: Device) -> DeviceView:
 
 def _value_of(name: str, attribute: Attribute) -> Any:
     """Rule: getAttributeValue."""
+    for values in (attribute.int_values, attribute.bool_values, attribute.string_values):
+        if values is not None:
+            return list(values)
+    if attribute.version_values is not None:
+        return [_version_of(name, text) for text in attribute.version_values]
     for value in (attribute.int_value, attribute.bool_value, attribute.string_value):
         if value is not None:
             return value
     if attribute.version_value is None:
         raise SelectorError(f"CEL runtime error: attribute {name}: unsupported attribute value")
+    return _version_of(name, attribute.version_value)
+
+
+def _version_of(name: str, text: str) -> Any:
     from plugins.dynamic_resources.cel_values import version
 
     try:
-        return version(attribute.version_value)
+        return version(text)
     except ValueError as error:
         raise SelectorError(f"CEL runtime error: attribute {name}: parse semantic version: {error}") from error
 
@@ -188,7 +202,10 @@ def _with_defaults(text: str) -> tuple[str, frozenset[str]]:
 
 
 _MESSAGES: Final[Mapping[str, str]] = {
-    r'Key not found in map : "(.*)"': "no such key: {0}",
+    r'Key not found in map : "(.*)"': (
+        "no such key: {0}. consider using CEL optional chaining (.? followed by orValue()) or guarding the check with "
+        "has() for optional fields"
+    ),
     r"No matching overloads found.*": "no such overload",
     r"divide by zero": "division by zero",
     r"modulus by zero": "modulus by zero",

@@ -227,12 +227,16 @@ class DeviceClass(Wire, frozen=True):
 
 
 class Attribute(Wire, frozen=True):
-    """One of the values is set; the lists are for a feature that is off by default."""
+    """One of the values is set."""
 
     int_value: int | None = msgspec.field(default=None, name="int")
     bool_value: bool | None = msgspec.field(default=None, name="bool")
     string_value: str | None = msgspec.field(default=None, name="string")
     version_value: str | None = msgspec.field(default=None, name="version")
+    int_values: tuple[int, ...] | None = msgspec.field(default=None, name="ints")
+    bool_values: tuple[bool, ...] | None = msgspec.field(default=None, name="bools")
+    string_values: tuple[str, ...] | None = msgspec.field(default=None, name="strings")
+    version_values: tuple[str, ...] | None = msgspec.field(default=None, name="versions")
 
 
 class CapacityRange(Wire, frozen=True):

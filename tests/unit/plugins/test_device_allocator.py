@@ -99,7 +99,12 @@ def test_a_failing_expression_ends_the_attempt() -> None:
     with pytest.raises(DevicesError) as raised:
         allocate([two()], claim)
 
-    assert str(raised.value) == "claim default/c: selector #1: CEL runtime error: no such key: model"
+    assert str(raised.value) == (
+        f"claim default/c: selector #1 on device {DRIVER}/n1/d0: CEL runtime error: no such key: model. consider using "
+        "CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
+    )
+    with pytest.raises(DevicesError, match="claim default/c: selector #0: CEL compile error: "):
+        allocate([two()], a_claim("c", a_request("q", "any", "device.")))
 
 
 def test_the_search_goes_back_for_a_device_that_a_later_request_needs() -> None:

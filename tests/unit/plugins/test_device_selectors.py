@@ -12,6 +12,10 @@ from plugins.dynamic_resources.selectors import Expression, SelectorError, compi
 from scheduler.api.devices import Device
 
 DRIVER = "gpu.example.com"
+HINT = (
+    ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional "
+    "fields"
+)
 
 
 def view(**fields: Any) -> Any:
@@ -111,6 +115,36 @@ def test_a_pattern_that_would_keep_other_engines_busy_for_ever_is_searched_at_on
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
+        ('of.names.exists(each, each == "b")', True),
+        ("of.sizes.all(size, size > 1)", False),
+        ("of.flags == [true, false]", True),
+        ('of.names.includes("b")', True),
+        ('of.names.includes("c")', False),
+        ("of.sizes.includes(2.0)", True),
+        ("of.flags.includes(1)", False),
+        ('of.versions.includes(semver("1.2.3"))', True),
+        ('of.model.includes("A100")', True),
+        ("of.model.includes(1)", False),
+        ("of.sizes.includes(of.sizes)", False),
+    ],
+)
+def test_an_attribute_may_be_a_list(expression: str, expected: bool) -> None:
+    attributes = {
+        "model": {"string": "A100"},
+        "names": {"strings": ["a", "b"]},
+        "sizes": {"ints": [1, 2]},
+        "flags": {"bools": [True, False]},
+        "versions": {"versions": ["1.2.3"]},
+    }
+
+    assert compiled(f'cel.bind(of, device.attributes["{DRIVER}"], {expression})').matches(
+        view(attributes=attributes)
+    ) is (expected)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
         ('"x" in device.attributes["absent.example.com"]', False),
         ("has(device.attributes['absent.example.com'].x)", False),
         ('"absent.example.com" in device.attributes', False),
@@ -127,8 +161,8 @@ def test_the_look_up_of_an_unknown_domain_gives_an_empty_map(expression: str, ex
 @pytest.mark.parametrize(
     ("expression", "problem"),
     [
-        ('device.attributes["gpu.example.com"].slow', "CEL runtime error: no such key: slow"),
-        ('device.attributes["absent.example.com"].x == 1', "CEL runtime error: no such key: x"),
+        ('device.attributes["gpu.example.com"].slow', f"CEL runtime error: no such key: slow{HINT}"),
+        ('device.attributes["absent.example.com"].x == 1', f"CEL runtime error: no such key: x{HINT}"),
         (
             'device.capacity["gpu.example.com"].memory.isLessThan(semver("1.0.0"))',
             "CEL runtime error: no such overload",
@@ -159,7 +193,8 @@ def test_what_cannot_be_compiled_is_told_when_it_is_asked(expression: str) -> No
     ("attribute", "problem"),
     [
         ({"version": "1.0"}, "attribute x: parse semantic version: "),
-        ({"ints": [1, 2]}, "attribute x: unsupported attribute value"),
+        ({"versions": ["1.0.0", "1.0"]}, "attribute x: parse semantic version: "),
+        ({}, "attribute x: unsupported attribute value"),
     ],
 )
 def test_an_attribute_that_cannot_be_shown_fails_every_expression(attribute: dict[str, Any], problem: str) -> None:

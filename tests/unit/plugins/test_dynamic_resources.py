@@ -354,7 +354,10 @@ def test_a_broken_expression_and_a_slow_search_are_errors() -> None:
     handle, _, _ = a_world(*GPUS, a_class("broken", f'device.attributes["{DRIVER}"].x == 1'), *claims)
     plugin = started(DynamicResources(), handle)
 
-    with pytest.raises(DevicesError, match="class broken: selector #0: CEL runtime error: no such key: x"):
+    with pytest.raises(
+        DevicesError,
+        match=r"class broken: selector #0 on device gpu\.example\.com/n1/d0: CEL runtime error: no such key: x",
+    ):
         Attempt(plugin, claiming("p", "c")).filter("n1")
     with pytest.raises(TimeoutError, match="node n1: timed out trying to allocate devices"):
         Attempt(started(DynamicResources(filter_timeout=Duration(1e-9)), handle), claiming("p", "d")).filter("n1")
