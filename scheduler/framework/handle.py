@@ -43,6 +43,9 @@ class PodNominator(Protocol):
         By UID: a number that is lower the sooner that began. Of two of them, the later one yields.
         """
 
+    def kept_on(self, uid: str) -> str:
+        """Return the node that one of these is nominated to, or was until it was tried; empty if there was none."""
+
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         """Return the pods nominated to a node, in the order of their nominations."""
 

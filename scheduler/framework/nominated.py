@@ -8,17 +8,23 @@ import numpy as np
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import read_only_attribute
 from scheduler.framework.columns import Int64Column, Rows
+from scheduler.framework.handle import PodNominator
 
 
-def yields_to(pod: Pod, other: Pod, kept: Mapping[str, int]) -> bool:
-    """Say whether a pod leaves the space to another one that is nominated; `kept`: as of `PodNominator`.
+def yields_to(pod: Pod, other: Pod, node_name: str, nominator: PodNominator) -> bool:
+    """Say whether a pod leaves the space on a node to another one that is nominated there.
 
-    It does to one of the same or a higher priority, and to one for which others are evicted, if that began before.
+    It does to one of the same or a higher priority, and to one for which others are evicted: unless they are for this
+    pod, too, on that node, and that began before.
     """
+    kept = nominator.kept
     number = kept.get(other.uid)
     if number is None:
         return other.priority >= pod.priority and other.uid != pod.uid
-    return number < kept.get(pod.uid, number + 1)
+    own = kept.get(pod.uid)
+    if own is None or number < own:
+        return True
+    return number > own and nominator.kept_on(pod.uid) != node_name
 
 
 class NominatedPods:

@@ -176,10 +176,11 @@ class PodGroupAlgorithm:
         if is_charged:
             schedule = partial(_schedule_charged, schedule)
         groups, pod = framework.handle.pod_groups, members[0].pod
-        if (group := groups.of(pod)) is not None:
+        group = groups.of(pod)
+        if (group is None or group.problem) and (refused := _refused_at_once(framework, pod)) is not None:
+            return GroupDecision(status=refused, refused_by=COSCHEDULING)
+        if group is not None:
             known = groups.members(pod)
-            if group.problem:
-                return GroupDecision(status=unresolvable(group.problem), refused_by=COSCHEDULING)
             if gap := resource_gap(self._algorithm.table, group, known):
                 return GroupDecision(status=unresolvable(gap))
             shares = framework.handle.shares
@@ -317,6 +318,11 @@ class PodGroupAlgorithm:
             self._duration.observe(time.perf_counter() - outcome.started)
         outcome.decision = decision
         outcome.node_name = decision.node_name if isinstance(decision, Placed) else decision.nominated_node_name or ""
+
+
+def _refused_at_once(framework: Framework, pod: Pod) -> Status | None:
+    """Return why a pod would not be let into the queue now, as its group of our own rules is gone or makes no sense."""
+    return next((each.pre_enqueue(pod) for each in framework.pre_enqueue if each.name == COSCHEDULING), None)
 
 
 def _schedule_charged(

@@ -93,7 +93,7 @@ class NodeEvaluator:
 
     def _one(self, framework: Framework, state: CycleState, pod: Pod, name: str, row: int) -> Status | None:
         nominator = framework.handle.nominator
-        before = [other for other in nominator.nominated_pods(name) if yields_to(pod, other, nominator.kept)]
+        before = [other for other in nominator.nominated_pods(name) if yields_to(pod, other, name, nominator)]
         try:
             return framework.filtering.run_one_with_nominated(before, state, pod, row)
         except PluginError as error:

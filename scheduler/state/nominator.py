@@ -22,6 +22,7 @@ class Nominator:
         self._nodes = self._pods.keys()
         self._kept: dict[str, int] = {}
         self._kept_view = MappingProxyType(self._kept)
+        self._kept_on: dict[str, str] = {}
         self._kept_so_far = 0
         self._changes = BoundedLog[str]()
         self._stream = stream or EventStream()
@@ -39,6 +40,9 @@ class Nominator:
         """Return the node that a pod is nominated to; empty without one."""
         return self._node_names.get(uid, "")
 
+    def kept_on(self, uid: str) -> str:
+        return self._kept_on.get(uid, "")
+
     def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]:
         """Yield each node that has nominated pods, with these pods."""
         for node_name, pods in self._pods.items():
@@ -53,6 +57,8 @@ class Nominator:
         name = pod.nominated_node_name if node_name is None else node_name
         if name and not pod.node_name:
             self._node_names[pod.uid] = name
+            if pod.uid in self._kept:
+                self._kept_on[pod.uid] = name
             self._pods.setdefault(name, {})[pod.uid] = pod
             self._changes.mark(name)
             if PodNominated in self._stream.listeners:
@@ -72,6 +78,7 @@ class Nominator:
         uids = tuple(uids)
         self._kept_so_far += 1
         self._kept.update(dict.fromkeys(uids, self._kept_so_far))
+        self._kept_on.update({uid: self._node_names[uid] for uid in uids if uid in self._node_names})
         self._mark(uids)
 
     def release(self, uids: Iterable[str]) -> None:
@@ -79,6 +86,7 @@ class Nominator:
         uids = tuple(uids)
         for uid in uids:
             self._kept.pop(uid, None)
+            self._kept_on.pop(uid, None)
         self._mark(uids)
 
     def delete(self, uid: str) -> bool:
@@ -104,4 +112,5 @@ class Nominator:
         """Both directions agree, and no node is listed without pods."""
         assert self._node_names == {uid: name for name, pods in self._pods.items() for uid in pods}
         assert all(self._pods.values())
+        assert self._kept_on.keys() <= self._kept.keys()
         assert all(pod.uid == uid for pods in self._pods.values() for uid, pod in pods.items())

@@ -61,7 +61,7 @@ class NominatedFinder:
         if not self._nodes.in_use[row]:
             return []
         name = self._nodes.names()[row]
-        return self._coming(row, self._nominator.nominated_pods(name), pod)
+        return self._coming(row, name, self._nominator.nominated_pods(name), pod)
 
     def on(self, asked: BoolColumn, pod: Pod) -> dict[int, list[Pod]]:
         """Return those of the rows that are `asked`, by row: pods of the same or a higher priority, or that are kept.
@@ -74,11 +74,11 @@ class NominatedFinder:
             row = row_of(name)
             if row is None or not asked[row]:
                 continue
-            coming = self._coming(row, nominated, pod)
+            coming = self._coming(row, name, nominated, pod)
             if coming:
                 by_row[row] = coming
         return by_row
 
-    def _coming(self, row: int, nominated: Collection[Pod], pod: Pod) -> list[Pod]:
-        has_pod, kept = self._nodes.has_pod, self._nominator.kept
-        return [other for other in nominated if yields_to(pod, other, kept) and not has_pod(row, other.uid)]
+    def _coming(self, row: int, name: str, nominated: Collection[Pod], pod: Pod) -> list[Pod]:
+        has_pod, nominator = self._nodes.has_pod, self._nominator
+        return [other for other in nominated if yields_to(pod, other, name, nominator) and not has_pod(row, other.uid)]

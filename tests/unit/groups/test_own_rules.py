@@ -428,3 +428,24 @@ async def test_members_that_fit_another_way_round_are_placed_so() -> None:
 
     assert stage.bound == {"a-0": "n0", "a-1": "gpu"}
     stage.check()
+
+
+async def test_pods_whose_group_is_deleted_when_they_are_in_the_queue_wait_for_it_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stage = Stage()
+    stage.create(minimum=2)
+    pods = stage.pods(2)
+    stage.delete()
+
+    await stage.schedule()
+
+    messages = {each.message for each in stage.under_test.world.written(Unschedulable)}
+    assert messages == {'waiting for the PodGroup "g" of the pod to appear'}
+    assert stage.refusal(pods[0]) in messages
+    assert not caplog.records
+
+    stage.create(minimum=2)
+    await stage.later()
+    assert len(stage.bound) == 2
+    stage.check()

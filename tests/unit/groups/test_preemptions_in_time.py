@@ -78,3 +78,20 @@ def test_of_members_beyond_the_minimum_as_many_start_as_others_can_make_space_fo
 
         assert life.running("team") == 3
         assert len(life.victims) == 3
+
+
+def test_a_group_that_waits_for_its_victims_leaves_others_what_theirs_free() -> None:
+    with Life(grace=40, longer=-10, without=("CapacityScheduling",)) as life:
+        life.set_node(a_node("n1", cpu=4))
+        life.pod("slow", "low", cpu=2)
+        life.advance(5)
+        life.group("first", 2, "team", cpu=2, priority=10)
+        life.advance(1)
+        life.set_node(a_node("n2", cpu=2, labels={"zone": "b"}))
+        life.pods(2, "low")
+        life.advance(5)
+        life.group("second", 1, "team", cpu=2, priority=10, node_selector={"zone": "b"})
+        life.advance(60)
+
+        assert life.victims == ["low/slow", "low/low0", "low/low1"]
+        assert life.with_node() == ["team/first-0", "team/first-1", "team/second-0"]

@@ -78,6 +78,9 @@ class FakeNominator:
     def node_of(self, uid: str) -> str:
         return ""
 
+    def kept_on(self, uid: str) -> str:
+        return ""
+
     def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]:
         return iter(())
 

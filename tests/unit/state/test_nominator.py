@@ -2,6 +2,7 @@ import pytest
 
 from scheduler.api.objects import PodStatus
 from scheduler.api.pod import Pod
+from scheduler.framework.nominated import yields_to
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_pod
 from tests.fakes import nominated_node
@@ -103,3 +104,27 @@ def test_nominations_may_change_during_an_iteration_over_a_node() -> None:
         nominator.delete(pod.uid)
 
     assert list(nominator.by_node()) == []
+
+
+@pytest.mark.parametrize(
+    ("pod", "other", "node", "yields"),
+    [
+        pytest.param("first", "second", "n1", False, id="the first has the node that it was nominated to"),
+        pytest.param("first", "second", "n2", True, id="but no other one"),
+        pytest.param("second", "first", "n1", True, id="the second yields to it"),
+        pytest.param("first", "sibling", "n2", False, id="pods that began at once do not yield to each other"),
+        pytest.param("any", "second", "n1", True, id="all others yield, whatever the priorities"),
+    ],
+)
+def test_of_pods_for_which_others_are_evicted_the_first_has_the_node_that_it_waits_for(
+    pod: str, other: str, node: str, yields: bool
+) -> None:
+    nominator, pods = Nominator(), {uid: a_nominee(uid) for uid in ("first", "sibling", "second", "any")}
+    nominator.add(pods["first"], "n1")
+    nominator.keep(("first", "sibling"))
+    nominator.keep(("second",))
+    nominator.add(pods["second"], "n2")
+    nominator.delete("first")
+
+    assert yields_to(pods[pod], pods[other], node, nominator) == yields
+    nominator.check_invariants()
