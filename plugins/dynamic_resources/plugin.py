@@ -125,8 +125,8 @@ class DynamicResources(
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: dynamicresources.go (EventsToRegister).
 
-        Beyond it, a deletion may help: of an allocated claim, which frees its devices; of a slice, without which a pool
-        may be valid or all of a node's devices be free; of a class, as an older one may stand for its resource now.
+        Beyond it, a deletion may help: of a slice, without which a pool may be valid or all of a node's devices be
+        free; of a class, as an older one may stand for its resource now.
         """
         hints = ClaimHints(self._catalog)
         action = fw.Action
@@ -134,11 +134,10 @@ class DynamicResources(
         changed = action.ADD | action.UPDATE
         return (
             fw.on(fw.NODE, on_node),
-            fw.on(fw.RESOURCE_CLAIM, changed, hints.after_claim, claims_key),
+            fw.on(fw.RESOURCE_CLAIM, changed | action.DELETE, hints.after_claim, claims_key),
             fw.on(fw.POD, action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, hints.after_pod, claims_key),
             fw.on(fw.DEVICE_CLASS, changed),
             fw.on(fw.RESOURCE_SLICE, changed),
-            fw.on(fw.RESOURCE_CLAIM, action.DELETE, hints.after_claim_deleted, claims_key),
             fw.on(fw.RESOURCE_SLICE, action.DELETE),
             fw.on(fw.DEVICE_CLASS, action.DELETE, after_class_deleted, named_resources),
         )

@@ -80,8 +80,11 @@ class ClaimHints:
     def __init__(self, catalog: DeviceCatalog) -> None:
         self._catalog = catalog
 
-    def after_claim(self, pod: fw.Pod, old: ResourceClaim | None, new: ResourceClaim) -> fw.QueueingHint:
+    def after_claim(self, pod: fw.Pod, old: ResourceClaim | None, new: ResourceClaim | None) -> fw.QueueingHint:
         """The pod's own claims help, and devices that became free. Rule: isSchedulableAfterClaimChange."""
+        if new is None:
+            had_devices = old is not None and old.status.allocation is not None
+            return fw.QueueingHint.QUEUE if had_devices else fw.QueueingHint.SKIP
         freed = old is not None and old.status.allocation is not None and new.status.allocation is None
         if not freed and not _names(pod, new):
             return fw.QueueingHint.SKIP  # checked first: there may be thousands of claims
@@ -97,18 +100,12 @@ class ClaimHints:
             return fw.QueueingHint.SKIP
         return fw.QueueingHint.QUEUE
 
-    def after_claim_deleted(self, pod: fw.Pod, old: ResourceClaim, new: None) -> fw.QueueingHint:
-        """An allocated claim helps that is gone: its devices are free."""
-        return fw.QueueingHint.SKIP if old.status.allocation is None else self._once_generated(pod)
-
     def after_pod(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod) -> fw.QueueingHint:
         """The pod is helped if its claims were generated. Rule: isSchedulableAfterPodChange."""
-        return fw.QueueingHint.SKIP if pod.uid != new.uid else self._once_generated(new)
-
-    def _once_generated(self, pod: fw.Pod) -> fw.QueueingHint:
-        """Without all of its claims, nothing helps a pod."""
+        if pod.uid != new.uid:
+            return fw.QueueingHint.SKIP
         try:
-            resource_claims_of(pod, self._catalog)
+            resource_claims_of(new, self._catalog)
         except ClaimProblem:
             return fw.QueueingHint.SKIP
         return fw.QueueingHint.QUEUE

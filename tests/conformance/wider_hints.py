@@ -24,7 +24,6 @@ FURTHER: Final[Mapping[str, Sequence[tuple[str, tuple[str, ...]]]]] = {
         ("apps/StatefulSet", _EVERYTHING),
     ],
     "DynamicResources": [
-        ("resource.k8s.io/ResourceClaim", ("Delete",)),
         ("resource.k8s.io/ResourceSlice", ("Delete",)),
         ("resource.k8s.io/DeviceClass", ("Delete",)),
     ],

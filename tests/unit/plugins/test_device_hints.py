@@ -61,7 +61,7 @@ def test_a_deleted_claim_helps_that_had_devices() -> None:
 
     assert wakes(plugin, claiming("p", "c"), gone, a_claim("x", status=allocated("n1/d0")), None)
     assert not wakes(plugin, claiming("p", "c"), gone, a_claim("x"), None)
-    assert not wakes(plugin, claiming("p", "absent"), gone, a_claim("x", status=allocated("n1/d0")), None)
+    assert wakes(plugin, claiming("p", "absent"), gone, a_claim("x", status=allocated("n1/d0")), None)
 
 
 def test_a_deleted_slice_helps() -> None:
