@@ -52,11 +52,14 @@ class ExtendedClaimWriter:
             except fw.ApiError as error:
                 if error.status == 409 and left:
                     continue  # the name is taken
-                self._handle.metrics.resource_claim_creates.labels("failure").inc()
+                self._count("failure")
                 raise WriteFailed(f"create claim for extended resources {claim}: {error}") from error
-            self._handle.metrics.resource_claim_creates.labels("success").inc()
+            self._count("success")
             return created
         raise AssertionError("the last try returns or raises")
+
+    def _count(self, status: str) -> None:
+        self._handle.metrics.resource_claim_creates.labels(status, "false", "", "Pod").inc()
 
     async def write_mappings(self, pod: fw.Pod, claim: ResourceClaim, mappings: Iterable[RequestMapping]) -> None:
         """Write into the pod's status which claim it has. Raises WriteFailed, also where the API server drops it."""

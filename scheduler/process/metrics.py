@@ -167,9 +167,10 @@ class Metrics:
             "Number of pods that were scheduled after being flushed from unschedulablePods because of their age.",
         )
         self.resource_claim_creates = counter(
-            "scheduler_resourceclaim_creates",
-            "Number of ResourceClaims creation requests within scheduler",
-            ("status",),
+            "dynamic_resource_allocation_resourceclaim_creates",
+            "Number of ResourceClaims creation requests, categorized by creation status, admin access, and owning API "
+            "group and kind (either Pod or scheduling.k8s.io/PodGroup)",
+            ("status", "admin_access", "owner_api_group", "owner_api_kind"),
         )
         self.dra_binding_conditions_allocations = counter(
             "scheduler_dra_bindingconditions_allocations",

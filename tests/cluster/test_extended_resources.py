@@ -99,7 +99,8 @@ def test_the_claim_is_the_one_that_kube_scheduler_makes(
         for each in its_claim(api, namespace, name)["status"]["allocation"]["devices"]["results"]
     ]
     assert sorted(devices) == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
-    assert metric(loadmaster.port, "scheduler_resourceclaim_creates_total", status="success") == 1
+    creations = "dynamic_resource_allocation_resourceclaim_creates_total"
+    assert metric(loadmaster.port, creations, status="success", owner_api_kind="Pod") == 1
 
 
 def test_a_pod_waits_for_devices_and_gets_them_when_another_has_ended(

@@ -96,7 +96,8 @@ def activated(plugin: DynamicResources) -> list[str]:
 def creates(plugin: DynamicResources, status: str) -> float:
     """How many creations of claims were counted."""
     assert isinstance(plugin.handle.metrics, Metrics)
-    return sample(plugin.handle.metrics, "scheduler_resourceclaim_creates_total", status=status)
+    labels = {"status": status, "admin_access": "false", "owner_api_group": "", "owner_api_kind": "Pod"}
+    return sample(plugin.handle.metrics, "dynamic_resource_allocation_resourceclaim_creates_total", **labels)
 
 
 def claims_of(store: ObjectStore) -> list[ResourceClaim]:

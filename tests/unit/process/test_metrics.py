@@ -17,7 +17,6 @@ COUNTERS = {
     "preemption_attempts": (),
     "preemption_goroutines_execution": ("result",),
     "dra_bindingconditions_allocations": ("profile", "driver", "status"),
-    "resourceclaim_creates": ("status",),
 }
 """kube-scheduler's counters that we have, without `_total`: their labels."""
 
@@ -47,13 +46,14 @@ def metrics_named(metrics: Metrics, prefix: str) -> Iterator[tuple[str, Counter 
 
 
 def test_counters_have_the_names_and_labels_of_kube_scheduler() -> None:
+    metrics = Metrics()
     found = {
-        name: metric._labelnames
-        for name, metric in metrics_named(Metrics(), "scheduler_")
-        if isinstance(metric, Counter)
+        name: metric._labelnames for name, metric in metrics_named(metrics, "scheduler_") if isinstance(metric, Counter)
     }
 
     assert found == COUNTERS
+    assert dict(metrics_named(metrics, "dynamic_resource_allocation_")).keys() == {"resourceclaim_creates"}
+    assert metrics.resource_claim_creates._labelnames == ("status", "admin_access", "owner_api_group", "owner_api_kind")
 
 
 def test_histograms_have_the_names_and_labels_of_kube_scheduler() -> None:
@@ -96,7 +96,7 @@ def test_counters_end_in_total_when_shown() -> None:
 def test_our_own_metrics_are_told_apart_by_their_prefix() -> None:
     metrics = Metrics()
     ours = dict(metrics_named(metrics, "loadmaster_"))
-    prefixes = ("scheduler_", "leader_election_", "rest_client_", "kubernetes_")
+    prefixes = ("scheduler_", "dynamic_resource_allocation_", "leader_election_", "rest_client_", "kubernetes_")
     theirs = [each for prefix in prefixes for each in metrics_named(metrics, prefix)]
 
     assert len(ours) + len(theirs) == sum(isinstance(each, Counter | Histogram) for each in vars(metrics).values())
