@@ -107,6 +107,7 @@ def errors(verdict: Json) -> set[str]:
 def steady(message: str) -> str:
     """A message without what depends on which node kube-scheduler happens to ask first."""
     message = re.sub(r"invalid score -?\d+", "invalid score", message)
+    message = re.sub(r"(a potential placement for pod) on node \S+, preempting \d+ victims", r"\1", message)
     return re.sub(r"preemption: \[(running .*)\]", in_order, message)
 
 

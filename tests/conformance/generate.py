@@ -15,6 +15,8 @@ from tests.conformance.generators.affinity import Affinity
 from tests.conformance.generators.declared_features import DeclaredFeatures
 from tests.conformance.generators.devices import Devices
 from tests.conformance.generators.images import Images
+from tests.conformance.generators.newer_devices import NewerDevices
+from tests.conformance.generators.newer_storage import MountOptions, NewerStorage
 from tests.conformance.generators.pod_affinity import PodAffinity
 from tests.conformance.generators.ports import Ports
 from tests.conformance.generators.preemption import Preemption
@@ -27,6 +29,7 @@ from tests.conformance.generators.topic import Cluster, Draw, Json, Topic, conta
 from tests.conformance.generators.volume_binding import VolumeBinding
 from tests.conformance.generators.volumes import Volumes
 from tests.conformance.generators.waiting import Waiting
+from tests.conformance.oracle import chosen
 
 ALWAYS: Final[Sequence[Topic]] = (Resources(),)
 TOPICS: Final[Sequence[Topic]] = (
@@ -44,6 +47,9 @@ TOPICS: Final[Sequence[Topic]] = (
     Volumes(),
     VolumeBinding(),
 )
+SINCE_1_37: Final[Sequence[Topic]] = (NewerDevices(), NewerStorage(), MountOptions())
+"""Topics that 1.36 knows nothing of."""
+
 ZONES: Final = ("zone-a", "zone-b", "zone-c")
 
 
@@ -59,7 +65,8 @@ def generate(seed: int) -> Json:
 def some_topics(draw: Draw) -> list[Topic]:
     """Many topics for how plugins get on with each other; few, so that the last plugins have nodes left to refuse."""
     share = draw.choice((0.45, 0.12))
-    return [*ALWAYS, *(topic for topic in TOPICS if draw.chance(share))]
+    newer = () if chosen().startswith("1.36.") else SINCE_1_37
+    return [*ALWAYS, *(topic for topic in (*TOPICS, *newer) if draw.chance(share))]
 
 
 def cluster_of(count: int) -> Cluster:

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.conformance.generators.groups import GANG, GENERIC, PREEMPTION, RACK, TOPOLOGY
+from tests.conformance.generators.group_versions import GANG, GENERIC, PREEMPTION, TOPOLOGY, as_chosen
+from tests.conformance.generators.groups import RACK
 
 Json = dict[str, Any]
 ALL: Final = (GENERIC, GANG, TOPOLOGY, PREEMPTION)
@@ -50,7 +51,8 @@ class Example:
             "kind": "KubeSchedulerConfiguration",
             "profiles": [{"schedulerName": name} for name in self.schedulers],
         }
-        return {"name": self.name, "gates": list(self.gates), "config": config, "objects": list(self.objects)}
+        case = {"name": self.name, "gates": list(self.gates), "config": config, "objects": list(self.objects)}
+        return as_chosen(case)
 
 
 def node(name: str, cpu: str = "1", rack: str = "") -> Json:

@@ -5,8 +5,8 @@
 `tests.conformance.run` does it too. A case that differs is made small and written to `groups/`. `--oracle-alone` only
 counts what kube-scheduler decides, `--check-generator` asks the API server's validation whether the cases could exist.
 
-The oracle is built with `edits.py`, in which equals are chosen by name, and started once for each set of feature gates:
-kube-scheduler has them for the whole process.
+The oracle is built with edits by which equals are chosen by name (`edits/`), and started once for each set of feature
+gates: kube-scheduler has them for the whole process.
 """
 
 import argparse

@@ -4,17 +4,23 @@
 
 rewrites `cases/generated.jsonl.gz`; the same sources choose the same cases. A case is chosen for the features that
 no case before it has: reasons, codes, scores, plugin arguments, fields of pods and nodes and what became of the pod.
+
+`--again` keeps the cases, and takes what kube-scheduler says now where we say the same: for a move to another version.
 """
 
+import argparse
+import logging
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from tests.conformance import ours
+from tests.conformance.compare import differences
 from tests.conformance.coverage import Coverage, outcome
 from tests.conformance.generate import generate
 from tests.conformance.oracle import Oracle
-from tests.conformance.recorded import CASES, to_line, write_cases
+from tests.conformance.recorded import CASES, read_file, to_line, write_cases
 
 Json = dict[str, Any]
 SEEDS: Final = range(4000)
@@ -29,8 +35,12 @@ TELLING: Final = frozenset({"operator", "effect", "protocol", "type", "reason", 
 """Fields whose value is a feature; of the others it is that they are set."""
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.record")
+    parser.add_argument("--again", action="store_true", help="only judge the recorded cases again")
+    if parser.parse_args(arguments).again:
+        return judge_again()
     with Oracle() as oracle:
         cases = [generate(seed) for seed in SEEDS]
         known = [
@@ -44,6 +54,25 @@ def main() -> int:
     print(coverage.table())
     print(f"{path}: {path.stat().st_size:,} bytes")
     return 0
+
+
+def judge_again() -> int:
+    """Take the oracle's new verdicts on the recorded cases that we agree with, and say with which we do not."""
+    logging.disable(logging.ERROR)
+    left = 0
+    for path in sorted(CASES.glob("*.jsonl*")):
+        known = list(read_file(path))
+        with Oracle() as oracle:
+            verdicts = list(oracle.judge_all([each["case"] for each in known]))
+        for each, expected in zip(known, verdicts, strict=True):
+            if found := differences(expected, ours.judge(each["case"])):
+                left += 1
+                print(f"{path.name} {each['case']['name']}: {found[0]}")
+            else:
+                each["expected"] = expected
+        write_cases(path, known)
+    print(f"{left} cases differ, and are as they were")
+    return 1 if left else 0
 
 
 def choose(known: list[Json]) -> list[Json]:

@@ -17,9 +17,14 @@ CASES: Final = Path(__file__).parent / "cases"
 def read_cases(directory: Path = CASES) -> Iterator[Json]:
     """Every recorded case of every file."""
     for path in sorted(directory.glob("*.jsonl*")):
-        content = path.read_bytes()
-        for line in (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines():
-            yield json.loads(line)
+        yield from read_file(path)
+
+
+def read_file(path: Path) -> Iterator[Json]:
+    """The recorded cases of one file."""
+    content = path.read_bytes()
+    for line in (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines():
+        yield json.loads(line)
 
 
 def write_cases(path: Path, cases: Iterable[Json]) -> Path:

@@ -3,23 +3,26 @@
     python -m tests.conformance.run --seeds 500 --start 1000
 
 prints what was judged and exits 1 when the two disagree; the failing case is made small and written beside the recorded
-ones. `--oracle-alone` judges with kube-scheduler only, `--check-generator` asks the API server's validation whether the
-cases could exist.
+ones. `--count` goes on, and says what differs how often. `--oracle-alone` judges with kube-scheduler only,
+`--check-generator` asks the API server's validation whether the cases could exist.
 """
 
 import argparse
 import logging
+import os
+import re
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tests.conformance import groups, hints, ours, queue
-from tests.conformance.compare import differences
+from tests.conformance.compare import Difference, differences
 from tests.conformance.coverage import Coverage
 from tests.conformance.failure import Judge, answer, report
 from tests.conformance.generate import generate
-from tests.conformance.oracle import Oracle
+from tests.conformance.oracle import VARIABLE, VERSIONS, Oracle, chosen
 
 Json = dict[str, Any]
 CHUNK: Final = 200
@@ -31,15 +34,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance.run")
     parser.add_argument("--seeds", type=int, default=50, help="how many generated clusters (default 50)")
     parser.add_argument("--start", type=int, default=0, help="the first seed (default 0)")
+    parser.add_argument("--count", action="store_true", help="do not stop at a difference, count them")
     parser.add_argument("--oracle-alone", action="store_true", help="only say what kube-scheduler judges")
     parser.add_argument("--check-generator", action="store_true", help="only say which cases could not exist")
+    parser.add_argument("--version", choices=VERSIONS, default=chosen(), help="of kube-scheduler (default %(default)s)")
     options = parser.parse_args(arguments)
+    os.environ[VARIABLE] = options.version
     logging.disable(logging.ERROR)  # generated clusters are full of errors: the verdicts tell of them
     seeds = range(options.start, options.start + options.seeds)
     if options.check_generator:
         return check_generator(seeds)
     if options.oracle_alone:
         return compare(seeds, None)
+    if options.count:
+        return count(seeds)
     scripts = range(seeds.start * queue.SCRIPTS, seeds.stop * queue.SCRIPTS)
     return compare(seeds, ours.judge) or groups.compare(seeds) or hints.compare(seeds) or queue.compare(scripts)
 
@@ -59,6 +67,25 @@ def compare(seeds: range, judge: Judge | None) -> int:
             progress(coverage.cases, len(seeds), started)
     print(coverage.table())
     return 0
+
+
+def count(seeds: range) -> int:
+    """Judge all cases of these seeds, and print for each thing that differs where it does, with an example."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    with Oracle() as oracle:
+        for case, expected in judged(oracle, seeds):
+            for what, example in {
+                kind_of(each): each for each in differences(expected, answer(ours.judge, case))
+            }.items():
+                found[what].append(f"{case['name']}, {example}")
+    for what, examples in sorted(found.items(), key=lambda item: -len(item[1])):
+        print(f"{len(examples)} cases: {what}\n  such as {examples[0]}")
+    return 1 if found else 0
+
+
+def kind_of(difference: Difference) -> str:
+    """What differs, whatever the pod and the node."""
+    return re.sub(r"^\S+/\S+ (on \S+: )?", "", difference.where)
 
 
 def judged(oracle: Oracle, seeds: range) -> Iterator[tuple[Json, Json]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.conformance.links import link_all
-from tests.conformance.oracle import SOURCES
+from tests.conformance.oracle import SOURCES, VERSIONS, chosen
 from tests.controlplane.build import cache_directory
 from tests.controlplane.toolchain import BuildError, find_go
 
@@ -35,7 +35,8 @@ _FUNCTION: Final = re.compile(
 def collect() -> dict[str, str]:
     """Name → text of each different configuration. Needs Go."""
     go = find_go(cache_directory())
-    module = Path(_output([str(go), "list", "-m", "-f", "{{.Dir}}", KUBERNETES]).strip())
+    modfile = f"-modfile={VERSIONS[chosen()]}"
+    module = Path(_output([str(go), "list", modfile, "-m", "-f", "{{.Dir}}", KUBERNETES]).strip())
     found = [*_in_files(module), *_in_tests(go, module)]
     texts: dict[str, str] = {}
     for place, text in found:
@@ -63,8 +64,9 @@ def _in_tests(go: Path, module: Path) -> Iterator[tuple[str, str]]:
             scratch = Path(directory)
             recorded, copy = scratch / "recorded.jsonl", scratch / "kubernetes"
             link_all(module, copy, _recording_files(module, package, files))
-            for name in ("go.mod", "go.sum"):
-                (scratch / name).write_text((SOURCES / name).read_text())
+            go_mod = VERSIONS[chosen()]
+            for path in (go_mod, go_mod.with_suffix(".sum")):
+                (scratch / path.name).write_text(path.read_text())
             replace = f"-replace={KUBERNETES}={copy}"
             _output([str(go), "mod", "edit", replace, str(scratch / "go.mod")])
             where = f"-modfile={scratch / 'go.mod'}"

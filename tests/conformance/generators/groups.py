@@ -7,14 +7,11 @@ It is small: at most a dozen nodes, and ten members of a group that wait.
 from collections.abc import Sequence
 from typing import Final
 
+from tests.conformance.generators.group_versions import GANG, GENERIC, PREEMPTION, TOPOLOGY, as_chosen
 from tests.conformance.generators.preemption import APPS, budget
 from tests.conformance.generators.taints import Taints
 from tests.conformance.generators.topic import Cluster, Draw, Json
 
-GENERIC: Final = "GenericWorkload"
-GANG: Final = "GangScheduling"
-TOPOLOGY: Final = "TopologyAwareWorkloadScheduling"
-PREEMPTION: Final = "WorkloadAwarePreemption"
 GATES: Final = (
     ((GENERIC, GANG, TOPOLOGY, PREEMPTION), 60),
     ((GENERIC, GANG), 14),
@@ -52,12 +49,14 @@ def generate(seed: int) -> Json:
         for topic in dress if pod["kind"] == "Pod" else ():
             topic.dress_pod(draw, pod, cluster)
     start(draw, [*running, *waiting])
-    return {
-        "name": f"groups-{seed}",
-        "gates": list(gates),
-        "config": config,
-        "objects": [*budgets, *nodes, *running, *waiting],
-    }
+    return as_chosen(
+        {
+            "name": f"groups-{seed}",
+            "gates": list(gates),
+            "config": config,
+            "objects": [*budgets, *nodes, *running, *waiting],
+        }
+    )
 
 
 def configuration(draw: Draw) -> Json:

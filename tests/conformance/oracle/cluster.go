@@ -36,10 +36,10 @@ func newCluster(ctx context.Context, config *kubeconfig.KubeSchedulerConfigurati
 	ctx, cancel := context.WithCancel(ctx)
 	client := fake.NewSimpleClientset(copies(objects)...)
 	listInOrder(client, objects)
-	factory := scheduler.NewInformerFactory(client, 0)
+	factory := newInformerFactory(client)
 	if utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) {
 		// A pod that is held back for its group alone is not nominated when the group comes.
-		factory.Scheduling().V1alpha2().PodGroups().Informer()
+		informPodGroups(factory)
 		factory.Start(ctx.Done())
 		factory.WaitForCacheSync(ctx.Done())
 	}

@@ -9,21 +9,17 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	schedulingapi "k8s.io/api/scheduling/v1alpha2"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	kubeconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// witnessKey is where the edited kube-scheduler (../edits.py) looks in its context for the one whom it tells what it
+// witnessKey is where the edited kube-scheduler (../edits/) looks in its context for the one whom it tells what it
 // keeps to itself otherwise. A build without the edits tells nothing.
 const witnessKey = "pod group witness"
 
@@ -125,31 +121,19 @@ func judgeGroup(
 		return said, err
 	}
 	defer own.close()
-	first := firstInQueue(ctx, own, objects, group, &said)
-	if first == nil {
-		return said, nil
-	}
-	var missed error
+	members := membersInQueue(ctx, own, objects, group, &said)
 	own.FailureHandler = said.failed
-	own.NextPod = func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
-		info := own.SchedulingQueue.PopSpecificPod(logger, first)
-		if info == nil {
-			missed = fmt.Errorf("%s is not in the queue", first.Name)
-		}
-		return info, nil
-	}
-	own.ScheduleOne(context.WithValue(ctx, witnessKey, &said))
+	missed := scheduleGroup(context.WithValue(ctx, witnessKey, &said), own, group, members, &said)
 	slices.SortFunc(said.Members, func(a, b memberVerdict) int { return cmp.Compare(a.Name, b.Name) })
 	said.Victims = own.evicted()
 	return said, errors.Join(missed, said.readCondition(ctx, own, group))
 }
 
-// firstInQueue says who of the group is kept out of the queue, and returns the pod that it would pop first. There is
-// none if all are kept out.
-func firstInQueue(
+// membersInQueue says who of the group is kept out of the queue, and returns the others.
+func membersInQueue(
 	ctx context.Context, c *cluster, objects []runtime.Object, group types.NamespacedName, said *groupVerdict,
-) *v1.Pod {
-	var first *v1.Pod
+) []*v1.Pod {
+	var members []*v1.Pod
 	for _, object := range objects {
 		pod, pending := isPending(object)
 		if !pending || pod.Spec.SchedulingGroup == nil || groupOf(pod) != group || c.Profiles[pod.Spec.SchedulerName] == nil {
@@ -157,11 +141,11 @@ func firstInQueue(
 		}
 		if held := holder(ctx, c.Profiles[pod.Spec.SchedulerName], pod); held != "" {
 			said.Gated[pod.Name] = held
-		} else if first == nil || corev1helpers.PodPriority(pod) > corev1helpers.PodPriority(first) {
-			first = pod
+		} else {
+			members = append(members, pod)
 		}
 	}
-	return first
+	return members
 }
 
 func holder(ctx context.Context, profile framework.Framework, pod *v1.Pod) string {
@@ -210,11 +194,11 @@ func (said *groupVerdict) failed(
 }
 
 func (said *groupVerdict) readCondition(ctx context.Context, c *cluster, group types.NamespacedName) error {
-	found, err := c.client.SchedulingV1alpha2().PodGroups(group.Namespace).Get(ctx, group.Name, metav1.GetOptions{})
+	found, err := getPodGroup(ctx, c.client, group)
 	if err != nil {
 		return nil // without a PodGroup there is nothing to write to
 	}
-	if condition := apimeta.FindStatusCondition(found.Status.Conditions, schedulingapi.PodGroupScheduled); condition != nil {
+	if condition := apimeta.FindStatusCondition(found.Status.Conditions, scheduledCondition); condition != nil {
 		said.Condition = &conditionVerdict{string(condition.Status), condition.Reason, condition.Message}
 	}
 	return nil

@@ -44,10 +44,12 @@ type hintAnswers struct {
 }
 
 // action is a bit of fwk.ActionType; the names are those of its constants.
-var actions = []struct {
+type action struct {
 	name string
 	bits fwk.ActionType
-}{
+}
+
+var actions = append(laterActions, []action{
 	{"Add", fwk.Add},
 	{"Delete", fwk.Delete},
 	{"UpdateNodeAllocatable", fwk.UpdateNodeAllocatable},
@@ -63,7 +65,7 @@ var actions = []struct {
 	{"UpdatePodGeneratedResourceClaim", fwk.UpdatePodGeneratedResourceClaim},
 	// All of the updates at once; an incoming one is an update that is none of them.
 	{"Update", fwk.Update},
-}
+}...)
 
 // orHints answers cases that have questions about events itself, and leaves the others to `answer`.
 func orHints(answer func(context.Context, testCase) result) func(context.Context, testCase) result {
@@ -151,7 +153,7 @@ func (q question) ask(logger klog.Logger, registered map[string][]fwk.ClusterEve
 			}
 		}
 	}
-	for _, change := range updateEvents(older, newer) {
+	for _, change := range updateEvents(older, newer, pod) {
 		found.Changes = append(found.Changes, named(change))
 	}
 	return found, nil
@@ -177,7 +179,7 @@ func hint(logger klog.Logger, registered fwk.ClusterEventWithHint, pod *v1.Pod, 
 	return answer.String()
 }
 
-func updateEvents(older, newer runtime.Object) []fwk.ClusterEvent {
+func updateEvents(older, newer runtime.Object, waiting *v1.Pod) []fwk.ClusterEvent {
 	switch newer := newer.(type) {
 	case *v1.Node:
 		if older, ok := older.(*v1.Node); ok {
@@ -185,7 +187,7 @@ func updateEvents(older, newer runtime.Object) []fwk.ClusterEvent {
 		}
 	case *v1.Pod:
 		if older, ok := older.(*v1.Pod); ok {
-			return framework.PodSchedulingPropertiesChange(newer, older)
+			return podChanges(newer, older, newer.UID == waiting.UID)
 		}
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "unsafe" // for go:linkname
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -63,12 +62,6 @@ type queueRun struct {
 	nodes   sets.Set[string]
 	open    sets.Set[string]
 }
-
-//go:linkname flushBackoffQCompleted k8s.io/kubernetes/pkg/scheduler/backend/queue.(*PriorityQueue).flushBackoffQCompleted
-func flushBackoffQCompleted(queue *internalqueue.PriorityQueue, logger klog.Logger)
-
-//go:linkname flushUnschedulablePodsLeftover k8s.io/kubernetes/pkg/scheduler/backend/queue.(*PriorityQueue).flushUnschedulablePodsLeftover
-func flushUnschedulablePodsLeftover(queue *internalqueue.PriorityQueue, logger klog.Logger)
 
 // orQueue answers scripts for the queue, and leaves all other cases to `other`.
 func orQueue(other func(context.Context, testCase) result) func(context.Context, testCase) result {
@@ -157,7 +150,7 @@ func (r *queueRun) execute(ctx context.Context, op operation) error {
 		}
 	case "bound":
 		if info := take(&r.binding, op.Which); info != nil && r.pods[info.Pod.Name] != nil {
-			return r.forget(info.Pod.Name)
+			return r.forget(logger, info.Pod.Name)
 		}
 	case "move":
 		r.queue.MoveAllToActiveOrBackoffQueue(logger, op.Event.decoded(), object(op.Old), object(op.New), preCheck(op.UpTo))
@@ -175,9 +168,9 @@ func (r *queueRun) execute(ctx context.Context, op operation) error {
 	case "advance":
 		r.clock.Step(time.Duration(op.Ticks) * tick)
 	case "flush":
-		flushBackoffQCompleted(r.queue, logger)
+		flushBackoff(r.queue, logger)
 	case "flush leftover":
-		flushUnschedulablePodsLeftover(r.queue, logger)
+		flushLeftover(r.queue, logger)
 	default:
 		return fmt.Errorf("unknown operation %q", op.Do)
 	}
@@ -190,7 +183,7 @@ func (r *queueRun) watch(ctx context.Context, op operation) error {
 		if r.pods[op.Name] == nil {
 			return nil
 		}
-		return r.forget(op.Name)
+		return r.forget(klog.FromContext(ctx), op.Name)
 	}
 	pod := op.Pod
 	old := r.pods[pod.Name]
@@ -213,13 +206,13 @@ func (r *queueRun) watch(ctx context.Context, op operation) error {
 	return nil
 }
 
-func (r *queueRun) forget(name string) error {
+func (r *queueRun) forget(logger klog.Logger, name string) error {
 	pod := r.pods[name]
 	delete(r.pods, name)
 	if err := r.lister.Delete(pod); err != nil {
 		return err
 	}
-	r.queue.Delete(pod)
+	deletePod(r.queue, logger, pod)
 	return nil
 }
 
@@ -227,7 +220,7 @@ func (r *queueRun) pop(logger klog.Logger) error {
 	if len(r.queue.PodsInActiveQ()) == 0 && !slices.ContainsFunc(r.queue.PodsInBackoffQ(), r.wasRefused) {
 		return nil // Pop would wait.
 	}
-	info, err := r.queue.Pop(logger)
+	info, err := popPod(r.queue, logger)
 	if err != nil {
 		return err
 	}
@@ -236,7 +229,7 @@ func (r *queueRun) pop(logger klog.Logger) error {
 }
 
 func (r *queueRun) wasRefused(pod *v1.Pod) bool {
-	info, found := r.queue.GetPod(pod.Name, pod.Namespace)
+	info, found := queuedPod(r.queue, pod)
 	return found && info.UnschedulablePlugins.Union(info.PendingPlugins).Len() > 0
 }
 
@@ -252,7 +245,7 @@ func (r *queueRun) fail(logger klog.Logger, info *framework.QueuedPodInfo, op op
 		r.queue.Done(info.Pod.UID)
 	} else {
 		info.PodInfo, _ = framework.NewPodInfo(newest.DeepCopy())
-		if err := r.queue.AddUnschedulableIfNotPresent(logger, info, r.queue.SchedulingCycle()); err != nil {
+		if err := returnPod(r.queue, logger, info); err != nil {
 			panic(err)
 		}
 	}
@@ -269,7 +262,7 @@ func (r *queueRun) state() (map[string]string, error) {
 	state := map[string]string{}
 	active := []*framework.QueuedPodInfo{}
 	for _, pod := range r.queue.PodsInActiveQ() {
-		info, _ := r.queue.GetPod(pod.Name, pod.Namespace)
+		info, _ := queuedPod(r.queue, pod)
 		active = append(active, info)
 		state[pod.Name] = r.describe("active", info)
 	}
@@ -280,11 +273,11 @@ func (r *queueRun) state() (map[string]string, error) {
 		return 1
 	})
 	for _, pod := range r.queue.PodsInBackoffQ() {
-		info, _ := r.queue.GetPod(pod.Name, pod.Namespace)
+		info, _ := queuedPod(r.queue, pod)
 		state[pod.Name] = r.describe("backoff", info) + fmt.Sprintf(" until=%d", r.ticks(info.BackoffExpiration))
 	}
 	for _, pod := range r.queue.UnschedulablePods() {
-		info, _ := r.queue.GetPod(pod.Name, pod.Namespace)
+		info, _ := queuedPod(r.queue, pod)
 		place := "unschedulable"
 		if info.Gated() {
 			place = "gated by " + info.GatingPlugin

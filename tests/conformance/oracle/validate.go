@@ -6,9 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	schedulingapi "k8s.io/api/scheduling/v1alpha2"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apioperation "k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
@@ -18,12 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/policy"
 	corepolicyv1 "k8s.io/kubernetes/pkg/apis/policy/v1"
 	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
-	schedulingv1alpha2 "k8s.io/kubernetes/pkg/apis/scheduling/v1alpha2"
-	"k8s.io/kubernetes/pkg/features"
 )
-
-// groupGates are those that the API server must have for all fields of a PodGroup.
-var groupGates = []string{string(features.TopologyAwareWorkloadScheduling), string(features.WorkloadAwarePreemption)}
 
 // objections says whether an API server could have stored the objects of a case: whether it would have accepted them,
 // and whether its defaults would have changed what a scheduler reads.
@@ -58,9 +51,8 @@ func objectTo(object runtime.Object) []string {
 			return []string{err.Error()}
 		}
 		return texts(object.Name, policyvalidation.ValidatePodDisruptionBudget(internal, policyvalidation.PodDisruptionBudgetValidationOptions{}))
-	case *schedulingapi.PodGroup:
-		create := apioperation.Operation{Type: apioperation.Create, Options: groupGates}
-		return texts(object.Name, schedulingv1alpha2.Validate_PodGroup(context.Background(), create, nil, object, nil))
+	case *podGroup:
+		return texts(object.Name, validatePodGroup(context.Background(), object))
 	case *v1.Namespace:
 		internal := &core.Namespace{}
 		if err := corev1.Convert_v1_Namespace_To_core_Namespace(object.DeepCopy(), internal, nil); err != nil {

@@ -1,47 +1,26 @@
-"""Edits of kube-scheduler's files, with which the oracle is built.
+"""Edits of kube-scheduler 1.36."""
 
-`MENDED` is in every build: faults that Loadmaster does not copy, each with its row in docs/differences.md.
-
-`BY_NAME` is in the build for pod groups only, and leaves nothing to chance there. In a pod group cycle one choice
-follows from another: which of two equal nodes the first member gets decides what is left for the second. So equals
-cannot be compared afterwards, as for a single pod; here the smallest name wins wherever kube-scheduler draws lots or
-goes by the order of a Go map. Two faults are mended there, too, for what comes of them depends on where other pods
-happen to be: the snapshot of a cycle does not know of the affinity terms of members that are assumed on nodes without
-any; and a group of victims has the start time of the pod that is met first, not of the one that started first.
-
-An edit whose text is not found exactly once fails, so that a new version cannot lose one silently.
-"""
-
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Final
 
-from tests.controlplane.toolchain import BuildError
+from tests.conformance.edits.files import DEVICES, KUBERNETES, PLUGINS, SCHEDULER, Edits
 
-SCHEDULER: Final = "pkg/scheduler"
-KUBERNETES: Final = "k8s.io/kubernetes"
-DEVICES: Final = "k8s.io/dynamic-resource-allocation"
-
-Edits = Mapping[str, Mapping[str, Mapping[str, str]]]
-"""Module → file → what is there, and what replaces it."""
-
-_PLUGINS: Final = f"{SCHEDULER}/framework/plugins"
 _MERGE: Final = "mergeAffinityTermNamespacesIfNotEmpty("
 
 MENDED: Final[Edits] = {
     KUBERNETES: {
         # As in 1.37: a namespace selector that was looked up is gone.
-        f"{_PLUGINS}/interpodaffinity/plugin.go": {f"{_MERGE}at fwk.AffinityTerm": f"{_MERGE}at *fwk.AffinityTerm"},
-        f"{_PLUGINS}/interpodaffinity/filtering.go": {
+        f"{PLUGINS}/interpodaffinity/plugin.go": {f"{_MERGE}at fwk.AffinityTerm": f"{_MERGE}at *fwk.AffinityTerm"},
+        f"{PLUGINS}/interpodaffinity/filtering.go": {
             f"{_MERGE}s.podInfo.{terms}()[i])": f"{_MERGE}&s.podInfo.{terms}()[i])"
             for terms in ("GetRequiredAffinityTerms", "GetRequiredAntiAffinityTerms")
         },
-        f"{_PLUGINS}/interpodaffinity/scoring.go": {
+        f"{PLUGINS}/interpodaffinity/scoring.go": {
             f"{_MERGE}state.podInfo.{terms}()[i].AffinityTerm)": f"{_MERGE}&state.podInfo.{terms}()[i].AffinityTerm)"
             for terms in ("GetPreferredAffinityTerms", "GetPreferredAntiAffinityTerms")
         },
         # As in 1.37: image volumes count in the cap. In neither: each of them is capped by itself.
-        f"{_PLUGINS}/imagelocality/image_locality.go": {
+        f"{PLUGINS}/imagelocality/image_locality.go": {
             "\tscore := calculatePriority(imageScores, len(pod.Spec.InitContainers)+len(pod.Spec.Containers))\n": (
                 "\timages := len(pod.Spec.InitContainers) + len(pod.Spec.Containers)\n"
                 "\tfor _, volume := range pod.Spec.Volumes {\n"
@@ -196,22 +175,3 @@ BY_NAME: Final[Mapping[str, Mapping[str, str]]] = {
         "\tif len(scoreFuncs) == 0 {\n": "\tsort.Strings(allCandidates)\n\tif len(scoreFuncs) == 0 {\n",
     },
 }
-
-
-def edits_of(kind: str) -> Edits:
-    """Return the edits of a build of the oracle."""
-    return MENDED if kind == "oracle" else {**MENDED, KUBERNETES: {**MENDED[KUBERNETES], **BY_NAME}}
-
-
-def edited_files(module: Path, edits: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Name below a module's folder → text after the edits. Raises BuildError if something is not there to edit."""
-    return {name: edit((module / name).read_text(), each.items(), name) for name, each in edits.items()}
-
-
-def edit(text: str, edits: Iterable[tuple[str, str]], name: str) -> str:
-    """The text with each edit made. Raises BuildError for one whose place is not found exactly once."""
-    for before, after in edits:
-        if text.count(before) != 1:
-            raise BuildError(f"{name} has {text.count(before)} times what is to be edited once: {before.strip()!r}")
-        text = text.replace(before, after)
-    return text

@@ -1,0 +1,136 @@
+"""Edits of kube-scheduler 1.37."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tests.conformance.edits.files import KUBERNETES, PLUGINS, SCHEDULER, Edits
+
+MENDED: Final[Edits] = {
+    KUBERNETES: {
+        # Each image volume is capped by itself.
+        f"{PLUGINS}/imagelocality/image_locality.go": {
+            (
+                "normalizedImageName(volume.Image.Reference)]; ok {\n"
+                "\t\t\tsum += scaledImageScore(state, totalNumNodes)\n"
+            ): (
+                "normalizedImageName(volume.Image.Reference)]; ok {\n"
+                "\t\t\tsum += min(scaledImageScore(state, totalNumNodes), maxContainerThreshold)\n"
+            ),
+        },
+        # A capacity without a total, only with a largest volume, does not end the process.
+        f"{PLUGINS}/volumebinding/volume_binding.go": {
+            "if provision.NodeCapacity == nil {": (
+                "if provision.NodeCapacity == nil || provision.NodeCapacity.Capacity == nil {"
+            ),
+        },
+        # Of several capacities that would do the first by name, not any.
+        f"{PLUGINS}/volumebinding/binder.go": {
+            "\tsizeInBytes := quantity.Value()\n": (
+                "\tsort.Slice(capacities, func(i, j int) bool {\n"
+                "\t\ta, b := capacities[i], capacities[j]\n"
+                '\t\treturn a.Namespace+"/"+a.Name < b.Namespace+"/"+b.Name\n'
+                "\t})\n"
+                "\tsizeInBytes := quantity.Value()\n"
+            ),
+        },
+        # Of several missing drivers the first by name is told, not any.
+        f"{PLUGINS}/nodevolumelimits/csi.go": {
+            'import (\n\t"context"\n\t"fmt"\n': 'import (\n\t"context"\n\t"fmt"\n\t"maps"\n\t"slices"\n',
+            "\t\tfor _, driverName := range newVolumes {\n": (
+                "\t\tfor _, driverName := range slices.Sorted(maps.Values(newVolumes)) {\n"
+            ),
+        },
+        # Of several budgets that select a pod the first by name is charged, not any.
+        f"{SCHEDULER}/framework/preemption/preemption.go": {
+            'import (\n\t"context"\n\t"errors"\n\t"fmt"\n\t"math"\n': (
+                'import (\n\t"context"\n\t"errors"\n\t"fmt"\n\t"math"\n\t"sort"\n'
+            ),
+            "\t\treturn pdbLister.List(labels.Everything())\n": (
+                "\t\tpdbs, err := pdbLister.List(labels.Everything())\n"
+                "\t\tsort.Slice(pdbs, func(i, j int) bool { return pdbs[i].Name < pdbs[j].Name })\n"
+                "\t\treturn pdbs, err\n"
+            ),
+        },
+    },
+}
+
+BY_NAME: Final[Mapping[str, Mapping[str, str]]] = {
+    f"{SCHEDULER}/framework/sorted_nodes.go": {
+        # Of nodes with the same score.
+        "h[i].Randomizer > h[j].Randomizer": "h[i].Name < h[j].Name",
+    },
+    f"{SCHEDULER}/framework/types.go": {
+        # Of members with the same priority.
+        (
+            "\tif a.Timestamp.Before(b.Timestamp) {\n\t\treturn -1\n"
+            "\t} else if a.Timestamp.After(b.Timestamp) {\n\t\treturn 1\n\t}\n"
+            "\t// On platforms"
+        ): "\t// On platforms",
+    },
+    f"{SCHEDULER}/schedule_one_podgroup.go": {
+        # Of placements with the same score.
+        "score.Randomizer > bestScore.Randomizer": "score.Placement.Name < bestScore.Placement.Name",
+        # What is decided is told, with the placement, and nothing is bound.
+        "\twaitingOnPreemption bool\n": "\twaitingOnPreemption bool\n\tplacement string\n",
+        (
+            "\t\tresult, placementRevertFns := sched.podGroupSchedulingDefaultAlgorithm("
+            "ctx, schedFwk, placementCycleState, podGroupInfo, queuedPodGroupInfo)\n"
+        ): (
+            "\t\tresult, placementRevertFns := sched.podGroupSchedulingDefaultAlgorithm("
+            "ctx, schedFwk, placementCycleState, podGroupInfo, queuedPodGroupInfo)\n"
+            "\t\tresult.placement = placement.Name\n"
+        ),
+        "\tfor _, podGroupResult := range podGroupResults {\n\t\tpgi := podGroupResult.podGroupInfo\n": (
+            '\twitness := ctx.Value("pod group witness").(interface {\n'
+            "\t\tDecided(*fwk.Status, bool, string)\n"
+            "\t\tBound(*v1.Pod, string)\n"
+            "\t})\n"
+            "\troot := podGroupResults[pgKey(rootPodGroupInfo.PodGroupInfo)]\n"
+            "\twitness.Decided(root.status, root.waitingOnPreemption, root.placement)\n"
+            "\tfor _, podGroupResult := range podGroupResults {\n\t\tpgi := podGroupResult.podGroupInfo\n"
+        ),
+        (
+            "go sched.runBindingCycle(ctx, podCtx.state, schedFwk, podResult.scheduleResult, assumedPodInfo, "
+            "podSchedulingStart, podCtx.podsToActivate)"
+        ): "witness.Bound(assumedPodInfo.Pod, podResult.scheduleResult.SuggestedHost)",
+    },
+    f"{PLUGINS}/topologyaware/topology_placement.go": {
+        'import (\n\t"context"\n\t"fmt"\n': 'import (\n\t"context"\n\t"fmt"\n\t"sort"\n',
+        # Placements are tried one after the other, and the first one's failure is told.
+        "\treturn &fwk.GeneratePlacementsResult{Placements: placements}, nil\n": (
+            "\tsort.Slice(placements, func(i, j int) bool { return placements[i].Name < placements[j].Name })\n"
+            "\treturn &fwk.GeneratePlacementsResult{Placements: placements}, nil\n"
+        ),
+        # Of members with a place the first one decides about the domain, and what is wrong with the others.
+        "\treturn podGroupState.ScheduledPods(), nil\n": (
+            "\tpods := podGroupState.ScheduledPods()\n"
+            "\tsort.Slice(pods, func(i, j int) bool { return pods[i].Name < pods[j].Name })\n"
+            "\treturn pods, nil\n"
+        ),
+    },
+    f"{SCHEDULER}/framework/preemption/types.go": {
+        'import (\n\t"fmt"\n': 'import (\n\t"fmt"\n\t"slices"\n\t"strings"\n',
+        # The order of victims, and of the pods of each.
+        "\tfor _, node := range nodes {\n\t\tfor _, podInfo := range node.GetPods() {\n": (
+            "\tbyNode := func(a, b fwk.NodeInfo) int { return strings.Compare(a.Node().Name, b.Node().Name) }\n"
+            '\tpodKey := func(p fwk.PodInfo) string { return p.GetPod().Namespace + "/" + p.GetPod().Name }\n'
+            "\tbyPod := func(a, b fwk.PodInfo) int { return strings.Compare(podKey(a), podKey(b)) }\n"
+            "\tfor _, node := range slices.SortedFunc(slices.Values(nodes), byNode) {\n"
+            "\t\tfor _, podInfo := range slices.SortedFunc(slices.Values(node.GetPods()), byPod) {\n"
+        ),
+        "\tpodInfos := make([]fwk.PodInfo, len(allPods))\n": (
+            "\tslices.SortFunc(allPods, func(a, b *v1.Pod) int {\n"
+            '\t\treturn strings.Compare(a.Spec.NodeName+"/"+a.Name, b.Spec.NodeName+"/"+b.Name)\n'
+            "\t})\n"
+            "\tpodInfos := make([]fwk.PodInfo, len(allPods))\n"
+        ),
+    },
+    f"{SCHEDULER}/framework/preemption/podgrouppreemption.go": {
+        "sort.Slice(potentialVictims,": "sort.SliceStable(potentialVictims,",
+        "sort.Slice(victimsToPreempt,": "sort.SliceStable(victimsToPreempt,",
+    },
+    f"{SCHEDULER}/framework/preemption/preemption.go": {
+        # Of nodes that are equally good to preempt on.
+        "\tif len(scoreFuncs) == 0 {\n": "\tsort.Strings(allCandidates)\n\tif len(scoreFuncs) == 0 {\n",
+    },
+}
