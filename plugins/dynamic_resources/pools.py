@@ -1,10 +1,10 @@
 """Which pools of devices a node can use, from the ResourceSlices.
 
-Rule: k8s.io/dynamic-resource-allocation structured/internal/incubating/pools_incubating.go at v0.36.3, the variant that
+Rule: k8s.io/dynamic-resource-allocation structured/internal/incubating/pools_incubating.go at v0.37.2, the variant that
 the default feature gates select.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -59,12 +59,18 @@ class SliceDevice:
 class SliceView:
     """A slice with its devices."""
 
-    __slots__ = ("devices", "names", "slice")
+    __slots__ = ("devices", "is_ignored", "names", "slice")
 
     def __init__(self, slice_: ResourceSlice) -> None:
         self.slice = slice_
         self.devices = tuple(SliceDevice(slice_, device) for device in slice_.spec.devices or ())
         self.names = frozenset(device.name for device in slice_.spec.devices or ())
+        self.is_ignored = any(
+            consumed.compatibility_groups
+            for device in slice_.spec.devices or ()
+            for consumed in device.consumes_counters or ()
+        )
+        """Whether a device has compatibility groups, the feature of a gate that is off: its pool is incomplete."""
 
     @property
     def name(self) -> str:
@@ -121,25 +127,18 @@ def node_matches(node: Node, name: str | None, all_nodes: bool | None, selector:
 
 
 def gather_pools(
-    node: Node,
-    for_node: Collection[SliceView],
-    of_pool: Mapping[PoolId, Mapping[str, SliceView]],
-    unusable: Mapping[PoolId, Pool],
+    node: Node, for_node: Iterable[SliceView], of_pool: Mapping[PoolId, Mapping[str, SliceView]]
 ) -> list[Pool]:
-    """Return the pools that may have devices for a node, in the order in which they are tried.
+    """Return the pools that have slices for a node, in the order in which they are tried.
 
-    `for_node`: the slices of this node and those that name no node, without such that have only counters. `of_pool`:
-    all slices of each pool, by UID. `unusable`: see `unusable_pool`. Raises DevicesError.
+    `for_node`: the slices of this node and those that name no node. `of_pool`: all slices of each pool, by UID. Raises
+    DevicesError.
     """
     newest: dict[PoolId, list[SliceView]] = {}
     for view in for_node:
-        if _is_relevant(view, node):
+        if not view.is_ignored and _is_relevant(view, node):
             _add(newest, view)
-    for pool_id in {view.pool_id for view in for_node}:
-        for view in of_pool[pool_id].values():
-            if view.has_counters:  # they are needed to use the pool, for any node
-                _add(newest, view)
-    plain: list[Pool] = [pool for pool_id, pool in unusable.items() if pool_id not in newest]
+    plain: list[Pool] = []
     with_conditions: list[Pool] = []
     for pool_id, slices in newest.items():
         pool = _pool(pool_id, slices, of_pool[pool_id].values())
@@ -149,22 +148,6 @@ def gather_pools(
     for pools in (plain, with_conditions):
         pools.sort(key=lambda pool: (pool.driver, pool.name))
     return plain + with_conditions
-
-
-def unusable_pool(of_pool: Collection[SliceView]) -> Pool | None:
-    """Return what a pool is for nodes for which it has counters and no devices: None if it does not matter there.
-
-    An incomplete or invalid one does, as requests for all devices wait for it and refusals report it.
-    """
-    newest: dict[PoolId, list[SliceView]] = {}
-    for view in of_pool:
-        if view.has_counters:
-            _add(newest, view)
-    for pool_id, slices in newest.items():
-        pool = _pool(pool_id, slices, of_pool)
-        if pool is not None and (pool.is_incomplete or pool.is_invalid):
-            return pool
-    return None
 
 
 def _is_relevant(view: SliceView, node: Node) -> bool:
@@ -193,32 +176,32 @@ def _pool(pool_id: PoolId, slices: list[SliceView], of_pool: Collection[SliceVie
     """None for a pool of which a newer generation is there that has nothing for the node."""
     expected = slices[0].slice.spec.pool.resource_slice_count
     if len(slices) == expected:
-        return _built(pool_id, slices, None)
+        return _built(pool_id, slices, slices)
     generation = slices[0].generation
     if any(view.generation > generation for view in of_pool):
         return None
-    whole = [view for view in of_pool if view.generation == generation]
+    whole = [view for view in of_pool if view.generation == generation and not view.is_ignored]
     if len(whole) != expected:
         return Pool(*pool_id, is_incomplete=True)
     return _built(pool_id, slices, whole)
 
 
-def _built(pool_id: PoolId, slices: list[SliceView], whole: list[SliceView] | None) -> Pool:
-    slices = sorted(slices, key=lambda view: view.name.encode())
-    with_devices = [view for view in slices if not view.has_counters]
+def _built(pool_id: PoolId, slices: list[SliceView], whole: list[SliceView]) -> Pool:
+    """Return a pool of which `slices` are for the node, and `whole` are all."""
+    with_devices = sorted((view for view in slices if not view.has_counters), key=lambda view: view.name.encode())
     counter_sets: dict[str, CounterSet] = {}
     invalid = Pool(*pool_id, is_invalid=True)
     names = [each.id.device for view in with_devices for each in view.devices]
     if len(names) != len(set(names)):
         return invalid
-    for view in slices:
+    for view in whole:
         for counter_set in view.slice.spec.shared_counters or ():
             if counter_set.name in counter_sets:
                 return invalid
             counter_sets[counter_set.name] = counter_set
     here = {view.name for view in slices}
-    elsewhere = [] if whole is None else [view for view in whole if view.name not in here]
-    if not all(_counters_exist(view, counter_sets) for view in (*slices, *elsewhere)):
+    elsewhere = [view for view in whole if view.name not in here and not view.has_counters]
+    if not all(_counters_exist(view, counter_sets) for view in (*with_devices, *elsewhere)):
         return invalid
     return Pool(*pool_id, slices=with_devices, elsewhere=elsewhere, counter_sets=counter_sets)
 

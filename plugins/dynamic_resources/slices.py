@@ -10,7 +10,6 @@ from plugins.dynamic_resources.pools import (
     SliceView,
     gather_pools,
     node_matches,
-    unusable_pool,
 )
 from scheduler import framework as fw
 from scheduler.api.devices import ResourceSlice
@@ -33,11 +32,9 @@ class NodeSlices:
         self._of_node: dict[str, dict[str, SliceView]] = {}
         """Node → UID → slice; here and below."""
         self._shared: dict[str, SliceView] = {}
-        """Those that name no node. Neither has slices with counters and no devices."""
+        """Those that name no node."""
         self._of_pool: dict[PoolId, dict[str, SliceView]] = {}
         """All of them."""
-        self._unusable: dict[PoolId, Pool] = {}
-        """Pools that matter to nodes for which they have no devices."""
         self._pools: dict[str, tuple[Node, list[Pool]]] = {}
         self._common: list[Pool] | None = None
         """The pools of nodes without slices of their own, if they are the same for all."""
@@ -91,10 +88,10 @@ class NodeSlices:
             self._changed.mark(node)
 
     def _gather(self, node: Node, views: dict[str, SliceView]) -> list[Pool]:
-        return gather_pools(node, views.values(), self._of_pool, self._unusable)
+        return gather_pools(node, views.values(), self._of_pool)
 
     def _reset(self) -> None:
-        for index in (self._of_node, self._shared, self._of_pool, self._unusable, self._pools):
+        for index in (self._of_node, self._shared, self._of_pool, self._pools):
             index.clear()
         self._common = self._is_for_all = None
         self._changed.mark_all()
@@ -112,13 +109,8 @@ class NodeSlices:
 
     def _forget_pool(self, pool_id: PoolId) -> None:
         """The pool on one node depends on all of its slices."""
-        views = self._of_pool.get(pool_id, {}).values()
-        unusable = unusable_pool(views)
-        concerns_all = unusable is not None or self._unusable.pop(pool_id, None) is not None
-        if unusable is not None:
-            self._unusable[pool_id] = unusable
-        nodes = [view.slice.spec.node_name for view in views if not view.has_counters]
-        if concerns_all or len(nodes) > _MANY or not all(nodes):
+        nodes = [view.slice.spec.node_name for view in self._of_pool.get(pool_id, {}).values()]
+        if len(nodes) > _MANY or not all(nodes):
             self._pools.clear()
             self._common = self._is_for_all = None
             self._changed.mark_all()
@@ -130,8 +122,6 @@ class NodeSlices:
     def _add(self, view: SliceView) -> None:
         uid, node = view.slice.metadata.uid, view.slice.spec.node_name
         self._of_pool.setdefault(view.pool_id, {})[uid] = view
-        if view.has_counters:
-            return
         if node:
             self._of_node.setdefault(node, {})[uid] = view
         else:

@@ -268,6 +268,7 @@ class CounterSet(Wire, frozen=True):
 class CounterConsumption(Wire, frozen=True):
     counter_set: str = ""
     counters: Mapping[str, Counter] | None = None
+    compatibility_groups: tuple[str, ...] | None = None
 
 
 class DeviceTaint(Wire, frozen=True):

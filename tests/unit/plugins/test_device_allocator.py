@@ -279,11 +279,11 @@ def counted(name: str, slots: int) -> Any:
     return a_device(name, consumesCounters=[{"counterSet": "chip", "counters": {"slots": {"value": str(slots)}}}])
 
 
-def chip() -> list[Any]:
+def chip(of: int = 2) -> list[Any]:
     counters = [{"name": "chip", "counters": {"slots": {"value": "4"}}}]
     return [
-        a_slice("counters", pool="p", of=2, nodeName="n1", sharedCounters=counters),
-        a_slice("parts", counted("whole", 4), counted("half", 2), counted("other", 2), pool="p", of=2, nodeName="n1"),
+        a_slice("counters", pool="p", of=of, nodeName="n1", sharedCounters=counters),
+        a_slice("parts", counted("whole", 4), counted("half", 2), counted("other", 2), pool="p", of=of, nodeName="n1"),
     ]
 
 
@@ -331,6 +331,54 @@ def test_a_shared_device_in_use_takes_no_more_counters() -> None:
 def test_a_counter_that_no_set_has_makes_the_pool_invalid() -> None:
     with pytest.raises(NoDevices):
         allocate([a_slice("parts", counted("d", 1), pool="p", nodeName="n1")], a_claim("c"))
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        pytest.param([a_slice("n2", counted("d", 1), pool="p", of=2)], id="incomplete"),
+        pytest.param([a_slice("n2", counted("d", 1), pool="p")], id="without its counters"),
+    ],
+)
+def test_a_pool_that_has_only_slices_for_other_nodes_does_not_matter(elsewhere: list[Any]) -> None:
+    counters = [{"name": "other", "counters": {"slots": {"value": "4"}}}]
+    world = [*elsewhere, a_slice("counters", pool="q", of=3, nodeName="n2", sharedCounters=counters)]
+
+    assert allocate(world, a_claim("c")) is None
+    assert devices(allocate([two(), *world], a_claim("c", a_request(allocationMode="All")))) == [
+        ["q: n1/d0", "q: n1/d1"]
+    ]
+
+
+def test_a_pool_with_counters_for_the_node_alone_counts() -> None:
+    counters = [{"name": "chip", "counters": {"slots": {"value": "4"}}}]
+    world = [
+        a_slice("counters", pool="p", of=3, allNodes=True, sharedCounters=counters),
+        a_slice("n2", counted("d", 1), pool="p", of=3),
+    ]
+
+    with pytest.raises(DevicesError, match=f"resource pool {DRIVER}/p is currently being updated"):
+        allocate(world, a_claim("c", a_request(allocationMode="All")))
+
+
+def test_devices_for_other_nodes_must_consume_counters_that_exist() -> None:
+    world = [*chip()[:1], a_slice("n2", counted("d", 1), pool="p", of=2)]
+    wrong = [{"counterSet": "absent", "counters": {}}]
+
+    assert allocate(world, a_claim("c"), node="n2") is not None
+    world[1] = a_slice("n2", a_device("d", consumesCounters=wrong), pool="p", of=2)
+    with pytest.raises(NoDevices):
+        allocate(world, a_claim("c"))
+
+
+def test_a_pool_with_compatibility_groups_is_not_complete() -> None:
+    consumed = {"counterSet": "chip", "counters": {"slots": {"value": "1"}}, "compatibilityGroups": ["a"]}
+    grouped = a_slice("grouped", a_device("d", consumesCounters=[consumed]), pool="p", of=3, nodeName="n1")
+    world = [*chip(of=3), grouped]
+
+    assert allocate(world, a_claim("c")) is None
+    with pytest.raises(DevicesError, match=f"resource pool {DRIVER}/p is currently being updated"):
+        allocate(world, a_claim("c", a_request(allocationMode="All")))
 
 
 def shared(**policy: Any) -> Any:
