@@ -29,9 +29,9 @@ from scheduler.framework.events import (
     NODE,
     NODE_ADD,
     NODE_DELETE,
-    UNSCHEDULABLE_POD_ADD,
-    UNSCHEDULABLE_POD_DELETE,
-    UNSCHEDULABLE_POD_UPDATE,
+    UNSCHEDULED_POD_ADD,
+    UNSCHEDULED_POD_DELETE,
+    UNSCHEDULED_POD_UPDATE,
     Action,
     ClusterEvent,
 )
@@ -91,7 +91,7 @@ class ClusterEventHandlers:
             self._observe(ASSIGNED_POD_UPDATE if is_known else ASSIGNED_POD_ADD, started)
         elif pod.spec.scheduler_name in self._profiles or self._cache.is_assumed(uid):
             self._waiting_changed(old, pod)
-            self._observe(UNSCHEDULABLE_POD_UPDATE if is_known else UNSCHEDULABLE_POD_ADD, started)
+            self._observe(UNSCHEDULED_POD_UPDATE if is_known else UNSCHEDULED_POD_ADD, started)
         else:
             self._others_waiting_changed(old, pod)
 
@@ -124,7 +124,7 @@ class ClusterEventHandlers:
         if pod.node_name:
             self._observe(ASSIGNED_POD_DELETE, started)
         elif pod.spec.scheduler_name in self._profiles:
-            self._observe(UNSCHEDULABLE_POD_DELETE, started)
+            self._observe(UNSCHEDULED_POD_DELETE, started)
 
     def assumption_expired(self, pod: Pod) -> None:
         """The cache dropped an assumed pod: its resources are free, and a pod that still waits is tried again."""
@@ -157,7 +157,7 @@ class ClusterEventHandlers:
         if old is None:
             self._queue.add(pod)
             if self._announces_pods:
-                self._queue.move_all(UNSCHEDULABLE_POD_ADD, None, pod)
+                self._queue.move_all(UNSCHEDULED_POD_ADD, None, pod)
             return
         self._update(old, pod)
 

@@ -9,7 +9,10 @@ import msgspec
 
 
 class Action(IntFlag):
-    """The change of an object; kube-scheduler's ActionType."""
+    """The change of an object; kube-scheduler's ActionType.
+
+    Rule: k8s.io/kube-scheduler framework/types.go at v0.37.2.
+    """
 
     ADD = 1 << 0
     DELETE = 1 << 1
@@ -19,12 +22,14 @@ class Action(IntFlag):
     UPDATE_NODE_CONDITION = 1 << 5
     UPDATE_NODE_ANNOTATION = 1 << 6
     UPDATE_NODE_DECLARED_FEATURE = 1 << 7
-    UPDATE_POD_LABEL = 1 << 8
-    UPDATE_POD_SCALE_DOWN = 1 << 9
-    UPDATE_POD_TOLERATION = 1 << 10
-    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 11
-    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 1 << 12
-    UPDATE_OTHER = 1 << 13
+    UPDATE_NODE_PREEMPTION_POLICY = 1 << 8
+    UPDATE_POD_LABEL = 1 << 9
+    UPDATE_POD_SCALE_DOWN = 1 << 10
+    UPDATE_POD_SCALE_UP = 1 << 11
+    UPDATE_POD_TOLERATION = 1 << 12
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 13
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 1 << 14
+    UPDATE_OTHER = 1 << 15
     UPDATE = (
         UPDATE_NODE_ALLOCATABLE
         | UPDATE_NODE_LABEL
@@ -32,8 +37,10 @@ class Action(IntFlag):
         | UPDATE_NODE_CONDITION
         | UPDATE_NODE_ANNOTATION
         | UPDATE_NODE_DECLARED_FEATURE
+        | UPDATE_NODE_PREEMPTION_POLICY
         | UPDATE_POD_LABEL
         | UPDATE_POD_SCALE_DOWN
+        | UPDATE_POD_SCALE_UP
         | UPDATE_POD_TOLERATION
         | UPDATE_POD_SCHEDULING_GATES_ELIMINATED
         | UPDATE_POD_GENERATED_RESOURCE_CLAIM
@@ -43,8 +50,12 @@ class Action(IntFlag):
 
 
 POD: Final = "Pod"
+"""Any of the next three."""
 ASSIGNED_POD: Final = "AssignedPod"
-UNSCHEDULABLE_POD: Final = "UnschedulablePod"
+UNSCHEDULED_POD: Final = "UnscheduledPod"
+"""Another pod that waits."""
+TARGET_POD: Final = "TargetPod"
+"""The pod that was refused: only updates."""
 NODE: Final = "Node"
 NAMESPACE: Final = "Namespace"
 PERSISTENT_VOLUME: Final = "PersistentVolume"
@@ -73,6 +84,9 @@ RESOURCE_FLAVOR: Final = "kueue.x-k8s.io/ResourceFlavor"
 ANY: Final = "*"
 
 
+PODS_OF_EVENTS: Final = frozenset({ASSIGNED_POD, UNSCHEDULED_POD, TARGET_POD})
+
+
 class ClusterEvent(msgspec.Struct, frozen=True, gc=False):
     """Something that happened to objects of one kind; also the pattern that such an event may match."""
 
@@ -86,11 +100,9 @@ class ClusterEvent(msgspec.Struct, frozen=True, gc=False):
         return self.custom_label or self.resource + _spelled(self.action)
 
     def matches(self, happened: "ClusterEvent") -> bool:
-        """Return whether `happened` is one of the events that this pattern names. `Pod` covers both its special
-        cases."""
-        if self.resource not in (ANY, happened.resource) and not (
-            self.resource == POD and happened.resource in (ASSIGNED_POD, UNSCHEDULABLE_POD)
-        ):
+        """Return whether `happened` is one of the events that this pattern names. `Pod` covers its special cases."""
+        is_of_a_pod = self.resource == POD and happened.resource in PODS_OF_EVENTS
+        if self.resource not in (ANY, happened.resource) and not is_of_a_pod:
             return happened.resource == ANY
         return bool(self.action & happened.action)
 
@@ -149,7 +161,8 @@ ASSIGNED_POD_DELETE: Final = ClusterEvent(ASSIGNED_POD, Action.DELETE)
 NODE_ADD: Final = ClusterEvent(NODE, Action.ADD)
 NODE_DELETE: Final = ClusterEvent(NODE, Action.DELETE)
 
-UNSCHEDULABLE_POD_ADD: Final = ClusterEvent(UNSCHEDULABLE_POD, Action.ADD)
-UNSCHEDULABLE_POD_UPDATE: Final = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_OTHER)
+UNSCHEDULED_POD_ADD: Final = ClusterEvent(UNSCHEDULED_POD, Action.ADD)
+UNSCHEDULED_POD_UPDATE: Final = ClusterEvent(UNSCHEDULED_POD, Action.UPDATE_OTHER)
+UNSCHEDULED_POD_DELETE: Final = ClusterEvent(UNSCHEDULED_POD, Action.DELETE)
+TARGET_POD_UPDATE: Final = ClusterEvent(TARGET_POD, Action.UPDATE_OTHER)
 """An update that is none of the known kinds: for plugins that registered for all updates."""
-UNSCHEDULABLE_POD_DELETE: Final = ClusterEvent(UNSCHEDULABLE_POD, Action.DELETE)

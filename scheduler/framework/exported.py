@@ -56,7 +56,8 @@ from scheduler.framework.events import RESOURCE_CLAIM as RESOURCE_CLAIM
 from scheduler.framework.events import RESOURCE_FLAVOR as RESOURCE_FLAVOR
 from scheduler.framework.events import RESOURCE_SLICE as RESOURCE_SLICE
 from scheduler.framework.events import STORAGE_CLASS as STORAGE_CLASS
-from scheduler.framework.events import UNSCHEDULABLE_POD as UNSCHEDULABLE_POD
+from scheduler.framework.events import TARGET_POD as TARGET_POD
+from scheduler.framework.events import UNSCHEDULED_POD as UNSCHEDULED_POD
 from scheduler.framework.events import VOLUME_ATTACHMENT as VOLUME_ATTACHMENT
 from scheduler.framework.events import Action as Action
 from scheduler.framework.events import ClusterEvent as ClusterEvent

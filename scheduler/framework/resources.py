@@ -28,7 +28,6 @@ from scheduler.api.volumes import (
 )
 from scheduler.framework.events import (
     ANY,
-    ASSIGNED_POD,
     CLUSTER_QUEUE,
     COHORT,
     COSCHEDULING_POD_GROUP,
@@ -46,11 +45,11 @@ from scheduler.framework.events import (
     POD,
     POD_GROUP,
     POD_GROUP_V1BETA1,
+    PODS_OF_EVENTS,
     RESOURCE_CLAIM,
     RESOURCE_FLAVOR,
     RESOURCE_SLICE,
     STORAGE_CLASS,
-    UNSCHEDULABLE_POD,
     VOLUME_ATTACHMENT,
 )
 from scheduler.framework.plugin import Plugin
@@ -153,7 +152,7 @@ _PAIRS: Final = ((POD_GROUP, POD_GROUP_V1BETA1), (ELASTIC_QUOTA, ELASTIC_QUOTA_S
 OTHER_VERSION: Final = {KNOWN[one]: KNOWN[other] for a, b in _PAIRS for one, other in ((a, b), (b, a))}
 """A resource that is watched in two versions or groups of its API → the other one: a cluster serves one of the two."""
 
-_WATCHED_ANYWAY: Final = frozenset({POD, ASSIGNED_POD, UNSCHEDULABLE_POD, NODE})
+_WATCHED_ANYWAY: Final = frozenset({POD, *PODS_OF_EVENTS, NODE})
 _NAMES: Final = {resource: name for name, resource in KNOWN.items()}
 _LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _CUSTOM: Final = re.compile(rf"({_LABEL})\.({_LABEL})\.((?:{_LABEL}(?:\.{_LABEL})*)?)")

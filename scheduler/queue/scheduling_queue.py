@@ -35,8 +35,7 @@ from scheduler.framework.arguments import arguments_of
 from scheduler.framework.events import (
     ANY,
     POD_GROUP,
-    UNSCHEDULABLE_POD_ADD,
-    UNSCHEDULABLE_POD_UPDATE,
+    UNSCHEDULED_POD_ADD,
     Action,
     ClusterEvent,
 )
@@ -118,7 +117,7 @@ class SchedulingQueue:
     def add(self, pod: Pod) -> None:
         """Add a pod, or update it if it is known already."""
         if not self._refresh(None, pod):
-            self._take_in(pod, UNSCHEDULABLE_POD_ADD)
+            self._take_in(pod, UNSCHEDULED_POD_ADD)
 
     def update(self, old: Pod | None, new: Pod) -> None:
         """Store a new version; a refused pod moves if a plugin that refused it finds that the change may help.
@@ -126,7 +125,7 @@ class SchedulingQueue:
         Without `old` the change is measured from the version that the queue has. An unknown pod is added.
         """
         if not self._refresh(old, new):
-            self._take_in(new, UNSCHEDULABLE_POD_UPDATE)
+            self._take_in(new, UNSCHEDULED_POD_ADD)
 
     def delete(self, pod: Pod | str) -> None:
         """Forget a pod, given itself or its UID. One in flight will not come back."""

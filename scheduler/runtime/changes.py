@@ -1,15 +1,15 @@
 """Translates an update of an object into the events that plugins register for.
 
-Rule: pkg/scheduler/framework/events.go at v1.36.3 (PodSchedulingPropertiesChange, NodeSchedulingPropertiesChange). One
+Rule: pkg/scheduler/framework/events.go at v1.37.2 (PodSchedulingPropertiesChange, NodeSchedulingPropertiesChange). One
 difference: a pod's status that changes nothing about what it asks for is no event; kube-scheduler calls it an Update.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.api.requests import requests_of
-from scheduler.framework.events import ASSIGNED_POD, NODE, UNSCHEDULABLE_POD, Action, ClusterEvent
+from scheduler.framework.events import ASSIGNED_POD, NODE, TARGET_POD, Action, ClusterEvent
 
 
 def node_changes(old: Node, new: Node) -> tuple[ClusterEvent, ...]:
@@ -18,10 +18,13 @@ def node_changes(old: Node, new: Node) -> tuple[ClusterEvent, ...]:
 
 
 def pod_changes(old: Pod, new: Pod) -> tuple[ClusterEvent, ...]:
-    """Return the events that an update of a pod amounts to; none if it cannot matter to scheduling."""
+    """Return the events that an update of a pod amounts to; none if it cannot matter to scheduling.
+
+    Those of a pod that waits are for itself: no plugin would be asked whether they help others.
+    """
     if old is new:
         return ()
-    resource = ASSIGNED_POD if new.node_name else UNSCHEDULABLE_POD
+    resource = ASSIGNED_POD if new.node_name else TARGET_POD
     is_other = (
         old.spec != new.spec
         or new.is_deleting != old.is_deleting
@@ -51,8 +54,14 @@ def _node_actions(old: Node, new: Node) -> Iterator[Action]:
 def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:
     if old.labels != new.labels:
         yield Action.UPDATE_POD_LABEL
-    if _asks_for_less(old, new):
+    try:
+        before, after = requests_of(old.resources), requests_of(new.resources)
+    except ValueError:
+        before = after = {}  # a quantity that cannot be read: the pod's next attempt reports it
+    if _is_less(after, before):
         yield Action.UPDATE_POD_SCALE_DOWN
+    if _is_less(before, after):
+        yield Action.UPDATE_POD_SCALE_UP
     if old.spec.scheduling_gates and not new.spec.scheduling_gates:
         yield Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
     # Tolerations can only be added, so their number shows a change.
@@ -62,12 +71,8 @@ def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:
         yield Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
 
 
-def _asks_for_less(old: Pod, new: Pod) -> bool:
-    try:
-        before, after = requests_of(old.resources), requests_of(new.resources)
-    except ValueError:
-        return False  # A quantity that cannot be read: the pod's next attempt reports it.
-    return any(name not in after or after[name] < amount for name, amount in before.items())
+def _is_less(some: Mapping[str, int], than: Mapping[str, int]) -> bool:
+    return any(name not in some or some[name] < amount for name, amount in than.items())
 
 
 def _conditions(node: Node) -> dict[str, str]:

@@ -183,7 +183,7 @@ def known_differences(asked: Json) -> set[str]:
     if new["kind"] != "Pod":
         return set()
     # A pod of which only the status changed is no news.
-    resource = "AssignedPod" if assigned(new) else "UnschedulablePod"
+    resource = "AssignedPod" if assigned(new) else "TargetPod"
     return {f"{resource}/Update"} if old["spec"] == new["spec"] else set()
 
 

@@ -138,7 +138,7 @@ class CapacityScheduling(
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """The pod's own updates: what frees space in its share, or may be a node of its flavor, wakes it by itself."""
-        return (fw.on(fw.UNSCHEDULABLE_POD, fw.Action.UPDATE),)
+        return (fw.on(fw.TARGET_POD, fw.Action.UPDATE),)
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
         """Keep a pod out that PreFilter has refused, as long as there is no space; each is refused there once.

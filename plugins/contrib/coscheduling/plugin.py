@@ -47,7 +47,7 @@ class Coscheduling(Gangs):
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Only the pod's own updates: other pods of its group and the group itself wake it without being asked for."""
-        return (fw.on(fw.UNSCHEDULABLE_POD, fw.Action.UPDATE),)
+        return (fw.on(fw.TARGET_POD, fw.Action.UPDATE),)
 
     def keeps_together(self, key: fw.GroupKey) -> bool:
         return key.source != fw.POD_GROUP

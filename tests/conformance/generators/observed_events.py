@@ -55,7 +55,8 @@ def question(draw: Draw, nodes: Sequence[Json], pods: Sequence[Json]) -> Json:
             subject = draw.choice((pod, draw.choice(pods), draw.choice(pods)))
             old, new = observed_event(draw, subject, draw.choice(pods), POD_ASPECTS)
             there = new or old or {}
-            resource = "AssignedPod" if assigned(there) else "UnschedulablePod"
+            waits = "TargetPod" if subject is pod and old and new else "UnscheduledPod"
+            resource = "AssignedPod" if assigned(there) else waits
             return asked(pod, old, new, resource, POD_UPDATES)
         case "Storage":
             resource, make = draw.choice(STORAGE)

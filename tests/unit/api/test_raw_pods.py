@@ -74,8 +74,8 @@ def test_a_change_of_what_only_json_has_is_an_event_unless_it_is_of_version_or_s
     def changes(**changed: Any) -> list[str]:
         return [event.label for event in pod_changes(pod_from_dict(WEB), pod_from_dict({**WEB, **changed}))]
 
-    assert changes(spec={**WEB["spec"], "hostname": "ftp"}) == ["UnschedulablePodUpdate"]
-    assert changes(metadata={**WEB["metadata"], "annotations": {}}) == ["UnschedulablePodUpdate"]
+    assert changes(spec={**WEB["spec"], "hostname": "ftp"}) == ["TargetPodUpdate"]
+    assert changes(metadata={**WEB["metadata"], "annotations": {}}) == ["TargetPodUpdate"]
     assert changes(metadata={**WEB["metadata"], "resourceVersion": "2", "generation": 5}) == []
     assert changes(status={}) == []
 

@@ -113,7 +113,11 @@ def test_each_change_of_a_node_is_known_to_end_nominations_or_not() -> None:
     """Conditions and annotations are reported often, and only plugins of others go by them."""
     updates = {action for action in fw.Action if "UPDATE_NODE" in str(action.name)}
 
-    others = {fw.Action.UPDATE_NODE_CONDITION, fw.Action.UPDATE_NODE_ANNOTATION}
+    others = {
+        fw.Action.UPDATE_NODE_CONDITION,
+        fw.Action.UPDATE_NODE_ANNOTATION,
+        fw.Action.UPDATE_NODE_PREEMPTION_POLICY,
+    }
     assert {action for action in updates if not action & MAY_END_NOMINATIONS} == others
 
 

@@ -153,7 +153,7 @@ async def test_a_pod_for_whose_flavor_there_is_no_node_may_be_woken_by_one() -> 
 
     report = await Explainer(queues.engine, queues.under_test.clock).about("ns", "p")
 
-    woken = "a new or changed Node (label), a changed UnschedulablePod"
+    woken = "a new or changed Node (label), a change of the pod itself"
     assert isinstance(report.about, list)
     assert report.about[-1] == f"refused by CapacityScheduling; may be woken by {woken}"
 

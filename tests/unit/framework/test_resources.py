@@ -96,7 +96,7 @@ def test_pods_and_nodes_are_not_looked_up_by_name(name: str) -> None:
 def test_every_event_resource_is_known() -> None:
     names = {value for key, value in vars(events).items() if key.isupper() and isinstance(value, str)}
 
-    assert names - {"Pod", "AssignedPod", "UnschedulablePod", "Node", "*"} <= KNOWN.keys()
+    assert names - {"Pod", "AssignedPod", "UnscheduledPod", "TargetPod", "Node", "*"} <= KNOWN.keys()
 
 
 def test_logs_and_metrics_have_one_name_for_each_resource() -> None:
@@ -114,7 +114,7 @@ def test_objects_without_a_struct_of_their_own_are_unstructured() -> None:
 def test_all_that_plugins_register_for_or_read_is_watched_once() -> None:
     plugins = [
         registering("foos.v1.example.com", "Pod", "Node", "AssignedPod", reads=("Service",)),
-        registering("foos.v1.example.com", "Namespace", "UnschedulablePod"),
+        registering("foos.v1.example.com", "Namespace", "UnscheduledPod"),
     ]
 
     assert list(resources_to_watch(plugins)) == ["Namespace", "Service", "foos.v1.example.com"]

@@ -11,7 +11,7 @@ NODE_TAINTED = fw.ClusterEvent(fw.NODE, fw.Action.UPDATE_NODE_TAINT)
 NODE_RESIZED = fw.ClusterEvent(fw.NODE, fw.Action.UPDATE_NODE_ALLOCATABLE)
 POD_DELETED = ASSIGNED_POD_DELETE
 POD_SCALED_DOWN = fw.ClusterEvent(fw.ASSIGNED_POD, fw.Action.UPDATE_POD_SCALE_DOWN)
-TOLERATION_ADDED = fw.ClusterEvent(fw.UNSCHEDULABLE_POD, fw.Action.UPDATE_POD_TOLERATION)
+TOLERATION_ADDED = fw.ClusterEvent(fw.TARGET_POD, fw.Action.UPDATE_POD_TOLERATION)
 
 
 def wakes(plugin: fw.Plugin, pod: fw.Pod, event: fw.ClusterEvent, old: Any, new: Any) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from plugins.node_declared_features import NOT_DECLARED, NodeDeclaredFeatures, required_features
 from scheduler import framework as fw
-from scheduler.framework.events import NODE_ADD, UNSCHEDULABLE_POD_UPDATE
+from scheduler.framework.events import NODE_ADD, TARGET_POD_UPDATE
 from scheduler.testing import node_from_dict, pod_from_dict
 from tests.controlplane import objects
 from tests.unit.plugins.cluster import a_cluster, refusals
@@ -75,6 +75,6 @@ def test_a_node_helps_that_declares_something_new(
 def test_an_update_helps_the_pod_that_needs_something_else_now() -> None:
     before, after = with_spec(containers=[RULES]), with_spec(containers=[{}])
 
-    assert wakes(NodeDeclaredFeatures(), before, UNSCHEDULABLE_POD_UPDATE, before, after)
-    assert not wakes(NodeDeclaredFeatures(), before, UNSCHEDULABLE_POD_UPDATE, before, with_spec(containers=[RULES]))
-    assert not wakes(NodeDeclaredFeatures(), with_spec("other"), UNSCHEDULABLE_POD_UPDATE, before, after)
+    assert wakes(NodeDeclaredFeatures(), before, TARGET_POD_UPDATE, before, after)
+    assert not wakes(NodeDeclaredFeatures(), before, TARGET_POD_UPDATE, before, with_spec(containers=[RULES]))
+    assert not wakes(NodeDeclaredFeatures(), with_spec("other"), TARGET_POD_UPDATE, before, after)

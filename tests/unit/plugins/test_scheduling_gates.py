@@ -23,7 +23,7 @@ def test_only_the_removal_of_the_gates_helps() -> None:
 
 
 def test_only_its_own_gates_matter_to_a_pod() -> None:
-    ungated = fw.ClusterEvent(fw.UNSCHEDULABLE_POD, fw.Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+    ungated = fw.ClusterEvent(fw.TARGET_POD, fw.Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
     gated = a_pod("gated", gates=["wait"])
 
     assert wakes(SchedulingGates(), gated, ungated, gated, a_pod("gated"))

@@ -40,7 +40,7 @@ def test_a_new_pod_is_active(queue: QueueUnderTest) -> None:
     queue.add(a_waiting_pod("a"))
 
     assert queue.where("a") == "active"
-    assert queue.incoming("active", "UnschedulablePodAdd") == 1
+    assert queue.incoming("active", "UnscheduledPodAdd") == 1
     assert queue.nominator.calls == [("add", "a")]
 
 
@@ -57,7 +57,7 @@ def test_a_gated_pod_waits_with_the_refused_ones(queue: QueueUnderTest) -> None:
     queue.add(a_waiting_pod("a", gates=("x",)))
 
     assert queue.where("a") == "gated"
-    assert queue.incoming("unschedulable", "UnschedulablePodAdd") == 1
+    assert queue.incoming("unschedulable", "UnscheduledPodAdd") == 1
     assert queue.unschedulable_counts() == {(GATE, PROFILE): 1}
     assert queue.nominator.calls == [("add", "a")]
 

@@ -21,7 +21,7 @@ def test_an_unknown_pod_is_taken_in(queue: QueueUnderTest) -> None:
     queue.update(a_waiting_pod("a"), a_waiting_pod("a", version=2))
 
     assert queue.where("a") == "active"
-    assert queue.incoming("active", "UnschedulablePodUpdate") == 1
+    assert queue.incoming("active", "UnscheduledPodAdd") == 1
 
 
 def test_an_active_pod_goes_where_its_new_priority_belongs(queue: QueueUnderTest) -> None:
@@ -102,7 +102,7 @@ def test_a_pod_is_active_as_soon_as_its_last_gate_goes(queue: QueueUnderTest) ->
 
     queue.check_invariants()
     assert (queue.where("a"), version_of(queue, "a")) == ("active", "3")
-    assert queue.incoming("active", "UnschedulablePodUpdatePodSchedulingGatesEliminated") == 1
+    assert queue.incoming("active", "TargetPodUpdatePodSchedulingGatesEliminated") == 1
 
 
 def test_a_pod_whose_gate_fails_when_asked_again_is_no_longer_gated(queue: QueueUnderTest) -> None:

@@ -3,16 +3,17 @@ import pytest
 
 from scheduler.api.objects import Node, PodResourceClaimStatus, Taint
 from scheduler.api.pod import Pod
-from scheduler.framework.events import NODE, UNSCHEDULABLE_POD, UNSCHEDULABLE_POD_UPDATE, Action, ClusterEvent
+from scheduler.framework.events import NODE, TARGET_POD, TARGET_POD_UPDATE, Action, ClusterEvent
 from scheduler.runtime.changes import node_changes, pod_changes
 from scheduler.testing import a_node
 from tests.unit.queue.fakes import a_waiting_pod
 
-POD_LABEL = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_LABEL)
-POD_SCALE_DOWN = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_SCALE_DOWN)
-POD_GATES_ELIMINATED = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
-POD_TOLERATION = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_TOLERATION)
-POD_UPDATE = UNSCHEDULABLE_POD_UPDATE
+POD_LABEL = ClusterEvent(TARGET_POD, Action.UPDATE_POD_LABEL)
+POD_SCALE_DOWN = ClusterEvent(TARGET_POD, Action.UPDATE_POD_SCALE_DOWN)
+POD_SCALE_UP = ClusterEvent(TARGET_POD, Action.UPDATE_POD_SCALE_UP)
+POD_GATES_ELIMINATED = ClusterEvent(TARGET_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+POD_TOLERATION = ClusterEvent(TARGET_POD, Action.UPDATE_POD_TOLERATION)
+POD_UPDATE = TARGET_POD_UPDATE
 
 
 def with_node_selector(pod: Pod) -> Pod:
@@ -32,7 +33,7 @@ def declaring(*features: str) -> Node:
         pytest.param(a_waiting_pod(), a_waiting_pod(labels={"app": "web"}), (POD_LABEL,), id="labels"),
         pytest.param(a_waiting_pod(cpu="2"), a_waiting_pod(cpu="1"), (POD_SCALE_DOWN,), id="asks for less"),
         pytest.param(a_waiting_pod(cpu="2"), a_waiting_pod(), (POD_SCALE_DOWN,), id="no longer asks"),
-        pytest.param(a_waiting_pod(cpu="1"), a_waiting_pod(cpu="2"), (POD_UPDATE,), id="asks for more"),
+        pytest.param(a_waiting_pod(cpu="1"), a_waiting_pod(cpu="2"), (POD_SCALE_UP,), id="asks for more"),
         pytest.param(a_waiting_pod(cpu="much"), a_waiting_pod(cpu="1"), (POD_UPDATE,), id="asked for nonsense"),
         pytest.param(a_waiting_pod(gates=("x",)), a_waiting_pod(), (POD_GATES_ELIMINATED,), id="last gate gone"),
         pytest.param(a_waiting_pod(gates=("x", "y")), a_waiting_pod(gates=("x",)), (POD_UPDATE,), id="one gate gone"),
@@ -100,6 +101,4 @@ def test_a_claim_made_for_a_pod_is_an_event() -> None:
         pod, status=msgspec.structs.replace(pod.status, resource_claim_statuses=claims)
     )
 
-    assert pod_changes(pod, with_claim) == (
-        ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM),
-    )
+    assert pod_changes(pod, with_claim) == (ClusterEvent(TARGET_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM),)
