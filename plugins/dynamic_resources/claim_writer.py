@@ -10,7 +10,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +18,7 @@ from plugins.dynamic_resources.catalog import DeviceCatalog
 from plugins.dynamic_resources.pod_claims import consumer
 from scheduler import framework as fw
 from scheduler.api.devices import CLAIM_FINALIZER, Allocation, ResourceClaim
+from scheduler.api.text import timestamp
 from scheduler.api.versions import is_newer
 
 _logger = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ class ClaimWriter:
         if allocation is not None:
             status["allocation"] = allocation
         if written is not None and written.allocation_timestamp is None:
-            stamp = datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            stamp = timestamp(self._now())
             status["allocation"] = (
                 {"allocationTimestamp": stamp}
                 if allocation is None

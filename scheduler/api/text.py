@@ -8,6 +8,7 @@ Texts of plugins are cut where they enter the scheduler, so that nothing keeps, 
 """
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -84,3 +85,8 @@ def encodable_within(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [encodable_within(entry) for entry in value]
     return value
+
+
+def timestamp(seconds: float) -> str:
+    """Return a time, in seconds since 1970, as objects have it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

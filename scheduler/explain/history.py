@@ -1,11 +1,11 @@
 """The attempts to place a pod, from the records of decisions."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 from msgspec import UNSET
 
+from scheduler.api.text import timestamp
 from scheduler.engine.records import Record
 from scheduler.explain.documents import NodeTotal, PermitDelay, ReportedAttempt, ReportedRefusal
 from scheduler.state.node_table import NodeTable
@@ -19,7 +19,7 @@ def reported(record: Record, table: NodeTable) -> ReportedAttempt:
     if record.totals is not None:
         best = [NodeTotal(name, total) for name, total in record.totals.best(MAX_BEST, table)]
     return ReportedAttempt(
-        at=datetime.fromtimestamp(record.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        at=timestamp(record.at),
         attempt=record.attempt,
         profile=record.profile,
         result=record.result,

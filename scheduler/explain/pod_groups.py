@@ -11,12 +11,11 @@ States:
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 from scheduler.api.owners import controller_of
 from scheduler.api.pod import Pod
-from scheduler.api.text import counted
+from scheduler.api.text import counted, timestamp
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.engine.engine import Engine
 from scheduler.explain.documents import GroupMember, GroupReport
@@ -132,7 +131,7 @@ def _report(
     if record is not None:
         report.placement, report.victims = record.placement, record.victims
         if record.at:
-            report.at = datetime.fromtimestamp(record.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            report.at = timestamp(record.at)
     leaving = len(pods) - len(staying)
     report.about = list(_about(engine, report, group, first, queued.values(), record, leaving))
     report.waiting = report.waiting[:MAX_MEMBERS]

@@ -2,21 +2,18 @@
 
 Once the condition is True it stays: members that come later and fit nowhere do not change it.
 
-Rule: updatePodGroupCondition in pkg/scheduler/schedule_one_podgroup.go at v1.36.3, which waits for the answer; here it
-is written in the background (`status_patches.py`).
+Rule: updatePodGroupCondition in pkg/scheduler/schedule_one_podgroup.go at v1.36.3, which waits for the answer.
 """
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
-from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from scheduler.api import pod_groups as api
-from scheduler.api.text import MAX_MESSAGE, encodable, in_bytes
-from scheduler.cycle.status_patches import StatusPatches, Target
+from scheduler.api.text import MAX_MESSAGE, encodable, in_bytes, timestamp
+from scheduler.cycle.status_writer import StatusWriter, Target
 from scheduler.framework.events import POD_GROUP_V1BETA1
 from scheduler.framework.handle import ApiWriter, ObjectLister
 from scheduler.framework.pod_groups import PodGroup
@@ -26,6 +23,11 @@ TYPES: Final = {POD_GROUP_V1BETA1: api.POD_GROUP_INITIALLY_SCHEDULED}
 """The resource of a group → the type of its condition, where it has another name."""
 
 
+class _Wanted(NamedTuple):
+    target: Target
+    condition: api.Condition
+
+
 class GroupConditions:
     """Writes the conditions of groups in the background."""
 
@@ -33,7 +35,7 @@ class GroupConditions:
         self, objects: ObjectLister, writer: ApiWriter, tasks: Tasks, now: Callable[[], float] = time.time
     ) -> None:
         """`now`: seconds since 1970."""
-        self._patches = StatusPatches(objects, writer, tasks)
+        self._writer = StatusWriter[_Wanted](objects, writer, tasks, lambda wanted: wanted.target, self._status)
         self._now = now
 
     def set(self, group: PodGroup, *, is_scheduled: bool, reason: str, message: str) -> None:
@@ -44,13 +46,12 @@ class GroupConditions:
             reason=reason,
             message=encodable(in_bytes(message, MAX_MESSAGE)),
         )
-        self._patches.want(
-            Target(group.source, group.namespace, group.name, group.uid), partial(self._status, condition)
-        )
+        self._writer.mark(_Wanted(Target(group.source, group.namespace, group.name, group.uid), condition))
+        self._writer.write()
 
-    def _status(self, condition: api.Condition, newest: api.PodGroup) -> dict[str, Any] | None:
+    def _status(self, wanted: _Wanted, newest: api.PodGroup) -> dict[str, Any] | None:
         """Return the part of the status that sets the condition; None if there is nothing to set."""
-        conditions = list(newest.status.conditions or ())
+        condition, conditions = wanted.condition, list(newest.status.conditions or ())
         place = next((index for index, each in enumerate(conditions) if each.type == condition.type), len(conditions))
         before = conditions[place] if place < len(conditions) else None
         if before is not None and before.status == "True" != condition.status:
@@ -59,7 +60,7 @@ class GroupConditions:
         changed = msgspec.structs.replace(
             condition,
             observed_generation=newest.metadata.generation,
-            last_transition_time=since or datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            last_transition_time=since or timestamp(self._now()),
         )
         if changed == before:
             return None

@@ -10,6 +10,7 @@ from scheduler.api.pod import Pod
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.cycle.listeners import PodListener
 from scheduler.framework.handle import EventRecorder
+from scheduler.process.reporting import Due
 
 PAUSE: Final = 1.0
 """Seconds from the first such pod to the warning."""
@@ -21,7 +22,7 @@ _logger = logging.getLogger(__name__)
 
 
 class IgnoredGroups(PodListener):
-    """Says it once for each group, at the first pod that names it, while this replica leads."""
+    """Warns once for each group, at the first pod that names it, while this replica leads."""
 
     def __init__(self, events: EventRecorder) -> None:
         self._events = events
@@ -29,7 +30,7 @@ class IgnoredGroups(PodListener):
         """Namespace and name of a group → the first pod that names it."""
         self._said = 0
         """How many of these have been reported."""
-        self._any_new = asyncio.Event()
+        self._new = Due(PAUSE)
 
     def pod_waits(self, pod: Pod) -> None:
         metadata = pod.metadata  # asked for each pod that comes, of which few name a group: without a call
@@ -38,18 +39,16 @@ class IgnoredGroups(PodListener):
         key = pod.namespace, named_by(pod)
         if key[1] and key not in self._pods and len(self._pods) < MAX_GROUPS:
             self._pods[key] = pod.reference
-            self._any_new.set()
+            self._new.soon()
 
     async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Report for ever."""
         while True:
-            await self._any_new.wait()
-            await sleep(PAUSE)
+            await self._new.wait(sleep)
             self.report()
 
     def report(self) -> None:
         """Report the groups that are new."""
-        self._any_new.clear()
         for (namespace, name), pod in tuple(self._pods.items())[self._said :]:
             _logger.warning("No profile keeps a pod group together", extra={"podGroup": f"{namespace}/{name}"})
             note = f'the pod group "{name}" is ignored, as no profile enables {COSCHEDULING}: its pods start one by one'

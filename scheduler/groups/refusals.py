@@ -3,7 +3,7 @@
     a pod or the object changes ─► marked ─► 10 to 20 seconds later: is it refused? ─► Event, unless it has that one
 
 Pods of a group come one after the other, so a group that is incomplete for a moment is not worth an Event. All who may
-create pods may create groups: in each look a namespace has few Events, and the others of its groups wait for the next.
+create pods may create groups: at each time a namespace has few Events, and the others of its groups wait for the next.
 """
 
 import asyncio
@@ -16,16 +16,17 @@ from scheduler.cycle.writers import GroupEvents
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.pod_groups import GroupKey, PodGroup
 from scheduler.groups.apis.adapters import AdaptedGroups
+from scheduler.process.reporting import Due, Said
 from scheduler.runtime.framework import Framework
 
 PAUSE: Final = 10.0
-"""Seconds between two looks."""
+"""Seconds between two reports."""
 
 MAX_EVENTS: Final = 100
-"""Of one look."""
+"""At once."""
 
 MAX_EVENTS_OF_NAMESPACE: Final = 10
-"""Of one look."""
+"""At once."""
 
 MAX_LOOKED_AT: Final = 16
 """Pods of a group of which one is to be without scheduling gates."""
@@ -35,7 +36,7 @@ MAX_GROUPS: Final = 10_000
 
 
 class GroupRefusals:
-    """Reports them."""
+    """Reports the groups that are not tried."""
 
     def __init__(self, groups: AdaptedGroups, frameworks: Mapping[str, Framework], events: GroupEvents) -> None:
         self._groups = groups
@@ -44,16 +45,16 @@ class GroupRefusals:
         self._is_running = False
         self._marked: dict[GroupKey, None] = {}
         self._due: dict[GroupKey, None] = {}
-        """Those that were marked before the last look."""
-        self._said: dict[GroupKey, str] = {}
+        """Those that were marked before the last report."""
+        self._said = Said[GroupKey](MAX_GROUPS)
         """Why a group is refused, as its last Event says."""
-        self._any_marked = asyncio.Event()
+        self._changed = Due(PAUSE)
 
     def mark(self, key: GroupKey) -> None:
         """Look at a group soon: something about it has changed."""
         if self._is_running and key.source != POD_GROUP:
             self._marked[key] = None
-            self._any_marked.set()
+            self._changed.soon()
 
     async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Report for ever, first on the groups that are there."""
@@ -61,12 +62,11 @@ class GroupRefusals:
         for key in tuple(self._groups.members_by_group.groups()):
             self.mark(key)
         while True:
-            await self._any_marked.wait()
-            await sleep(PAUSE)
-            self.look()
+            await self._changed.wait(sleep)
+            self.report()
 
-    def look(self) -> None:
-        """Look at the groups that were marked before the last look, and report on those that are refused."""
+    def report(self) -> None:
+        """Report on those groups that are refused and did not change since the last time."""
         due, self._due, self._marked = self._due, self._marked, {}
         said: Counter[str] = Counter()
         for key in due:
@@ -74,29 +74,25 @@ class GroupRefusals:
                 self._due[key] = None
             elif self._report(key):
                 said[key.namespace] += 1
-        if not self._due:
-            self._any_marked.clear()
+        if self._due:
+            self._changed.soon()
 
     def _report(self, key: GroupKey) -> bool:
         """Report on a group if there is something new; return whether there was."""
         pods = self._groups.members_by_group.some_unscheduled(key, MAX_LOOKED_AT)
         pod = next((pod for pod in pods if not pod.spec.scheduling_gates), None)
         framework = None if pod is None else self._frameworks.get(pod.spec.scheduler_name)
-        if pod is None or framework is None:
-            self._said.pop(key, None)
+        refusal = None
+        if pod is not None and framework is not None:
+            refusals = (each.pre_enqueue(pod) for each in framework.pre_enqueue if each.name == COSCHEDULING)
+            refusal = next(refusals, None)
+        if pod is None or refusal is None:
+            self._said.is_new(key, "")
             return False
-        refusals = [each.pre_enqueue(pod) for each in framework.pre_enqueue if each.name == COSCHEDULING]
-        if not refusals or refusals[0] is None:
-            self._said.pop(key, None)
-            return False
-        message, group = refusals[0].message, self._groups.of(pod)
+        group = self._groups.of(pod)
         reason = "missing" if group is None else group.problem or "incomplete"
-        if self._said.pop(key, None) == reason:
-            self._said[key] = reason
+        if not self._said.is_new(key, reason):
             return False
-        self._said[key] = reason
-        if len(self._said) > MAX_GROUPS:
-            del self._said[next(iter(self._said))]
         of = group or PodGroup(key.namespace, key.name, str(key), key.source)  # without an object: said at the pod
-        self._events.group_event(of, pod, "Warning", "FailedScheduling", "Scheduling", message)
+        self._events.group_event(of, pod, "Warning", "FailedScheduling", "Scheduling", refusal.message)
         return True

@@ -16,26 +16,26 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable
-from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from scheduler.api.coscheduling import FINAL_PHASES, PodGroup, PodGroupStatus
 from scheduler.api.pod import Pod
-from scheduler.cycle.status_patches import StatusPatches, Target
+from scheduler.api.text import timestamp
+from scheduler.cycle.status_writer import StatusWriter, Target
 from scheduler.cycle.writers import EndedPods, PodReader
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP
 from scheduler.framework.handle import ApiWriter
 from scheduler.framework.pod_groups import GroupKey, GroupMembers
+from scheduler.process.reporting import Due
 from scheduler.process.tasks import Tasks
 from scheduler.state.group_members import MembersByGroup
 from scheduler.state.objects import ObjectStore
 
 PAUSE: Final = 1.0
-"""Seconds between two looks at what has changed."""
+"""Seconds from a change to the status."""
 
 MAX_ENDINGS: Final = 10_000
 """Pods that have ended, which are read; of more, the first are not counted."""
@@ -58,7 +58,7 @@ class _Ended:
 
 
 class GroupStatuses:
-    """Writes them."""
+    """Writes the statuses of these PodGroups."""
 
     def __init__(
         self,
@@ -71,19 +71,18 @@ class GroupStatuses:
         """`now`: seconds since 1970."""
         self._objects = objects
         self._members = members
-        self._patches = StatusPatches(objects, writer, tasks)
+        self._writer = StatusWriter[GroupKey](objects, writer, tasks, self._target, self._status)
+        self._due = Due(PAUSE)
         self._now = now
-        self._marked: dict[GroupKey, None] = {}
         self._ended: dict[GroupKey, _Ended] = {}
-        self._any_marked = asyncio.Event()
         self._endings: dict[str, tuple[GroupKey, Pod]] = {}
         """UID → a pod that has ended somehow."""
 
     def mark(self, key: GroupKey) -> None:
         """Compare the status of a group soon: something about it has changed."""
         if key.source == COSCHEDULING_POD_GROUP:
-            self._marked[key] = None
-            self._any_marked.set()
+            self._writer.mark(key)
+            self._due.soon()
 
     def group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
         """An object was added, changed or removed."""
@@ -108,15 +107,14 @@ class GroupStatuses:
             self._endings[pod.uid] = key, pod.reference
             if len(self._endings) > MAX_ENDINGS:
                 del self._endings[next(iter(self._endings))]
-            self._any_marked.set()
+            self._due.soon()
         self.mark(key)
 
     async def run(self, reader: EndedPods, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Read and write for ever. What was marked before this replica leads, is written then."""
         await self.read_earlier(reader)
         while True:
-            await self._any_marked.wait()
-            await sleep(PAUSE)
+            await self._due.wait(sleep)
             await self.read(reader)
             self.write()
 
@@ -155,23 +153,14 @@ class GroupStatuses:
 
     def write(self) -> None:
         """Begin to write what has changed."""
-        marked, self._marked = self._marked, {}
-        self._any_marked.clear()
-        for key in marked:
-            target = self._target(key)
-            if target is not None:
-                self._patches.want(target, partial(self._status, key))
+        self._writer.write()
 
     def _target(self, key: GroupKey) -> Target | None:
-        """Return the object if its status is not as it should be."""
         try:
             shown: PodGroup | None = self._objects.get(COSCHEDULING_POD_GROUP, key.name, key.namespace)
         except LookupError:  # no profile has such groups any more
             return None
-        if shown is None:
-            return None
-        target = Target(COSCHEDULING_POD_GROUP, key.namespace, key.name, shown.metadata.uid)
-        return None if self._status(key, self._patches.newest(target) or shown) is None else target
+        return None if shown is None else Target(key.source, key.namespace, key.name, shown.metadata.uid)
 
     def _status(self, key: GroupKey, newest: PodGroup) -> dict[str, Any] | None:
         """Return the status to write; None if it is as it should be."""
@@ -211,7 +200,7 @@ class GroupStatuses:
         )
 
     def _time(self) -> str:
-        return datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return timestamp(self._now())
 
 
 def _phase(minimum: int, running: int, succeeded: int, failed: int) -> str:

@@ -1,4 +1,4 @@
-"""How far a reader follows a pod through the code: from the loop to its node, in a group, and to the answer of its quota.
+"""How far a reader follows a pod through the code: from the loop to its node, in a group, and to what its quota says.
 
     python -m tests.bench.ways      print each way, and how long it may be
 
@@ -43,7 +43,7 @@ async def of_a_member() -> Way:
 
 
 async def in_a_quota() -> Way:
-    """Return the way from the plugin's question about a pod to the answer of its quota."""
+    """Return the way from the plugin's question about a pod to what its quota says."""
     stage = Sharing(DeclaredShare("a", minimum={"cpu": "8"}, maximum={"cpu": "8"}, namespaces=("a",)))
     for number in range(BEFORE + 1):
         stage.pods(1, first=number)

@@ -28,7 +28,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -37,7 +36,7 @@ import msgspec
 from scheduler.api.decoding import Unreadable
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.api.pod import Pod, decode_pod
-from scheduler.api.text import MAX_MESSAGE, encodable, in_bytes, to_json
+from scheduler.api.text import MAX_MESSAGE, encodable, in_bytes, timestamp, to_json
 from scheduler.kube.http.client import Client
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import Meaning, Outcome, RetryPolicy, meaning_of
@@ -285,7 +284,7 @@ def _condition_patch(pod: Pod, condition: Condition, now: float) -> dict[str, An
         "lastProbeTime": None,
     }
     if old is None or old.status != condition.status:
-        patch["lastTransitionTime"] = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        patch["lastTransitionTime"] = timestamp(now)
     return patch
 
 

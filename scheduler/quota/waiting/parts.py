@@ -5,7 +5,6 @@ Without it none of them is made, or even loaded, and no pod pays for them.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from scheduler.api.read_only import NOTHING
@@ -14,6 +13,7 @@ from scheduler.cycle.core import Core
 from scheduler.framework.arguments import arguments_of
 from scheduler.framework.pod_groups import PodGroups
 from scheduler.process.metrics import Samples
+from scheduler.process.reporting import Due
 from scheduler.quota.adapters import AdaptedShares, QuotaListener
 from scheduler.runtime.framework import Framework
 from scheduler.state.preemptions import Preemption, Preemptions
@@ -44,7 +44,7 @@ class ShareParts:
         self._clock = core.now
         self._statuses: QuotaStatuses | None = None
         self._reports: ShareReports | None = None
-        self._due = asyncio.Event()
+        self._due = Due(PAUSE)
         self._retry_at = core.now() + RETRY
         self._arguments: Mapping[str, Any] | None = None
         self._order_settings: tuple[Any, ...] = ()
@@ -77,9 +77,9 @@ class ShareParts:
         from scheduler.quota.waiting.waker import Waker
 
         core, shares = self._core, self.shares
-        statuses = self._statuses = QuotaStatuses(shares, core.objects, core.writers.api, core.tasks, self._due.set)
+        statuses = self._statuses = QuotaStatuses(shares, core.objects, core.writers.api, core.tasks, self._due.soon)
         self._reports = ShareReports(shares, core.cache.table, core.writers.object_events)
-        self.waker = Waker(shares, self._groups, core.queue, self._order_of(plugin), statuses, self._due.set)
+        self.waker = Waker(shares, self._groups, core.queue, self._order_of(plugin), statuses, self._due.soon)
         return self.waker
 
     def _put_in_order(self, plugin: Any, waker: "Waker") -> None:
@@ -119,10 +119,7 @@ class ShareParts:
     async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Write and report for ever. What is due before this replica leads, is done then."""
         while True:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._due.wait(), RETRY)
-            await sleep(PAUSE)
-            self._due.clear()
+            await self._due.wait(sleep, RETRY)
             self.look()
 
     def look(self) -> None:
@@ -132,11 +129,11 @@ class ShareParts:
             if self.waker is not None:
                 self.waker.evictions_may_help()
         if self.waker is not None and self.waker.retry():
-            self._due.set()
+            self._due.soon()
         if self._statuses is not None:
             self._statuses.write()
         if self._reports is not None:
-            self._reports.look()
+            self._reports.report()
 
     def excess(self) -> Samples:
         """Yield source and resource, and how much more is guaranteed to shares together than nodes have."""

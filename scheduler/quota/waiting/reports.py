@@ -7,6 +7,7 @@ A share of a plugin's arguments has no object: it is in the log alone. All of th
 
 import logging
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from scheduler.api.devices import IMPLICIT_PREFIX
@@ -14,40 +15,39 @@ from scheduler.api.requests import PODS
 from scheduler.cycle.writers import ObjectEvents
 from scheduler.framework.shares import ShareKey
 from scheduler.process.metrics import Samples
+from scheduler.process.reporting import Said
 from scheduler.quota.adapters import AdaptedShares
 from scheduler.quota.ledger import Ledger
 from scheduler.state.node_table import NodeTable
 
 MAX_EVENTS: Final = 100
-"""Of one look; the others come at the next."""
+"""At once; the others come the next time."""
 
 _logger = logging.getLogger(__name__)
 
 
 class ShareReports:
-    """Makes them."""
+    """Reports what is wrong with shares."""
 
     def __init__(self, shares: AdaptedShares, table: NodeTable, events: ObjectEvents) -> None:
         self._shares = shares
         self._table = table
         self._events = events
-        self._said: dict[ShareKey, str] = {}
-        """Share → what is wrong with it, as was said last."""
+        self._said = Said[ShareKey]()
+        """The problem of each share that has one."""
         self._exceeding: frozenset[tuple[str, str]] = frozenset()
 
-    def look(self) -> None:
+    def report(self) -> None:
         """Report what is new."""
         wrong = {
             ShareKey(ledger.source, name): (ledger, problem)
             for ledger in self._shares.ledgers
             for name, problem in ledger.problems.items()
         }
-        new = [(key, *found) for key, found in wrong.items() if self._said.get(key) != found[1]]
-        for key, ledger, problem in new[:MAX_EVENTS]:
-            self._said[key] = problem
+        self._said.keep(wrong.keys())
+        new = ((key, *found) for key, found in wrong.items() if self._said.is_new(key, found[1]))
+        for key, ledger, problem in islice(new, MAX_EVENTS):
             self._report(key, ledger, problem)
-        for key in self._said.keys() - wrong.keys():
-            del self._said[key]
         exceeding = {(source, resource): amount for (source, resource), amount in self.excess() if amount > 0}
         for (source, resource), amount in exceeding.items():
             if (source, resource) not in self._exceeding:

@@ -9,13 +9,12 @@ Rule for the resources that are shown: pkg/controllers/elasticquota_controller.g
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from scheduler.api.elastic_quotas import ElasticQuota
 from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, allocatable_of
 from scheduler.api.spelling import quantity
-from scheduler.cycle.status_patches import StatusPatches, Target
+from scheduler.cycle.status_writer import StatusWriter, Target
 from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.handle import ApiWriter
 from scheduler.process.tasks import Tasks
@@ -27,7 +26,7 @@ from scheduler.state.objects import ObjectStore
 
 
 class QuotaStatuses:
-    """Writes them."""
+    """Writes the statuses of elastic quotas."""
 
     def __init__(
         self,
@@ -37,18 +36,17 @@ class QuotaStatuses:
         tasks: Tasks,
         due: Callable[[], None],
     ) -> None:
-        """`due` is called when there is something to look at."""
+        """`due` is called when there is something to write."""
         self._shares = shares
-        self._patches = StatusPatches(objects, writer, tasks, "quota")
+        self._writer = StatusWriter[str](objects, writer, tasks, self._target, self._status, kind="quota")
+        """By the names of shares."""
         self._due = due
-        self._marked: dict[str, None] = {}
-        """Names of shares."""
         self._are_all_marked = False
 
     def mark(self, ref: ShareRef) -> None:
         """Compare the status of a quota soon: what is used of it has changed."""
         if ref.ledger.source == ELASTIC_QUOTA:
-            self._marked[ref.name] = None
+            self._writer.mark(ref.name)
             self._due()
 
     def mark_all(self) -> None:
@@ -58,20 +56,21 @@ class QuotaStatuses:
 
     def write(self) -> None:
         """Begin to write what has changed."""
-        marked, self._marked = self._marked, {}
+        if self._are_all_marked and (ledger := self._ledger()) is not None:
+            for name in ledger.tree.shares:
+                self._writer.mark(name)
+            self._are_all_marked = False
+        self._writer.write()
+
+    def _target(self, name: str) -> Target | None:
         ledger = self._ledger()
-        if ledger is None or not isinstance(ledger.adapter, ElasticQuotas):
-            return
-        if self._are_all_marked:
-            marked, self._are_all_marked = dict.fromkeys(ledger.tree.shares), False
-        for name in marked:
-            found = ledger.adapter.in_use(name.partition("/")[0]) if name in ledger.tree.shares else None
-            if found is None:
-                continue
-            source, quota = found
-            target = Target(source, quota.metadata.namespace, quota.metadata.name, quota.metadata.uid)
-            if self._status(name, self._patches.newest(target) or quota) is not None:
-                self._patches.want(target, partial(self._status, name))
+        if ledger is None or not isinstance(ledger.adapter, ElasticQuotas) or name not in ledger.tree.shares:
+            return None
+        found = ledger.adapter.in_use(name.partition("/")[0])
+        if found is None:
+            return None
+        source, quota = found
+        return Target(source, quota.metadata.namespace, quota.metadata.name, quota.metadata.uid)
 
     def _ledger(self) -> Ledger | None:
         return next((each for each in self._shares.ledgers if each.source == ELASTIC_QUOTA), None)

@@ -1,4 +1,4 @@
-"""Guards how far a reader follows a pod through the code. If a change is worth more: `LIMITS` of `tests/bench/ways.py`."""
+"""Guards how far a reader follows a pod through the code. If a change is worth it: `LIMITS` in tests/bench/ways.py."""
 
 import asyncio
 

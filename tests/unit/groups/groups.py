@@ -52,7 +52,7 @@ class Groups:
         self.engine = self.under_test.engine
         self.api = ApiForGroups(self)
         assert self.engine.group_parts.cycle is not None
-        self.engine.group_parts.cycle._conditions._patches._writer = self.api  # type: ignore[assignment]
+        self.engine.group_parts.cycle._conditions._writer._writer = self.api  # type: ignore[assignment]
         self._version = 0
         self.under_test.see(*(a_node(f"n{number}", cpu="2") for number in range(nodes)))
 

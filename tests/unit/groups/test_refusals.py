@@ -26,7 +26,7 @@ class Stage(Coscheduled):
         """Let time enough pass; return the group and the text of each new Event."""
         before = len(self.events.said)
         for _ in range(2):
-            self.refusals.look()
+            self.refusals.report()
         return [(event.group, event.note) for event in self.events.said[before:]]
 
 
@@ -47,7 +47,7 @@ def test_a_group_whose_pods_have_just_begun_to_come_says_nothing() -> None:
     stage = Stage()
     stage.create(minimum=3)
     stage.pods(2)
-    stage.refusals.look()
+    stage.refusals.report()
     stage.pods(1, first=2)
 
     said = stage.look()
@@ -131,7 +131,7 @@ def test_a_namespace_of_thousands_of_groups_does_not_keep_others_from_being_repo
 
     assert len(groups) == MAX_EVENTS_OF_NAMESPACE + 1
     assert groups[-1] == "quiet/one"
-    stage.refusals.look()
+    stage.refusals.report()
     assert len(stage.events.said) == 2 * MAX_EVENTS_OF_NAMESPACE + 1
 
 

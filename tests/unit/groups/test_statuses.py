@@ -42,7 +42,7 @@ class Stage(Coscheduled):
         super().__init__(**options)
         self.api = ApiForStatuses(self)
         self.statuses = self.engine.group_parts.statuses
-        self.statuses._patches._writer = self.api  # type: ignore[assignment]
+        self.statuses._writer._writer = self.api  # type: ignore[assignment]
         self.statuses._now = lambda: 1_700_000_000.0
 
     def object(self, name: str = "g") -> Any:
@@ -219,7 +219,7 @@ async def test_another_group_of_the_same_name_begins_anew() -> None:
 
 
 async def test_a_conflict_is_tried_again_on_the_newest_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler.cycle.status_patches.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("scheduler.cycle.status_writer.FIRST_WAIT", 0.0)
     stage = Stage()
     stage.create(minimum=1)
     stage.api.refusals = [ApiError(409, "it has changed"), ApiError(409, "it has changed")]
@@ -264,8 +264,8 @@ async def test_what_is_marked_is_forgotten_with_its_group() -> None:
     await settle()
 
     assert not stage.statuses._ended
-    assert not stage.statuses._marked
-    assert not stage.statuses._patches._wanted
+    assert not stage.statuses._writer._marked
+    assert not stage.statuses._writer._wanted
 
 
 async def test_pods_that_come_after_all_were_deleted_begin_anew() -> None:

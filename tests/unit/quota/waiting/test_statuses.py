@@ -45,7 +45,7 @@ class Stage(Sharing):
         assert parts._statuses is not None
         assert parts._reports is not None
         self.api = Api(self)
-        parts._statuses._patches._writer = self.api  # type: ignore[assignment]
+        parts._statuses._writer._writer = self.api  # type: ignore[assignment]
         self.said: list[tuple[str, str, str]] = []
         parts._reports._events = self
 
@@ -102,7 +102,7 @@ async def test_what_is_not_used_any_more_is_taken_out() -> None:
 
 
 async def test_a_conflict_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler.cycle.status_patches.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("scheduler.cycle.status_writer.FIRST_WAIT", 0.0)
     stage = Stage()
     stage.quota(minimum={"cpu": "4"})
     stage.api.errors = [ApiError(409, "it has changed")]

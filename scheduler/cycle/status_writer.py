@@ -1,17 +1,19 @@
-"""Patches of the status of objects, in the background: those of groups of pods and of quotas.
+"""The status of objects other than pods, written in the background: groups of pods, and quotas.
 
-    (nothing) ──want──► SENDING ──answered, refused, or tried too often──► (nothing)
-                         │   ▲
-                         └───┘ 409: others have changed the object; once the watch has shown that, again
+    something changes ─► mark ─► write: is its status right? ─no─► SENDING ─answered, refused, given up─► (nothing)
+                                                                    │   ▲
+                                                                    └───┘ 409: others have changed the object
 
-One patch of an object is under way at a time, and only what is wanted last is sent, if it differs.
+What an object's status should be is asked again before each try, of its newest version: that of the watch, or of our
+last answer. One patch of an object is under way at a time. The pods' own statuses, of which there are many more, have
+a writer of their own: `kube/writes/status.py`.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from scheduler.api.versions import is_newer
 from scheduler.framework.errors import ApiError
@@ -25,8 +27,7 @@ FIRST_WAIT: Final = 0.1
 MAX_SECONDS: Final = 300.0
 """For the status of one object, with all that becomes of it meanwhile."""
 
-StatusOf: TypeAlias = Callable[[Any], dict[str, Any] | None]
-"""The newest version of an object → the fields of its status to write, or None if there is nothing to write."""
+K = TypeVar("K")
 
 _logger = logging.getLogger(__name__)
 
@@ -43,30 +44,58 @@ class Target(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
-class StatusPatches:
-    """Writes statuses."""
+class StatusWriter(Generic[K]):
+    """Writes the statuses of one kind of objects, each with a key."""
 
-    def __init__(self, objects: ObjectLister, writer: ApiWriter, tasks: Tasks, kind: str = "pod group") -> None:
-        """`kind`: what the objects are, for logs and metrics."""
+    def __init__(
+        self,
+        objects: ObjectLister,
+        writer: ApiWriter,
+        tasks: Tasks,
+        target_of: Callable[[K], Target | None],
+        status_of: Callable[[K, Any], dict[str, Any] | None],
+        *,
+        kind: str = "pod group",
+    ) -> None:
+        """`target_of` returns the object of a key; None if there is none. `kind`: its name in logs and metrics.
+
+        `status_of` returns the fields of its status to write; None if its newest version, which it is given, has them.
+        """
         self._objects = objects
         self._writer = writer
+        self._target_of = target_of
+        self._status_of = status_of
         self._kind = kind
         self._jobs = tasks.jobs(f"{kind} status", MAX_SECONDS)
-        self._wanted: dict[str, tuple[Target, StatusOf]] = {}
+        self._marked: dict[K, None] = {}
+        self._wanted: dict[str, tuple[Target, K]] = {}
         """UID → what is to be sent next."""
         self._sending: set[str] = set()
         self._answers: dict[str, Any] = {}
         """UID → the answer to the last patch, until the watch has shown as much."""
 
-    def want(self, target: Target, status_of: StatusOf) -> None:
-        """Write what `status_of` returns, in the background."""
-        self._wanted[target.uid] = target, status_of
-        if target.uid not in self._sending:
-            self._sending.add(target.uid)
-            self._jobs.start(f"status of {target}", self._send(target.uid), partial(self._ended, target.uid))
+    def mark(self, key: K) -> None:
+        """Have an object's status compared when `write` is called next."""
+        self._marked[key] = None
+
+    def write(self) -> None:
+        """Begin to write those marked statuses that are not as they should be."""
+        marked, self._marked = self._marked, {}
+        for key in marked:
+            target = self._target_of(key)
+            newest = None if target is None else self.newest(target)
+            if target is None or newest is None:
+                continue
+            uid = target.uid
+            if uid in self._sending:
+                self._wanted[uid] = target, key
+            elif self._status_of(key, newest) is not None:
+                self._wanted[uid] = target, key
+                self._sending.add(uid)
+                self._jobs.start(f"status of {target}", self._send(uid), partial(self._ended, uid))
 
     def newest(self, target: Target) -> Any | None:
-        """Return an object as it is now, as far as we know; None if it is gone."""
+        """Return the newest version of an object that we know; None if it is gone."""
         shown = self._objects.get(target.resource, target.name, target.namespace)
         answer = self._answers.get(target.uid)
         if shown is None or shown.metadata.uid != target.uid:
@@ -83,10 +112,10 @@ class StatusPatches:
 
     async def _send(self, uid: str) -> None:
         while (wanted := self._wanted.pop(uid, None)) is not None:
-            target, status_of = wanted
+            target, key = wanted
             for failures in range(TRIES):
                 newest = self.newest(target)
-                status = None if newest is None else status_of(newest)
+                status = None if newest is None else self._status_of(key, newest)
                 if newest is None or status is None or uid in self._wanted:
                     break
                 metadata = {"uid": uid, "resourceVersion": newest.metadata.resource_version}
