@@ -1,5 +1,6 @@
 """Filter's answer: the feasible nodes, and the refusals of all others."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -59,9 +60,10 @@ class FilterOutcome:
     def count_into(self, diagnosis: Diagnosis, state: CycleState, pod: Pod) -> None:
         """Count the refusals by reason."""
         left = self.asked.copy()
-        for row, status in self.overrides.items():
-            left[row] = False
-            diagnosis.add(status, 1)
+        left[list(self.overrides)] = False
+        statuses = {id(status): status for status in self.overrides.values()}  # a status is slow to hash
+        for each, nodes in Counter(map(id, self.overrides.values())).items():
+            diagnosis.add(statuses[each], nodes)
         for step, codes in self.codes:
             refused = codes[left]
             for code, nodes in zip(*np.unique(refused[refused != 0], return_counts=True), strict=True):
@@ -73,9 +75,8 @@ class FilterOutcome:
         """Return which rows were refused with a status of this code."""
         left = self.asked.copy()
         found = np.zeros(len(left), np.bool_)
-        for row, status in self.overrides.items():
-            left[row] = False
-            found[row] = status.code is code
+        left[list(self.overrides)] = False
+        found[[row for row, status in self.overrides.items() if status.code is code]] = True
         for step, codes in self.codes:
             for reason in np.unique(codes[left]).tolist():
                 if reason and step.status(state, pod, reason).code is code:

@@ -305,11 +305,10 @@ class Filtering:
         else:
             by_row = self.nominated.on(asked, pod)
         refusals, left = ({}, by_row) if found is None else (found[0], {row: by_row[row] for row in found[1].tolist()})
-        refusals = {**refusals, **self._refusals_one_by_one(left, asked, state, pod)}
-        for row, status in refusals.items():
-            if asked[row]:
-                outcome.overrides[row] = status
-                passing[row] = False
+        if not asked.all():
+            refusals = {row: status for row, status in refusals.items() if asked[row]}
+        outcome.overrides |= {**refusals, **self._refusals_one_by_one(left, asked, state, pod)}
+        passing[list(outcome.overrides)] = False
 
     def _refusals_one_by_one(
         self, by_row: Mapping[int, Sequence[Pod]], asked: BoolColumn, state: CycleState, pod: Pod

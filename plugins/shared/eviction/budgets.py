@@ -4,9 +4,9 @@ Rule: filterPodsWithPDBViolation in defaultpreemption/default_preemption.go at v
 as victims count as disrupted before the budgets' controller has counted them: `Disruptions`.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count, groupby
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain, count
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -57,6 +57,15 @@ class Budget(NamedTuple):
         return bool(pod.labels) and self.selector.matches(pod.labels)
 
 
+class Victim(NamedTuple):
+    """A pod that was chosen as a victim."""
+
+    pod: fw.Pod
+    """Its newest version."""
+    left_in: str
+    """The first version that was seen leaving; empty before."""
+
+
 class Disruptions:
     """The pods that were chosen as victims, by any profile, and which budgets may still count as available.
 
@@ -66,39 +75,45 @@ class Disruptions:
     def __init__(self, pods: Mapping[str, fw.Pod]) -> None:
         """`pods`: UID → newest version, as `handle.pods`."""
         self._pods = pods
-        self._versions: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        """Namespace → UID → the first version that was seen leaving; empty before."""
+        self._victims: defaultdict[str, dict[str, Victim]] = defaultdict(dict)
+        """Namespace → UID → victim."""
+        self._changes = Counter[str]()
 
     def add(self, victims: Iterable[fw.Pod]) -> None:
         """Count pods as disrupted from now on."""
-        for namespace, of_namespace in groupby(victims, key=lambda victim: victim.namespace):
-            for _ in self.of(namespace):
-                pass  # forget those that are gone
-            for victim in of_namespace:
-                self._versions[namespace].setdefault(victim.uid, "")
+        for victim in victims:
+            self._victims[victim.namespace].setdefault(victim.uid, Victim(victim, ""))
+            self._changes[victim.namespace] += 1
 
     def withdraw(self, victims: Iterable[fw.Pod]) -> None:
         """Do not count pods that are not evicted after all, or need not be."""
-        for victim in victims:
-            versions = self._versions[victim.namespace]
-            if not versions.get(victim.uid):
-                versions.pop(victim.uid, None)
+        for pod in victims:
+            known = self._victims[pod.namespace].get(pod.uid)
+            if known is not None and not known.left_in:
+                self._forget(known.pod)
 
-    def of(self, namespace: str) -> Iterator[tuple[fw.Pod, str]]:
-        """Yield the pods of a namespace, each with the version in which it was seen leaving; empty if it was not."""
-        versions = self._versions[namespace]
-        for uid, version in tuple(versions.items()):
-            pod = self._pods.get(uid)
+    def look_again(self) -> None:
+        """Take the newest version of each pod, and forget those that are gone."""
+        for victim in [victim for of in self._victims.values() for victim in of.values()]:
+            pod, left_in = self._pods.get(victim.pod.uid), victim.left_in
             if pod is None:
-                del versions[uid]
-                continue
-            if pod.is_deleting and not version:
-                version = versions[uid] = pod.metadata.resource_version
-            yield pod, version
+                self._forget(victim.pod)
+            elif pod is not victim.pod or (pod.is_deleting and not left_in):
+                left_in = left_in or (pod.metadata.resource_version if pod.is_deleting else "")
+                self._victims[pod.namespace][pod.uid] = Victim(pod, left_in)
+                self._changes[pod.namespace] += 1
 
-    def newest(self, namespace: str) -> Sequence[fw.Pod | None]:
-        """Return the pods of a namespace as they are now, None for those that are gone; else `of` does not change."""
-        return list(map(self._pods.get, self._versions.get(namespace, ())))
+    def of(self, namespace: str) -> Collection[Victim]:
+        """Return the victims of a namespace, as they were when last looked at."""
+        return self._victims.get(namespace, {}).values()
+
+    def changes(self, namespace: str) -> int:
+        """Return a number that grows with each change of them."""
+        return self._changes[namespace]
+
+    def _forget(self, pod: fw.Pod) -> None:
+        del self._victims[pod.namespace][pod.uid]
+        self._changes[pod.namespace] += 1
 
 
 NO_DISRUPTIONS: Final = Disruptions({})
@@ -121,12 +136,13 @@ class Budgets:
     @classmethod
     def among(cls, objects: Iterable[Any], disruptions: "Disruptions" = NO_DISRUPTIONS) -> "Budgets":
         """Read objects as `handle.objects` has them. One that cannot be read, like one of no pods, protects none."""
+        disruptions.look_again()
         return BudgetReader(objects).count(disruptions)
 
     @classmethod
     def of(cls, handle: fw.Handle) -> "Budgets":
         """Return the budgets as they are now."""
-        return handle.shared.get(_Newest, _Newest).now(handle)
+        return handle.shared.get(_Newest, lambda: _Newest(handle)).now(handle)
 
     def violating_on_nodes(self, lower: fw.LowerPods) -> fw.BoolColumn | None:
         """Which of these pods violate a budget, as `split` says of each node alone; None if there are no budgets."""
@@ -224,38 +240,67 @@ class BudgetReader:
             if budget is not None:
                 self._read[each.metadata.namespace].append((budget, each.metadata.resource_version))
         self._covering = _Covering({namespace: [each for each, _ in read] for namespace, read in self._read.items()})
-        self._seen: dict[str, Sequence[fw.Pod | None]] = {}
+        self._seen: dict[str, int] = {}
+        self._over: dict[fw.Pod, Sequence[int]] = {}
+        """The budgets that cover each victim, by their place in its namespace."""
         self._counted: dict[str, Sequence[Budget]] = {}
         self._newest: Budgets | None = None
 
     def count(self, disruptions: Disruptions) -> Budgets:
         """Return the budgets with these pods counted, which takes time only where they have changed."""
         newest = self._newest
-        for namespace, read in self._read.items():
-            if self._seen.get(namespace) != disruptions.newest(namespace):
-                pods = list(disruptions.of(namespace))
-                self._seen[namespace] = disruptions.newest(namespace)
-                counted = [_counting(budget, version, pods) for budget, version in read]
-                self._counted[namespace] = counted
+        for namespace in self._read:
+            changes = disruptions.changes(namespace)
+            if self._seen.get(namespace) != changes:
+                self._seen[namespace] = changes
+                counted = self._counted[namespace] = self._counting(namespace, disruptions.of(namespace))
                 self._covering.count(namespace, counted)
                 newest = None
         self._newest = Budgets(dict(self._counted), self._covering) if newest is None else newest
         return self._newest
 
+    def _counting(self, namespace: str, victims: Iterable[Victim]) -> Sequence[Budget]:
+        """Return the budgets of a namespace with those victims counted that their versions do not count yet."""
+        read = self._read[namespace]
+        names: defaultdict[int, set[str]] = defaultdict(set)
+        for pod, left_in in victims:
+            for place in self._places(namespace, pod):
+                budget, version = read[place]
+                if pod.name not in budget.disrupted and not (left_in and is_newer(version, left_in)):
+                    names[place].add(pod.name)
+        return [
+            _disrupting(budget, names[place]) if place in names else budget for place, (budget, _) in enumerate(read)
+        ]
+
+    def _places(self, namespace: str, pod: fw.Pod) -> Sequence[int]:
+        found = self._over.get(pod)
+        if found is None:
+            if len(self._over) >= MAX_KNOWN:
+                self._over.clear()
+            found = [place for place, (budget, _) in enumerate(self._read[namespace]) if budget.covers(pod)]
+            self._over[pod] = found
+        return found
+
 
 class _Newest:
     """The budgets of a scheduler, read again once one has changed: for all its profiles."""
 
-    def __init__(self) -> None:
+    def __init__(self, handle: fw.Handle) -> None:
         self._version = -1
         self._reader = BudgetReader(())
+        self._pods_changed = handle.columns.changes((fw.Aspect.STARTS,))
+        disruptions_of(handle).look_again()
 
     def now(self, handle: fw.Handle) -> Budgets:
+        disruptions = disruptions_of(handle)
+        changed = self._pods_changed.stale_rows()
+        if changed is None or changed:
+            disruptions.look_again()
         version = handle.objects.version(POD_DISRUPTION_BUDGET)
         if version != self._version:
             self._version = version
             self._reader = BudgetReader(handle.objects.list(POD_DISRUPTION_BUDGET))
-        return self._reader.count(disruptions_of(handle))
+        return self._reader.count(disruptions)
 
 
 class _Covering(dict[fw.Pod, int]):
@@ -273,7 +318,7 @@ class _Covering(dict[fw.Pod, int]):
         before = self._budgets[namespace]
         self._budgets[namespace] = [(number, each) for (number, _), each in zip(before, counted, strict=True)]
         for (_, old), new in zip(before, counted, strict=True):
-            for name in old.disrupted ^ new.disrupted:
+            for name in () if old is new else old.disrupted ^ new.disrupted:
                 for pod in self._by_name.pop((namespace, name), ()):
                     self.pop(pod, None)
 
@@ -304,14 +349,8 @@ class _Covering(dict[fw.Pod, int]):
         return found
 
 
-def _counting(budget: Budget, version: str, disruptions: Iterable[tuple[fw.Pod, str]]) -> Budget:
-    """Return a budget with those pods counted that were disrupted after this version of it."""
-    names = {
-        pod.name
-        for pod, seen_leaving in disruptions
-        if not (seen_leaving and is_newer(version, seen_leaving)) and budget.covers(pod)
-    } - budget.disrupted
-    return budget._replace(allowed=budget.allowed - len(names), disrupted=budget.disrupted | names) if names else budget
+def _disrupting(budget: Budget, names: Set[str]) -> Budget:
+    return budget._replace(allowed=budget.allowed - len(names), disrupted=budget.disrupted | names)
 
 
 def _read(name: str, content: Mapping[str, Any]) -> Budget | None:

@@ -6,9 +6,9 @@ The order is that of api/importance.py.
 """
 
 from array import array
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, compress
+from itertools import compress
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from scheduler.api.importance import started
 from scheduler.api.pod import Pod
 from scheduler.api.weights import weight_of
 from scheduler.framework.columns import locked
-from scheduler.framework.nodes import Aspect, Int32Column, Int64Column, Rows
+from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
 from scheduler.runtime.live_nodes import LiveNodes
 
 _MAX_KINDS: Final = 2**14
@@ -96,8 +96,7 @@ class RankedPods:
         ends = np.cumsum([len(each.codes) // 4 for each in on_nodes], dtype=np.int64)
         lower = self._kinds.priorities()[codes] < priority
         ends = np.concatenate([[0], np.cumsum(lower)])[ends]
-        pods = compress(chain.from_iterable([each.pods for each in on_nodes]), lower.tolist())
-        return RankedLowerPods(self._kinds, pods, codes[lower], starts[lower], ends)
+        return RankedLowerPods(self._kinds, [each.pods for each in on_nodes], codes[lower], starts[lower], ends)
 
     def _catch_up(self) -> None:
         too_many = len(self._kinds) > _MAX_KINDS and len(self._kinds) > 2 * int(self._nodes.pod_count.sum())
@@ -129,11 +128,16 @@ class RankedLowerPods:
     """Implements scheduler.framework.dry_run_filter.LowerPods."""
 
     def __init__(
-        self, kinds: PodKinds, pods: Iterator[Pod], codes: Int32Column, starts: Int64Column, ends: Int64Column
+        self,
+        kinds: PodKinds,
+        on_nodes: Sequence[Sequence[Pod]],
+        codes: Int32Column,
+        starts: Int64Column,
+        ends: Int64Column,
     ) -> None:
-        """`codes` and `starts` by pod; `ends`: by node the place after its last pod."""
+        """`on_nodes`: all pods of each, these last; `codes`, `starts`: by pod; `ends`: by node, after its last pod."""
         self._kinds = kinds
-        self._pods = pods
+        self._on_nodes = on_nodes
         self._codes = codes
         self.starts = starts
         """By pod, in microseconds since 1970."""
@@ -145,7 +149,16 @@ class RankedLowerPods:
     @cached_property
     def pods(self) -> Sequence[Pod]:
         """All of them, node after node."""
-        return list(self._pods)
+        found: list[Pod] = []
+        for pods, count in zip(self._on_nodes, self.counts.tolist(), strict=True):
+            found += pods[len(pods) - count :]
+        return found
+
+    def on(self, nodes: BoolColumn) -> "RankedLowerPods":
+        """Return those on some of the nodes."""
+        there, ends = np.repeat(nodes, self.counts), np.cumsum(self.counts[nodes])
+        on_nodes = list(compress(self._on_nodes, nodes))
+        return RankedLowerPods(self._kinds, on_nodes, self._codes[there], self.starts[there], ends)
 
     @property
     def priorities(self) -> Int64Column:

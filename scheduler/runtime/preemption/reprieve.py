@@ -45,7 +45,7 @@ class Reprieve:
         self.violations: Int64Column = np.zeros(nodes, np.int64)
         """How many of them violate a budget."""
         self._first: Int64Column = np.full(nodes, np.iinfo(np.int64).max)
-        self._let_back(None if self.refused.all() else violates(lower))
+        self._let_back(self._violating(violates))
         self._first[self.victims == 0] = 0
         for column in (self.refused, self.victims, self.violations, self.priority_sums):
             locked(column)
@@ -68,9 +68,19 @@ class Reprieve:
             found = self._statuses[code] = self._status_of(code)
         return found
 
+    def _violating(self, violates: Violates) -> BoolColumn | None:
+        """Which pods violate a budget on nodes that are not refused; None if none does."""
+        fits = ~self.refused
+        there = violates(self._lower.on(fits)) if fits.any() else None
+        if there is None or not there.any():
+            return None
+        everywhere = np.repeat(fits, self._lower.counts)
+        everywhere[everywhere] = there
+        return everywhere
+
     def _let_back(self, violates: BoolColumn | None) -> None:
         lower = self._lower
-        in_turn = None if violates is None or not violates.any() else self._in_turn(violates)
+        in_turn = None if violates is None else self._in_turn(violates)
         counts, first, above = lower.counts, lower.first, lower.priorities + PRIORITY_OFFSET
         # The nodes with the most pods first: those that have a next one are a part at the beginning.
         left: Rows = np.flatnonzero(~self.refused)
