@@ -1,38 +1,51 @@
 """Devices that several claims share, each with a part of the capacity.
 
-Rule: k8s.io/dynamic-resource-allocation structured/internal/incubating/consumable_capacity.go at v0.36.3.
+Rule: k8s.io/dynamic-resource-allocation structured/internal/incubating/consumable_capacity.go at v0.37.2.
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from scheduler.api.canonical_quantity import canonical, written_like
 from scheduler.api.devices import Capacity, CapacityPolicy, CapacityRange, CapacityRequirements, Quantity
-from scheduler.api.quantity import parse_quantity, value_of
+from scheduler.api.quantity import INT64_MAX, NANO, parse_quantity, value_of
+
+_NOT_REPRESENTABLE: Final = "capacity request cannot be represented in the device's range arithmetic"
 
 Consumed: TypeAlias = dict[str, int]
 """Capacity → amount in billionths."""
 
 
+class CapacityError(Exception):
+    """A request for capacity on which no device may be tried: the attempt fails. The text is kube-scheduler's."""
+
+
 def fits(requested: CapacityRequirements | None, capacity: Mapping[str, Capacity], consumed: Mapping[str, int]) -> bool:
     """Return whether a device has enough capacity for a request on top of `consumed`, and its policies allow it.
 
-    A request for a capacity that the device has not does not fit.
+    A request for a capacity that the device has not does not fit. Raises CapacityError.
     """
-    wanted = _requests(requested)
-    if not wanted.keys() <= capacity.keys():
+    if not _requests(requested).keys() <= capacity.keys():
         return False
-    for name, has in capacity.items():
-        taken = _consumption(wanted.get(name), has)
-        amount = parse_quantity(taken)
+    for name, taken in consumption(requested, capacity).items():
+        has, amount = capacity[name], parse_quantity(taken)
         if _violates(taken, amount, has.request_policy) or amount + consumed.get(name, 0) > parse_quantity(has.value):
             return False
     return True
 
 
 def consumption(requested: CapacityRequirements | None, capacity: Mapping[str, Capacity]) -> dict[str, Quantity]:
-    """Return what a request takes of each capacity of a device that it shares."""
+    """Return what a request takes of each capacity of a device. Raises CapacityError."""
     wanted = _requests(requested)
-    return {name: _consumption(wanted.get(name), has) for name, has in capacity.items()}
+    taken = {}
+    for name, has in sorted(capacity.items()):
+        try:
+            taken[name] = _consumption(wanted.get(name), has)
+            if parse_quantity(taken[name]) < 0:
+                raise CapacityError("capacity value is negative")
+        except CapacityError as error:
+            raise CapacityError(f'capacity "{name}": {error}') from error
+    return taken
 
 
 def amounts(quantities: Mapping[str, Quantity]) -> Consumed:
@@ -59,13 +72,19 @@ def _consumption(wanted: Quantity | None, capacity: Capacity) -> Quantity:
 
 
 def _up_into_range(wanted: Quantity, valid: CapacityRange, least: Quantity) -> Quantity:
-    """Round up to the next step, counted from the least amount."""
+    """Round up to the next step, counted from the least amount. Raises CapacityError."""
     if parse_quantity(wanted) < parse_quantity(least):
         return least
     if valid.step is None:
         return wanted
+    if parse_quantity(wanted) > INT64_MAX * NANO:
+        raise CapacityError(f"{_NOT_REPRESENTABLE}: request {canonical(wanted)} exceeds MaxInt64")
     start, step = value_of(least), value_of(valid.step)
-    return _binary(start - (start - value_of(wanted)) // step * step)
+    rounded = start - (start - value_of(wanted)) // step * step
+    if start >= 0 and rounded > INT64_MAX:
+        beyond = f"rounding request {canonical(wanted)} up to the next step passes MaxInt64"
+        raise CapacityError(f"{_NOT_REPRESENTABLE}: {beyond}")
+    return written_like(rounded * NANO, valid.step)
 
 
 def _violates(taken: Quantity, amount: int, policy: CapacityPolicy | None) -> bool:
@@ -84,12 +103,3 @@ def _outside(taken: Quantity, amount: int, valid: CapacityRange) -> bool:
     if valid.step is None or valid.min is None:
         return False
     return (value_of(taken) - value_of(valid.min)) % value_of(valid.step) != 0
-
-
-def _binary(units: int) -> str:
-    """Write a whole number as the API does in its binary form: 2147483648 → 2Gi."""
-    for suffix in ("", "Ki", "Mi", "Gi", "Ti", "Pi"):
-        if units == 0 or units % 1024:
-            return f"{units}{suffix}"
-        units //= 1024
-    return f"{units}Ei"

@@ -42,7 +42,10 @@ class SliceDevice:
         self.device = device
         self.id = DeviceId(slice_.spec.driver, slice_.spec.pool.name, device.name)
         self._view: DeviceView | None = None
-        self.has_plain_capacity = all(each.request_policy is None for each in (device.capacity or {}).values())
+        self.has_plain_capacity = all(
+            each.request_policy is None and not str(each.value).startswith("-")
+            for each in (device.capacity or {}).values()
+        )
 
     @property
     def view(self) -> DeviceView:

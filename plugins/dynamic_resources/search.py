@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 from uuid import uuid4
 
-from plugins.dynamic_resources.capacity import Consumed, amounts, consumption, fits
+from plugins.dynamic_resources.capacity import CapacityError, Consumed, amounts, consumption, fits
 from plugins.dynamic_resources.constraints import Constraint, constraint_of
 from plugins.dynamic_resources.pools import DeviceId, DevicesError, Pool, PoolId, SliceDevice
 from plugins.dynamic_resources.requests import DeviceCandidate, Request, tolerates
@@ -131,7 +131,7 @@ class DeviceSearch:
             for view in pool.slices:
                 for device in view.devices:
                     # One that is large enough but partly used is among them, so that the request is refused.
-                    if self._selects(request, device) and self._has_capacity(request, device, {}):
+                    if self._selects(request, device) and self._has_capacity(request, device, {}, device.id.device):
                         yield DeviceCandidate(device, pool)
 
     def _next(self, indices: DeviceIndices, position: Position = _START, alternative: int | None = None) -> bool:
@@ -203,11 +203,16 @@ class DeviceSearch:
             known = self._selected[key] = request.selects(device, self._node)
         return known
 
-    def _has_capacity(self, request: Request, device: SliceDevice, consumed: Consumed) -> bool:
+    def _has_capacity(self, request: Request, device: SliceDevice, consumed: Consumed, called: str = "") -> bool:
+        """Raises DevicesError for a request that cannot be computed with; `called` is the device in its text."""
         capacity, requested = device.device.capacity, request.asked.capacity
         if device.has_plain_capacity and not consumed and (requested is None or not requested.requests):
             return True  # as a whole it fits into itself
-        return fits(requested, capacity or {}, consumed)
+        try:
+            return fits(requested, capacity or {}, consumed)
+        except CapacityError as error:
+            where = f"{request.where}: checking capacity for device {called or device.id}"
+            raise DevicesError(f"{where}: {error}") from error
 
     def _consumed_of(self, device: DeviceId) -> Consumed:
         total = dict(self._allocated.capacity.get(device, ()))

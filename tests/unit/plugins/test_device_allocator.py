@@ -411,6 +411,8 @@ def test_a_device_is_shared_until_its_capacity_is_used_up() -> None:
         ({"default": "2Gi", "validValues": ["2Gi", "4Gi"]}, "3Gi", "4Gi"),
         ({"default": "2Gi", "validValues": ["2Gi", "4Gi"]}, "5Gi", None),
         ({"default": "1Gi", "validRange": {"min": "1Gi", "step": "2Gi"}}, "1500Mi", "3Gi"),
+        ({"default": "1G", "validRange": {"min": "1G", "step": "500M"}}, "1300M", "1500M"),
+        ({"default": "1", "validRange": {"min": "1", "step": "1e3"}}, "5", "1001"),
         ({"default": "1Gi", "validRange": {"min": "1Gi", "max": "4Gi"}}, "100Mi", "1Gi"),
         ({"default": "1Gi", "validRange": {"min": "1Gi", "max": "4Gi"}}, "5Gi", None),
     ],
@@ -423,6 +425,29 @@ def test_policies_round_what_is_asked_for(policy: Any, asked: str | None, consum
     else:
         assert found is not None
         assert [each.consumed_capacity for each in found[0].devices.results or ()] == [{"memory": consumed}]
+
+
+@pytest.mark.parametrize(
+    ("least", "asked", "problem"),
+    [
+        ("0", "9223372036854775808", "{}: request 9223372036854775808 exceeds MaxInt64"),
+        ("0", "10000000000G", "{}: request 10E exceeds MaxInt64"),
+        ("1", "8Ei", "{}: rounding request 9223372036854775807 up to the next step passes MaxInt64"),
+        ("-1", "-5", "capacity value is negative"),
+    ],
+)
+def test_a_request_beyond_64_bits_or_below_zero_ends_the_attempt(least: str, asked: str, problem: str) -> None:
+    world = [shared(default="1", validRange={"min": least, "step": "1Gi"})]
+    reason = 'capacity "memory": ' + problem.format(
+        "capacity request cannot be represented in the device's range arithmetic"
+    )
+
+    for mode, device in (("ExactCount", f"{DRIVER}/n1/d"), ("All", "d")):
+        claim = a_claim("c", a_request(capacity={"requests": {"memory": asked}}, allocationMode=mode))
+        with pytest.raises(DevicesError) as raised:
+            allocate(world, claim)
+
+        assert str(raised.value) == f"claim default/c, request q: checking capacity for device {device}: {reason}"
 
 
 def test_a_request_for_all_fails_if_a_device_is_partly_used_and_leaves_out_those_too_small() -> None:
