@@ -48,7 +48,6 @@ class Claim:
     """A pod for which others were evicted, and that has not started yet."""
 
     claimant: str
-    began: float
     victims: dict[str, float | None] = field(default_factory=dict)
     """Name → when it was gone; None while it ends."""
 
@@ -57,6 +56,12 @@ class Claim:
 
     for_nodes: bool = False
     """Whether it may be DefaultPreemption's, by whose rules a more important pod may take the node."""
+
+    outranked: bool = False
+    """Whether a more important pod has come since."""
+
+    disturbed: bool = False
+    """Whether something outside has changed since that may cost it its space."""
 
     served: bool = False
     """Whether a pod ahead of it in its own quota has started since, to which what was freed belongs first."""
@@ -93,8 +98,6 @@ class Judge:
         self._say = say
         self.now = 0.0
         self._claims: dict[str, Claim] = {}
-        self._outside = 0.0
-        self._arrivals: list[tuple[float, int]] = []
         self._quiet_evictions: list[tuple[str, str]] = []
         """Quota of the claimant, of the victim: since the last change but replacements."""
 
@@ -130,10 +133,13 @@ class Judge:
         self.now = self.last_change = now
         self._quiet_evictions.clear()
         self._nodes_came |= kind == "node"
-        if kind == "outside":
-            self._outside = now
-        elif kind == "arrival":
-            self._arrivals.append((now, priority))
+        for claim in self._claims.values():
+            claimant = self._state.pods.get(claim.claimant)
+            if kind == "outside":
+                claim.disturbed = True
+                claim.rounds.clear()
+            elif kind == "arrival":
+                claim.outranked |= claimant is None or priority > claimant.priority
 
     def bound(self, now: float, name: str, node: str) -> None:
         self.now = self.last_change = now
@@ -157,7 +163,7 @@ class Judge:
             self.find("leak", f"{victim_name} is evicted for {claimant_name}, which is gone")
             return
         lacks_nodes = lawful.may_lack_nodes(state, claimant)
-        claim = self._claims.setdefault(self._claimant(claimant), Claim(claimant_name, now))
+        claim = self._claims.setdefault(self._claimant(claimant), Claim(claimant_name))
         claim.for_nodes |= lacks_nodes
         claim.victims[victim_name] = None
         if victim.ending and lacks_nodes:
@@ -168,10 +174,10 @@ class Judge:
         victim.ending = True
         if is_new:
             claim.rounds.append(now)
-        rounds = [each for each in claim.rounds if each > self._outside]
-        if len(rounds) >= 2 and not (claim.for_nodes and self._more_important(claim)):
-            rule = "again" if len(rounds) == 2 else "loop"
-            self.find(rule, f"evictions for {claimant} for the {len(rounds)}. time, and it has not started")
+        rounds = len(claim.rounds)
+        if rounds >= 2 and not (claim.for_nodes and claim.outranked):
+            rule = "again" if rounds == 2 else "loop"
+            self.find(rule, f"evictions for {claimant} for the {rounds}. time, and it has not started")
         by_priority = lacks_nodes and victim.priority < claimant.priority
         if claimant.quota != victim.quota and not by_priority:  # quota.md: DefaultPreemption goes by priority alone
             self._note_circle(claimant.quota, victim.quota)
@@ -294,16 +300,12 @@ class Judge:
     def _check_claims(self, now: float) -> None:
         for claim in self._claims.values():
             gone = claim.gone_at
-            if gone is None or now - gone <= STARTS_WITHIN or self._outside >= claim.began or claim.served:
+            if gone is None or now - gone <= STARTS_WITHIN or claim.disturbed or claim.served:
                 continue
-            if not self._more_important(claim):
+            if not (claim.outranked or claim.claimant not in self._state.pods):
                 victims = ", ".join(claim.victims)
                 claim.served = True
                 self.find("in vain", f"{claim.claimant} has not started {now - gone:.0f} s after {victims} went for it")
-
-    def _more_important(self, claim: Claim) -> bool:
-        claimant = self._state.pods.get(claim.claimant)
-        return claimant is None or any(at >= claim.began and p > claimant.priority for at, p in self._arrivals)
 
     def _check_groups(self) -> None:
         members: dict[str, list[Pod]] = defaultdict(list)
