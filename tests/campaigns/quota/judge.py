@@ -151,7 +151,10 @@ class Judge:
         claim = self._claims.pop(self._claimant(pod), None)
         for other in self._claims.values():
             claimant = self._state.pods.get(other.claimant)
-            other.served |= claimant is not None and pod.quota == claimant.quota and pod.rank < claimant.rank
+            if claimant is not None and pod.quota == claimant.quota and pod.rank < claimant.rank:
+                other.served = True
+                if other.for_nodes:
+                    other.rounds.clear()  # what DefaultPreemption frees is not kept
         if not pod.group and not claim:
             self._check_rank(pod)
 
