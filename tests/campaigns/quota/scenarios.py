@@ -46,8 +46,9 @@ def _quotas(chance: random.Random, source: str, resources: tuple[str, ...]) -> t
     leaves = [replace(leaf, parent="root") for leaf in leaves]
     if chance.random() < 0.3:
         middle = Quota("middle", "root", _amounts(chance, resources, (0, 1, 2, 4)), lending=_some(chance, resources))
-        if root.maximum:  # a quota that is guaranteed more is refused
-            middle = replace(middle, minimum={r: min(n, root.maximum[r]) for r, n in middle.minimum.items()})
+        if root.maximum:  # a quota that is guaranteed, or keeps, more is refused
+            minimum = {r: min(n, root.maximum[r]) for r, n in middle.minimum.items()}
+            middle = replace(middle, minimum=minimum, lending={})
         leaves = [replace(leaf, parent="middle") if chance.random() < 0.6 else leaf for leaf in leaves]
         if source == DECLARED and chance.random() < 0.4:
             below = [leaf for leaf in leaves if leaf.parent == "middle"]
