@@ -35,7 +35,7 @@ from scheduler.framework.field_errors import invalid
 
 PLACEMENTS: Final = fw.unschedulable("preemption: not eligible due to placement-based pod group scheduling limitation")
 AS_A_WHOLE: Final = fw.unschedulable("preemption: not eligible due to workload aware preemption enabled")
-FOR_THE_GROUP: Final = fw.unschedulable("preemption: pods are evicted for its group as a whole")
+FOR_THE_GROUP: Final = fw.unschedulable("preemption: only for its group as a whole")
 NO_GROUP: Final = fw.unschedulable("preemption: pod group for pod not found")
 
 ASKED: Final = "DefaultPreemption was asked"

@@ -19,6 +19,7 @@ from msgspec import UNSET, UnsetType
 
 from scheduler.api.near_names import near_names
 from scheduler.api.pod import Pod
+from scheduler.config.defaults import COSCHEDULING
 from scheduler.engine.engine import Engine
 from scheduler.explain.changes import WrittenPod
 from scheduler.explain.documents import GroupReport, PodReport, SharesReport, ShareWait
@@ -170,7 +171,7 @@ class Explainer:
             name = scheduler[:MAX_SCHEDULER]
             report.state, about = f"is for another scheduler: {name!r}", list(self._other(name))
         else:
-            report.state, queued = self._place(pod.uid)
+            report.state, queued = self._place(pod)
             report.attempts = queued.attempts if queued is not None else 0
             about += self._waiting(pod, report.state, queued)
         report.about = about
@@ -183,15 +184,26 @@ class Explainer:
             yield f"its spec.schedulerName is {scheduler!r}: did you mean {near[0]!r}?"
         yield f"this scheduler places pods of {', '.join(profiles)}"
 
-    def _place(self, uid: str) -> tuple[str, QueuedPod | None]:
+    def _place(self, pod: Pod) -> tuple[str, QueuedPod | None]:
+        uid = pod.uid
         for queued in self._engine.queue.in_flight_pods():
             if queued.pod.uid == uid:
                 return "being tried", queued
         for part, pods in self._engine.queue.pending_pods().items():
             for queued in pods:
                 if queued.pod.uid == uid:
-                    return _STATES[part], queued
+                    is_free = part == "gated" and self._is_tried_with_its_group(queued)
+                    return _STATES["active" if is_free else part], queued
         return "pending", None
+
+    def _is_tried_with_its_group(self, queued: QueuedPod) -> bool:
+        """Return whether a pod that came before its group was complete is tried with the others."""
+        pod = queued.pod
+        if self._engine.frameworks[pod.spec.scheduler_name].handle.pod_groups.key_of(pod) is None:
+            return False
+        from scheduler.explain.pod_groups import may_be_tried
+
+        return may_be_tried(self._engine, queued)
 
     def _waiting(self, pod: Pod, where: str, queued: QueuedPod | None) -> Iterator[str]:
         """Yield lines about what the pod waits for, and the events that would wake it."""
@@ -209,6 +221,9 @@ class Explainer:
         plugins = sorted(queued.unschedulable_plugins | queued.pending_plugins)
         if where == "gated":
             plugins = [queued.gating_plugin]
+        if where in ("unschedulable", "gated") and COSCHEDULING in plugins:
+            plugins.remove(COSCHEDULING)
+            yield "waits for the other pods of its group"
         if plugins and where in ("unschedulable", "gated"):
             events = framework.rejector_events()
             helpful = [each.event for plugin in plugins for each in events.get(plugin, ())]

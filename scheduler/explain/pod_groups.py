@@ -240,10 +240,10 @@ def _rejectors(place: str, queued: QueuedPod) -> Iterable[str]:
 
 def _now(engine: Engine, place: Place) -> Place:
     """Return a place without the gate of a pod that came before its group was complete: it is tried with the others."""
-    return (QUEUED, place[1]) if place[0] == GATED and _may_be_tried(engine, place[1]) else place
+    return (QUEUED, place[1]) if place[0] == GATED and may_be_tried(engine, place[1]) else place
 
 
-def _may_be_tried(engine: Engine, queued: QueuedPod) -> bool:
+def may_be_tried(engine: Engine, queued: QueuedPod) -> bool:
     """Return whether nothing keeps a pod out of the queue now, whatever did before the group was complete."""
     pod = queued.pod
     plugins = engine.frameworks[pod.spec.scheduler_name].pre_enqueue

@@ -46,6 +46,9 @@ class PodNominator(Protocol):
     def kept_on(self, uid: str) -> str:
         """Return the node that one of these is nominated to, or was until it was tried; empty if there was none."""
 
+    def kept_before(self, uid: str) -> int:
+        """Return the highest of these numbers when a pod was nominated to its node; 0 if it is not nominated."""
+
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         """Return the pods nominated to a node, in the order of their nominations."""
 

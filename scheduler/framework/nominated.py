@@ -15,16 +15,19 @@ def yields_to(pod: Pod, other: Pod, node_name: str, nominator: PodNominator) -> 
     """Say whether a pod leaves the space on a node to another one that is nominated there.
 
     It does to one of the same or a higher priority, and to one for which others are evicted: unless they are for this
-    pod, too, on that node, and that began before.
+    pod, too, on that node, and that began before the other one was nominated.
     """
     kept = nominator.kept
-    number = kept.get(other.uid)
+    number, own = kept.get(other.uid), kept.get(pod.uid)
     if number is None:
-        return other.priority >= pod.priority and other.uid != pod.uid
-    own = kept.get(pod.uid)
-    if own is None or number < own:
-        return True
-    return number > own and nominator.kept_on(pod.uid) != node_name
+        if other.priority < pod.priority or other.uid == pod.uid:
+            return False
+        is_later = own is not None and nominator.kept_before(other.uid) >= own
+    elif own is None or number <= own:
+        return number != own
+    else:
+        is_later = True
+    return not is_later or nominator.kept_on(pod.uid) != node_name
 
 
 class NominatedPods:

@@ -55,22 +55,24 @@ def preempt(
     """Add to the decision about a group that does not fit whether it will once its victims are gone.
 
     `reserved`: the nodes that are kept for a group. `again` decides about it once more, without PostFilter. Why there
-    are no victims is said as kube-scheduler says it; of a group of our own rules it is not said: its message is about
-    what it lacks.
+    are no victims is said as kube-scheduler says it, and only where it would say it: the message of a group of our own
+    rules is about what it lacks.
     """
     victims, status = yield from _ask(framework, decision, pods, cache, reserved, again)
     if status is None:
         decision.is_waiting_for_preemption, decision.victims = True, victims
     elif status.code is Code.ERROR:
         decision.status = status
-    elif not _is_ours(framework, pods):
+    elif _follows_kube_scheduler(framework, pods[0]):
         assert decision.status is not None, "the group does not fit"
         decision.status = Status(decision.status.code, (*decision.status.reasons, status.message))
 
 
-def _is_ours(framework: Framework, pods: Sequence[Pod]) -> bool:
-    group = framework.handle.pod_groups.of(pods[0])
-    return group is not None and group.is_ours
+def _follows_kube_scheduler(framework: Framework, pod: Pod) -> bool:
+    """Return whether kube-scheduler, too, would look for victims for the group of a pod as a whole."""
+    groups = framework.handle.pod_groups
+    group = groups.of(pod)
+    return groups.preempts_as_a_whole(pod) and (group is None or not group.is_ours)
 
 
 def _ask(

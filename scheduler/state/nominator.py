@@ -23,6 +23,7 @@ class Nominator:
         self._kept: dict[str, int] = {}
         self._kept_view = MappingProxyType(self._kept)
         self._kept_on: dict[str, str] = {}
+        self._kept_before: dict[str, int] = {}
         self._kept_so_far = 0
         self._changes = BoundedLog[str]()
         self._stream = stream or EventStream()
@@ -43,6 +44,9 @@ class Nominator:
     def kept_on(self, uid: str) -> str:
         return self._kept_on.get(uid, "")
 
+    def kept_before(self, uid: str) -> int:
+        return self._kept_before.get(uid, 0)
+
     def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]:
         """Yield each node that has nominated pods, with these pods."""
         for node_name, pods in self._pods.items():
@@ -53,10 +57,13 @@ class Nominator:
 
         Without either, and for a pod that is bound, there is no nomination. The caller makes sure that the pod exists.
         """
-        self.delete(pod.uid)
         name = pod.nominated_node_name if node_name is None else node_name
+        number = self.kept_before(pod.uid) if self.node_of(pod.uid) == name else self._kept_so_far
+        self.delete(pod.uid)
         if name and not pod.node_name:
             self._node_names[pod.uid] = name
+            if number:
+                self._kept_before[pod.uid] = number
             if pod.uid in self._kept:
                 self._kept_on[pod.uid] = name
             self._pods.setdefault(name, {})[pod.uid] = pod
@@ -70,7 +77,6 @@ class Nominator:
         If neither version names a node, the nomination has not reached the API server yet: it stands.
         """
         unwritten = self._node_names.get(old.uid) if not (old.nominated_node_name or new.nominated_node_name) else None
-        self.delete(old.uid)
         self.add(new, unwritten)
 
     def keep(self, uids: Iterable[str]) -> None:
@@ -94,6 +100,7 @@ class Nominator:
         node_name = self._node_names.pop(uid, None)
         if node_name is None:
             return False
+        self._kept_before.pop(uid, None)
         if NominationEnded in self._stream.listeners:
             self._stream.publish(NominationEnded(uid))
         pods = self._pods[node_name]
@@ -113,4 +120,5 @@ class Nominator:
         assert self._node_names == {uid: name for name, pods in self._pods.items() for uid in pods}
         assert all(self._pods.values())
         assert self._kept_on.keys() <= self._kept.keys()
+        assert self._kept_before.keys() <= self._node_names.keys()
         assert all(pod.uid == uid for pods in self._pods.values() for uid, pod in pods.items())

@@ -239,10 +239,22 @@ async def test_a_group_that_fits_is_queued_and_its_pods_are_not_gated() -> None:
     groups = Coscheduled(nodes=2)
     groups.annotated(3, 3)
 
-    report = await Explainer(groups.engine, groups.under_test.clock, tries_groups=True).about_group("default", "a")
+    asked = Explainer(groups.engine, groups.under_test.clock, tries_groups=True)
+    report = await asked.about_group("default", "a")
+    of_pod = await asked.about("default", "a-0")
 
     assert (report.state, report.text) == ("queued", "it fits now: 3 pods are needed at once: 3 of 3 get a node")
     assert {each.state for each in report.waiting} == {"queued"}
+    assert (of_pod.state, of_pod.about) == ("queued", [])
+
+
+async def test_a_pod_says_that_it_waits_for_the_others_of_its_group() -> None:
+    groups = Coscheduled(nodes=2)
+    groups.annotated(3, 4)
+
+    report = await Explainer(groups.engine, groups.under_test.clock).about("default", "a-0")
+
+    assert (report.state, report.about) == ("gated", ["waits for the other pods of its group"])
 
 
 async def test_what_all_nodes_lack_is_said_and_what_would_bring_it() -> None:

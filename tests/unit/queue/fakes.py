@@ -81,6 +81,9 @@ class FakeNominator:
     def kept_on(self, uid: str) -> str:
         return ""
 
+    def kept_before(self, uid: str) -> int:
+        return 0
+
     def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]:
         return iter(())
 

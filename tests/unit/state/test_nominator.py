@@ -114,17 +114,23 @@ def test_nominations_may_change_during_an_iteration_over_a_node() -> None:
         pytest.param("second", "first", "n1", True, id="the second yields to it"),
         pytest.param("first", "sibling", "n2", False, id="pods that began at once do not yield to each other"),
         pytest.param("any", "second", "n1", True, id="all others yield, whatever the priorities"),
+        pytest.param("first", "later", "n1", False, id="also one of a higher priority that was nominated later"),
+        pytest.param("first", "earlier", "n1", True, id="but not one that was nominated before"),
     ],
 )
 def test_of_pods_for_which_others_are_evicted_the_first_has_the_node_that_it_waits_for(
     pod: str, other: str, node: str, yields: bool
 ) -> None:
-    nominator, pods = Nominator(), {uid: a_nominee(uid) for uid in ("first", "sibling", "second", "any")}
+    names = ("first", "sibling", "second", "any", "earlier", "later")
+    nominator, pods = Nominator(), {uid: a_pod(uid, uid=uid, priority=int(uid in names[-2:])) for uid in names}
+    nominator.add(pods["earlier"], "n1")
     nominator.add(pods["first"], "n1")
     nominator.keep(("first", "sibling"))
+    nominator.add(pods["later"], "n1")
     nominator.keep(("second",))
     nominator.add(pods["second"], "n2")
     nominator.delete("first")
+    nominator.update(pods["earlier"], pods["earlier"])
 
     assert yields_to(pods[pod], pods[other], node, nominator) == yields
     nominator.check_invariants()
