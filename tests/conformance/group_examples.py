@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tests.conformance.generators.group_versions import GANG, GENERIC, PREEMPTION, TOPOLOGY, as_chosen
 from tests.conformance.generators.groups import RACK
+from tests.conformance.generators.topic import Draw
 
 Json = dict[str, Any]
 ALL: Final = (GENERIC, GANG, TOPOLOGY, PREEMPTION)
@@ -52,7 +53,7 @@ class Example:
             "profiles": [{"schedulerName": name} for name in self.schedulers],
         }
         case = {"name": self.name, "gates": list(self.gates), "config": config, "objects": list(self.objects)}
-        return as_chosen(case)
+        return as_chosen(case, Draw(self.name))
 
 
 def node(name: str, cpu: str = "1", rack: str = "") -> Json:

@@ -49,14 +49,8 @@ def generate(seed: int) -> Json:
         for topic in dress if pod["kind"] == "Pod" else ():
             topic.dress_pod(draw, pod, cluster)
     start(draw, [*running, *waiting])
-    return as_chosen(
-        {
-            "name": f"groups-{seed}",
-            "gates": list(gates),
-            "config": config,
-            "objects": [*budgets, *nodes, *running, *waiting],
-        }
-    )
+    case = {"name": f"groups-{seed}", "gates": list(gates), "config": config}
+    return as_chosen(case | {"objects": [*budgets, *nodes, *running, *waiting]}, draw)
 
 
 def configuration(draw: Draw) -> Json:

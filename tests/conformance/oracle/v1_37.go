@@ -58,7 +58,11 @@ func getPodGroup(ctx context.Context, client clientset.Interface, name types.Nam
 
 // validatePodGroup does it with the feature gates for all fields.
 func validatePodGroup(ctx context.Context, group *podGroup) field.ErrorList {
-	gates := map[string]bool{string(features.TopologyAwareWorkloadScheduling): true}
+	gates := map[string]bool{
+		string(features.TopologyAwareWorkloadScheduling): true,
+		string(features.CompositePodGroup):               false,
+		string(features.PodGroupPreemptionPolicy):        false,
+	}
 	create := apioperation.Operation{Type: apioperation.Create, Options: gates}
 	return schedulingv1beta1.Validate_PodGroup(ctx, create, nil, group, nil)
 }
@@ -97,6 +101,14 @@ func scheduleGroup(
 	ctx context.Context, own *cluster, group types.NamespacedName, members []*v1.Pod, said *groupVerdict,
 ) error {
 	if len(members) == 0 || len(said.Gated) > 0 {
+		return nil
+	}
+	for _, pod := range own.SchedulingQueue.IncompletePodGroupPodsPods() {
+		if groupOf(pod) == group {
+			said.Gated[pod.Name] = "incomplete"
+		}
+	}
+	if len(said.Gated) > 0 {
 		return nil
 	}
 	info, found := own.SchedulingQueue.GetPodGroup(group.Name, group.Namespace, fwk.PodGroupKeyType)
