@@ -153,7 +153,7 @@ func (q question) ask(logger klog.Logger, registered map[string][]fwk.ClusterEve
 			}
 		}
 	}
-	for _, change := range updateEvents(older, newer, pod) {
+	for _, change := range updateEvents(older, newer) {
 		found.Changes = append(found.Changes, named(change))
 	}
 	return found, nil
@@ -179,7 +179,7 @@ func hint(logger klog.Logger, registered fwk.ClusterEventWithHint, pod *v1.Pod, 
 	return answer.String()
 }
 
-func updateEvents(older, newer runtime.Object, waiting *v1.Pod) []fwk.ClusterEvent {
+func updateEvents(older, newer runtime.Object) []fwk.ClusterEvent {
 	switch newer := newer.(type) {
 	case *v1.Node:
 		if older, ok := older.(*v1.Node); ok {
@@ -187,7 +187,7 @@ func updateEvents(older, newer runtime.Object, waiting *v1.Pod) []fwk.ClusterEve
 		}
 	case *v1.Pod:
 		if older, ok := older.(*v1.Pod); ok {
-			return podChanges(newer, older, newer.UID == waiting.UID)
+			return podChanges(newer, older)
 		}
 	}
 	return nil

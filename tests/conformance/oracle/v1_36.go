@@ -61,8 +61,7 @@ func validatePodGroup(ctx context.Context, group *podGroup) field.ErrorList {
 	return schedulingv1alpha2.Validate_PodGroup(ctx, create, nil, group, nil)
 }
 
-// podChanges is what an update of a pod is; whether it is the one that waits does not matter.
-func podChanges(newer, older *v1.Pod, _ bool) []fwk.ClusterEvent {
+func podChanges(newer, older *v1.Pod) []fwk.ClusterEvent {
 	return framework.PodSchedulingPropertiesChange(newer, older)
 }
 

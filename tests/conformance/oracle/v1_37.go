@@ -67,9 +67,9 @@ func validatePodGroup(ctx context.Context, group *podGroup) field.ErrorList {
 	return schedulingv1beta1.Validate_PodGroup(ctx, create, nil, group, nil)
 }
 
-// podChanges is what an update of a pod is, to itself or to others that wait.
-func podChanges(newer, older *v1.Pod, waits bool) []fwk.ClusterEvent {
-	return framework.PodSchedulingPropertiesChange(newer, older, waits)
+// podChanges is what an update of a pod is to itself.
+func podChanges(newer, older *v1.Pod) []fwk.ClusterEvent {
+	return framework.PodSchedulingPropertiesChange(newer, older, true)
 }
 
 func popPod(queue *internalqueue.PriorityQueue, logger klog.Logger) (*framework.QueuedPodInfo, error) {
