@@ -1,11 +1,11 @@
 """A pod's requests to a node: resources as kube-scheduler counts them, and host ports.
 
 Rules: k8s.io/component-helpers resource/helpers.go (PodRequests), pkg/scheduler/framework/types.go (Resource,
-calculateResource) and pkg/scheduler/util (GetHostPorts), all at v1.36.3 with their feature gates at the defaults.
+CalculateResource) and pkg/scheduler/util (GetHostPorts), all at v1.37.2 with their feature gates at the defaults.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -43,6 +43,7 @@ _MILLI: Final = NANO // 1000
 """Billionths in a thousandth."""
 
 _Read: TypeAlias = Callable[[str | int | float], Amount]
+_Source: TypeAlias = Callable[[Container], ResourceList | None]
 
 
 class HostPort(NamedTuple):
@@ -107,7 +108,7 @@ def pod_requests(
 ) -> Totals:
     """Return what a pod asks for, overhead included: for `to_amounts`.
 
-    With a `status`, a resize in progress counts with the largest of what is asked, allocated and actuated.
+    With a `status`, a resize in progress counts with the largest of what is asked, allocated and actuated in all.
     `missing` stands in for resources that a container does not name. `pod_level` says whether requests of the
     pod as a whole replace the sum of its containers. Raises ValueError for a quantity that cannot be read.
     """
@@ -124,13 +125,12 @@ def _pod_requests(
     stand_in = _parsed(missing, read)
     requests = _container_requests(spec, status, stand_in, read)
     if pod_level and spec.resources is not None and spec.resources.requests and _has_pod_level_requests(spec):
-        wanted = _parsed(spec.resources.requests, read)
-        effective = wanted
+        of_pod = _parsed(spec.resources.requests, read)
         if status is not None and status.resources is not None:
-            effective = _effective(status, wanted, status.resources.requests, status.allocated_resources, read)
-        for name in wanted:
-            if _is_pod_level_resource(name):
-                requests[name] = effective.get(name, read(0))
+            of_pod = {} if _is_resize_infeasible(status) else of_pod
+            _raise_to(of_pod, _parsed(status.resources.requests, read))
+            _raise_to(of_pod, _parsed(status.allocated_resources, read))
+        requests |= {name: amount for name, amount in of_pod.items() if _is_pod_level_resource(name)}
     if overhead := overhead_of(spec):
         _add(requests, _parsed(overhead, read))
     return requests
@@ -148,9 +148,7 @@ def pod_limits(spec: PodSpec) -> Totals:
 
 
 def _pod_limits(spec: PodSpec, read: _Read) -> Totals:
-    limits = _summed(
-        spec, lambda container, _: _parsed(container.resources.limits if container.resources else None, read)
-    )
+    limits = _summed(spec, lambda container: _parsed(container.resources.limits if container.resources else None, read))
     of_pod = spec.resources
     if of_pod is not None and any(map(_is_pod_level_resource, (*(of_pod.requests or ()), *(of_pod.limits or ())))):
         limits |= {
@@ -220,31 +218,73 @@ _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 
 
 def _container_requests(spec: PodSpec, status: PodStatus | None, missing: Totals, read: _Read) -> Totals:
-    statuses = _statuses_by_name(status)
-    nothing: Mapping[str, ContainerStatus] = {}
-    return _summed(
-        spec,
-        lambda container, goes_on: _one_container(container, status, statuses if goes_on else nothing, missing, read),
-    )
+    """Rule: AggregateContainerRequests."""
+
+    def total(source: _Source) -> Totals:
+        return _summed(spec, lambda container: {**missing, **_parsed(source(container), read)})
+
+    if status is None or not reports_resources(status):
+        return total(_asked)
+    reported = _Reported(status)
+    largest = {} if reported.is_infeasible else total(_asked)
+    of_pod = status.resources
+    if of_pod is not None and of_pod.requests is not None and status.allocated_resources is not None:
+        _raise_to(largest, _parsed(of_pod.requests, read))
+        _raise_to(largest, _parsed(status.allocated_resources, read))
+    elif not reported.is_as_asked(spec):
+        _raise_to(largest, total(reported.actuated))
+        _raise_to(largest, total(reported.allocated))
+    return largest
 
 
-def _summed(spec: PodSpec, amounts_of: Callable[[Container, bool], Totals]) -> Totals:
+def _asked(container: Container) -> ResourceList | None:
+    return _requests_of(container.resources) if container.resources is not None else None
+
+
+class _Reported:
+    """The requests of containers as a kubelet reports them. Those of an infeasible resize do not count."""
+
+    __slots__ = ("_statuses", "is_infeasible")
+
+    def __init__(self, status: PodStatus) -> None:
+        self.is_infeasible = _is_resize_infeasible(status)
+        self._statuses = _statuses_by_name(status)
+
+    def actuated(self, container: Container) -> ResourceList | None:
+        status = self._statuses.get(container.name)
+        if status is not None and status.resources is not None and status.resources.requests is not None:
+            return status.resources.requests
+        return self.allocated(container)
+
+    def allocated(self, container: Container) -> ResourceList | None:
+        status = self._statuses.get(container.name)
+        if status is not None and status.allocated_resources is not None:
+            return status.allocated_resources
+        return None if self.is_infeasible else _asked(container)
+
+    def is_as_asked(self, spec: PodSpec) -> bool:
+        """Return whether all that is reported is what is asked for, written in the same way: nearly always."""
+        return not self.is_infeasible and all(
+            self.actuated(container) == self.allocated(container) == _asked(container)
+            for container in (*(spec.containers or ()), *(spec.init_containers or ()))
+        )
+
+
+def _summed(spec: PodSpec, amounts_of: Callable[[Container], Totals]) -> Totals:
     """Sum the containers; then raise the sum to what startup needs, when init containers run one after another.
 
     An init container runs alongside the sidecars that were started before it:
     https://github.com/kubernetes/enhancements/tree/master/keps/sig-node/753-sidecar-containers
-
-    `amounts_of` also gets whether a container keeps running: all do except init containers that are not sidecars.
     """
     total: Totals = {}
     for container in spec.containers or ():
-        _add(total, amounts_of(container, True))
+        _add(total, amounts_of(container))
     if not spec.init_containers:
         return total
     sidecars: Totals = {}
     peak: Totals = {}
     for container in spec.init_containers:
-        wanted = amounts_of(container, container.is_sidecar)
+        wanted = amounts_of(container)
         if container.is_sidecar:
             _add(total, wanted)
             _add(sidecars, wanted)
@@ -258,40 +298,9 @@ def _summed(spec: PodSpec, amounts_of: Callable[[Container, bool], Totals]) -> T
     return total
 
 
-def _one_container(
-    container: Container,
-    status: PodStatus | None,
-    statuses: Mapping[str, ContainerStatus],
-    missing: Totals,
-    read: _Read,
-) -> Totals:
-    wanted = _parsed(_requests_of(container.resources) if container.resources is not None else None, read)
-    reported = statuses.get(container.name)
-    if status is not None and reported is not None and reported.resources is not None:
-        wanted = _effective(status, wanted, reported.resources.requests, reported.allocated_resources, read)
-    if missing:
-        wanted = {**missing, **wanted}
-    return wanted
-
-
-def _effective(
-    status: PodStatus, wanted: Totals, actuated: ResourceList | None, allocated: ResourceList | None, read: _Read
-) -> Totals:
-    """The requests of an infeasible resize no longer count."""
-    largest = {} if _is_resize_infeasible(status) else dict(wanted)
-    _raise_to(largest, _parsed(actuated, read))
-    _raise_to(largest, _parsed(allocated, read))
-    return largest
-
-
-def _statuses_by_name(status: PodStatus | None) -> dict[str, ContainerStatus]:
-    if status is None or not (status.container_statuses or status.init_container_statuses):
-        return {}
-    every: Iterable[ContainerStatus] = (
-        *(status.container_statuses or ()),
-        *(status.init_container_statuses or ()),
-    )
-    return {reported.name: reported for reported in every}
+def _statuses_by_name(status: PodStatus) -> dict[str, ContainerStatus]:
+    every = (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
+    return {reported.name: reported for reported in reversed(every)}
 
 
 def _is_resize_infeasible(status: PodStatus) -> bool:
@@ -303,7 +312,12 @@ def _is_resize_infeasible(status: PodStatus) -> bool:
 
 def reports_resources(status: PodStatus) -> bool:
     """Return whether a kubelet has reported what a pod has: only then its status can change what it asks for."""
-    return bool(status.container_statuses or status.init_container_statuses or status.resources)
+    return bool(
+        status.container_statuses
+        or status.init_container_statuses
+        or status.resources
+        or (status.conditions and _is_resize_infeasible(status))
+    )
 
 
 def _names_all(spec: PodSpec, names: Collection[str]) -> bool:

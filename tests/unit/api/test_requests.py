@@ -82,6 +82,107 @@ def test_a_running_pod_counts_with_its_resize(pending: str, requests: dict[str, 
     assert a_pod(requests={"cpu": "4"}, status=status).requests == requests
 
 
+def reported(name: str, actuated: str | None = None, allocated: str | None = None) -> ContainerStatus:
+    return ContainerStatus(
+        name=name,
+        resources=None if actuated is None else ResourceRequirements(requests={"cpu": actuated}),
+        allocated_resources=None if allocated is None else {"cpu": allocated},
+    )
+
+
+INFEASIBLE = (PodCondition(type="PodResizePending", reason="Infeasible"),)
+TWO = [a_container("a", requests={"cpu": "4"}), a_container("b", requests={"cpu": "1"})]
+
+
+@pytest.mark.parametrize(
+    ("pod", "milli_cpu"),
+    [
+        pytest.param(
+            a_pod(
+                containers=TWO, status=PodStatus(container_statuses=(reported("a", "2", "2"), reported("b", "2", "2")))
+            ),
+            5000,
+            id="what was asked, allocated and actuated is summed for itself",
+        ),
+        pytest.param(
+            a_pod(
+                containers=TWO, status=PodStatus(container_statuses=(reported("a", "2", "6"), reported("b", "3", "1")))
+            ),
+            7000,
+            id="the largest sum counts",
+        ),
+        pytest.param(
+            a_pod(
+                containers=TWO, status=PodStatus(conditions=INFEASIBLE, container_statuses=(reported("a", "2", "2"),))
+            ),
+            2000,
+            id="of an infeasible resize only what is reported counts",
+        ),
+        pytest.param(
+            a_pod(containers=TWO, status=PodStatus(conditions=INFEASIBLE)),
+            None,
+            id="of an infeasible resize nothing counts if nothing is reported",
+        ),
+        pytest.param(
+            a_pod(containers=TWO, status=PodStatus(container_statuses=(reported("a", None, "7"),))),
+            8000,
+            id="what is allocated is actuated if nothing else is said",
+        ),
+        pytest.param(
+            a_pod(
+                requests={"cpu": "1"},
+                init_containers=[a_container("init", requests={"cpu": "2"})],
+                status=PodStatus(init_container_statuses=(reported("init", "3", "3"),)),
+            ),
+            3000,
+            id="an init container counts as it is reported",
+        ),
+        pytest.param(
+            a_pod(
+                containers=TWO,
+                status=PodStatus(
+                    container_statuses=(reported("a", "20", "20"),),
+                    resources=ResourceRequirements(requests={"cpu": "6"}),
+                    allocated_resources={"cpu": "5"},
+                ),
+            ),
+            6000,
+            id="what is reported of the pod stands for its containers",
+        ),
+        pytest.param(
+            a_pod(
+                pod_requests={"memory": "1"},
+                containers=TWO,
+                status=PodStatus(resources=ResourceRequirements(requests={"cpu": "9", "memory": "1"})),
+            ),
+            9000,
+            id="of a pod with requests as a whole, any resource that is reported counts",
+        ),
+        pytest.param(
+            a_pod(
+                pod_requests={"cpu": "8"},
+                containers=TWO,
+                status=PodStatus(
+                    conditions=INFEASIBLE,
+                    container_statuses=(reported("a", "2", "2"),),
+                    resources=ResourceRequirements(requests={"memory": "1"}),
+                ),
+            ),
+            2000,
+            id="of an infeasible resize of the whole the containers' sum counts",
+        ),
+    ],
+)
+def test_a_resize_counts_with_the_largest_of_three_sums(pod: Pod, milli_cpu: int | None) -> None:
+    assert pod.requests.get("cpu") == milli_cpu
+
+
+def test_scoring_assumes_something_for_containers_of_an_infeasible_resize() -> None:
+    pod = a_pod(requests={"cpu": "4", "memory": "1"}, status=PodStatus(conditions=INFEASIBLE))
+
+    assert (pod.resources.non_zero_cpu, pod.resources.non_zero_memory) == (DEFAULT_MILLI_CPU, DEFAULT_MEMORY)
+
+
 def test_scoring_assumes_something_for_containers_that_ask_for_nothing() -> None:
     resources = a_pod(containers=[a_container("a"), a_container("b", requests={"cpu": "1", "memory": "0"})]).resources
 
