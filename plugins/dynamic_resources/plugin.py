@@ -125,8 +125,9 @@ class DynamicResources(
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: dynamicresources.go (EventsToRegister).
 
-        Beyond it, a deletion may help: of a slice, without which a pool may be valid or all of a node's devices be
-        free; of a class, as an older one may stand for its resource now.
+        A rule that changes or goes is an update of slices there. Beyond it, a deletion may help: of a slice, without
+        which a pool may be valid or all of a node's devices be free; of a class, as an older one may stand for its
+        resource now.
         """
         hints = ClaimHints(self._catalog)
         action = fw.Action
@@ -138,6 +139,7 @@ class DynamicResources(
             fw.on(fw.POD, action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, hints.after_pod, claims_key),
             fw.on(fw.DEVICE_CLASS, changed),
             fw.on(fw.RESOURCE_SLICE, changed),
+            fw.on(fw.DEVICE_TAINT_RULE, action.UPDATE | action.DELETE),
             fw.on(fw.RESOURCE_SLICE, action.DELETE),
             fw.on(fw.DEVICE_CLASS, action.DELETE, after_class_deleted, named_resources),
         )

@@ -4,7 +4,7 @@ Rule: k8s.io/dynamic-resource-allocation structured/internal/incubating/pools_in
 the default feature gates select.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -27,6 +27,8 @@ class DeviceId(NamedTuple):
 PoolId: TypeAlias = tuple[str, str]
 """Driver and pool."""
 
+TaintsOf: TypeAlias = Callable[[DeviceId], Iterable[DeviceTaint]]
+
 
 class DevicesError(fw.AttemptFailed):
     """Something about slices, claims or classes is wrong, and no other node would be better: the attempt fails."""
@@ -35,9 +37,10 @@ class DevicesError(fw.AttemptFailed):
 class SliceDevice:
     """A device of a slice, with values that are computed at most once."""
 
-    __slots__ = ("_view", "device", "has_plain_capacity", "id", "slice")
+    __slots__ = ("_taints_of", "_view", "device", "has_plain_capacity", "id", "slice")
 
-    def __init__(self, slice_: ResourceSlice, device: Device) -> None:
+    def __init__(self, slice_: ResourceSlice, device: Device, taints_of: TaintsOf) -> None:
+        self._taints_of = taints_of
         self.slice = slice_
         self.device = device
         self.id = DeviceId(slice_.spec.driver, slice_.spec.pool.name, device.name)
@@ -56,7 +59,8 @@ class SliceDevice:
 
     @property
     def taints(self) -> Sequence[DeviceTaint]:
-        return self.device.taints or ()
+        """Those of the slice, then those of DeviceTaintRules."""
+        return *(self.device.taints or ()), *self._taints_of(self.id)
 
 
 class SliceView:
@@ -64,9 +68,10 @@ class SliceView:
 
     __slots__ = ("devices", "is_ignored", "names", "slice")
 
-    def __init__(self, slice_: ResourceSlice) -> None:
+    def __init__(self, slice_: ResourceSlice, taints_of: TaintsOf) -> None:
+        """`taints_of`: what rules give to a device, whenever they are asked for."""
         self.slice = slice_
-        self.devices = tuple(SliceDevice(slice_, device) for device in slice_.spec.devices or ())
+        self.devices = tuple(SliceDevice(slice_, device, taints_of) for device in slice_.spec.devices or ())
         self.names = frozenset(device.name for device in slice_.spec.devices or ())
         self.is_ignored = any(
             consumed.compatibility_groups

@@ -11,6 +11,7 @@ from plugins.dynamic_resources.pools import (
     gather_pools,
     node_matches,
 )
+from plugins.dynamic_resources.taint_rules import TaintRules
 from scheduler import framework as fw
 from scheduler.api.devices import ResourceSlice
 from scheduler.api.objects import Node
@@ -40,6 +41,7 @@ class NodeSlices:
         """The pools of nodes without slices of their own, if they are the same for all."""
         self._is_for_all: bool | None = None
         """Whether they are; None if that has to be looked up."""
+        self._rules = TaintRules(objects, self._forget_all)
         objects.listen(fw.RESOURCE_SLICE, self._slice_changed, self._reset)
 
     def pools_for(self, node: Node) -> list[Pool]:
@@ -91,10 +93,9 @@ class NodeSlices:
         return gather_pools(node, views.values(), self._of_pool)
 
     def _reset(self) -> None:
-        for index in (self._of_node, self._shared, self._of_pool, self._pools):
+        for index in (self._of_node, self._shared, self._of_pool):
             index.clear()
-        self._common = self._is_for_all = None
-        self._changed.mark_all()
+        self._forget_all()
 
     def _slice_changed(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
         if old is not None:
@@ -103,17 +104,20 @@ class NodeSlices:
             self._remove(old.metadata.uid, pool_id, old.spec.node_name)
             self._forget_pool(pool_id)
         if new is not None:
-            view = SliceView(new)
+            view = SliceView(new, self._rules.taints_of)
             self._add(view)
             self._forget_pool(view.pool_id)
+
+    def _forget_all(self) -> None:
+        self._pools.clear()
+        self._common = self._is_for_all = None
+        self._changed.mark_all()
 
     def _forget_pool(self, pool_id: PoolId) -> None:
         """The pool on one node depends on all of its slices."""
         nodes = [view.slice.spec.node_name for view in self._of_pool.get(pool_id, {}).values()]
         if len(nodes) > _MANY or not all(nodes):
-            self._pools.clear()
-            self._common = self._is_for_all = None
-            self._changed.mark_all()
+            self._forget_all()
             return
         for node in filter(None, nodes):
             self._pools.pop(node, None)

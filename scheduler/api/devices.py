@@ -320,6 +320,26 @@ class ResourceSlice(Wire, frozen=True):
         return self.metadata.name
 
 
+class DeviceTaintSelector(Wire, frozen=True):
+    """Which devices have a taint; what is left out is any."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(Wire, frozen=True):
+    device_selector: DeviceTaintSelector | None = None
+    taint: DeviceTaint = DeviceTaint()
+
+
+class DeviceTaintRule(Wire, frozen=True):
+    """A resource.k8s.io/v1 DeviceTaintRule."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
+
+
 class ClaimProblem(Exception):
     """A claim of a pod is missing, or there is something wrong with it; the text is for the pod's owner."""
 

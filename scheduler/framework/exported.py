@@ -42,6 +42,7 @@ from scheduler.framework.events import CSI_DRIVER as CSI_DRIVER
 from scheduler.framework.events import CSI_NODE as CSI_NODE
 from scheduler.framework.events import CSI_STORAGE_CAPACITY as CSI_STORAGE_CAPACITY
 from scheduler.framework.events import DEVICE_CLASS as DEVICE_CLASS
+from scheduler.framework.events import DEVICE_TAINT_RULE as DEVICE_TAINT_RULE
 from scheduler.framework.events import ELASTIC_QUOTA as ELASTIC_QUOTA
 from scheduler.framework.events import ELASTIC_QUOTA_SIGS as ELASTIC_QUOTA_SIGS
 from scheduler.framework.events import LOCAL_QUEUE as LOCAL_QUEUE

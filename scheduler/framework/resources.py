@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from scheduler.api import coscheduling, kueue
-from scheduler.api.devices import DeviceClass, ResourceClaim, ResourceSlice
+from scheduler.api.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from scheduler.api.elastic_quotas import ElasticQuota
 from scheduler.api.pod_groups import PodGroup
 from scheduler.api.unstructured import Unstructured
@@ -35,6 +35,7 @@ from scheduler.framework.events import (
     CSI_NODE,
     CSI_STORAGE_CAPACITY,
     DEVICE_CLASS,
+    DEVICE_TAINT_RULE,
     ELASTIC_QUOTA,
     ELASTIC_QUOTA_SIGS,
     LOCAL_QUEUE,
@@ -112,6 +113,7 @@ KNOWN: Final[Mapping[str, ApiResource]] = {
     RESOURCE_CLAIM: ApiResource("resource.k8s.io", "v1", "resourceclaims"),
     RESOURCE_SLICE: ApiResource("resource.k8s.io", "v1", "resourceslices"),
     DEVICE_CLASS: ApiResource("resource.k8s.io", "v1", "deviceclasses"),
+    DEVICE_TAINT_RULE: ApiResource("resource.k8s.io", "v1", "devicetaintrules"),
     POD_GROUP: ApiResource("scheduling.k8s.io", "v1alpha2", "podgroups"),
     POD_GROUP_V1BETA1: ApiResource("scheduling.k8s.io", "v1beta1", "podgroups"),
     COSCHEDULING_POD_GROUP: ApiResource("scheduling.x-k8s.io", "v1alpha1", "podgroups"),
@@ -135,6 +137,7 @@ STRUCTS: Final[Mapping[str, type[Any]]] = {
     RESOURCE_CLAIM: ResourceClaim,
     RESOURCE_SLICE: ResourceSlice,
     DEVICE_CLASS: DeviceClass,
+    DEVICE_TAINT_RULE: DeviceTaintRule,
     POD_GROUP: PodGroup,
     POD_GROUP_V1BETA1: PodGroup,
     COSCHEDULING_POD_GROUP: coscheduling.PodGroup,
@@ -151,6 +154,9 @@ _PAIRS: Final = ((POD_GROUP, POD_GROUP_V1BETA1), (ELASTIC_QUOTA, ELASTIC_QUOTA_S
 
 OTHER_VERSION: Final = {KNOWN[one]: KNOWN[other] for a, b in _PAIRS for one, other in ((a, b), (b, a))}
 """A resource that is watched in two versions or groups of its API → the other one: a cluster serves one of the two."""
+
+SINCE_1_37: Final = frozenset({KNOWN[DEVICE_TAINT_RULE]})
+"""Resources that older API servers do not serve: that is nothing to warn of."""
 
 _WATCHED_ANYWAY: Final = frozenset({POD, *PODS_OF_EVENTS, NODE})
 _NAMES: Final = {resource: name for name, resource in KNOWN.items()}

@@ -235,8 +235,9 @@ FIELDS: Final[Mapping[str, str]] = {
     "DeviceRequest": "name@name exactly:ExactRequest firstAvailable:[]ExactRequest",
     "ExactRequest": (
         "name@name deviceClassName@name selectors:[]DeviceSelector allocationMode count adminAccess "
-        "tolerations:[]Toleration capacity:CapacityRequirements"
+        "tolerations:[]Toleration capacity:CapacityRequirements derivedAttributes:[]DerivedAttribute"
     ),
+    "DerivedAttribute": "name@attribute",
     "CapacityRequirements": "requests@capacities",
     "DeviceConstraint": "requests@name matchAttribute@attribute distinctAttribute@attribute",
     "DeviceClaimStatus": "allocation:Allocation reservedFor:[]Consumer devices:[]DeviceStatus",
@@ -260,13 +261,16 @@ FIELDS: Final[Mapping[str, str]] = {
         "consumesCounters:[]CounterConsumption nodeName@name nodeSelector:NodeSelector allNodes taints:[]Taint "
         "bindsToNode bindingConditions@word bindingFailureConditions@word allowMultipleAllocations"
     ),
-    "Attribute": "int bool string@device version@device",
+    "Attribute": "int bool string@device version@device ints bools strings@device versions@device",
     "Capacity": "value requestPolicy:CapacityPolicy",
     "CapacityPolicy": "default validValues validRange:CapacityRange",
     "CapacityRange": "min max step",
     "CounterSet": "name@name counters@name:{}Counter",
     "Counter": "value",
-    "CounterConsumption": "counterSet@name counters@name:{}Counter",
+    "CounterConsumption": "counterSet@name counters@name:{}Counter compatibilityGroups@name",
+    "DeviceTaintRule": "metadata:Meta spec:TaintRuleSpec",
+    "TaintRuleSpec": "deviceSelector:TaintSelector taint:Taint",
+    "TaintSelector": "driver@device pool@name device@name",
     # what plugins of `contrib` read
     "NodeMetrics": "metadata:Meta timestamp window usage@resources",
     "NodeResourceTopology": "metadata:Meta topologyPolicies zones:[]Zone attributes:[]ZoneAttribute",
@@ -368,6 +372,7 @@ KINDS: Final = (
     ),
     # Slices come before what has expressions: what these may ask about is known then.
     _kind("ResourceSlice", "resource.k8s.io", "v1", "resourceslices", _DEVICES),
+    _kind("DeviceTaintRule", "resource.k8s.io", "v1", "devicetaintrules", "devices have no taints of it"),
     _kind("DeviceClass", "resource.k8s.io", "v1", "deviceclasses", _DEVICES),
     _kind("ResourceClaim", "resource.k8s.io", "v1", "resourceclaims", _DEVICES),
     _kind("ResourceClaimTemplate", "resource.k8s.io", "v1", "resourceclaimtemplates", _DEVICES),

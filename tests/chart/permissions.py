@@ -58,6 +58,7 @@ REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
     (("scheduling.k8s.io", "priorityclasses"), WATCH): "which pods tolerate preemption, and for how long",
     ((DEVICES, "deviceclasses"), WATCH): "which devices there are, and which extended resources they stand for",
     ((DEVICES, "resourceslices"), WATCH): "the existing devices",
+    ((DEVICES, "devicetaintrules"), WATCH): "taints that administrators give to devices, since Kubernetes 1.37",
     ((DEVICES, "resourceclaims"), WATCH): "the requested and allocated devices",
     ((DEVICES, "resourceclaims"), ("patch",)): "adds Loadmaster's finalizer before devices are allocated",
     ((DEVICES, "resourceclaims"), ("get",)): "the outcome of a patch or creation whose response was lost",

@@ -24,6 +24,7 @@ FURTHER: Final[Mapping[str, Sequence[tuple[str, tuple[str, ...]]]]] = {
         ("apps/StatefulSet", _EVERYTHING),
     ],
     "DynamicResources": [
+        ("resource.k8s.io/DeviceTaintRule", ("Delete", "Update")),
         ("resource.k8s.io/ResourceSlice", ("Delete",)),
         ("resource.k8s.io/DeviceClass", ("Delete",)),
     ],

@@ -18,7 +18,7 @@ VERSIONS: Final = {
     "batch/v1": "Job",
     "node.k8s.io/v1": "RuntimeClass",
     "policy/v1": "PodDisruptionBudget",
-    "resource.k8s.io/v1": "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice",
+    "resource.k8s.io/v1": "DeviceClass DeviceTaintRule ResourceClaim ResourceClaimTemplate ResourceSlice",
     "scheduling.k8s.io/v1": "PriorityClass",
     "storage.k8s.io/v1": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment",
 }

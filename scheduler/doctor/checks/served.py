@@ -6,7 +6,7 @@ from scheduler.doctor.evidence.cluster import Cluster
 from scheduler.doctor.evidence.facts import Facts, known
 from scheduler.doctor.findings import Finding, ok, warning
 from scheduler.framework.awaited import together
-from scheduler.framework.resources import OTHER_VERSION, ApiResource
+from scheduler.framework.resources import OTHER_VERSION, SINCE_1_37, ApiResource
 
 METRICS: Final = ApiResource("metrics.k8s.io", "v1beta1", "nodes")
 
@@ -30,7 +30,7 @@ async def resources(facts: Facts, cluster: Cluster) -> list[Finding]:
     missing: dict[str, list[str]] = {}
     served = {resource for resource, is_served in zip(wanted, answers, strict=True) if is_served}
     for resource in wanted:
-        if resource not in served and OTHER_VERSION.get(resource) not in served:
+        if resource not in served | SINCE_1_37 and OTHER_VERSION.get(resource) not in served:
             missing.setdefault(resource.group, []).append(resource.plural)
     advice = "its plugins see none until it is served; then they see it without a restart"
     return [

@@ -38,7 +38,7 @@ from yarl import URL
 
 from scheduler.framework.awaited import child
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.resources import OTHER_VERSION, ApiResource
+from scheduler.framework.resources import OTHER_VERSION, SINCE_1_37, ApiResource
 from scheduler.kube.http.call_metrics import NO_ANSWER
 from scheduler.kube.http.client import Client
 from scheduler.kube.http.outages import is_outage, is_trouble
@@ -174,8 +174,7 @@ class Watch:
             if not is_absent:
                 is_absent = True
                 self._metrics.watch_errors.labels(intake.resource, "absent").inc()
-                other = OTHER_VERSION.get(intake.api)
-                level = logging.INFO if other and await self._is_served(other) else logging.WARNING
+                level = logging.INFO if await self._may_be_absent(intake.api) else logging.WARNING
                 log.log(
                     level, "The API server does not serve a resource of a plugin", extra={"resource": intake.resource}
                 )
@@ -183,10 +182,13 @@ class Watch:
                 self._deadlines.drop(intake.resource)
             await asyncio.sleep(self._absent_seconds)
 
-    async def _is_served(self, api: ApiResource) -> bool:
-        """Return whether the API server is known to serve a resource."""
+    async def _may_be_absent(self, api: ApiResource) -> bool:
+        """Return whether nothing is missing without a resource: it is new, or another version of it is served."""
+        if api in SINCE_1_37:
+            return True
+        other = OTHER_VERSION.get(api)
         try:
-            return await Served(self._client, api).ask()
+            return other is not None and await Served(self._client, other).ask()
         except ClusterError:
             return False
 

@@ -9,7 +9,7 @@ import msgspec
 
 from scheduler import framework as fw
 from scheduler.api.decoding import reread
-from scheduler.api.devices import DeviceClass, ResourceClaim, ResourceSlice
+from scheduler.api.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from scheduler.api.text import to_json
 from scheduler.api.unstructured import Unstructured
 from scheduler.framework.errors import ApiError
@@ -69,6 +69,12 @@ def a_class(name: str, *expressions: str, **spec: Any) -> DeviceClass:
     selectors = [{"cel": {"expression": each}} for each in expressions]
     content = {"metadata": {"name": name, "uid": f"class-{name}"}, "spec": {"selectors": selectors, **spec}}
     return reread(content, DeviceClass)
+
+
+def a_taint_rule(name: str, effect: str = "NoSchedule", **selector: str) -> DeviceTaintRule:
+    """A rule for all devices that are named; without any name it has an empty selector."""
+    spec = {"deviceSelector": selector, "taint": {"key": name, "effect": effect}}
+    return reread({"metadata": {"name": name, "uid": f"rule-{name}"}, "spec": spec}, DeviceTaintRule)
 
 
 def allocated(*devices: str, node: str = "", reserved_for: tuple[str, ...] = (), **result: Any) -> Json:
@@ -189,5 +195,6 @@ def put(store: ObjectStore, thing: Any) -> None:
         ResourceClaim: fw.RESOURCE_CLAIM,
         ResourceSlice: fw.RESOURCE_SLICE,
         DeviceClass: fw.DEVICE_CLASS,
+        DeviceTaintRule: fw.DEVICE_TAINT_RULE,
     }
     store.set(kinds[type(thing)], thing)

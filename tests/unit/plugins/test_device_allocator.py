@@ -15,7 +15,17 @@ from plugins.dynamic_resources.catalog import catalog_of
 from plugins.dynamic_resources.pools import DevicesError
 from scheduler.api.devices import Allocation, ResourceClaim
 from scheduler.testing import a_node
-from tests.unit.plugins.devices import DRIVER, a_claim, a_class, a_device, a_request, a_slice, a_world, allocated
+from tests.unit.plugins.devices import (
+    DRIVER,
+    a_claim,
+    a_class,
+    a_device,
+    a_request,
+    a_slice,
+    a_taint_rule,
+    a_world,
+    allocated,
+)
 
 FAST = f'has(device.attributes["{DRIVER}"].model) && device.attributes["{DRIVER}"].model == "A100"'
 HERE = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
@@ -273,6 +283,28 @@ def test_tainted_devices_are_for_those_who_tolerate_them(effect: str, toleration
     found = allocate(world, a_claim("c", a_request(**({"tolerations": tolerations} if tolerations else {}))))
 
     assert devices(found) == [[f"q: n1/{device}"]]
+
+
+@pytest.mark.parametrize(
+    ("selector", "device"),
+    [
+        ({"driver": DRIVER, "pool": "n1", "device": "d0"}, "d1"),
+        ({"device": "d0"}, "d1"),
+        ({"pool": "n2"}, "d0"),
+        ({"driver": "other.example.com"}, "d0"),
+        ({"pool": "n1"}, None),
+        ({}, None),
+        (None, "d0"),
+    ],
+)
+def test_rules_taint_the_devices_that_they_select(selector: dict[str, str] | None, device: str | None) -> None:
+    rule = a_taint_rule("broken", **(selector or {}))
+    if selector is None:
+        rule = msgspec.structs.replace(rule, spec=msgspec.structs.replace(rule.spec, device_selector=None))
+    tolerant = a_claim("c", a_request(tolerations=[{"key": "broken", "operator": "Exists"}]))
+
+    assert devices(allocate([two(), rule], a_claim("c"))) == (None if device is None else [[f"q: n1/{device}"]])
+    assert devices(allocate([two(), rule], tolerant)) == [["q: n1/d0"]]
 
 
 def counted(name: str, slots: int) -> Any:

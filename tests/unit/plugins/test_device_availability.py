@@ -18,7 +18,18 @@ from scheduler.api.objects import Node
 from scheduler.runtime.handle import PluginColumns
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node
-from tests.unit.plugins.devices import DRIVER, a_claim, a_class, a_device, a_request, a_slice, a_world, allocated, put
+from tests.unit.plugins.devices import (
+    DRIVER,
+    a_claim,
+    a_class,
+    a_device,
+    a_request,
+    a_slice,
+    a_taint_rule,
+    a_world,
+    allocated,
+    put,
+)
 
 NAMES = [f"n{i}" for i in range(5)]
 MODELS = ("A100", "H100")
@@ -53,6 +64,19 @@ def test_a_class_that_changed_is_asked_about_everywhere() -> None:
     put(world.store, a_class("gpu", "false"))
 
     assert (before, world.codes(claim)) == ({"n1": HAS_DEVICES}, {"n1": HAS_NONE})
+
+
+def test_rules_are_looked_at_whenever_they_change() -> None:
+    world = World(a_slice("n1", a_device("d0")), nodes=("n1",))
+    found = [world.codes(a_claim("c"))]
+    for rule in (a_taint_rule("broken", pool="n1"), a_taint_rule("broken", "None"), a_taint_rule("broken")):
+        put(world.store, rule)
+        found.append(world.codes(a_claim("c")))
+    world.store.remove(fw.DEVICE_TAINT_RULE, "rule-broken")
+    found.append(world.codes(a_claim("c")))
+
+    codes = (HAS_DEVICES, HAS_NONE, HAS_DEVICES, HAS_NONE, HAS_DEVICES)
+    assert found == [{"n1": code} for code in codes]
 
 
 def test_a_node_that_failed_is_asked_again() -> None:

@@ -8,7 +8,7 @@ from plugins.dynamic_resources.plugin import DynamicResources
 from scheduler import framework as fw
 from scheduler.api.devices import ResourceClaim
 from scheduler.testing import a_pod, started
-from tests.unit.plugins.devices import a_claim, a_class, a_slice, a_world, allocated, claiming
+from tests.unit.plugins.devices import a_claim, a_class, a_slice, a_taint_rule, a_world, allocated, claiming
 from tests.unit.plugins.hints import wakes
 
 GONE = fw.Action.DELETE
@@ -66,6 +66,13 @@ def test_a_deleted_claim_helps_that_had_devices() -> None:
 
 def test_a_deleted_slice_helps() -> None:
     assert wakes(a_plugin(), claiming("p", "c"), fw.ClusterEvent(fw.RESOURCE_SLICE, GONE), a_slice("n1"), None)
+
+
+def test_a_rule_helps_that_changes_or_goes() -> None:
+    old, new = a_taint_rule("broken"), a_taint_rule("broken", "None")
+
+    for action, after in ((fw.Action.UPDATE_OTHER, new), (GONE, None)):
+        assert wakes(a_plugin(), claiming("p", "c"), fw.ClusterEvent(fw.DEVICE_TAINT_RULE, action), old, after)
 
 
 def test_a_deleted_class_helps_pods_that_request_its_resource() -> None:

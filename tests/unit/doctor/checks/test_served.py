@@ -11,6 +11,12 @@ async def test_resources_that_are_not_served_are_named_by_group() -> None:
     assert "deviceclasses, resourceslices of resource.k8s.io" in said(findings)
 
 
+async def test_what_older_api_servers_do_not_have_is_not_missing() -> None:
+    findings = await served.resources(facts(), FakeCluster(not_served=["devicetaintrules"]))
+
+    assert "not served" not in said(findings)
+
+
 async def test_metrics_server_is_asked_for_where_load_aware_is_on() -> None:
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": "LoadAware"}]}}}
     config = config_of(profiles=[profile])
