@@ -46,7 +46,7 @@ GANGS: Final = frozenset(("GangScheduling", "Coscheduling"))
 
 
 NODES_AT_ONCE: Final = 128
-"""Nodes that are looked at in one step: less than a millisecond."""
+"""Nodes that are added in one step: less than a millisecond."""
 
 
 def counted(
@@ -94,7 +94,7 @@ def counted(
             rows = [row for row in rows if name_of[row] in names]
         admits = np.zeros(table.size, np.bool_)
         admits[framework.run_filter(state, pods[0], None).feasible] = True
-        if not what_if.look_at(table, rows, admits, may_leave):
+        if not what_if.add(table, rows, admits, may_leave):
             return None
         yield
         if layout != cache.layouts:
@@ -150,20 +150,20 @@ class CountedWhatIf:
         self._pod = pod
         self.needed = needed
         self._members = members
+        self.terminating: list[Pod] = []
         self._nodes: dict[str, _Node] = {}
         self._fits = 0
         """How many fit for certain: the sum over the nodes."""
         self._unsure: dict[str, _Node] = {}
         """Those on which more may fit than is known, in the order in which they changed."""
 
-    def look_at(
-        self, table: NodeTable, rows: Iterable[int], admits: BoolColumn, may_leave: Callable[[Pod], bool]
-    ) -> bool:
-        """Add these rows as they are now, as far as a member fits there or pods `may_leave` them.
+    def add(self, table: NodeTable, rows: Iterable[int], admits: BoolColumn, may_leave: Callable[[Pod], bool]) -> bool:
+        """Add those of these rows, as they are now, on which a member fits, or which pods `may_leave`.
 
         Returns False if there are plugins that have to be asked on the table. `admits`: where one fits now.
         """
         run, names, in_use = self._runs(), table.names(), table.in_use
+        terminating = run.terminating
         if not run.holds_everywhere:
             return False
         for row in rows:
@@ -172,6 +172,8 @@ class CountedWhatIf:
                 node = self._nodes[names[row]] = _Node(run.simulate(row), pods)
                 if admits[row]:
                     self._unsure[names[row]] = node
+                if terminating[row]:
+                    self.terminating += [pod for pod in pods if pod.is_deleting]
         return True
 
     def pods_by_node(self) -> Iterable[Collection[Pod]]:

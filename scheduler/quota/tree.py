@@ -95,6 +95,8 @@ class ShareTree:
                 self.children[share.parent].append(share.name)
         self.resources = {resource for share in self.shares.values() for resource in _resources_of(share)}
         self._accounts: dict[str, dict[str, _Account]] = {}
+        self._borrowers: dict[tuple[str, str], Mapping[str, int]] = {}
+        """The answers of `borrowers` since usage or quotas changed: an attempt asks for the same several times."""
         self._heights = dict.fromkeys(self.shares, 0)
         below = self._from_roots()
         named = {name: _resources_of(share) for name, share in self.shares.items()}
@@ -132,6 +134,7 @@ class ShareTree:
 
     def _set_quota(self, name: str, resource: str) -> None:
         """Set the quota of a share whose children have theirs."""
+        self._borrowers.clear()
         share, account, accounts = self.shares[name], self._accounts[name][resource], self._accounts
         quota, kept = share.minimum.get(resource, 0), 0
         for child in self.children[name]:
@@ -195,6 +198,7 @@ class ShareTree:
         taken off again.
         """
         accounts = self._accounts[name]
+        self._borrowers.clear()
         for resource, amount in amounts.items():
             account = accounts.get(resource)
             while account is not None and amount:
@@ -327,12 +331,15 @@ class ShareTree:
         if rest > root.quota - root.usage:
             yield Lack(name, resource, rest - root.quota + root.usage, is_limit=False)
 
-    def borrowers(self, name: str, resource: str) -> dict[str, int]:
+    def borrowers(self, name: str, resource: str) -> Mapping[str, int]:
         """Return the leaves of a subtree that use more than they are guaranteed, and how much more; the most first.
 
         Only what others there are guaranteed: a share within what its parent is guaranteed borrows of that alone. What
         is reserved is not borrowed yet.
         """
+        known = self._borrowers.get((name, resource))
+        if known is not None:
+            return known
         found = dict[str, int]()
         left = [(each, MAX) for each in self.children[name]]
         for each, most in left:
@@ -343,7 +350,8 @@ class ShareTree:
             elif borrows > 0:
                 found[each] = min(borrows, account.usage - account.reserved - account.quota)
         holding = ((each, amount) for each, amount in found.items() if amount > 0)
-        return dict(sorted(holding, key=lambda item: (-item[1], item[0])))
+        self._borrowers[name, resource] = ordered = dict(sorted(holding, key=lambda item: (-item[1], item[0])))
+        return ordered
 
 
 def find_problems(shares: Sequence[Share]) -> dict[str, str]:

@@ -7,8 +7,6 @@ last of those of its priority.
 
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable, Iterator
-from itertools import groupby
-from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from scheduler.api.importance import started
@@ -16,9 +14,6 @@ from scheduler.api.pod import Pod
 
 _Ranked: TypeAlias = list[tuple[int, str]]
 """When each pod started, and its UID: the oldest first."""
-
-
-_start = itemgetter(0)
 
 
 class _Entry(NamedTuple):
@@ -64,11 +59,17 @@ class EvictionOrder:
 
     def pods(self, selector: Hashable, below: float) -> Iterator[Pod]:
         """Yield the pods of a selector whose priority is `below`, the first to be evicted first; equal ones by UID."""
-        ranks = self._ranked.get(selector, {})
-        for priority in sorted(each for each in ranks if each < below):
-            for _, equal in groupby(reversed(ranks[priority]), key=_start):
-                for _, uid in reversed(list(equal)):
-                    yield self._entries[uid].pod
+        ranks, entries = self._ranked.get(selector, {}), self._entries
+        for priority in sorted(ranks):
+            if priority >= below:
+                return
+            ranked = ranks[priority]
+            end = len(ranked)
+            while end:
+                first = bisect_left(ranked, (ranked[end - 1][0], ""), 0, end)
+                for _, uid in ranked[first:end]:
+                    yield entries[uid].pod
+                end = first
 
     def check_invariants(self) -> None:
         """Each pod is there once, in order. For tests and debugging."""

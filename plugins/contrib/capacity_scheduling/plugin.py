@@ -243,15 +243,20 @@ class CapacityScheduling(
 
     def may_leave(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> Callable[[fw.Pod], bool]:
         """One that leaves anyway, or of a share that may have to give back what the group needs."""
-        reclaim, is_leaving = self._reclaim(group, pods), self._is_leaving()
-        return is_leaving if reclaim is None else lambda pod: is_leaving(pod) or reclaim.may_give(pod)
+        reclaim, evicting = self._reclaim(group, pods), self._handle.preemptions.leaving()
+
+        def may_leave(pod: fw.Pod) -> bool:
+            return pod.is_deleting or pod.uid in evicting or (reclaim is not None and reclaim.may_give(pod))
+
+        return may_leave
 
     def pod_group_victims(
         self, group: fw.PodGroup, pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf
     ) -> Generator[None, None, Sequence[fw.Pod] | fw.Status]:
         """Choose those that give back what a group needs, or say why there are none."""
         budgets = Budgets.of(self._handle)
-        return group_victims(partial(self._reclaim, group, pods), pods, self._is_leaving(), budgets, what_if)
+        evicting = filter(None, map(self._handle.pods.get, self._handle.preemptions.leaving()))
+        return group_victims(partial(self._reclaim, group, pods), pods, evicting, budgets, what_if)
 
     def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: Sequence[fw.Pod]) -> None:
         """Begin to evict them."""
@@ -259,10 +264,6 @@ class CapacityScheduling(
 
     def _reclaim(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> fw.ShareReclaim | None:
         return self._shares.reclaim_for_group(group, self._groups.members(pods[0]))
-
-    def _is_leaving(self) -> Callable[[fw.Pod], bool]:
-        evicting = self._handle.preemptions.leaving()
-        return lambda pod: pod.is_deleting or pod.uid in evicting
 
     def ineligibility(
         self, reclaim: fw.ShareReclaim, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]

@@ -25,25 +25,22 @@ MAX_DECISIONS: Final = 10_000
 def group_victims(
     begin: Callable[[], fw.ShareReclaim | None],
     pods: Sequence[fw.Pod],
-    is_leaving: Callable[[fw.Pod], bool],
+    evicting: Iterable[fw.Pod],
     budgets: Budgets,
     what_if: fw.GroupWhatIf,
 ) -> Steps[Sequence[fw.Pod] | fw.Status]:
     """Return the pods that give back what these lack, the most important first, or why there are none.
 
-    `begin` begins to look for those; what it returns is good until the next step.
+    `begin` begins to look for those; what it returns is good until the next step. `evicting`: all victims that
+    still have their node.
     """
     if any(pod.spec.preemption_policy == "Never" for pod in pods):
         return NEVER
-    by_node, leaving = dict[str, Collection[fw.Pod]](), list[fw.Pod]()
-    for of_node in what_if.pods_by_node():
-        for pod in of_node:
-            by_node[pod.node_name] = of_node
-            break
-        leaving += filter(is_leaving, of_node)
-        yield
+    by_node = {next(iter(pods)).node_name: pods for pods in what_if.pods_by_node() if pods}
+    yield
     nodes = _Nodes(what_if, by_node)
-    what_if.remove(leaving)
+    leaving = {pod.uid: pod for pod in (*what_if.terminating, *filter(None, map(nodes.find, evicting)))}.values()
+    what_if.remove(list(leaving))
 
     def fewest(of: Iterable[fw.Pod] | None) -> Sequence[fw.Pod] | fw.Status:
         reclaim = begin()
@@ -89,8 +86,8 @@ class _Nodes(WithoutUnits):
         """`by_node`: the pods on the nodes that count."""
         super().__init__(what_if, MAX_DECISIONS)
         self._by_node = by_node
-        self._known: dict[str, bool] = {}
-        """UID → whether a pod is one of them."""
+        self._known: dict[str, fw.Pod | None] = {}
+        """UID → a pod as it was there; None if it was not."""
         self._gone: dict[str, fw.Pod] = {}
         self.have_refused = False
         """Whether there were no nodes for the group when it was asked."""
@@ -116,13 +113,15 @@ class _Nodes(WithoutUnits):
 
     def let_leave(self, pods: Sequence[fw.Pod]) -> None:
         """Let these be gone, and none but these."""
-        gone = {pod.uid: pod for pod in pods if self._counts(pod)}
+        gone = {pod.uid: pod for pod in pods if self.find(pod)}
         self._what_if.put_back([pod for uid, pod in self._gone.items() if uid not in gone])
         self._what_if.remove([pod for uid, pod in gone.items() if uid not in self._gone])
         self._gone = gone
 
-    def _counts(self, pod: fw.Pod) -> bool:
+    def find(self, pod: fw.Pod) -> fw.Pod | None:
+        """Return a pod as it was when the nodes were read; None if it was on none of them."""
         uid = pod.uid
         if uid not in self._known:
-            self._known[uid] = any(each.uid == uid for each in self._by_node.get(pod.node_name, ()))
+            there = self._by_node.get(pod.node_name, ())
+            self._known[uid] = next((each for each in there if each.uid == uid), None)
         return self._known[uid]

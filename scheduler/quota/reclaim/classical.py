@@ -52,6 +52,8 @@ class Classical:
         self._running = running
         self._preemptor = preemptor
         self._preemption = preemption
+        self._heads: dict[str, Iterator[QuotaUnit]] = {}
+        """By share, the candidates that were read to find out whether it has any, until they are used."""
         found = (sources.get(name) for name in running.names())
         some = [source for source in found if source is not None and self._has_candidates(source)]
         self._others = [source for source in some if source.name != preemptor.share]
@@ -117,13 +119,20 @@ class Classical:
             yield from heapq.merge(*streams, key=_unit_order) if len(streams) > 1 else chain(*streams)
 
     def _stream(self, source: Source, done: set[str]) -> Iterator[tuple[QuotaUnit, Source]]:
-        for unit in self._running.candidates(source.name, source.policy, self._preemptor):
+        for unit in self._heads.pop(source.name, None) or self._units(source):
             if source.name in done:
                 return
             yield unit, source
 
+    def _units(self, source: Source) -> Iterator[QuotaUnit]:
+        return self._running.candidates(source.name, source.policy, self._preemptor)
+
     def _has_candidates(self, source: Source) -> bool:
-        return next(self._stream(source, set()), None) is not None
+        units = self._units(source)
+        first = next(units, None)
+        if first is not None:
+            self._heads[source.name] = chain((first,), units)
+        return first is not None
 
     def _may_borrow_from(self, unit: QuotaUnit) -> bool:
         """Say whether a unit of another share may be evicted although the preemptor's share borrows then."""

@@ -111,12 +111,13 @@ class PodReclaim:
 
     def _whole(self, pod: Pod) -> QuotaUnit | None:
         """Return the unit that has to go if a pod goes; None if it cannot."""
-        group = group_that_goes(self._groups, pod)
+        unit = self._unit(pod)
+        group = group_that_goes(self._groups, pod) if unit is not None and unit.is_of_group else None
         if group is not None:
             if group.uid not in self._together:
                 self._together[group.uid] = self._unit_of(group, pod)
             return self._together[group.uid]
-        return None if pod.metadata.uid in self._away else self._unit(pod)
+        return None if pod.metadata.uid in self._away else unit
 
     def _spare_of(self, unit: QuotaUnit) -> tuple[str, int] | None:
         """As gangs.SpareOf."""

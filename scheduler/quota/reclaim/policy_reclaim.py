@@ -40,12 +40,12 @@ class PolicyReclaim(PodReclaim):
         self._preemption = preemption
         self._running = running
         self._reckon = reckon
-        self._known: tuple[Preemptor, Mapping[str, Source]] | None = None
         with self._seen():
             amounts = ledger.wanted(share, asked)
             self._preemptor = Preemptor(share=share, request=amounts, priority=pod.priority, queued_at=created(pod))
-            _, sources = self._contesting()
-        self._giving = {name: source.policy for name, source in sources.items()}
+            known = self._contesting()
+        self._known: tuple[Preemptor, Mapping[str, Source]] | None = known
+        self._giving = {name: source.policy for name, source in known[1].items()}
 
     @property
     def goes_by_nodes(self) -> bool:
@@ -61,10 +61,10 @@ class PolicyReclaim(PodReclaim):
 
     def may_give(self, pod: Pod) -> bool:
         policy = self._giving.get(self._share_of(pod) or "")
-        if policy is None or (policy is Policy.LOWER_PRIORITY and pod.priority >= self._preemptor.priority):
-            return False
-        unit = self._unit(pod)
-        return unit is not None and may_evict(policy, self._preemptor, unit)
+        if policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY:
+            unit = self._unit(pod)
+            return unit is not None and may_evict(policy, self._preemptor, unit)
+        return policy is Policy.ANY or (policy is Policy.LOWER_PRIORITY and pod.priority < self._preemptor.priority)
 
     def is_leaving_for(self, pod: Pod) -> bool:
         return self.may_give(pod)
