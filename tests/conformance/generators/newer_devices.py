@@ -11,7 +11,7 @@ CLAIMS: Final = tuple(f"newer-{i}" for i in range(6))
 NAMESPACES: Final = ("default", "team")
 CLASSES: Final = {"left": LEFT, "right": RIGHT, "ranged": RANGED, "whatever": ""}
 BROKEN: Final = "example.com/broken"
-COLOUR, TAGS = "example.com/colour", "example.com/tags"
+COLOUR, TAGS, TWICE = "example.com/colour", "example.com/tags", "example.com/twice"
 EXPRESSIONS: Final = (
     f'device.driver == "{LEFT}"',
     'device.attributes["example.com"].tags.exists(tag, tag == "fast")',
@@ -131,6 +131,10 @@ def claim(draw: Draw, name: str, namespace: str, nodes: Sequence[str]) -> Json:
     devices: Json = {"requests": requests}
     if draw.chance(0.3):
         devices["constraints"] = [{draw.choice(("distinctAttribute", "matchAttribute")): draw.choice((COLOUR, TAGS))}]
+    if any(
+        "derivedAttributes" in wish for each in requests for wish in each.get("firstAvailable", [each.get("exactly")])
+    ):
+        devices["constraints"] = [{"matchAttribute": TWICE}]
     if draw.chance(0.4):
         some = [each["name"] for each in requests]
         devices["config"] = [opaque(LEFT, i) | draw.choice(({}, {"requests": some[:1]})) for i in range(2)]
@@ -172,5 +176,5 @@ def wish(draw: Draw) -> Json:
         amount = draw.choice(("1", "2", "3", "4", "5", "1500m", "2Gi", *(TOO_MUCH if draw.chance(0.2) else ())))
         made["capacity"] = {"requests": {"amount": amount}}
     if draw.chance(0.03):
-        made["derivedAttributes"] = [{"name": "example.com/twice", "expression": "true"}]
+        made["derivedAttributes"] = [{"name": TWICE, "expression": "true"}]
     return made

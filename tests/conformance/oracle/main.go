@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
 )
 
@@ -57,6 +58,11 @@ func main() {
 		answer = judgeGroups
 	}
 	if *validate {
+		// What was stored while they were on is there still.
+		if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{"DRAListTypeAttributes": true}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 		answer = objections
 	}
 	if err := run(os.Stdin, os.Stdout, orHints(orQueue(answer)), *workers); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -16,6 +17,9 @@ import (
 	"k8s.io/kubernetes/pkg/apis/policy"
 	corepolicyv1 "k8s.io/kubernetes/pkg/apis/policy/v1"
 	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
+	"k8s.io/kubernetes/pkg/apis/resource"
+	resourcev1 "k8s.io/kubernetes/pkg/apis/resource/v1"
+	resourcevalidation "k8s.io/kubernetes/pkg/apis/resource/validation"
 )
 
 // objections says whether an API server could have stored the objects of a case: whether it would have accepted them,
@@ -53,6 +57,12 @@ func objectTo(object runtime.Object) []string {
 		return texts(object.Name, policyvalidation.ValidatePodDisruptionBudget(internal, policyvalidation.PodDisruptionBudgetValidationOptions{}))
 	case *podGroup:
 		return texts(object.Name, validatePodGroup(context.Background(), object))
+	case *resourceapi.ResourceClaim:
+		internal := &resource.ResourceClaim{}
+		if err := resourcev1.Convert_v1_ResourceClaim_To_resource_ResourceClaim(object.DeepCopy(), internal, nil); err != nil {
+			return []string{err.Error()}
+		}
+		return texts(object.Name, resourcevalidation.ValidateResourceClaim(internal))
 	case *v1.Namespace:
 		internal := &core.Namespace{}
 		if err := corev1.Convert_v1_Namespace_To_core_Namespace(object.DeepCopy(), internal, nil); err != nil {
