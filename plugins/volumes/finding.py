@@ -13,9 +13,9 @@ import numpy as np
 from plugins.volumes.assume import AssumeCache
 from plugins.volumes.capacity import CapacityIndex
 from plugins.volumes.claims import PodVolumeClaims
+from plugins.volumes.csi_nodes import CsiNodeColumns
 from plugins.volumes.index import PersistentVolumeIndex
 from plugins.volumes.matching import NONE, Choices, Matching, by_size
-from plugins.volumes.migrated import MigratedNodes
 from plugins.volumes.topology import allowed, reachable
 from scheduler import framework as fw
 from scheduler.api.volumes import SELECTED_NODE, PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -55,7 +55,7 @@ class VolumeFinder:
         volumes: AssumeCache[PersistentVolume],
         index: PersistentVolumeIndex,
         capacities: CapacityIndex,
-        migrated: MigratedNodes,
+        migrated: CsiNodeColumns,
     ) -> None:
         self._objects = objects
         self._migrated = migrated

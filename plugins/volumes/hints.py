@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 
 from plugins.shared.queueing import any_pod
 from plugins.volumes.capacity import volume_limit
-from plugins.volumes.migrated import migrated_plugins
+from plugins.volumes.csi_nodes import migrated_plugins
 from plugins.volumes.objects import NotFound, claim_of, class_of
 from scheduler import framework as fw
 from scheduler.api.volumes import (

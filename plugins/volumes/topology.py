@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from plugins.shared.node_matching import matching_any
-from plugins.volumes.migrated import MigratedNodes, is_migrated
+from plugins.volumes.csi_nodes import CsiNodeColumns, is_migrated
 from scheduler import framework as fw
 from scheduler.api.csi_translation import TranslationError, plugin_of, translated
 from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -58,7 +58,7 @@ def only_label(terms: tuple[SelectorTerm, ...]) -> tuple[str, frozenset[str]] | 
 
 
 def reachable(
-    volume: PersistentVolume, nodes: fw.NodeColumns, rows: fw.Rows, migrated: MigratedNodes
+    volume: PersistentVolume, nodes: fw.NodeColumns, rows: fw.Rows, migrated: CsiNodeColumns
 ) -> fw.BoolColumn | None:
     """Return from which of `rows` a bound volume can be reached; None for all of them.
 

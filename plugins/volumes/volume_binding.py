@@ -10,10 +10,10 @@ import numpy as np
 from plugins.volumes.assume import AssumeCache
 from plugins.volumes.capacity import CapacityIndex
 from plugins.volumes.claims import ClaimError, PodVolumeClaims, has_claims, volume_claims_of
+from plugins.volumes.csi_nodes import CsiNodeColumns
 from plugins.volumes.finding import VolumeFinder, VolumeSearch, reasons_of
 from plugins.volumes.hints import volume_binding_events
 from plugins.volumes.index import PersistentVolumeIndex
-from plugins.volumes.migrated import MigratedNodes
 from plugins.volumes.obstacles import claim_obstacles, unbound_obstacles
 from plugins.volumes.prebind import AssumedVolumes, VolumeBinder
 from scheduler import framework as fw
@@ -51,7 +51,7 @@ class _Volumes:
             self.volumes,
             PersistentVolumeIndex(objects),
             CapacityIndex(objects),
-            MigratedNodes(handle.nodes, objects),
+            CsiNodeColumns(handle.nodes, objects),
         )
         self.binder = VolumeBinder(handle, self.volumes, self.claims, bind_timeout_seconds)
 

@@ -198,6 +198,7 @@ class CSINode(Wire, frozen=True):
 
 class CSIDriverSpec(Wire, frozen=True):
     storage_capacity: bool | None = None
+    prevent_pod_scheduling_if_missing: bool | None = None
 
 
 class CSIDriver(Wire, frozen=True):

@@ -217,7 +217,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "CSINodeDriver": "name@driver nodeID@volume topologyKeys@key allocatable:DriverLimit",
     "DriverLimit": "count",
     "CSIDriver": "metadata:DriverMeta spec:CSIDriverSpec",
-    "CSIDriverSpec": "storageCapacity",
+    "CSIDriverSpec": "storageCapacity preventPodSchedulingIfMissing",
     "CSIStorageCapacity": "metadata:Meta nodeTopology:LabelSelector storageClassName@name capacity maximumVolumeSize",
     "VolumeAttachment": "metadata:Meta spec:AttachmentSpec",
     "AttachmentSpec": "attacher@driver nodeName@name source:AttachmentSource",

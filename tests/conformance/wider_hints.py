@@ -13,7 +13,11 @@ REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _EVERYTHING: Final = ("Add", "Delete", "Update")
 FURTHER: Final[Mapping[str, Sequence[tuple[str, tuple[str, ...]]]]] = {
     "VolumeRestrictions": [("Node", ("Delete",))],
-    "NodeVolumeLimits": [("storage.k8s.io/CSINode", ("Delete",)), ("Node", ("Add",))],
+    "NodeVolumeLimits": [
+        ("storage.k8s.io/CSINode", ("Delete",)),
+        ("Node", ("Add",)),
+        ("storage.k8s.io/CSIDriver", ("Delete", "Update")),
+    ],
     "VolumeBinding": [("storage.k8s.io/CSIDriver", ("Delete",)), ("storage.k8s.io/CSINode", ("Delete",))],
     "InterPodAffinity": [("Node", ("Delete",)), ("Namespace", _EVERYTHING)],
     "PodTopologySpread": [
@@ -70,15 +74,16 @@ def _is_of_another_namespace(case: Json, asked: Json) -> bool:
     return asked["new"] is None and _kind(asked) == "Pod" and _namespace(asked["old"]) != _namespace(asked["pod"])
 
 
-def _ends_limit(case: Json, asked: Json) -> bool:
-    """NodeVolumeLimits: a driver of a node had a limit and has none."""
+def _ends_limit_or_has_new_driver(case: Json, asked: Json) -> bool:
+    """NodeVolumeLimits: a driver of a node had a limit and has none, or a driver is new there."""
     if not _is_update_of(asked, "CSINode"):
         return False
     before, now = (
         {each["name"]: each.get("allocatable", {}).get("count") for each in node["spec"]["drivers"]}
         for node in (asked["old"], asked["new"])
     )
-    return any(limit is not None and now.get(name) is None for name, limit in before.items())
+    ended = any(limit is not None and now.get(name) is None for name, limit in before.items())
+    return ended or bool(now.keys() - before.keys())
 
 
 def _stops_tracking_storage(case: Json, asked: Json) -> bool:
@@ -109,7 +114,7 @@ WIDER: Final[Mapping[str, Callable[[Json, Json], bool]]] = {
     "NodeAffinity": _enforces_affinity,
     "NodeResourcesFit": _ignores_resources,
     "VolumeRestrictions": _is_of_another_namespace,
-    "NodeVolumeLimits": _ends_limit,
+    "NodeVolumeLimits": _ends_limit_or_has_new_driver,
     "VolumeBinding": _stops_tracking_storage,
     "InterPodAffinity": _has_affinity_or_several_anti_affinities,
     "PodTopologySpread": _selects_nodes,

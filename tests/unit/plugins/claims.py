@@ -77,8 +77,9 @@ def a_class(name: str = STATIC, mode: str | None = "WaitForFirstConsumer", **par
     )
 
 
-def a_driver(*, counts: bool | None, name: str = "disks.example.com") -> CSIDriver:
-    return msgspec.convert({"metadata": {"name": name, "uid": name}, "spec": {"storageCapacity": counts}}, CSIDriver)
+def a_driver(*, counts: bool | None = None, name: str = "disks.example.com", **spec: Any) -> CSIDriver:
+    whole = {"metadata": {"name": name, "uid": name}, "spec": {"storageCapacity": counts, **spec}}
+    return msgspec.convert(whole, CSIDriver)
 
 
 def room(name: str, class_name: str = MADE, **parts: Any) -> CSIStorageCapacity:

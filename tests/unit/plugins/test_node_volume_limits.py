@@ -10,7 +10,7 @@ from plugins.volumes.node_volume_limits import TOO_MANY, NodeVolumeLimits
 from scheduler import framework as fw
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import Objects, a_handle, a_node, a_pod, started
-from tests.unit.plugins.claims import a_claim, a_class, a_pod_with, a_volume
+from tests.unit.plugins.claims import a_claim, a_class, a_driver, a_pod_with, a_volume
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 from tests.unit.plugins.hints import NODE_ADDED, wakes
 from tests.unit.plugins.storage import RESOURCES, Storage, an_attachment, with_limits
@@ -84,6 +84,48 @@ class _Asked(Objects):
         if resource == fw.PERSISTENT_VOLUME_CLAIM:
             self.claims.add(name)
         return super().get(resource, name, namespace)
+
+
+def test_a_driver_that_must_be_installed_is_asked_for_before_limits() -> None:
+    nodes: dict[str, dict[str, int | None] | None] = {
+        "with": {DRIVER: None},
+        "full": {DRIVER: 0},
+        "with another": {EBS: None},
+        "without a CSINode": None,
+    }
+    table = a_cluster(*map(a_node, nodes))
+    csi_nodes = [with_limits(name, limits) for name, limits in nodes.items() if limits is not None]
+    storage = Storage(table, *bound("one"), *csi_nodes, a_driver(name=DRIVER, preventPodSchedulingIfMissing=True))
+    plugin = started(NodeVolumeLimits(), storage.handle)
+    absent = fw.unschedulable(f"{DRIVER} CSI driver is not installed on the node")
+
+    assert refusals(plugin, a_pod_with("one"), table) == {
+        "full": TOO_MANY,
+        "with another": absent,
+        "without a CSINode": absent,
+    }
+    storage.put(with_limits("with another", {DRIVER: 1}), with_limits("with", {}))
+    assert refusals(plugin, a_pod_with("one"), table) == {
+        "with": absent,
+        "full": TOO_MANY,
+        "without a CSINode": absent,
+    }
+    storage.put(a_driver(name=DRIVER, preventPodSchedulingIfMissing=False))
+    assert set(refusals(plugin, a_pod_with("one"), table)) == {"full"}
+
+
+def test_of_several_missing_drivers_the_first_is_named() -> None:
+    table = a_cluster(a_node("a"), a_node("b"))
+    drivers = [a_driver(name=name, preventPodSchedulingIfMissing=True) for name in (EBS, DRIVER, PD)]
+    objects = [*bound("one"), *drivers, with_limits("a", {}), with_limits("b", {DRIVER: 1, PD: 1})]
+    pod = a_pod_with("one", **DISK)
+
+    found = refusals(started(NodeVolumeLimits(), Storage(table, *objects).handle), pod, table)
+
+    assert [found[name].reasons for name in "ab"] == [
+        (f"{DRIVER} CSI driver is not installed on the node",),
+        (f"{EBS} CSI driver is not installed on the node",),
+    ]
 
 
 def test_two_claims_for_one_disk_are_one_volume() -> None:
@@ -256,6 +298,7 @@ def hinted(place: int) -> Any:
         ({DRIVER: 1}, {DRIVER: None}, fw.QueueingHint.QUEUE),
         ({DRIVER: 1}, {}, fw.QueueingHint.QUEUE),
         ({DRIVER: None}, {}, fw.QueueingHint.SKIP),
+        ({DRIVER: 1}, {DRIVER: 1, EBS: None}, fw.QueueingHint.QUEUE),
     ],
     ids=[
         "raised",
@@ -265,6 +308,7 @@ def hinted(place: int) -> Any:
         "no limit any more",
         "the driver is gone",
         "a driver without limit is gone",
+        "a new driver without limit",
     ],
 )
 def test_a_higher_limit_helps(old: dict[str, int | None], new: dict[str, int | None], answer: fw.QueueingHint) -> None:
@@ -276,6 +320,15 @@ def test_a_node_without_a_csi_node_helps(event: fw.ClusterEvent) -> None:
     plugin = started(NodeVolumeLimits(), Storage(a_cluster()).handle)
 
     assert wakes(plugin, a_pod_with("one"), event, with_limits("a", {DRIVER: 1}), None)
+
+
+@pytest.mark.parametrize("new", [None, a_driver(name=DRIVER)], ids=["deleted", "changed"])
+def test_a_driver_that_need_not_be_installed_any_more_helps(new: Any) -> None:
+    plugin = started(NodeVolumeLimits(), Storage(a_cluster()).handle)
+    event = fw.ClusterEvent(fw.CSI_DRIVER, fw.Action.UPDATE_OTHER if new else fw.Action.DELETE)
+
+    assert wakes(plugin, a_pod_with("one"), event, a_driver(name=DRIVER, preventPodSchedulingIfMissing=True), new)
+    assert not wakes(plugin, a_pod_with("one"), event, a_driver(name=DRIVER), new)
 
 
 def test_a_pod_with_volumes_that_leaves_its_node_helps() -> None:

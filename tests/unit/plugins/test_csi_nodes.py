@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from plugins.volumes.migrated import MigratedNodes, is_migrated
+from plugins.volumes.csi_nodes import CsiNodeColumns, is_migrated
 from scheduler.testing import a_node
 from tests.unit.plugins.claims import World, a_claim, a_csi_node, a_pod_with, a_volume
 from tests.unit.plugins.cluster import a_cluster
@@ -23,7 +23,7 @@ def test_columns_follow_nodes_and_csi_nodes(seed: int) -> None:
     table = a_cluster(*map(a_node, NODES[:3]))
     storage = Storage(table)
     handle = storage.handle
-    migrated = MigratedNodes(handle.nodes, handle.objects)
+    migrated = CsiNodeColumns(handle.nodes, handle.objects)
     for _ in range(200):
         name = dice.choice(NODES)
         match dice.randrange(4):
@@ -57,7 +57,7 @@ def test_a_node_is_asked_for_its_csi_node_again_only_after_a_change() -> None:
         def listen(self, resource: str, listener: object, reset: object) -> None:
             storage.handle.objects.listen(resource, listener)  # type: ignore[arg-type]
 
-    migrated = MigratedNodes(table, Objects())  # type: ignore[arg-type]
+    migrated = CsiNodeColumns(table, Objects())  # type: ignore[arg-type]
     rows = np.flatnonzero(table.in_use)
     migrated.of(EBS, rows)
     first, asked[:] = list(asked), []

@@ -1,6 +1,6 @@
-"""On which nodes CSI drivers serve the volumes of an in-tree plugin, by the nodes' CSINodes."""
+"""Drivers on each node, and the in-tree plugins that they have replaced, as CSINodes list them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -17,13 +17,27 @@ def migrated_plugins(annotations: Mapping[str, str]) -> str:
 def is_migrated(plugin: str, node_name: str, objects: fw.ObjectLister) -> bool:
     """Return whether a driver on the node serves the volumes of an in-tree plugin."""
     csi_node: CSINode | None = objects.get(fw.CSI_NODE, node_name)
-    return csi_node is not None and plugin in migrated_plugins(csi_node.annotations).split(",")
+    return csi_node is not None and migrates(csi_node, plugin)
 
 
-class MigratedNodes:
-    """A column for each in-tree plugin that was asked for. A look-up costs as much as there were changes."""
+def migrates(csi_node: CSINode, plugin: str) -> bool:
+    """Return whether a driver on a node serves the volumes of an in-tree plugin."""
+    return plugin in migrated_plugins(csi_node.annotations).split(",")
 
-    def __init__(self, nodes: fw.NodeColumns, objects: fw.ObjectLister) -> None:
+
+def has_driver(csi_node: CSINode, driver: str) -> bool:
+    """Return whether a driver is installed on a node."""
+    return any(each.name == driver for each in csi_node.drivers)
+
+
+class CsiNodeColumns:
+    """A column for each driver or plugin that was asked for. A look-up costs as much as there were changes."""
+
+    def __init__(
+        self, nodes: fw.NodeColumns, objects: fw.ObjectLister, says: Callable[[CSINode, str], bool] = migrates
+    ) -> None:
+        """`says`: whether a CSINode says so of a driver or plugin."""
+        self._says = says
         self._nodes = nodes
         self._objects = objects
         self._columns: dict[str, fw.BoolColumn] = {}
@@ -31,13 +45,13 @@ class MigratedNodes:
         self._stale: set[int] = set()
         objects.listen(fw.CSI_NODE, self._changed, self._reset)
 
-    def of(self, plugin: str, rows: fw.Rows) -> fw.BoolColumn:
-        """Return on which of `rows` the volumes of `plugin` are served by a driver."""
+    def of(self, name: str, rows: fw.Rows) -> fw.BoolColumn:
+        """Return on which of `rows` it is so of the driver or plugin of that name."""
         self._refresh()
-        column = self._columns.get(plugin)
+        column = self._columns.get(name)
         if column is None:
-            column = self._columns[plugin] = np.zeros(self._nodes.size, np.bool_)
-            self._write(plugin, column, range(self._nodes.size))
+            column = self._columns[name] = np.zeros(self._nodes.size, np.bool_)
+            self._write(name, column, range(self._nodes.size))
         return pick(column, rows)
 
     def _refresh(self) -> None:
@@ -47,17 +61,18 @@ class MigratedNodes:
             self._position = changes.position
             self._stale.update(range(self._nodes.size) if changed is None else changed)
         stale, self._stale = self._stale, set()
-        for plugin, column in self._columns.items():
+        for name, column in self._columns.items():
             if len(column) < self._nodes.size:
                 grown = np.zeros(self._nodes.size, np.bool_)
                 grown[: len(column)] = column
-                column = self._columns[plugin] = grown
-            self._write(plugin, column, stale)
+                column = self._columns[name] = grown
+            self._write(name, column, stale)
 
-    def _write(self, plugin: str, column: fw.BoolColumn, rows: "set[int] | range") -> None:
+    def _write(self, name: str, column: fw.BoolColumn, rows: "set[int] | range") -> None:
         names, in_use = self._nodes.names(), self._nodes.in_use
         for row in rows:
-            column[row] = in_use[row] and is_migrated(plugin, names[row], self._objects)
+            csi_node: CSINode | None = self._objects.get(fw.CSI_NODE, names[row]) if in_use[row] else None
+            column[row] = csi_node is not None and self._says(csi_node, name)
 
     def _reset(self) -> None:
         self._columns.clear()  # each is computed again on demand
