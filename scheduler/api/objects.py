@@ -79,6 +79,8 @@ class GroupAnnotations(Wire, frozen=True):
     required_topology: str = msgspec.field(default="", name="loadmaster.dev/required-topology")
     preferred_topology: str = msgspec.field(default="", name="loadmaster.dev/preferred-topology")
     expected_seconds: str = msgspec.field(default="", name="loadmaster.dev/expected-seconds")
+    gang: str = msgspec.field(default="", name="loadmaster.dev/gang")
+    leader_worker_size: str = msgspec.field(default="", name="leaderworkerset.sigs.k8s.io/size")
     kueue_required_topology: str = msgspec.field(default="", name="kueue.x-k8s.io/podset-required-topology")
     kueue_preferred_topology: str = msgspec.field(default="", name="kueue.x-k8s.io/podset-preferred-topology")
 

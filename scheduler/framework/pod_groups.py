@@ -23,6 +23,15 @@ class GroupKey(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
+class GroupObject(NamedTuple):
+    """The object that stands for a group, where that is no PodGroup: for Events about it."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
 class PodGroup(msgspec.Struct, frozen=True):
     """A group, and how its pods are to be placed."""
 
@@ -68,6 +77,12 @@ class PodGroup(msgspec.Struct, frozen=True):
 
     expected_seconds: float = 0.0
     """How long it runs, as far as its owner knows; 0: unknown."""
+
+    owner: GroupObject | None = None
+    """The workload that describes it, for a group that has no object of its own."""
+
+    has_live_minimum: bool = False
+    """Whether `minimum` is without the members that have succeeded already."""
 
     problem: str = ""
     """The reason why none of its pods is tried: it makes no sense. Empty if it does."""

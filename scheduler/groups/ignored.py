@@ -10,6 +10,7 @@ from scheduler.api.pod import Pod
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.cycle.listeners import PodListener
 from scheduler.framework.handle import EventRecorder
+from scheduler.groups.apis.owners import gang_of
 from scheduler.process.reporting import Due
 
 PAUSE: Final = 1.0
@@ -59,4 +60,6 @@ class IgnoredGroups(PodListener):
 def named_by(pod: Pod) -> str:
     """Return the group of our own rules that a pod names; empty if it names none."""
     annotations = pod.group_annotations
-    return pod.labels.get(POD_GROUP_LABEL, "") or ("" if annotations is None else annotations.group)
+    if annotations is None:
+        return pod.labels.get(POD_GROUP_LABEL, "")
+    return pod.labels.get(POD_GROUP_LABEL, "") or annotations.group or gang_of(pod)

@@ -21,6 +21,7 @@ from scheduler.groups.apis.adapters import AdaptedGroups, Adapter
 from scheduler.groups.apis.annotations import AnnotatedGroups
 from scheduler.groups.apis.coscheduling import CoschedulingGroups
 from scheduler.groups.apis.kubernetes import KubernetesGroups
+from scheduler.groups.apis.owners import OwnedGroups
 from scheduler.groups.ignored import IgnoredGroups
 from scheduler.groups.refusals import GroupRefusals
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
@@ -43,7 +44,7 @@ def adapted_groups(objects: ObjectLister, gates: FeatureGates) -> AdaptedGroups:
     of_kubernetes: list[Adapter] = [KubernetesGroups(objects)] if gates.generic_workload else []
     return AdaptedGroups(
         of_kubernetes,
-        (CoschedulingGroups(objects), AnnotatedGroups()),
+        (CoschedulingGroups(objects), AnnotatedGroups(), OwnedGroups(objects)),
         are_tried_in_placements=gates.topology_aware_workload_scheduling,
         preempt_as_a_whole=gates.workload_aware_preemption,
     )

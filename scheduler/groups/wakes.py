@@ -1,6 +1,7 @@
 """Brings a group of our own rules back when what it waits for is the group itself, not the cluster.
 
     PodGroup object comes, or has another spec ──┐
+    workload that it is comes, or is scaled ─────┤
     pod of it comes with a node ─────────────────┤
     pod of it is gone, or is being deleted ──────┴─► is it complete? ─► one member back to the queue, which brings all
 
@@ -10,20 +11,24 @@ the groups that wait, and only one is concerned.
 """
 
 from collections.abc import Callable
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from scheduler.api.coscheduling import PodGroup
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
+from scheduler.api.workloads import WORKLOAD_PARTS
 from scheduler.cycle.core import Core
 from scheduler.cycle.listeners import PodListener
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, Action, ClusterEvent
 from scheduler.framework.pod_groups import GroupKey
 from scheduler.groups.apis.adapters import AdaptedGroups
+from scheduler.groups.apis.owners import groups_of
 from scheduler.groups.refusals import GroupRefusals
 from scheduler.groups.statuses import GroupStatuses
 
 MEMBER_CAME: Final = "PodGroupMemberAdd"
+OWNER_CHANGED: Final = "PodGroupOwnerUpdate"
 MEMBER_GONE: Final = "PodGroupMemberDelete"
 CHANGED: Final = ClusterEvent(COSCHEDULING_POD_GROUP, Action.UPDATE_OTHER).label
 
@@ -47,7 +52,8 @@ class GroupWakes(PodListener):
         if wanted and not self._ends:
             core.listeners.add(self)
             members = self._groups.members_by_group.listen(self._members_changed)
-            self._ends = (core.objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed), members)
+            owners = [core.objects.subscribe(each, partial(self._owner_changed, each)) for each in WORKLOAD_PARTS]
+            self._ends = (core.objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed), members, *owners)
         elif not wanted:
             core.listeners.remove(self)
             for end in self._ends:
@@ -79,6 +85,12 @@ class GroupWakes(PodListener):
         if new is None or (old is not None and old.spec == new.spec and _annotations(old) == _annotations(new)):
             return
         self._wake(GroupKey(new.metadata.namespace, COSCHEDULING_POD_GROUP, new.metadata.name), CHANGED)
+
+    def _owner_changed(self, resource: str, old: Any, new: Any) -> None:
+        for key in groups_of(resource, new or old):
+            self._refusals.mark(key)
+            if new is not None:
+                self._wake(key, OWNER_CHANGED)
 
     def _wake(self, key: GroupKey | None, label: str) -> None:
         pods = self._groups.members_by_group.some_unscheduled(key, MAX_TRIES)

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from scheduler.api.decoding import Unreadable, convert, reread
 from scheduler.api.unstructured import unstructured_hook
+from scheduler.api.workloads import JOB, JOB_SET
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import (
     COSCHEDULING_POD_GROUP,
@@ -41,6 +42,8 @@ _IN_DEFAULT: Final = frozenset(
         REPLICATION_CONTROLLER,
         REPLICA_SET,
         STATEFUL_SET,
+        JOB,
+        JOB_SET,
         POD_DISRUPTION_BUDGET,
         CSI_STORAGE_CAPACITY,
         RESOURCE_CLAIM,

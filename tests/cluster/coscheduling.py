@@ -5,7 +5,8 @@ from pathlib import Path
 from tests.cluster.loadmaster import start, with_plugin
 from tests.controlplane import Cluster, Component
 
-GROUP = "scheduling.x-k8s.io"
+GROUPS = ("scheduling.x-k8s.io", "batch", "jobset.x-k8s.io")
+"""The API groups of what the plugin reads and writes, in addition to what all schedulers do."""
 
 
 def started(cluster: Cluster, directory: Path, name: str = "loadmaster", **settings: object) -> Component:

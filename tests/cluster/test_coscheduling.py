@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.coscheduling import GROUP, started
+from tests.cluster.coscheduling import GROUPS, started
 from tests.cluster.loadmaster import granted, metric, node_of
 from tests.cluster.pod_group_definition import DEFINITION, NAME
 from tests.controlplane import Client, Cluster, Component, a_node, a_pod, wait_until
@@ -27,7 +27,7 @@ def define(cluster: Cluster) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def permissions(cluster: Cluster) -> Iterator[None]:
-    with granted(cluster, "Coscheduling", GROUP):
+    with granted(cluster, "Coscheduling", *GROUPS):
         yield
         cluster.kubectl("delete", "crd", NAME, "--ignore-not-found")
 
@@ -244,3 +244,31 @@ def test_a_group_that_is_not_tried_says_so_once(
     assert (about["kind"], about["name"]) == ("PodGroup", "short")
     assert said['waiting for the PodGroup "nameless" of the pod to appear']["kind"] == "Pod"
     assert bound(api, namespace) == []
+
+
+def test_a_job_is_a_gang_by_one_line_of_its_template(
+    loadmaster: Component, cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    if not cluster.has_controllers:
+        pytest.skip("needs controllers")
+    make_nodes(1, cpu="2")
+    pod = a_pod("unused", cpu="1")
+    spec = {**pod["spec"], "restartPolicy": "Never"}
+    template = {"metadata": {"annotations": {"loadmaster.dev/gang": "owner"}}, "spec": spec}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}}
+    wait_until(lambda: bool(api.list("ServiceAccount", namespace)), 30, "the namespace has its service account")
+    api.create({**job, "spec": {"parallelism": 3, "completions": 3, "template": template}}, namespace)
+
+    wait_until(lambda: _said_of(api, namespace, "train"), 30, "the Job says why it waits")
+    assert (len(api.list("Pod", namespace)), bound(api, namespace)) == (3, [])
+
+    make_nodes(1, cpu="1")
+    wait_until(lambda: len(bound(api, namespace)) == 3, 30, "it fits as a whole")
+    api.delete_all("batch/v1/Job", namespace)
+
+
+def _said_of(api: Client, namespace: str, job: str) -> list[str]:
+    """Return what Events say of a Job that is not scheduled."""
+    events = api.list("events.k8s.io/v1/Event", namespace)
+    at_it = [each for each in events if (each["regarding"]["kind"], each["regarding"]["name"]) == ("Job", job)]
+    return [each["note"] for each in at_it if each["reason"] == "FailedScheduling"]

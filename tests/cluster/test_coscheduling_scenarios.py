@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.coscheduling import GROUP, started
+from tests.cluster.coscheduling import GROUPS, started
 from tests.cluster.loadmaster import define, granted, node_of
 from tests.cluster.pod_group_definition import DEFINITION, NAME
 from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
@@ -35,7 +35,7 @@ def loadmaster(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> It
     """The scheduler with the plugin, where PodGroups and the two priorities are defined."""
     define(cluster, DEFINITION, PRIORITIES)
     with (
-        granted(cluster, "Coscheduling", GROUP),
+        granted(cluster, "Coscheduling", *GROUPS),
         started(cluster, tmp_path_factory.mktemp("coscheduling")) as component,
     ):
         yield component

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cluster.coscheduling import GROUP
+from tests.cluster.coscheduling import GROUPS
 from tests.cluster.loadmaster import granted, node_of, start
 from tests.controlplane import Client, Cluster, Component, a_node, a_pod, wait_until
 from tests.controlplane.client import Object
@@ -50,7 +50,7 @@ def loadmaster(
     cluster: Cluster, racks: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Component]:
     """With the configuration of the documentation."""
-    with granted(cluster, "Coscheduling", GROUP):
+    with granted(cluster, "Coscheduling", *GROUPS):
         path: Path = tmp_path_factory.mktemp("config") / "config.yaml"
         path.write_text(yaml.safe_dump(EXAMPLES["KubeSchedulerConfiguration"]))
         with start(cluster, f"--config={path}") as component:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.coscheduling import GROUP, started
+from tests.cluster.coscheduling import GROUPS, started
 from tests.cluster.loadmaster import granted, metric, node_of
 from tests.controlplane import Client, Cluster, a_pod, wait_until
 from tests.controlplane.client import Object
@@ -18,7 +18,7 @@ FULL = "4"
 
 @pytest.fixture(scope="module", autouse=True)
 def permissions(cluster: Cluster) -> Iterator[None]:
-    with granted(cluster, "Coscheduling", GROUP):
+    with granted(cluster, "Coscheduling", *GROUPS):
         yield
 
 

@@ -4,12 +4,13 @@ A profile that has this plugin has such groups. What keeps their pods together i
 decision about a whole group in scheduler/groups: nothing is held for a group that does not fit.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 from plugins.shared.gangs import Gangs
 from scheduler import framework as fw
+from scheduler.api.workloads import GANG_ANNOTATION, WORKLOAD_PARTS, WORKLOADS
 from scheduler.framework.field_errors import invalid
 
 _MAX_SECONDS: Final = 2**31 - 1
@@ -24,7 +25,11 @@ class Coscheduling(Gangs):
         fw.Write(fw.COSCHEDULING_POD_GROUP, ("get",)),
         fw.Write(fw.COSCHEDULING_POD_GROUP, ("patch",), "status"),
     )
-    reads: ClassVar[Sequence[str]] = (fw.COSCHEDULING_POD_GROUP,)
+    reads: ClassVar[Sequence[str]] = (fw.COSCHEDULING_POD_GROUP, *WORKLOAD_PARTS)
+    parts: ClassVar[Mapping[str, Sequence[str]]] = WORKLOAD_PARTS
+
+    workloads: Sequence[Literal["Job", "JobSet", "StatefulSet"]] = ("Job", "JobSet", "StatefulSet")
+    """The kinds of workloads that are watched, since an annotation may have all pods of one start together."""
 
     permit_waiting_time_seconds: int = 60
     """How long pods that have a node wait for the others of their group, if the group does not say."""
@@ -34,6 +39,10 @@ class Coscheduling(Gangs):
 
     pod_group_reject_percentage: int = 10
     """Without an effect: nothing is held for a group that does not fit."""
+
+    def __post_init__(self) -> None:
+        watched = [WORKLOADS[kind] for kind in self.workloads]
+        self.reads = (fw.COSCHEDULING_POD_GROUP, *watched)  # type: ignore[misc]
 
     def problems(self) -> Iterator[tuple[str, str]]:
         for field, value in (
@@ -53,7 +62,8 @@ class Coscheduling(Gangs):
         return key.source != fw.POD_GROUP
 
     def absent(self, key: fw.GroupKey) -> str:
-        return f'waiting for the PodGroup "{key.name}" of the pod to appear'
+        kind = "workload" if key.source == GANG_ANNOTATION else "PodGroup"
+        return f'waiting for the {kind} "{key.name}" of the pod to appear'
 
     def not_found(self, key: fw.GroupKey) -> str:
         return f'podgroups.scheduling.x-k8s.io "{key.name}" not found'

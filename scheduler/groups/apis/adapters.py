@@ -3,6 +3,7 @@
 of all profiles               kubernetes.py      with the feature gate GenericWorkload
 of profiles with the plugin   coscheduling.py    scheduling.x-k8s.io, by a label
 Coscheduling                  annotations.py     groups without any object
+                              owners.py          workloads whose pods start together
 """
 
 from collections.abc import Collection, Sequence
@@ -40,7 +41,7 @@ _AGREED: Final = {
     **{
         f"annotation {field.encode_name}": attrgetter(f"annotations.{field.name}")
         for field in msgspec.structs.fields(GroupAnnotations)
-        if field.name in ("group", "min_available", "required_topology", "preferred_topology")
+        if field.name in ("group", "min_available", "leader_worker_size", "required_topology", "preferred_topology")
     },
 }
 """The things that members without a node say alike, as messages name them → how to find each in a declaration."""
@@ -130,7 +131,7 @@ class AdaptedGroups:
             return group
         if declarations and (problem := contradiction([each for each, is_placed in declarations if not is_placed])):
             return msgspec.structs.replace(group, problem=problem)
-        succeeded = max(members.succeeded_count, group.succeeded)
+        succeeded = 0 if group.has_live_minimum else max(members.succeeded_count, group.succeeded)
         return msgspec.structs.replace(group, minimum=max(group.minimum - succeeded, 0)) if succeeded else group
 
     def members(self, pod: Pod) -> GroupMembers:

@@ -327,7 +327,11 @@ class Recorder:
         self._events.record(key, _reference(pod), self._instance, related)
 
     def group_event(self, group: PodGroup, member: Pod, type_: str, reason: str, action: str, note: str) -> None:
-        """Record what happened to a group, at its object if it has one."""
+        """Record what happened to a group, at its object or owner if it has one."""
+        if group.owner is not None:
+            version, kind, name, uid = group.owner
+            self._record(Reference(version, kind, group.namespace, name, uid, ""), type_, reason, note, action)
+            return
         if not group.has_object:
             self.event(member, type_, reason, action, note)
             return

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from scheduler.api.coscheduling import POD_GROUP_LABEL
 from scheduler.api.objects import SchedulingGroup
 from scheduler.api.pod import Pod
+from scheduler.api.workloads import GANG_ANNOTATION
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP
 from scheduler.framework.pod_groups import GroupKey
 from scheduler.framework.resources import parse_resource
@@ -32,7 +33,7 @@ class GroupCopies:
             name = f"{self._key.name}-{number}"
             pods, objects = [], list[OtherObject]()
             for pod, its_objects in islice(self._copies, self.size):
-                pods.append(_member_of(pod, self._key.source, name))
+                pods.append(_member_of(pod, self._key.source, name, self.size))
                 objects += its_objects
             if self._object is not None:
                 metadata = {**self._object.metadata, "name": name, "namespace": self._key.namespace}
@@ -71,8 +72,8 @@ def _object_of(key: GroupKey, objects: Iterable[OtherObject]) -> OtherObject | N
     return next((each for each in named if resource_of_label(each.label) == resource), None)
 
 
-def _member_of(pod: Pod, source: str, name: str) -> Pod:
-    """Return the pod as a member of another group of the same kind."""
+def _member_of(pod: Pod, source: str, name: str, size: int) -> Pod:
+    """Return the pod as a member of another group of the same kind, and of that size if it has no object."""
     metadata, spec = pod.metadata, pod.spec
     match source:
         case str() if source == POD_GROUP:
@@ -81,5 +82,9 @@ def _member_of(pod: Pod, source: str, name: str) -> Pod:
             metadata = replace(metadata, labels={**metadata.labels, POD_GROUP_LABEL: name})
         case _:
             assert metadata.group_annotations is not None, "it names its group there"
-            metadata = replace(metadata, group_annotations=replace(metadata.group_annotations, group=name))
+            # A copy of a workload's group has no workload, so it says itself how many there are.
+            is_owned = source == GANG_ANNOTATION
+            minimum = str(size) if is_owned else metadata.group_annotations.min_available
+            named = replace(metadata.group_annotations, group=name, min_available=minimum, gang="")
+            metadata = replace(metadata, group_annotations=named)
     return msgspec.structs.replace(pod, metadata=metadata, spec=spec)

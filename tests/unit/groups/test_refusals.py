@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from scheduler.api.coscheduling import POD_GROUP_LABEL
+from scheduler.api.objects import OwnerReference
 from scheduler.groups.refusals import MAX_EVENTS_OF_NAMESPACE
 from scheduler.testing import a_pod
-from tests.unit.cycle.fakes import PROFILE, an_engine
+from tests.unit.cycle.fakes import PROFILE, an_engine, newer
 from tests.unit.groups.coscheduling import Coscheduled
 from tests.unit.groups.test_events import GroupEvents
 
@@ -144,11 +145,18 @@ def test_a_replica_that_does_not_lead_reports_and_remembers_nothing() -> None:
     assert not stage.refusals._marked
 
 
-async def test_a_group_that_no_profile_keeps_together_has_one_event(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "named", [{"labels": {POD_GROUP_LABEL: "g"}}, {"annotations": {"loadmaster.dev/gang": "owner"}, "owner": "train"}]
+)
+async def test_a_group_that_no_profile_keeps_together_has_one_event(
+    named: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
     under_test = an_engine()
+    owners = (OwnerReference(kind="Job", name=named.pop("owner"), controller=True),) if "owner" in named else ()
 
     for number in range(3):
-        under_test.see(a_pod(f"g-{number}", labels={POD_GROUP_LABEL: "g"}, scheduler_name=PROFILE))
+        pod = a_pod(f"g-{number}", scheduler_name=PROFILE, **named)
+        under_test.see(newer(pod, owner_references=owners))
         under_test.engine.group_parts.ignored.report()
 
     (event,) = under_test.world.events

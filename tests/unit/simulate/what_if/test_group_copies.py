@@ -55,7 +55,7 @@ def test_a_gang_has_as_many_pods_as_it_needs() -> None:
     assert (told["groupSize"], told["placed"], told["nodes"]) == (3, 2, {"n1": 6})
 
 
-def test_groups_of_scheduler_plugins_and_of_annotations_are_copied_too() -> None:
+def test_groups_of_scheduler_plugins_of_annotations_and_of_workloads_are_copied_too() -> None:
     group = {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
         "kind": "PodGroup",
@@ -69,7 +69,10 @@ def test_groups_of_scheduler_plugins_and_of_annotations_are_copied_too() -> None
     annotated = {**job, "spec": {**job["spec"], "template": {**job["spec"]["template"]}}}
     annotated["spec"]["template"] = {**annotated["spec"]["template"], "metadata": {"annotations": of_us}}
 
-    for objects in ((group, labelled), (annotated,)):
+    owned = {**job, "spec": {**job["spec"], "template": {**job["spec"]["template"]}}}
+    owned["spec"]["template"]["metadata"] = {"annotations": {"loadmaster.dev/gang": "owner"}}
+
+    for objects in ((group, labelled), (annotated,), (owned,)):
         cluster = cluster_with(a_node("n1", 7), *objects)
         told = answered(cluster, Questions(fill=True), OURS, PLUGINS)["whatIf"]["copies"]
 
