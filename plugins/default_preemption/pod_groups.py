@@ -13,7 +13,7 @@ Rules: framework/preemption/podgrouppreemption.go and
 types.go at v1.36.3.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from itertools import compress
 from typing import Final, TypeAlias, TypeVar
 
@@ -32,6 +32,9 @@ NO_VICTIMS: Final = fw.unresolvable("No preemption victims found for incoming pr
 
 TOO_LONG: Final = fw.unschedulable("preemption takes too long for so many pods that are not alike")
 
+MAX_NAMED: Final = 3
+"""Budgets that a message names."""
+
 MAX_DECISIONS: Final = 40_000
 """For the victims of one group: a leader has 10 seconds to renew its Lease."""
 
@@ -42,7 +45,8 @@ def select_victims(
     """Return the pods without which the group fits, the most important first, or why it cannot be."""
     if any(pod.spec.preemption_policy == "Never" for pod in pods):
         return NEVER
-    units = yield from _units(group.priority, groups, what_if)
+    giving_way = groups.giving_way(group)
+    units = yield from _units(group.priority, groups, giving_way, what_if)
     if not units:
         return NO_VICTIMS
     for unit in units:
@@ -56,6 +60,13 @@ def select_victims(
     for answer in budgets.violating(unit.pods for unit in units):
         violates.append(answer)
         yield
+    if giving_way and (protected := [unit for unit in compress(units, violates) if unit.priority >= group.priority]):
+        for unit in protected:
+            what_if.put_back(unit.pods)
+        if what_if.refusal() is not None:
+            return _protected(protected[0], budgets)
+        violates = [answer for unit, answer in zip(units, violates, strict=True) if unit not in protected]
+        units = [unit for unit in units if unit not in protected]
     ordered = [*compress(units, violates), *compress(units, [not each for each in violates])]
     is_quick = len(units) * what_if.decisions <= MAX_DECISIONS
     without = WithoutUnits(what_if, MAX_DECISIONS)
@@ -63,22 +74,37 @@ def select_victims(
     if without.is_too_long:
         return TOO_LONG
     victims = yield from _in_order(victims)
-    return pods_of(victims)
+    return [*pods_of(victims), *_left_of([unit for unit in victims if unit.priority >= group.priority], groups)]
 
 
-def _units(priority: int, groups: fw.PodGroups, what_if: fw.GroupWhatIf) -> Steps[list[Unit]]:
-    """Return the units of a lower priority."""
+def _left_of(given_up: Sequence[Unit], groups: fw.PodGroups) -> list[fw.Pod]:
+    """Return the other pods of groups that are given up: those on nodes that do not matter here."""
+    chosen = {pod.uid for pod in pods_of(given_up)}
+    return [pod for unit in given_up for pod in groups.members(unit.pods[0]).scheduled if pod.uid not in chosen]
+
+
+def _protected(unit: Unit, budgets: Budgets) -> fw.Status:
+    return fw.unschedulable(
+        f"a PodDisruptionBudget protects it: {', '.join(budgets.violated_by(unit.pods)[:MAX_NAMED])}"
+    )
+
+
+def _units(
+    priority: int, groups: fw.PodGroups, giving_way: Collection[fw.GroupKey], what_if: fw.GroupWhatIf
+) -> Steps[list[Unit]]:
+    """Return the units of a lower priority, and the groups that give way, as they are."""
     units: list[Unit] = []
     together: dict[str, tuple[fw.PodGroup, list[fw.Pod]]] = {}
     for pods in what_if.pods_by_node():
         for pod in pods:
-            group = group_that_goes(groups, pod)
+            group = groups.of(pod) if giving_way and groups.key_of(pod) in giving_way else group_that_goes(groups, pod)
             if group is not None:
                 together.setdefault(group.uid, (group, []))[1].append(pod)
             elif pod.priority < priority:
                 units.append(Unit.of_pod(pod, is_of_group=bool(groups.name_of(pod))))
         yield
-    return units + [Unit.of_group(group, of) for group, of in together.values() if group.priority < priority]
+    goes = [each for each in together.values() if each[0].priority < priority or each[0].key in giving_way]
+    return units + [Unit.of_group(group, of) for group, of in goes]
 
 
 def importance(unit: Unit) -> tuple[int, bool, int, int]:

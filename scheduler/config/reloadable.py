@@ -23,6 +23,7 @@ RELOADABLE: Final = frozenset(
         "loadmaster.topologyLevels",
         "loadmaster.groupReservationSeconds",
         "loadmaster.groupBackfill",
+        "loadmaster.damagedGroupSeconds",
     }
 )
 """Paths. All other fields concern parts that are made at the start: connections, the Lease, the tables."""
@@ -41,6 +42,7 @@ def reloaded(old: Config, new: Config) -> Config:
         topology_levels=new.loadmaster.topology_levels,
         group_reservation_seconds=new.loadmaster.group_reservation_seconds,
         group_backfill=new.loadmaster.group_backfill,
+        damaged_group_seconds=new.loadmaster.damaged_group_seconds,
     )
     return replace(
         old,

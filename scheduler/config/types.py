@@ -174,6 +174,11 @@ class LoadmasterSettings:
     group_backfill: GroupBackfill = GroupBackfill.PROMISED
     """The pods that may run on the reserved nodes meanwhile."""
 
+    damaged_group_seconds: float = 1800.0
+    """Seconds after which a group of our own rules that has lost pods may lose the others to a group like it. 0: never.
+
+    Half an hour: whoever repairs nodes has had a chance."""
+
     plugin_limits: tuple[PluginLimits, ...] = ()
     """Limits of plugins, and actions against those that fail or are late often; `*` is the name of all others."""
 
@@ -182,6 +187,7 @@ class LoadmasterSettings:
             ("resyncSeconds", self.resync_seconds),
             ("assumedPodTTLSeconds", self.assumed_pod_ttl_seconds),
             ("groupReservationSeconds", self.group_reservation_seconds),
+            ("damagedGroupSeconds", self.damaged_group_seconds),
         ):
             if seconds < 0:
                 yield key, invalid(seconds, "must be greater than or equal to 0")

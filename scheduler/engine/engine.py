@@ -228,7 +228,7 @@ def build_engine(
     calls = PublishedCalls(writers.api, writers.reader, stream)
     waiting_pods, pods_in_pre_bind, sharing = WaitingPods(), PodsInPreBind(), Sharing()
     gates = config.gates
-    groups = adapted_groups(objects, gates)
+    groups = adapted_groups(objects, gates, now)
     shares = AdaptedShares(nominator, groups, objects)
 
     def handle(profile_name: str) -> tuple[EngineHandle, ProfileObjects, ProfileShared]:

@@ -169,6 +169,9 @@ class PodGroups(Protocol):
     def members(self, pod: Pod) -> GroupMembers:
         """Return the members of a pod's group."""
 
+    def giving_way(self, to: PodGroup) -> Collection[GroupKey]:
+        """Return the groups of the same priority that may be evicted for a group, each as a whole, as too few run."""
+
 
 class _NoMembers:
     """The members of no group."""
@@ -209,6 +212,9 @@ class NoPodGroups:
 
     def members(self, pod: Pod) -> GroupMembers:
         return NO_MEMBERS
+
+    def giving_way(self, to: PodGroup) -> Collection[GroupKey]:
+        return ()
 
 
 NO_POD_GROUPS: Final[PodGroups] = NoPodGroups()

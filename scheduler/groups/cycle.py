@@ -166,7 +166,7 @@ class PodGroupCycle:
         elif record is not None and self._is_evicting(framework, record.group):
             self.reservations.placed(record.group)  # what it is nominated to is kept for it, and no other nodes
         elif record is not None and decision.is_rejected:
-            self.reservations.refused(record.group, (queued.pod for queued in tried))
+            self.reservations.refused(record.group, [queued.pod for queued in tried])
 
     def _is_short(self, pod: Pod) -> bool:
         """Return whether a pod's group has fewer members with a node than it needs."""
@@ -290,9 +290,21 @@ class PodGroupCycle:
             _logger.debug("Tried to schedule a pod group", extra=fields)
         if record is not None and result != "scheduled":
             self._events.group_event(record.group, member, "Warning", "FailedScheduling", "Scheduling", record.text)
+        if record is not None and decision.given_up:
+            self._report_given_up(record.group, decision)
         if record is not None and not record.group.is_ours:
             is_scheduled = decision.status is None
             self._conditions.set(record.group, is_scheduled=is_scheduled, reason=reason, message=decision.message)
+
+    def _report_given_up(self, to: PodGroup, decision: GroupDecision) -> None:
+        """Say at damaged groups that what is left of them is evicted."""
+        self._metrics.given_up.inc(len(decision.given_up))
+        for key in decision.given_up:
+            pods = [pod for pod in decision.victims if self._groups.key_of(pod) == key]
+            group = self._groups.of(pods[0])
+            if group is not None:
+                note = f"the {len(pods):,} of its pods that have a node are evicted for {to}: both are incomplete"
+                self._events.group_event(group, pods[0], "Warning", "PodGroupGivenUp", "Scheduling", note)
 
 
 def verdict_of(

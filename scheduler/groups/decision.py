@@ -3,7 +3,7 @@
 Rule: algorithmResult and podGroupAlgorithmResult in pkg/scheduler/schedule_one_podgroup.go at v1.36.3.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,6 +11,7 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
+from scheduler.framework.pod_groups import GroupKey
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
 from scheduler.groups.topology.near_misses import NearMiss
@@ -79,6 +80,12 @@ class GroupDecision:
 
     victims: Sequence[Pod] = ()
     """The pods that are evicted for the group as a whole, in the order in which they were chosen."""
+
+    given_up: Collection[GroupKey] = ()
+    """The damaged groups of which what is left is evicted for it."""
+
+    note: str = ""
+    """Why nothing is evicted of other groups that are damaged as it is."""
 
     near_misses: Sequence[NearMiss] = ()
     """The domains that come nearest to holding a group that has a required level, and what they lack."""

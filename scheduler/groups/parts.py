@@ -39,14 +39,15 @@ PAUSE: Final = 5.0
 """Seconds between two looks whether there are groups."""
 
 
-def adapted_groups(objects: ObjectLister, gates: FeatureGates) -> AdaptedGroups:
-    """Return all adapters, those of Kubernetes' own groups if the gates are on."""
+def adapted_groups(objects: ObjectLister, gates: FeatureGates, now: Callable[[], float]) -> AdaptedGroups:
+    """Return all adapters, those of Kubernetes' own groups if the gates are on. `now`: the queue's clock."""
     of_kubernetes: list[Adapter] = [KubernetesGroups(objects)] if gates.generic_workload else []
     return AdaptedGroups(
         of_kubernetes,
         (CoschedulingGroups(objects), AnnotatedGroups(), OwnedGroups(objects)),
         are_tried_in_placements=gates.topology_aware_workload_scheduling,
         preempt_as_a_whole=gates.workload_aware_preemption,
+        now=now,
     )
 
 
@@ -128,6 +129,7 @@ class GroupParts(PodListener):
         """
         changed = self.groups.use([name for name, each in frameworks.items() if COSCHEDULING in each.plugins.by_name])
         (self._core.listeners.remove if self.groups.has_ours else self._core.listeners.add)(self.ignored)
+        self.groups.damaged.use(settings)
         on, members = self.groups.are_on, self.groups.members_by_group
         is_new = on and self._made is None
         if is_new:

@@ -59,6 +59,8 @@ def preempt(
     rules is about what it lacks.
     """
     victims, status = yield from _ask(framework, decision, pods, cache, reserved, again)
+    if not decision.refused_by:
+        _note_damaged(framework, decision, pods[0], victims, status)
     if status is None:
         decision.is_waiting_for_preemption, decision.victims = True, victims
     elif status.code is Code.ERROR:
@@ -73,6 +75,26 @@ def _follows_kube_scheduler(framework: Framework, pod: Pod) -> bool:
     groups = framework.handle.pod_groups
     group = groups.of(pod)
     return groups.preempts_as_a_whole(pod) and (group is None or not group.is_ours)
+
+
+def _note_damaged(
+    framework: Framework, decision: GroupDecision, pod: Pod, victims: Sequence[Pod], status: Status | None
+) -> None:
+    """Note which damaged groups are given up for that of a pod, or why they are not."""
+    groups = framework.handle.pod_groups
+    group = groups.of(pod)
+    giving_way = () if group is None else groups.giving_way(group)
+    if not giving_way or decision.keeps_nominations:
+        return
+    if status is None:
+        of_victims = {groups.key_of(each) for each in victims}
+        decision.given_up = sorted(key for key in giving_way if key in of_victims)
+        return
+    why = "that would not be enough" if status.message == UNSCHEDULABLE_GROUP else status.message
+    if OF_NODES not in framework.plugins.by_name:
+        why = f"{OF_NODES} is not enabled"
+    first, more = min(giving_way), f" and {len(giving_way) - 1:,} more" if len(giving_way) > 1 else ""
+    decision.note = f"what is left of {first}{more}, damaged as it is, is not evicted for it: {why}"
 
 
 def _ask(

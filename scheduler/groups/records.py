@@ -134,7 +134,8 @@ def victims_of(decision: GroupDecision) -> Sequence[Pod]:
 
 def sentence(minimum: int, decision: GroupDecision, tried: int, scheduled: int) -> str:
     """Return what is said of a decision. `scheduled`: how many members had a node before."""
-    return encodable(shortened("".join(_parts(minimum, decision, tried, scheduled)), MAX_MESSAGE))
+    note = f"; {decision.note}" if decision.note else ""
+    return encodable(shortened("".join(_parts(minimum, decision, tried, scheduled)) + note, MAX_MESSAGE))
 
 
 def _parts(minimum: int, decision: GroupDecision, tried: int, scheduled: int) -> Iterator[str]:

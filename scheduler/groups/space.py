@@ -43,6 +43,8 @@ def resource_gap(table: NodeTable, group: PodGroup, members: GroupMembers) -> st
 
 def may_have_space(framework: Framework, table: NodeTable, group: PodGroup, members: GroupMembers) -> bool:
     """Return whether nodes may take as many members without a node as the group needs, if it evicts all that it may."""
+    if framework.handle.pod_groups.giving_way(group):
+        return True  # what is left of these
     pods = members.unscheduled
     shares = framework.handle.shares
     if any((key := shares.key_of(pod)) is not None and shares.takes_back(key) for pod in islice(pods, 1)):

@@ -352,7 +352,7 @@ class Metrics:
         self.registry.register(_ReadGauge(name, text, labels, read))
 
     def add_pod_groups(self) -> "PodGroupMetrics":
-        """Add the metrics that kube-scheduler has with the feature gate GenericWorkload, and one of our own."""
+        """Add the metrics that kube-scheduler has with the feature gate GenericWorkload, and two of our own."""
         return PodGroupMetrics(
             self._counter(
                 "scheduler_podgroup_schedule_attempts",
@@ -377,6 +377,11 @@ class Metrics:
                 "Reservations of nodes for pod groups that had waited for too long, by how they ended: 'placed', "
                 "'replaced' by a group of higher priority, 'given up', 'gone' with the group, or 'turned off'.",
                 ("outcome",),
+            ),
+            self._counter(
+                "loadmaster_podgroups_given_up",
+                "Pod groups that had lost pods, and of which the others were evicted for another such group.",
+                (),
             ),
         )
 
@@ -403,6 +408,7 @@ class PodGroupMetrics(NamedTuple):
     scheduling_attempt_duration: Histogram
     scheduling_algorithm_duration: Histogram
     reservations: Counter
+    given_up: Counter
 
 
 class _ReadGauge(Collector):

@@ -74,7 +74,7 @@ app.kubernetes.io/instance: {{ .Release.Name | toYaml }}
 {{- define "loadmaster.restarts" -}}
 {{- $config := omit .Values.config "profiles" "percentageOfNodesToScore" "podInitialBackoffSeconds" "podMaxBackoffSeconds" "extenders" -}}
 {{- $own := .Values.config.loadmaster | default dict -}}
-{{- $own = omit $own "seed" "podMaxInUnschedulablePodsSeconds" "pluginDirectories" "pluginModules" "pluginLimits" "podsAtExtenders" "topologyLevels" "groupReservationSeconds" "groupBackfill" -}}
+{{- $own = omit $own "seed" "podMaxInUnschedulablePodsSeconds" "pluginDirectories" "pluginModules" "pluginLimits" "podsAtExtenders" "topologyLevels" "groupReservationSeconds" "groupBackfill" "damagedGroupSeconds" -}}
 {{- toYaml (set $config "loadmaster" $own) -}}
 {{- end }}
 

@@ -6,7 +6,8 @@ Coscheduling                  annotations.py     groups without any object
                               owners.py          workloads whose pods start together
 """
 
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Callable, Collection, Sequence
 from operator import attrgetter
 from typing import Final, Protocol
 
@@ -18,6 +19,7 @@ from scheduler.api.read_only import read_only_attribute
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.pod_groups import Declaration, GroupKey, GroupMembers, PodGroup
 from scheduler.groups.apis.annotations import NO_ANNOTATIONS
+from scheduler.groups.damaged import DamagedGroups
 from scheduler.state.group_members import MembersByGroup
 
 
@@ -60,6 +62,7 @@ class AdaptedGroups:
         *,
         are_tried_in_placements: bool = False,
         preempt_as_a_whole: bool = False,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         """`adapters`: for pods of all profiles; `ours`: for those of the profiles that `use` names."""
         self._adapters = tuple(adapters)
@@ -71,6 +74,7 @@ class AdaptedGroups:
         self._asked: tuple[Pod | None, GroupKey | None] = None, None
         """The pod that was asked about last, and its key: each is asked about several times in a row."""
         self.members_by_group = MembersByGroup(self.key_of, self._declaration_of)
+        self.damaged = DamagedGroups(self.members_by_group, self.of, now)
 
     are_tried_in_placements: bool = read_only_attribute("_are_tried_in_placements")
 
@@ -137,6 +141,9 @@ class AdaptedGroups:
     def members(self, pod: Pod) -> GroupMembers:
         asked, key = self._asked
         return self.members_by_group.of(key if asked is pod else self.key_of(pod))
+
+    def giving_way(self, to: PodGroup) -> Collection[GroupKey]:
+        return self.damaged.giving_way(to)
 
     def _declaration_of(self, pod: Pod) -> Declaration | None:
         """Return what a pod says about a group of our own rules; None if it has no such group."""

@@ -19,9 +19,10 @@ conditions of its pods say.
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -151,13 +152,15 @@ class Reservations:
 
     # What the cycle reports.
 
-    def refused(self, group: PodGroup, pods: Iterable[Pod]) -> None:
+    def refused(self, group: PodGroup, pods: Collection[Pod]) -> None:
         """A group was tried in vain; `pods`: those that have no node."""
+        self._groups.damaged.refused(group, partial(self._waited_before, pods))
         if self._seconds and group.is_ours and group.key not in self._waits:
             self._waits[group.key] = _Wait(self._now() - self._waited_before(pods))
 
     def placed(self, group: PodGroup) -> None:
         """A group has its nodes."""
+        self._groups.damaged.forget(group)
         self._waits.pop(group.key, None)
         if self._reserved is not None and self._reserved.group.key == group.key:
             self._end("placed")

@@ -1,6 +1,7 @@
 """A reservation: how much is kept for a group on which nodes, and the meaning of that for a pod of others.
 
-    of the group, of a higher priority, of a DaemonSet ──────────► not bound by it
+    of the group, of a higher priority, of a DaemonSet,
+    of a group to which it gives way ────────────────────────────► not bound by it
     ends before the group is expected to start ──────────────────► let on: backfill
     fits a node in addition to what is kept there ───────────────► let on there
     all others ──────────────────────────────────────────────────► refused there, and nobody is evicted for them there
@@ -62,7 +63,9 @@ class Reservation(msgspec.Struct, frozen=True):
         groups = framework.handle.pod_groups
         if RunTimes(groups, trusts_promises=self.trusts_promises).longest(pod) <= self.backfill_seconds:
             return False
-        return groups.key_of(pod) != self.group
+        key = groups.key_of(pod)
+        group = None if key in (None, self.group) else groups.of(pod)
+        return key != self.group and (group is None or self.group not in groups.giving_way(group))
 
     def closed_to(self, framework: Framework, table: NodeTable, pod: Pod) -> Rows:
         """Return the rows on which a pod would take what is kept."""

@@ -84,6 +84,8 @@ class ReservationRules:
         said = {(pod.priority, pod.minimum) for pod in waiting}
         if len(waiting) < max(1, need) or need <= 0 or len(said) > 1 or group.plan.least:
             return False
+        if any(pod.is_deleting and self._group_of(pod.evicted_for) == group.plan.name for pod in model.pods.values()):
+            return False  # its nominations keep nodes for it
         if now - max(since, group.changed) < self._settings.reservation_seconds + CHOICE_SECONDS:
             return False
         if group.plan.needs_license or (group.plan.has_object and not group.object_exists) or group.was_given_up:
@@ -93,6 +95,10 @@ class ReservationRules:
             model.holds_in({name: self._emptied(group, name, of_daemons=True) for name in nodes}, cpus)
             for nodes in model.allowed(group.plan.name)
         )
+
+    def _group_of(self, uid: str) -> str:
+        pod = self._model.pods.get(uid)
+        return "" if pod is None else pod.group
 
     def _emptied(self, group: GroupState, node: str, *, of_daemons: bool) -> int:
         """The cores of a node without what the group has there, and without what the pods of DaemonSets have."""
