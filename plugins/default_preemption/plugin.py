@@ -16,7 +16,7 @@ from plugins.shared.eviction.candidates import (
     Exempt,
     SearchResult,
     cheapest,
-    costs_in_any_order,
+    costs,
     nobody,
 )
 from plugins.shared.eviction.eligibility import (
@@ -220,7 +220,7 @@ class DefaultPreemption(
             raise fw.AttemptFailed(f"preemption: {error}") from error
         if not agreed:
             return None, fw.unschedulable("preemption: no candidate node for preemption")
-        node_name = min(agreed, key=lambda name: costs_in_any_order(*agreed[name]))
+        node_name = min(agreed, key=lambda name: costs(*agreed[name]))
         return self._evict(found.pod, node_name, agreed[node_name].pods)
 
     def _candidates(

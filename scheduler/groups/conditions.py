@@ -31,12 +31,9 @@ class _Wanted(NamedTuple):
 class GroupConditions:
     """Writes the conditions of groups in the background."""
 
-    def __init__(
-        self, objects: ObjectLister, writer: ApiWriter, tasks: Tasks, now: Callable[[], float] = time.time
-    ) -> None:
-        """`now`: seconds since 1970."""
+    def __init__(self, objects: ObjectLister, writer: ApiWriter, tasks: Tasks) -> None:
         self._writer = StatusWriter[_Wanted](objects, writer, tasks, lambda wanted: wanted.target, self._status)
-        self._now = now
+        self._now: Callable[[], float] = time.time
 
     def set(self, group: PodGroup, *, is_scheduled: bool, reason: str, message: str) -> None:
         """Set the condition, in the background."""

@@ -66,14 +66,12 @@ class GroupStatuses:
         members: MembersByGroup,
         writer: ApiWriter,
         tasks: Tasks,
-        now: Callable[[], float] = time.time,
     ) -> None:
-        """`now`: seconds since 1970."""
         self._objects = objects
         self._members = members
         self._writer = StatusWriter[GroupKey](objects, writer, tasks, self._target, self._status)
         self._due = Due(PAUSE)
-        self._now = now
+        self._now: Callable[[], float] = time.time
         self._ended: dict[GroupKey, _Ended] = {}
         self._endings: dict[str, tuple[GroupKey, Pod]] = {}
         """UID → a pod that has ended somehow."""

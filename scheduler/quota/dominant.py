@@ -2,14 +2,11 @@
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Final
 
 import msgspec
 
 from scheduler.api.quota_amounts import MAX
 from scheduler.quota.tree import ShareTree
-
-_NOTHING: Final[Mapping[str, int]] = {}
 
 
 class DominantShare(msgspec.Struct, frozen=True):
@@ -38,21 +35,13 @@ class DominantShare(msgspec.Struct, frozen=True):
         return weighted, self.ratio if weighted == math.inf else 0.0
 
 
-def dominant_share(
-    tree: ShareTree,
-    name: str,
-    request: Mapping[str, int] = _NOTHING,
-    resource_of: Callable[[str], str] = str,
-) -> DominantShare:
-    """Return a share's dominant resource share, with a request on top of its usage; a root's is 0.
+def dominant_share(tree: ShareTree, name: str, resource_of: Callable[[str], str] = str) -> DominantShare:
+    """Return a share's dominant resource share; a root's is 0.
 
     `resource_of`: which resource one of the tree's is; amounts of the same resource in several flavors are added.
     """
     share = tree.shares[name]
-    more = {
-        key: tree.usage(name, key) + request.get(key, 0) - tree.quota(name, key)
-        for key in (tree.resources if share.parent else ())
-    }
+    more = {key: tree.usage(name, key) - tree.quota(name, key) for key in (tree.resources if share.parent else ())}
     return _dominant(tree, share.parent, more, share.weight, resource_of)
 
 

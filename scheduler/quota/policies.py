@@ -10,7 +10,7 @@ from scheduler.quota.tree import ShareTree
 
 
 class Policy(StrEnum):
-    """The units that may be evicted, by their priority and age compared with the claim's."""
+    """The units that may be evicted, by their priority and age compared with the preemptor's."""
 
     NEVER = "Never"
     LOWER_PRIORITY = "LowerPriority"
@@ -19,18 +19,18 @@ class Policy(StrEnum):
 
 
 class Preemption(msgspec.Struct, frozen=True, kw_only=True):
-    """The units that claims of one share may evict: `spec.preemption` of a ClusterQueue."""
+    """The units that pods of one share may evict: `spec.preemption` of a ClusterQueue."""
 
     within_share: Policy = Policy.NEVER
     reclaim_within_cohort: Policy = Policy.NEVER
     borrow_within_cohort: bool = False
-    """Whether units of other shares may be evicted although the claim's share then borrows."""
+    """Whether units of other shares may be evicted although the preemptor's share then borrows."""
 
     max_priority_threshold: int | None = None
-    """The highest priority of such units; None: any that is lower than the claim's."""
+    """The highest priority of such units; None: any that is lower than the preemptor's."""
 
     needs_quota: bool = False
-    """Whether nobody is evicted for a claim that fits only while its share borrows: see `may_free`."""
+    """Whether no unit is evicted for a pod that fits only while its share borrows: see `may_free`."""
 
     @property
     def evicts(self) -> bool:
@@ -48,9 +48,9 @@ NOTHING_EVICTED: Final = Preemption()
 
 
 def may_free(tree: ShareTree, preemption: Preemption, share: str, lacking: Mapping[str, int]) -> bool:
-    """Say whether anybody is asked to make space: if what is lacking is no more than the share is guaranteed by itself.
+    """Say whether any unit may be evicted: if what is lacking is no more than the share is guaranteed by itself.
 
-    Or if a subtree with that share, but not the whole tree, has enough; or if claims that borrow may evict. Rule:
+    Or if a subtree with that share, but not the whole tree, has enough; or if pods that borrow may evict. Rule:
     fitsResourceQuota in pkg/scheduler/flavorassigner of Kueue.
     """
     minimum = tree.shares[share].minimum

@@ -182,16 +182,10 @@ def not_spared(node: fw.NodeSimulation, budgets: Budgets, gone: Sequence[fw.Pod]
 
 
 def costs(victims: Sequence[fw.Pod], violations: int) -> Costs:
-    """Return the costs of victims, the most important first."""
-    first = victims[0]
-    total = sum(pod.priority + fw.PRIORITY_OFFSET for pod in victims)
-    return violations, first.priority, total, len(victims), -started(first)
+    """Return the costs of victims, the most important first.
 
-
-def costs_in_any_order(victims: Sequence[fw.Pod], violations: int) -> Costs:
-    """Return the costs of victims that an extender has chosen, whatever their order.
-
-    kube-scheduler takes the first for the most important one. Rule: pickOneNodeForPreemption.
+    An extender may return them in another order; kube-scheduler takes the first for the most important one all the
+    same. Rule: pickOneNodeForPreemption.
     """
     highest = max(pod.priority for pod in victims)
     start = min(started(pod) for pod in victims if pod.priority == highest)

@@ -153,10 +153,8 @@ class DryRun:
 
     def _refused_in_bulk(self, rows: Rows) -> BoolColumn | None:
         """Say which rows refuse the pod now, except those that are simulated on the table; None: unknown."""
-        if not self.is_quick or len(self._simulators) != 1:
-            return None
-        [(_, _, simulator)] = self._simulators
-        if not isinstance(simulator, BulkSimulator):
+        simulator = self._bulk_simulator() if self.is_quick else None
+        if simulator is None:
             return None
         try:
             codes = simulator.codes_with(self._nominated_pods(), rows)
@@ -183,15 +181,13 @@ class DryRun:
 
     def simulate_all(self, rows: Rows, violates: Violates) -> Reprieve | None:
         """Simulate `rows`, each with a pod of lower priority, all at once; None if only `simulate` can do that."""
-        if not self.is_quick or len(self._simulators) != 1:
-            return None
-        [(_, step, simulator)] = self._simulators
-        if not isinstance(simulator, BulkSimulator):
+        simulator = self._bulk_simulator() if self.is_quick else None
+        if simulator is None:
             return None
         try:
             lower = self._profile.ranked.below(self._pod.priority, rows)
             simulated = simulator.without(lower, rows, self._nominated_pods())
-            return Reprieve(lower, simulated, partial(step.status, self._state, self._pod), violates)
+            return Reprieve(lower, simulated, partial(self._simulators[0][1].status, self._state, self._pod), violates)
         except BaseException:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
             return None
 
@@ -208,11 +204,10 @@ class DryRun:
 
         With them the rows that have to be asked about on the table; None if all have to. Raises PluginError.
         """
-        if len(self._simulators) != 1:
+        simulator = self._bulk_simulator()
+        if simulator is None:
             return None
-        [(at, _, simulator)] = self._simulators
-        if not isinstance(simulator, BulkSimulator):
-            return None
+        at = self._simulators[0][0]
         nominated = self._nominated_pods()
         rows = nominated.rows()
         try:
@@ -238,6 +233,11 @@ class DryRun:
                 status = statuses[place, code] = self._steps[place].status(self._state, self._pod, code)
             refusals[row] = status
         return refusals, rows[~is_known]
+
+    def _bulk_simulator(self) -> BulkSimulator | None:
+        """Return the plugin's simulator if only one simulates, and can do so for many nodes at once."""
+        simulator = self._simulators[0][2] if len(self._simulators) == 1 else None
+        return simulator if isinstance(simulator, BulkSimulator) else None
 
     def _nominated_pods(self) -> NominatedPods:
         return self._profile.filtering.nominated.of(self._state, self._pod)

@@ -21,7 +21,8 @@ def test_the_resource_of_which_most_is_borrowed_is_dominant() -> None:
 
     found = dominant_share(shares, "a")
     assert (found.resource, found.ratio, found.weighted) == ("gpu", 300.0, 150.0)
-    assert dominant_share(shares, "a", {"cpu": 5}).resource == "cpu"
+    shares.add("a", {"cpu": 5})
+    assert dominant_share(shares, "a").resource == "cpu"
 
 
 def test_of_equal_resources_the_first_by_name_is_dominant() -> None:
@@ -37,8 +38,11 @@ def test_a_share_without_weight_that_borrows_comes_last() -> None:
 
     assert dominant_share(shares, "a").weighted == 0
 
-    assert dominant_share(shares, "a", {"cpu": 3}).weighted == math.inf
-    assert dominant_share(shares, "a", {"cpu": 3}).key < dominant_share(shares, "a", {"cpu": 4}).key
+    shares.add("a", {"cpu": 3})
+    before = dominant_share(shares, "a")
+    shares.add("a", {"cpu": 1})
+    assert before.weighted == math.inf
+    assert before.key < dominant_share(shares, "a").key
 
 
 def test_a_root_has_no_dominant_share() -> None:

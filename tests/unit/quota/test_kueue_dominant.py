@@ -33,8 +33,9 @@ def test_the_dominant_share_is_that_of_kueue(case: dict[str, Any]) -> None:
 
     tree.add("ClusterQueue/cq", case["usage"])
 
-    asked = {"ClusterQueue/cq": case.get("request", {})}
-    found = {name: dominant_share(tree, name, asked.get(name, {}), resource_of) for name in tree.shares}
+    found = {name: dominant_share(tree, name, resource_of) for name in tree.shares}
+    tree.add("ClusterQueue/cq", case.get("request", {}))
+    found["ClusterQueue/cq"] = dominant_share(tree, "ClusterQueue/cq", resource_of)
     assert {
         name: [MAX if each.weighted == math.inf else math.ceil(each.weighted), each.resource, each.is_borrowing]
         for name, each in found.items()
