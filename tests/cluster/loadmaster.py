@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import yaml
+
 from tests.chart.permissions import declared_by
 from tests.cluster.https import http_get as http_get
 from tests.controlplane import Cluster, Component
@@ -23,12 +25,10 @@ RBAC = "rbac.authorization.k8s.io/v1"
 
 def install_rbac(cluster: Cluster) -> None:
     """Apply what is shipped, without the Deployment: the process runs here, not in a pod."""
-    kinds = "serviceaccount,role,rolebinding,clusterrole,clusterrolebinding"
-    cluster.kubectl("apply", "-f", str(MANIFEST))
-    cluster.kubectl(
-        "delete", "deployment,service,poddisruptionbudget", "-n", NAMESPACE, "-l", "app.kubernetes.io/name=loadmaster"
-    )
-    assert "loadmaster" in cluster.kubectl("get", kinds, "-n", NAMESPACE)
+    with cluster.client() as api:
+        for obj in yaml.load_all(MANIFEST.read_bytes(), yaml.CSafeLoader):
+            if obj["kind"] not in ("Deployment", "Service", "PodDisruptionBudget"):
+                api.apply(obj)
 
 
 def allow_groups(cluster: Cluster) -> None:

@@ -4,8 +4,9 @@ There is no Docker in it and no download of binaries: the Go toolchain builds wh
 one name in their `tool` lines, from modules whose sums are in the go.sum files. The first build takes about 7 minutes
 on two cores and several GB of disk, most of it in Go's own caches; every later one finds the binaries.
 
-    ~/.cache/loadmaster/controlplane/kubernetes-v1.36.3/{etcd,kube-apiserver,kube-controller-manager,kubectl}
+    ~/.cache/loadmaster/controlplane/kubernetes-v1.36.3/{etcd,kube-apiserver,kube-controller-manager}
     ~/.cache/loadmaster/controlplane/kube-scheduler-v1.36.3/kube-scheduler
+    ~/.cache/loadmaster/controlplane/kubectl-v1.36.3/kubectl
     ~/.cache/loadmaster/controlplane/kubernetes-v1.34.4/... with LOADMASTER_KUBERNETES=1.34, see versions.py
     ~/.cache/loadmaster/controlplane/kwok-v0.8.0/kwok
     ~/.cache/loadmaster/controlplane/helm-v3.22.0/helm
@@ -126,8 +127,13 @@ KUBERNETES: Final = Module(
         "etcd": "go.etcd.io/etcd/server/v3",
         "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
         "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-        "kubectl": "k8s.io/kubernetes/cmd/kubectl",
     },
+)
+KUBECTL: Final = Module(
+    name="k8s",
+    version_of="k8s.io/kubernetes",
+    binaries={"kubectl": "k8s.io/kubernetes/cmd/kubectl"},
+    title="kubectl",  # by itself, as a demo that does not stay needs none
 )
 KUBE_SCHEDULER: Final = Module(
     name="k8s",
@@ -205,8 +211,8 @@ LOCAL_PATH: Final = Module(
     binaries={"local-path-provisioner": "github.com/rancher/local-path-provisioner"},
     stamp=no_stamp,
 )
-MODULES: Final = (KUBERNETES, KUBE_SCHEDULER, KWOK, HELM, KUBELET, KUBEADM, KIND, E2E)
-BINARIES: Final = tuple(name for module in (KUBERNETES, KUBE_SCHEDULER, KWOK, HELM) for name in module.binaries)
+MODULES: Final = (KUBERNETES, KUBECTL, KUBE_SCHEDULER, KWOK, HELM, KUBELET, KUBEADM, KIND, E2E)
+BINARIES: Final = tuple(name for module in MODULES[:5] for name in module.binaries)
 """Those of a control plane, and helm."""
 
 COMPARED: Final = "kube-scheduler"

@@ -138,6 +138,25 @@ class AsyncClient:
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
         await self.request("POST", await self._path("Pod", namespace, pod, "binding"), binding)
 
+    async def apply(self, obj: Object) -> Object:
+        """Create an object, or change it to this (server-side apply)."""
+        meta = obj["metadata"]
+        path = await self._path(f"{obj['apiVersion']}/{obj['kind']}", meta.get("namespace"), meta["name"])
+        params = {"fieldManager": "tests", "force": "true"}
+        headers = {"Content-Type": "application/apply-patch+yaml"}
+        return as_object(await self.request("PATCH", path, obj, params=params, headers=headers))
+
+    async def token(self, account: str, namespace: str, hours: int) -> str:
+        """Return a new token of a service account."""
+        wanted = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": hours * 3600},
+        }
+        path = await self._path("ServiceAccount", namespace, account, "token")
+        token: str = as_object(await self.request("POST", path, wanted))["status"]["token"]
+        return token
+
     async def watch(
         self, kind: str, namespace: str | None = None, *, since: str = "", fields: str = "", seconds: float = TIMEOUT
     ) -> AsyncGenerator[Event, None]:

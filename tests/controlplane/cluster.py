@@ -9,10 +9,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
+from tests.controlplane.build import find_binaries
 from tests.controlplane.client import AsyncClient
 from tests.controlplane.credentials import kubeconfig, write_private
 from tests.controlplane.kubeconfig import Connection
@@ -36,8 +38,6 @@ class Cluster:
     A context manager: it starts on entering, and on leaving ends every process started through it and removes its
     temporary directory. The same happens if this process ends in another way, SIGKILL included.
     """
-
-    kubectl_binary: Path | str = "kubectl"
 
     def __init__(self) -> None:
         self._supervisor: Supervisor | None = None
@@ -79,6 +79,11 @@ class Cluster:
         """The temporary directory: kubeconfigs, logs, and whatever a test wants to have removed."""
         return self.supervisor.directory
 
+    @cached_property
+    def kubectl_binary(self) -> Path | str:
+        """Built when it is first needed."""
+        return find_binaries(["kubectl"])["kubectl"]
+
     @property
     def has_controllers(self) -> bool:
         """Whether Deployments make pods, namespaces get a service account, and deleted namespaces go away."""
@@ -88,9 +93,10 @@ class Cluster:
         """The kubeconfig of a user. Every cluster has `admin`, who may do everything."""
         raise NotImplementedError
 
-    def service_account_kubeconfig(self, namespace: str, name: str, duration: str = "24h") -> Path:
+    def service_account_kubeconfig(self, namespace: str, name: str, hours: int = 24) -> Path:
         """The kubeconfig of a service account that exists, with a token from TokenRequest."""
-        token = self.kubectl("create", "token", name, f"--namespace={namespace}", f"--duration={duration}").strip()
+        with self.client() as api:
+            token = api.token(name, namespace, hours)
         connection = Connection.load(self.kubeconfig())
         path = self.directory / f"{namespace}-{name}.kubeconfig"
         text = kubeconfig(connection.server, connection.ca_pem.encode(), token, name, namespace)

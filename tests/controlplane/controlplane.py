@@ -125,7 +125,6 @@ class ControlPlane(Cluster):
     def _start(self) -> None:
         settings = emulating(self.settings, os.environ)
         binaries = find_binaries(programs(settings))
-        self.kubectl_binary = binaries["kubectl"]
         credentials = self._credentials = Credentials.create(self.directory, settings.address, settings.nodes)
 
         argv: Callable[[int], list[str]] = partial(flags.etcd, binaries["etcd"], self.directory / "etcd")
@@ -178,8 +177,8 @@ class ControlPlane(Cluster):
 
 
 def programs(settings: Settings) -> list[str]:
-    """The binaries that a control plane with these settings runs, and kubectl."""
-    names = ["etcd", "kube-apiserver", "kubectl"]
+    """The binaries that a control plane with these settings runs."""
+    names = ["etcd", "kube-apiserver"]
     names += ["kube-controller-manager"] if settings.controller_manager else []
     return names + (["kwok"] if settings.kwok else [])
 

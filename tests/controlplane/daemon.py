@@ -66,7 +66,7 @@ class Wishes:
 
     def programs(self) -> list[str]:
         """The binaries that it takes."""
-        return programs(SETTINGS) + (["kube-scheduler"] if self.kube_scheduler else [])
+        return [*programs(SETTINGS), "kubectl", *(["kube-scheduler"] if self.kube_scheduler else [])]
 
 
 def up(wishes: Wishes) -> State:

@@ -79,6 +79,14 @@ class Client:
         """Bind a pod as a scheduler does."""
         self.run(self._api.bind(pod, node, namespace))
 
+    def apply(self, obj: Object) -> Object:
+        """Create an object, or change it to this."""
+        return self.run(self._api.apply(obj))
+
+    def token(self, account: str, namespace: str, hours: int) -> str:
+        """Return a new token of a service account."""
+        return self.run(self._api.token(account, namespace, hours))
+
     def watch(
         self, kind: str, namespace: str | None = None, *, since: str = "", fields: str = "", seconds: float = TIMEOUT
     ) -> Generator[Event, None, None]:

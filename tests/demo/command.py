@@ -73,8 +73,9 @@ def main() -> int:
         )
         return 2
     try:
-        find_binaries(programs(SETTINGS))  # builds them, and shows its own progress
-        perform(keep=os.environ.get("KEEP", "") not in ("", "0"))
+        keep = os.environ.get("KEEP", "") not in ("", "0")
+        find_binaries(programs(SETTINGS) + (["kubectl"] if keep else []))  # builds them, and shows its own progress
+        perform(keep=keep)
     except BuildError as error:
         print(f"make demo: Building the control plane failed: {error}", file=sys.stderr)
         return 2

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from tests.controlplane.build import HERE, KUBE_SCHEDULER, KUBEADM, KUBELET, KUBERNETES, Module, build
+from tests.controlplane.build import HERE, KUBE_SCHEDULER, KUBEADM, KUBECTL, KUBELET, KUBERNETES, Module, build
 
 VARIABLE: Final = "KUBERNETES"
+
+MODULES_OF_A_NODE: Final = (KUBERNETES, KUBECTL, KUBE_SCHEDULER, KUBELET, KUBEADM)
 
 
 class VersionError(Exception):
@@ -67,7 +69,9 @@ def buildable() -> dict[str, tuple[Module, ...]]:
     directories = [KUBERNETES.name, *(f"{KUBERNETES.name}/{path.parent.name}" for path in HERE.glob("k8s/*/go.mod"))]
     found = {}
     for name in directories:
-        modules = tuple(replace(module, name=name) for module in (KUBERNETES, KUBE_SCHEDULER, KUBELET, KUBEADM))
+        modules = tuple(
+            replace(module, name=name) for module in (KUBERNETES, KUBECTL, KUBE_SCHEDULER, KUBELET, KUBEADM)
+        )
         text = (modules[0].directory / "go.mod").read_text()
         if "k8s.io/kubernetes/cmd/kubeadm\n" in text:
             found[modules[0].version] = modules

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane import build
-from tests.controlplane.build import KUBE_SCHEDULER, KUBERNETES, MODULES, in_version
+from tests.controlplane.build import KUBE_SCHEDULER, KUBECTL, KUBERNETES, MODULES, in_version
 from tests.controlplane.controlplane import programs
 from tests.controlplane.daemon import Wishes
 from tests.demo.command import SETTINGS
@@ -27,7 +27,7 @@ def test_an_api_server_of_another_version_has_the_kube_scheduler_that_we_equal(m
         "etcd": older,
         "kube-apiserver": older,
         "kube-controller-manager": older,
-        "kubectl": older,
+        "kubectl": in_version(KUBECTL, "1.34").target,
         "kube-scheduler": own,
     }
 

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from scheduler.kube.versions import NEWEST, OLDEST, minor_of
-from tests.controlplane.build import KUBE_SCHEDULER, KUBEADM, KUBELET, KUBERNETES, KWOK, MODULES, in_version
+from tests.controlplane.build import KUBE_SCHEDULER, KUBEADM, KUBECTL, KUBELET, KUBERNETES, KWOK, MODULES, in_version
 from tests.controlplane.toolchain import REQUIRED, BuildError
 from tests.controlplane.versions import OWN, VERSIONS, chosen
 
@@ -26,7 +26,7 @@ def test_a_version_that_is_not_built_is_refused_with_the_list() -> None:
 
 @pytest.mark.parametrize("version", FURTHER)
 def test_each_further_version_builds_the_same_programs_of_its_newest_patch(version: str) -> None:
-    modules = [in_version(module, version) for module in (KUBERNETES, KUBE_SCHEDULER, KUBELET, KUBEADM)]
+    modules = [in_version(module, version) for module in (KUBERNETES, KUBECTL, KUBE_SCHEDULER, KUBELET, KUBEADM)]
 
     tools = {package for module in modules for package in module.binaries.values()}
     text = (modules[0].directory / "go.mod").read_text()
