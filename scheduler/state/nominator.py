@@ -56,7 +56,10 @@ class Nominator:
         """Nominate a pod to `node_name`, or to the node that its status names, instead of any earlier one.
 
         Without either, and for a pod that is bound, there is no nomination. The caller makes sure that the pod exists.
+        Of a pod that is kept, what its status says is older than what is known here.
         """
+        if node_name is None:
+            node_name = self._kept_on.get(pod.uid)
         name = pod.nominated_node_name if node_name is None else node_name
         number = self.kept_before(pod.uid) if self.node_of(pod.uid) == name else self._kept_so_far
         self.delete(pod.uid)
@@ -74,9 +77,11 @@ class Nominator:
     def update(self, old: Pod, new: Pod) -> None:
         """Replace a pod by its new version.
 
-        If neither version names a node, the nomination has not reached the API server yet: it stands.
+        If neither version names a node, the nomination has not reached the API server yet: it stands. So does that of a
+        pod that is kept: the API server may just have heard that its nomination before has ended.
         """
-        unwritten = self._node_names.get(old.uid) if not (old.nominated_node_name or new.nominated_node_name) else None
+        is_unwritten = old.uid in self._kept or not (old.nominated_node_name or new.nominated_node_name)
+        unwritten = self._node_names.get(old.uid) if is_unwritten else None
         self.add(new, unwritten)
 
     def keep(self, uids: Iterable[str]) -> None:

@@ -134,3 +134,26 @@ def test_of_pods_for_which_others_are_evicted_the_first_has_the_node_that_it_wai
 
     assert yields_to(pods[pod], pods[other], node, nominator) == yields
     nominator.check_invariants()
+
+
+def test_a_nomination_that_is_kept_does_not_hang_on_what_the_api_server_has_heard() -> None:
+    nominator = Nominator()
+    nominator.add(a_nominee(nominated="before"), "n1")
+    nominator.keep(("a",))
+
+    nominator.update(a_nominee(nominated="before"), a_nominee())
+    after_update = nominated_node(nominator, "a")
+    nominator.add(a_nominee())
+
+    assert (after_update, nominated_node(nominator, "a")) == ("n1", "n1")
+    nominator.check_invariants()
+
+
+def test_a_nomination_that_is_kept_ends_when_the_caller_takes_it_back() -> None:
+    nominator = Nominator()
+    nominator.add(a_nominee(nominated="n1"), "n1")
+    nominator.keep(("a",))
+
+    nominator.add(a_nominee(nominated="n1"), "")
+
+    assert nominated_node(nominator, "a") == ""
