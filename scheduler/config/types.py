@@ -177,7 +177,7 @@ class LoadmasterSettings:
     damaged_group_seconds: float = 1800.0
     """Seconds after which a group of our own rules that has lost pods may lose the others to a group like it. 0: never.
 
-    Half an hour: whoever repairs nodes has had a chance."""
+    Half an hour, so that a node can be repaired before."""
 
     plugin_limits: tuple[PluginLimits, ...] = ()
     """Limits of plugins, and actions against those that fail or are late often; `*` is the name of all others."""

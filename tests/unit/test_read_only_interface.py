@@ -70,6 +70,9 @@ CALLS: Final[Calls] = {
     "VolumeIndex.has_odd_pods": [(0,)],
     "RowChanges.since": [(0,)],
     "PodNominator.node_of": [("none",)],
+    "PodNominator.kept_on": [("none",)],
+    "PodNominator.kept_before": [("none",)],
+    "PodGroups.giving_way": [(fw.PodGroup("default", "g", "g", fw.POD_GROUP),)],
     "PodNominator.nominated_pods": [("n1",), ("none",)],
     "PodNominator.by_node": [],  # an iterator
     "PodNominator.add": [],
