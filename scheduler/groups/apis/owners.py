@@ -15,6 +15,7 @@ from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.owners import controller_of
 from scheduler.api.pod import Pod
+from scheduler.api.text import shortened
 from scheduler.api.workloads import GANG_ANNOTATION, JOB, JOB_SET, Job, JobSet, JobSpec, StatefulSet
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.framework.handle import ObjectLister
@@ -25,6 +26,9 @@ from scheduler.groups.apis.annotations import MAX_MEMBERS, NO_ANNOTATIONS, POD_G
 OWNER: Final = "owner"
 REPLICATED_JOB: Final = "replicated-job"
 _ASKED: Final = f"{GANG_ANNOTATION}: "
+
+MAX_SHOWN: Final = 63
+"""Characters of an annotation."""
 
 MAX_KEPT: Final = 10_000
 """Sizes that are kept as they were read last."""
@@ -152,7 +156,9 @@ def workload_of(pod: Pod, gang: str) -> Workload:
 def _misused(gang: str, workload: Workload) -> str:
     """Say why the annotation means nothing for a pod of this workload; empty if it does."""
     if gang not in (OWNER, REPLICATED_JOB):
-        return f'the annotation {GANG_ANNOTATION} is neither "{OWNER}" nor "{REPLICATED_JOB}"'
+        return (
+            f'the annotation {GANG_ANNOTATION} is "{shortened(gang, MAX_SHOWN)}", not "{OWNER}" or "{REPLICATED_JOB}"'
+        )
     if gang == REPLICATED_JOB and workload.kind != "JobSet":
         return f"{_ASKED}{REPLICATED_JOB} is for pods of JobSets, this one is of a {workload.kind}"
     if workload.kind in _KINDS or workload.kind == "LeaderWorkerSet":

@@ -172,7 +172,7 @@ async def test_a_parallel_stateful_set_starts_as_a_whole() -> None:
         ("StatefulSet", STATEFUL_SET, {"replicas": 2}, "owner", "podManagementPolicy must be Parallel"),
         ("Job", JOB, {"parallelism": "many"}, "owner", "its owner cannot be read: Expected `int | null`"),
         ("Job", JOB, {}, "replicated-job", "is for pods of JobSets, this one is of a Job"),
-        ("Job", JOB, {}, "all", 'is neither "owner" nor "replicated-job"'),
+        ("Job", JOB, {}, "all", 'is "all", not "owner" or "replicated-job"'),
         ("ReplicaSet", None, {}, "owner", "this one is of a ReplicaSet: name its"),
         (
             "JobSet",
