@@ -242,7 +242,12 @@ class ShareTree:
 
     def holds_more(self, name: str, resources: Iterable[str]) -> bool:
         """Say the same of what its pods hold: what is reserved for them no pod can give back."""
-        return any(self.held(name, each) > self.quota(name, each) for each in resources)
+        accounts = self._accounts[name]
+        for each in resources:  # asked for each candidate of a preemption
+            account = accounts.get(each)
+            if account is not None and account.usage - account.reserved > account.quota:
+                return True
+        return False
 
     def guarantees(self, name: str, amounts: Mapping[str, int]) -> bool:
         """Say whether a share is guaranteed these amounts in addition to what it uses."""

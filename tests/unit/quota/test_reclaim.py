@@ -264,6 +264,15 @@ WORLDS = st.lists(
     asked=5,
     in_the_way=set(),
 )
+@example(  # the larger of two equal ones comes last, as it cuts its share's guarantee
+    world=[("c", 1, 0), ("c", 1, 1), ("c", 4, 0), ("a", 4, 0)],
+    within=Policy.NEVER,
+    reclaims=Policy.LOWER_PRIORITY,
+    is_fair=False,
+    may_borrow=False,
+    asked=4,
+    in_the_way={0},
+)
 @given(
     world=WORLDS,
     within=POLICIES,
@@ -312,7 +321,7 @@ def test_whatever_runs_the_victims_keep_what_is_promised(
     assert len(set(uids(victims))) == len(victims)
     if victims:
         assert needed <= set(uids(victims))
-    for unit in victims:
+    for unit in sorted(victims, key=lambda unit: unit.usage["gpu"]):  # a large one goes last if it cuts the guarantee
         assert unit.share == "a" or used[unit.share] > quota[unit.share]
         policy = within if unit.share == "a" else reclaims
         assert policy is Policy.ANY or (policy is not Policy.NEVER and unit.priority < preemptor.priority)
