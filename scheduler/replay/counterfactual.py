@@ -106,7 +106,7 @@ class Counterfactual(Player):
             case (
                 lines.Uncount() | lines.EndNomination() | lines.AskExtenders() | lines.Decided() | lines.Assume()
                 | lines.PreBind() | lines.DecideMember() | lines.GroupSteps() | lines.Bound() | lines.Undo()
-                | lines.Answer() | lines.Reserve() | lines.EndReservation()
+                | lines.Answer() | lines.Preempt() | lines.Reserve() | lines.EndReservation()
             ):  # fmt: skip
                 pass  # consequences of the recorded decisions
             case _:

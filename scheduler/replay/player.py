@@ -177,6 +177,9 @@ class Player:
                 engine.nominator.add(self._pod_of(line), line.node_name)
             case lines.EndNomination():
                 engine.nominator.delete(line.uid)
+            case lines.Preempt():
+                pods, victims = ([engine.pods[uid] for uid in uids] for uids in (line.pods, line.victims))
+                engine.core.preemptions.begin(line.uid, pods, victims, keeps=True)
             case lines.Reserve():
                 engine.reserved_nodes.reserve(line.reservation)
             case lines.EndReservation():

@@ -307,6 +307,10 @@ class _StateAtStart:
         self._shown = {id(pod) for pod in self._pods}
         self._assumed = {pod.uid for pod in cache.assumed_pods()}
         self._reservation = engine.reserved_nodes.reservation
+        self._preemptions = [
+            (each.uid, tuple(pod.uid for pod in each.pods), tuple(each.victims))
+            for each in engine.core.preemptions.kept()
+        ]
         self._nominations = [(node_name, list(pods)) for node_name, pods in engine.nominator.by_node()]
 
     def lines(self) -> Iterator[lines.Line]:
@@ -333,6 +337,8 @@ class _StateAtStart:
         for node_name, pods in self._nominations:
             for pod in pods:
                 yield lines.Nominate(0, pod.uid, node_name, self._own(pod))
+        for preemption in self._preemptions:
+            yield lines.Preempt(0, *preemption)
         if self._reservation is not None:
             yield lines.Reserve(0, self._reservation)
 

@@ -8,7 +8,7 @@ whatever its priority: the nominations of its pods count against all. If the pre
 are gone, what was kept is free for all again.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -98,6 +98,10 @@ class Preemptions:
     def of(self, uid: str) -> Preemption | None:
         found = self._of_pod.get(uid) or self._live.get(uid)
         return found if found is not None and found.keeps else None
+
+    def kept(self) -> Iterator[Preemption]:
+        """Yield those that keep what they free, the first that began first."""
+        return (each for each in self._live.values() if each.keeps)
 
     def leaving(self) -> Collection[str]:
         return self._leaving

@@ -168,6 +168,16 @@ class EndNomination(_Line, tag="no nomination"):
     uid: str
 
 
+class Preempt(_Line, tag="preempt"):
+    """Others are leaving for a pod, or group, and what they free is kept for it."""
+
+    uid: str
+    pods: tuple[str, ...]
+    """UIDs, as those of its victims."""
+
+    victims: tuple[str, ...]
+
+
 class Reserve(_Line, tag="reserve"):
     """Nodes are reserved for a group of pods, and no others."""
 
@@ -294,9 +304,9 @@ class Sum(_Line, tag="sum"):
 
 Line: TypeAlias = (
     Layout | SetNode | RemoveNode | Quarantine | EndQuarantine | SetObject | RemoveObject | SetPod | RemovePod
-    | Count | Uncount | Nominate | EndNomination | Reserve | EndReservation | Begin | Decide | AskExtenders | Search
-    | ExtenderAnswer | Decided | GiveUp | DecideGroup | GroupSteps | DecideMember | Assume | PreBind | Bound | Undo
-    | Answer | End | Sum
+    | Count | Uncount | Nominate | EndNomination | Preempt | Reserve | EndReservation | Begin | Decide | AskExtenders
+    | Search | ExtenderAnswer | Decided | GiveUp | DecideGroup | GroupSteps | DecideMember | Assume | PreBind | Bound
+    | Undo | Answer | End | Sum
 )  # fmt: skip
 
 decode_line: Final = Decoder[Line](Line).quick

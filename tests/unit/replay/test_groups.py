@@ -8,10 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pytest
 
 from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta
+from scheduler.api.pod import Pod
 from scheduler.cycle import loop as loop_module
 from scheduler.framework.events import POD_GROUP
 from tests.fakes import settle
@@ -124,6 +126,66 @@ def test_a_recording_that_begins_amid_gangs_knows_their_members(tmp_path: Path, 
     assert replayed(capsys, path)[0] == 0
     assert len(outcomes(path)) == 4
     assert all(outcomes(path))
+
+
+WHOLE_NODE: Final = {"resources": {"requests": {"cpu": "4"}}}
+
+
+async def a_gang_evicts(stage: Stage) -> None:
+    """All nodes are full, and the victims of a gang of two are leaving."""
+
+    async def evict(victim: Pod, preemptor: Pod, message: str) -> bool:
+        newest = stage.newer(stage.engine.pods[victim.uid])
+        leaving = msgspec.structs.replace(newest.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+        stage.engine.handlers.pod_changed(msgspec.structs.replace(newest, metadata=leaving))
+        return True
+
+    stage.evict = evict  # type: ignore[method-assign]
+    for number in range(9):
+        stage.pod(f"low-{number}", {"container": dict(WHOLE_NODE)})
+    await stage.schedule()
+    annotations = {"loadmaster.dev/pod-group": "g", "loadmaster.dev/pod-group-min-available": "2"}
+    for number in range(2):
+        stage.pod(f"g-{number}", {"container": dict(WHOLE_NODE), "priority": 10}, annotations=annotations)
+    await stage.schedule()
+    assert len(leaving_of(stage)) == 2
+
+
+def leaving_of(stage: Stage) -> list[Pod]:
+    return [pod for pod in stage.engine.pods.values() if pod.is_deleting]
+
+
+async def its_victims_end(stage: Stage) -> None:
+    """The victims end one by one, while another pod would like their nodes."""
+    stage.pod("urgent", {"container": dict(WHOLE_NODE), "priority": 100})
+    for pod in leaving_of(stage):
+        await stage.schedule()
+        stage.engine.handlers.pod_deleted(pod)
+        stage.clock.advance(20.0)
+        stage.engine.queue.flush_backoff_completed()
+    await stage.schedule()
+
+
+async def evicts_and_starts(stage: Stage) -> None:
+    await a_gang_evicts(stage)
+    await its_victims_end(stage)
+
+
+@pytest.mark.parametrize("begins_before", [True, False])
+def test_what_is_kept_for_a_gang_that_evicts_is_kept_in_a_replay(
+    tmp_path: Path, capsys: CaptureFixture, begins_before: bool
+) -> None:
+    path = record_play(
+        tmp_path / "t",
+        evicts_and_starts if begins_before else its_victims_end,
+        before=None if begins_before else a_gang_evicts,
+        profile=OURS,
+    )
+
+    code, document = replayed(capsys, path)
+
+    assert (code, document["differences"]) == (0, [])
+    assert [bool(node) for node in outcomes(path)][-2:] == [True, True]
 
 
 def edited(path: Path, change: Any) -> Path:
