@@ -66,7 +66,7 @@ class DefaultPreemption(
     """PostFilter: nominate the node on which the least has to be evicted, and evict it in the background.
 
     PreEnqueue: hold a pod back while its victims are being evicted. Rule: defaultpreemption/default_preemption.go and
-    framework/preemption at v1.36.3, with asynchronous preemption.
+    framework/preemption at v1.37.2, with asynchronous preemption.
     """
 
     name: ClassVar[str] = "DefaultPreemption"
@@ -248,7 +248,8 @@ class DefaultPreemption(
         self, pod: fw.Pod, node_name: str, victims: Sequence[fw.Pod]
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
         self._executor.start(Preemptor.of_pod(pod), node_name, victims)
-        return fw.PostFilterResult(node_name, victims), None
+        text = f"preemption: found a potential placement for pod on node {node_name}, preempting {len(victims)} victims"
+        return fw.PostFilterResult(node_name, victims), fw.Status(fw.Code.SUCCESS, (text,))
 
     def _rows(self, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]) -> fw.Rows:
         """Return the nodes that evictions may help: none for a pod whose share has no space."""

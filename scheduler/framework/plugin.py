@@ -254,7 +254,8 @@ class PostFilterPlugin(Plugin):
     def post_filter(
         self, state: CycleState, pod: Pod, node_to_status: "Mapping[str, Status]"
     ) -> tuple[PostFilterResult | None, Status | None]:
-        """Try to make room for `pod`, which fits nowhere. Success means it may fit at its next attempt."""
+        """Try to make room for `pod`, which fits nowhere. Success means it may fit at its next attempt: None, or a
+        Status whose text is added to the pod's condition and Event."""
 
 
 class PreScorePlugin(Plugin):

@@ -1,6 +1,6 @@
 """PostFilter: plugins are asked one after the other, until one succeeds or says that nothing can.
 
-Rule: RunPostFilterPlugins in pkg/scheduler/framework/runtime/framework.go at v1.36.3.
+Rule: RunPostFilterPlugins in pkg/scheduler/framework/runtime/framework.go at v1.37.2.
 """
 
 from collections.abc import Mapping, Sequence
@@ -89,8 +89,8 @@ class _Answers:
     def end_with(self, plugin: str, found: Answer) -> bool:
         """Take an answer; return whether it is the last."""
         result, status = found
-        if status is None:
-            self._last = result, None
+        if status is None or status.code is Code.SUCCESS:
+            self._last = found
         elif status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             self._last = result, status.by(plugin)
         else:

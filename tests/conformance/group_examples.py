@@ -113,6 +113,8 @@ def insufficient(nodes: int, told: str = AS_A_GROUP) -> str:
 
 OLD: Final = (pod("old-0", "old", "n1", 0, 1), pod("old-1", "old", "n2", 0, 2))
 
+PREEMPTING: Final = "preemption: found a potential placement for pod on node n1, preempting 1 victims"
+
 EXAMPLES: Final = (
     Example(
         "a gang that fits is placed",
@@ -255,7 +257,7 @@ EXAMPLES: Final = (
         [node("n1"), pod("low", "", "n1", 0), group(minimum=1), pod("m0")],
         code="Unschedulable",
         message="pod group is unschedulable, pod group is waiting for preemption to complete",
-        members={"m0": insufficient(1, "")},
+        members={"m0": insufficient(1, PREEMPTING)},
         nominated={"m0": "n1"},
         victims=["default/low"],
         waiting=True,

@@ -1,7 +1,8 @@
 """PodDisruptionBudgets, as preemption respects them: which pods' disruption violates one.
 
-Rule: filterPodsWithPDBViolation in defaultpreemption/default_preemption.go at v1.36.3. Beyond it, pods that were chosen
-as victims count as disrupted before the budgets' controller has counted them: `Disruptions`.
+Rule: FilterVictimsWithPDBViolation in framework/preemption/util.go at v1.37.2: a pod is taken off the budgets that it
+comes under up to the first that it violates. The first one is by the order of a Go map there, by name here. Beyond it,
+pods that were chosen as victims count as disrupted before the budgets' controller has counted them: `Disruptions`.
 """
 
 from collections import Counter, defaultdict
@@ -158,7 +159,18 @@ class Budgets:
         before = positions - np.maximum.accumulate(np.where(continues, 0, positions))
         violates = np.zeros(len(lower.pods), np.bool_)
         violates[pods[before >= self._allowed[budgets]]] = True
+        if len(pods) > len(np.unique(pods)):
+            self._correct(violates, lower)
         return violates
+
+    def _correct(self, violates: fw.BoolColumn, lower: fw.LowerPods) -> None:
+        """Look at each node with violations again: of pods under several budgets, not all of these count."""
+        ends = np.cumsum(lower.counts)
+        for node in np.unique(np.searchsorted(ends, np.flatnonzero(violates), "right")).tolist():
+            left: _Left = {}
+            end = int(ends[node])
+            for place in range(end - int(lower.counts[node]), end):
+                violates[place] = self._violates(lower.pods[place], left)
 
     def split(self, pods: Sequence[fw.Pod]) -> tuple[Sequence[fw.Pod], Sequence[fw.Pod]]:
         """Return the pods whose disruption violates a budget, and the others, if they go in this order."""
@@ -172,14 +184,10 @@ class Budgets:
         return violating, others
 
     def violating(self, units: Iterable[Sequence[fw.Pod]]) -> Iterator[bool]:
-        """Yield for each unit of pods that go together, in this order, whether it violates a budget.
-
-        As soon as one is violated, the others that the pod or its unit comes under are not counted. Rule:
-        filterVictimsWithPDBViolation in framework/preemption/podgrouppreemption.go.
-        """
+        """Yield for each unit of pods that go together, in this order, whether it violates a budget."""
         left: _Left = {}
         for unit in units:
-            yield any(self._violates(pod, left, to_the_first=True) for pod in unit)
+            yield True in [self._violates(pod, left) for pod in unit]  # each is taken off
 
     def tally(self) -> "Tally":
         """Begin to count pods that are to go, one unit after the other."""
@@ -187,23 +195,27 @@ class Budgets:
 
     def violated_by(self, pods: Sequence[fw.Pod]) -> Sequence[str]:
         """Return the names of the budgets that are violated if all these pods go, with their namespaces."""
-        left: _Left = {}
-        for pod in pods:
-            self._violates(pod, left)
-        overdrawn = (key for key, allowed in left.items() if allowed < 0)
-        return sorted(f"{namespace}/{self._by_namespace[namespace][place].name}" for namespace, place in overdrawn)
+        gone = Counter(key for pod in pods for key, _ in self._of(pod))
+        overdrawn = (
+            f"{namespace}/{self._by_namespace[namespace][place].name}"
+            for (namespace, place), count in gone.items()
+            if count > self._by_namespace[namespace][place].allowed
+        )
+        return sorted(overdrawn)
 
-    def _violates(self, pod: fw.Pod, left: "_Left", *, to_the_first: bool = False) -> bool:
-        """Take the pod off every budget that it comes under, or off those up to the first that it violates."""
-        violates = False
+    def _violates(self, pod: fw.Pod, left: "_Left") -> bool:
+        """Take the pod off the budgets that it comes under, up to the first that it violates."""
+        for key, budget in self._of(pod):
+            left[key] = left.get(key, budget.allowed) - 1
+            if left[key] < 0:
+                return True
+        return False
+
+    def _of(self, pod: fw.Pod) -> Iterator[tuple[tuple[str, int], Budget]]:
+        """Yield the budgets that a pod comes under, with their places."""
         for place, budget in enumerate(self._by_namespace.get(pod.namespace, ())):
             if budget.covers(pod) and pod.name not in budget.disrupted:
-                key = (pod.namespace, place)
-                left[key] = left.get(key, budget.allowed) - 1
-                violates = violates or left[key] < 0
-                if violates and to_the_first:
-                    return True
-        return violates
+                yield (pod.namespace, place), budget
 
 
 class Tally:
@@ -234,8 +246,8 @@ class BudgetReader:
 
     def __init__(self, objects: Iterable[Any]) -> None:
         self._read: dict[str, list[tuple[Budget, str]]] = defaultdict(list)
-        """By namespace, each with the version of its object."""
-        for each in objects:
+        """By namespace, in the order of their names, each with the version of its object."""
+        for each in sorted(objects, key=lambda each: each.metadata.name):
             budget = _read(each.metadata.name, each.content)
             if budget is not None:
                 self._read[each.metadata.namespace].append((budget, each.metadata.resource_version))

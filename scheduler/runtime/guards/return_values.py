@@ -121,7 +121,7 @@ def check_pre_filter(plugin: str, method: Callable[..., Any], answer: object) ->
 def check_post_filter(
     plugin: str, method: Callable[..., Any], answer: object
 ) -> tuple[PostFilterResult | None, Status | None]:
-    """The same for PostFilter, whose second part is a refusal if it is a Status. Raises PluginError for any other."""
+    """The same for PostFilter, whose second part is a refusal or a success. Raises PluginError for any other."""
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise wrong_answer(plugin, "PostFilter", method, answer, POST_FILTER)
     found, status = answer
@@ -132,7 +132,7 @@ def check_post_filter(
     if status is None:
         return found, None
     status = check_status(plugin, "PostFilter", method, status, POST_FILTER)
-    if not status.is_rejected:
+    if not status.is_rejected and status.code is not Code.SUCCESS:
         raise disallowed(plugin, "PostFilter", method, status)
     return found, status
 

@@ -45,9 +45,10 @@ async def test_a_pod_takes_the_place_of_its_victim() -> None:
     await engine.schedule()
     message = "default-scheduler: preempting to accommodate a higher priority pod"
     assert engine.world.written(Eviction) == [Eviction("default/low", "default/high", message)]
-    assert engine.world.notes() == [NO_ROOM]
+    told = f"{NO_ROOM} preemption: found a potential placement for pod on node n, preempting 1 victims"
+    assert engine.world.notes() == [told]
     assert engine.world.notes("Preempted") == ["Preempted by pod default/high on node n"]
-    assert engine.world.written(Unschedulable)[0] == Unschedulable("default/high", "Unschedulable", NO_ROOM, "n")
+    assert engine.world.written(Unschedulable)[0] == Unschedulable("default/high", "Unschedulable", told, "n")
     assert engine.world.bound == {HIGH.uid: "n"}
     assert nominated_node(engine.nominator, HIGH.uid) == ""
     engine.check()

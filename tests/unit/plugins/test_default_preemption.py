@@ -20,13 +20,18 @@ from tests.unit.plugins.preemption import LEAVING, Outcome, Scene, a_budget, a_s
 NO_ROOM = "0/1 nodes are available: 1 Insufficient cpu."
 
 
+def placed(node: str, victims: int) -> str:
+    """What a pod is told that preempts."""
+    return f"preemption: found a potential placement for pod on node {node}, preempting {victims} victims"
+
+
 def full(**arguments: Any) -> Scene:
     """One node with a pod of priority 10 on all of its four cores."""
     return a_scene(node("n"), pods={"n": [pod("low", 10, 4)]}, arguments=arguments)
 
 
 def test_a_pod_is_nominated_where_a_lower_one_has_to_go() -> None:
-    assert full().preempt(pod("high", 100)) == Outcome("n", ["low"], NO_ROOM)
+    assert full().preempt(pod("high", 100)) == Outcome("n", ["low"], f"{NO_ROOM} {placed('n', 1)}")
 
 
 def test_a_pod_of_the_same_priority_stays() -> None:
@@ -122,7 +127,7 @@ def test_a_nominated_node_that_is_gone_holds_nobody_back() -> None:
 def test_a_victim_that_is_going_already_is_not_deleted_again() -> None:
     scene = a_scene(node("n"), pods={"n": [pod("going", 0, 3, leaving=True), pod("staying", 1, 1)]})
 
-    assert scene.preempt(pod("high", 100, 4)) == Outcome("n", ["staying"], NO_ROOM)
+    assert scene.preempt(pod("high", 100, 4)) == Outcome("n", ["staying"], f"{NO_ROOM} {placed('n', 2)}")
     assert sample(scene.metrics, "scheduler_preemption_victims_sum") == 2
 
 
@@ -187,7 +192,7 @@ def test_a_refusal_of_the_whole_pod_leaves_every_node_to_preemption() -> None:
     outcome = scene.preempt(pod("high", 100))
 
     assert (outcome.node, outcome.victims) == ("n", ["a"])
-    assert outcome.message == "0/2 nodes are available: only once."
+    assert outcome.message == f"0/2 nodes are available: only once. {placed('n', 1)}"
 
 
 def test_pods_nominated_to_a_node_count_as_if_they_ran_there() -> None:

@@ -1,7 +1,9 @@
 """Which victims a PodDisruptionBudget protects."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
+import numpy as np
 import pytest
 
 from plugins.shared.eviction.budgets import Budgets
@@ -12,8 +14,8 @@ from scheduler.testing import a_pod, an_object
 DB = {"app": "db"}
 
 
-def a_budget(allowed: int = 0, namespace: str = "default", **spec: Any) -> Unstructured:
-    return an_object("budget", namespace=namespace, spec=spec, status={"disruptionsAllowed": allowed})
+def a_budget(allowed: int = 0, namespace: str = "default", name: str = "budget", **spec: Any) -> Unstructured:
+    return an_object(name, namespace=namespace, spec=spec, status={"disruptionsAllowed": allowed})
 
 
 def protecting(allowed: int = 0, **labels: str) -> Unstructured:
@@ -26,6 +28,22 @@ def violating(pods: list[fw.Pod], *budgets: Unstructured) -> list[str]:
     names = {pod.name for pod in protected}
     assert [pod.name for pod in pods if pod.name not in names] == [pod.name for pod in others]
     return [pod.name for pod in protected]
+
+
+class Lower(NamedTuple):
+    """The part of fw.LowerPods that counts here."""
+
+    pods: Sequence[fw.Pod]
+    counts: fw.Int64Column
+
+
+def violating_at_once(nodes: list[list[fw.Pod]], *budgets: Unstructured) -> list[str]:
+    """Return who is protected on some nodes."""
+    pods = [pod for on in nodes for pod in on]
+    found = Budgets.among(budgets).violating_on_nodes(
+        cast("fw.LowerPods", Lower(pods, np.array(list(map(len, nodes)))))
+    )
+    return [pod.name for pod, violates in zip(pods, () if found is None else found.tolist(), strict=True) if violates]
 
 
 PODS = [a_pod("db-1", labels=DB), a_pod("web", labels={"app": "web"}), a_pod("db-2", labels=DB), a_pod("bare")]
@@ -60,10 +78,23 @@ def test_one_violated_budget_is_enough() -> None:
     assert violating([both], protecting(5, app="db"), protecting(0, tier="back")) == ["both"]
 
 
-def test_a_pod_takes_from_every_budget_that_it_comes_under() -> None:
+@pytest.mark.parametrize(
+    ("none_left", "one_left", "violate"),
+    [
+        pytest.param("a", "b", ["first"], id="the violated one comes first: the other is not charged"),
+        pytest.param("b", "a", ["first", "second"], id="the violated one comes last: both are charged"),
+    ],
+)
+def test_a_pod_takes_from_its_budgets_up_to_the_first_that_it_violates(
+    none_left: str, one_left: str, violate: list[str]
+) -> None:
     first, second = a_pod("first", labels={"app": "db", "tier": "back"}), a_pod("second", labels={"tier": "back"})
+    empty = a_budget(0, name=none_left, selector={"matchLabels": {"app": "db"}})
+    one = a_budget(1, name=one_left, selector={"matchLabels": {"tier": "back"}})
 
-    assert violating([first, second], protecting(0, app="db"), protecting(1, tier="back")) == ["first", "second"]
+    for budgets in ([empty, one], [one, empty]):
+        assert violating([first, second], *budgets) == violate
+        assert violating_at_once([[first, second], [second]], *budgets) == violate
 
 
 def test_a_budget_is_for_its_namespace() -> None:
