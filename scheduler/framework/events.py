@@ -131,7 +131,7 @@ KeyFunction = Callable[[Any], Hashable]
 """`(pod) -> all of the pod that a hint function looks at`."""
 
 
-class ClusterEventWithHint(msgspec.Struct, frozen=True, gc=False):
+class ClusterEventWithHint(msgspec.Struct, frozen=True):
     """An event that may help pods which a plugin refused, and a closer look at it."""
 
     event: ClusterEvent

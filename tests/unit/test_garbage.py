@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
+import plugins
+from scheduler.api.pod import pod_from_dict
+from scheduler.config.load import config_from_dict
 from scheduler.process import allocator
+from scheduler.runtime.framework import Framework
+from scheduler.simulate.engine import simulate
 from tests.bench.counted_world import CountedWorld
 from tests.bench.cycle_cases import CASES
 from tests.bench.still_loop import StillLoop
@@ -16,6 +21,7 @@ from tests.bench.still_loop import StillLoop
 pytestmark = pytest.mark.usefixtures("frozen_again")
 
 NODES = 20
+CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 SPECS: dict[str, dict[str, Any]] = {
     **{case.name: case.spec("web") for case in CASES if not (case.claims or case.full)},
@@ -89,3 +95,16 @@ def test_giving_memory_back_takes_none() -> None:
         allocator.give_back()
 
     assert found == []
+
+
+def test_nothing_is_left_of_an_engine_whose_plugins_have_answered() -> None:
+    def alive() -> int:
+        gc.collect()
+        return sum(type(each) is Framework for each in gc.get_objects())
+
+    pod = pod_from_dict({"metadata": {"name": "web", "uid": "web"}, "spec": {"schedulerName": "default-scheduler"}})
+    before = alive()
+
+    simulate([], [pod], config_from_dict(CONFIG, plugins.IN_TREE), plugins.IN_TREE)
+
+    assert alive() == before
