@@ -5,6 +5,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from scheduler.api.text import MAX_REASON, MAX_REASONS, encodable, shortened
 from scheduler.explain.full_evaluation import FullEvaluation
 from scheduler.framework.errors import PluginError
-from scheduler.framework.obstacles import ExplainPlugin, Obstacle, Remedy, Shortage
+from scheduler.framework.obstacles import ExplainPlugin, Obstacle, PodInTheWay, Remedy, Shortage
 from scheduler.framework.status import Status
 from scheduler.process.time_slice import TimeSlice
 from scheduler.runtime.guards.plugin_faults import as_plugin_error
@@ -24,6 +25,9 @@ MAX_IN_DETAIL: Final = 10_000
 
 MAX_NAMES: Final = 100
 """Names of nodes that are listed for a group."""
+
+MAX_IN_THE_WAY: Final = 16
+"""Pods in the way of a group of nodes."""
 
 EVEN_EMPTY: Final = "even without any pod there"
 
@@ -66,6 +70,9 @@ class NodeGroup:
     empty_ranges: dict[str, Range] = field(default_factory=dict)
     """The same without any pod there."""
 
+    in_the_way: Sequence[PodInTheWay] = ()
+    """Of the obstacles of all its nodes, those of the first."""
+
     @property
     def distance(self) -> tuple[int, float]:
         """Sorts the nearest miss first: the first node's number of obstacles, then the share of resources it lacks."""
@@ -98,10 +105,11 @@ async def group_nodes(
 class _Members:
     """Nodes of one group, in any order."""
 
-    __slots__ = ("_empty_ranges", "_first", "_nodes", "_ranges")
+    __slots__ = ("_empty_ranges", "_first", "_in_the_way", "_nodes", "_ranges")
 
     def __init__(self) -> None:
         self._nodes: list[tuple[float, str]] = []
+        self._in_the_way: dict[tuple[float, str], list[PodInTheWay]] = {}
         self._first: tuple[tuple[float, str], Sequence[NamedObstacle]] | None = None
         self._ranges: dict[str, Range] = {}
         self._empty_ranges: dict[str, Range] = {}
@@ -111,6 +119,8 @@ class _Members:
         self._nodes.append(place)
         if self._first is None or place < self._first[0]:
             self._first = place, obstacles
+        if pods := [pod for each in obstacles for pod in each.obstacle.in_the_way]:
+            self._in_the_way[place] = pods
         for shortage in _shortages(obstacles):
             _widen(self._ranges, shortage.resource, shortage.missing)
             _widen(self._empty_ranges, shortage.resource, shortage.when_empty)
@@ -118,7 +128,11 @@ class _Members:
     def group(self) -> NodeGroup:
         assert self._first is not None, "a group has nodes"
         names = [name for _, name in sorted(self._nodes)]
-        return NodeGroup(names, self._first[1], self._ranges, self._empty_ranges)
+        nearest = (each for place in sorted(self._in_the_way) for each in self._in_the_way[place])
+        in_the_way: dict[str, PodInTheWay] = {}
+        for each in islice(nearest, MAX_IN_THE_WAY):
+            in_the_way.setdefault(each.pod.uid, each)
+        return NodeGroup(names, self._first[1], self._ranges, self._empty_ranges, tuple(in_the_way.values()))
 
 
 def obstacles_of_pod(

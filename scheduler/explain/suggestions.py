@@ -5,7 +5,7 @@ of lower priority that would have to go; and one more node like those there are.
 as such (`trials.py`).
 """
 
-from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import compress
@@ -30,7 +30,7 @@ from scheduler.explain.full_evaluation import FullEvaluation
 from scheduler.explain.groups import MAX_NAMES, NamedObstacle, NodeGroup, remedies_for
 from scheduler.explain.trials import Trials
 from scheduler.framework.errors import PluginError
-from scheduler.framework.obstacles import Change, ExplainPreemptionPlugin, PossiblePreemption, Remedy
+from scheduler.framework.obstacles import Change, ExplainPreemptionPlugin, PodInTheWay, PossiblePreemption, Remedy
 from scheduler.framework.plugin import PostFilterPlugin
 from scheduler.framework.status import Status
 from scheduler.runtime.framework import Framework
@@ -105,11 +105,16 @@ def suggestions(
     works: list[frozenset[str]] = []
     yield from _those_that_help(pending, first_choice, works)
     if not of_pod:
+        priority, in_the_way = pod.priority, _pods_in_the_way(groups[:MAX_GROUPS])
+        lower = [each for each in in_the_way if each.pod.priority < priority]
         may_preempt = yield from _preemptions(pending)
-        yield from _pods_in_the_way(pending, groups[:MAX_GROUPS])
+        helps = yield from _without_one(pending, lower, "lower priority")
         yield from _one_more_node(pending, groups)
-        if not may_preempt:
-            yield from _among_equals(pending)
+        if not (may_preempt or helps or (yield from _among_equals(pending))):
+            owner = controller_of(pod)
+            equal = [each for each in in_the_way if each.pod.priority == priority]
+            others = [each for each in equal if owner is None or owner != controller_of(each.pod)]
+            yield from _without_one(pending, others, _EQUALS)
     yield from _those_that_help(pending, last_resorts, works)
 
 
@@ -207,8 +212,11 @@ def _preemptions(pending: PendingPod) -> Generator[Suggestion | None, None, bool
     return bool(suggested)
 
 
-def _among_equals(pending: PendingPod) -> Iterator[Suggestion | None]:
-    """Try what a preemption could do if the priority of the pod was higher by one, and without those pods."""
+def _among_equals(pending: PendingPod) -> Generator[Suggestion | None, None, bool]:
+    """Try what a preemption could do if the priority of the pod was higher by one, and without those pods.
+
+    Return whether that would help.
+    """
     priority = pending.pod.priority
     spec = msgspec.structs.replace(pending.pod.spec, priority=priority + 1)
     higher = Pod(metadata=pending.pod.metadata, spec=spec, status=pending.pod.status)
@@ -226,7 +234,8 @@ def _among_equals(pending: PendingPod) -> Iterator[Suggestion | None]:
             yield _suggestion(text, [option.node_name]) if does else None
         yield of_preemption(replace(option, obstacle="preemption deletes only pods of lower priority"), of=_EQUALS)
         if staying:
-            return
+            return True
+    return False
 
 
 def _options(pending: PendingPod, pod: Pod) -> Iterator[PossiblePreemption | None]:
@@ -254,15 +263,25 @@ def _possible_preemptions(
         return
 
 
-def _pods_in_the_way(pending: PendingPod, groups: Sequence[NodeGroup]) -> Iterator[Suggestion | None]:
-    """Try without one pod of lower priority on any node that an obstacle names: preemption does not consider it."""
-    seen: set[str] = set()
-    for other in (each for group in groups for named in group.obstacles for each in named.obstacle.in_the_way):
-        if other.pod.priority < pending.pod.priority and other.pod.uid not in seen:
-            seen.add(other.pod.uid)
-            nodes = pending.trials.nodes_without(pending.pod, other.pod, other.objects)
-            found = PossiblePreemption(other.pod.node_name, (other.pod,), other.no_preemption)
-            yield of_preemption(found, nodes) if nodes else None
+def _pods_in_the_way(groups: Sequence[NodeGroup]) -> Collection[PodInTheWay]:
+    """Return the pods that obstacles name, on any node, each once: preemption does not consider them."""
+    found: dict[str, PodInTheWay] = {}
+    for each in (each for group in groups for each in group.in_the_way):
+        found.setdefault(each.pod.uid, each)
+    return found.values()
+
+
+def _without_one(
+    pending: PendingPod, others: Iterable[PodInTheWay], of: str
+) -> Generator[Suggestion | None, None, bool]:
+    """Try without each pod; return whether that would help."""
+    helps = False
+    for other in others:
+        nodes = pending.trials.nodes_without(pending.pod, other.pod, other.objects)
+        found = PossiblePreemption(other.pod.node_name, (other.pod,), other.no_preemption)
+        yield of_preemption(found, nodes, of=of) if nodes else None
+        helps |= bool(nodes)
+    return helps
 
 
 def of_preemption(

@@ -9,6 +9,7 @@ import pytest
 from scheduler import framework as fw
 from scheduler.api import objects
 from scheduler.api.decoding import convert
+from scheduler.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from scheduler.api.text import printable
 from scheduler.cycle.algorithm import Placed
 from scheduler.explain.changes import change
@@ -300,18 +301,50 @@ def test_one_pod_that_is_enough_is_found_where_a_preemption_would_take_two() -> 
     assert "delete 1 pod of lower priority on n (default/important)" in helps(document)
 
 
-def test_a_pod_of_lower_priority_is_found_that_is_in_the_way_from_another_node() -> None:
+@pytest.mark.parametrize(("priority", "of"), [(10, "lower"), (1, "the same")])
+def test_a_pod_is_found_that_is_in_the_way_from_another_node(priority: int, of: str) -> None:
     lonely = with_spec(
         a_pod("lonely", requests={"cpu": 4}, priority=1, node_name="full"),
         affinity=affinity("podAntiAffinity", ZONE, app="web"),
     )
     taints = [fw.Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")]
     scheduler = a_cluster(a_node("full", labels={ZONE: "a"}, taints=taints), a_node("free", labels={ZONE: "a"}), lonely)
-    document = explained(scheduler, a_pod(labels={"app": "web"}, priority=10))
+    document = explained(scheduler, a_pod(labels={"app": "web"}, priority=priority))
     (found,) = (each for each in document["suggestions"] if each["text"].startswith("delete"))
-    assert found["text"] == "delete 1 pod of lower priority on full (default/lonely)"
+    assert found["text"] == f"delete 1 pod of {of} priority on full (default/lonely)"
     assert found["names"] == ["free"]
     assert found["obstacle"] == "preemption deletes pods only on the node that it makes room on"
+
+
+def test_a_pod_is_found_that_has_the_device_of_another_node_than_the_nearest() -> None:
+    device = {"driver": "gpu.example.com", "pool": "n2", "device": "d0"}
+    pool = {"name": "n2", "generation": 1, "resourceSliceCount": 1}
+    slice_spec = {"driver": "gpu.example.com", "nodeName": "n2", "pool": pool, "devices": [{"name": "d0"}]}
+    asked = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}
+    user = {"resource": "pods", "name": "user", "uid": "default/user"}
+    taken = {"allocation": {"devices": {"results": [{"request": "gpu", **device}]}}, "reservedFor": [user]}
+    scheduler = a_cluster(
+        a_node("n1"),
+        a_node("n2"),
+        with_spec(a_pod("user", node_name="n2"), resource_claims=_claims("of-user")),
+    )
+    for resource, kind, name, content in (
+        (fw.DEVICE_CLASS, DeviceClass, "gpu", {"spec": {}}),
+        (fw.RESOURCE_SLICE, ResourceSlice, "slice", {"spec": slice_spec}),
+        (fw.RESOURCE_CLAIM, ResourceClaim, "of-user", {"spec": asked, "status": taken}),
+        (fw.RESOURCE_CLAIM, ResourceClaim, "own", {"spec": asked}),
+    ):
+        metadata = {"name": name, "uid": name, "namespace": "default" if resource is fw.RESOURCE_CLAIM else ""}
+        scheduler.engine.object_handlers.object_changed(resource, convert({"metadata": metadata, **content}, kind))
+
+    document = explained(scheduler, with_spec(a_pod(), resource_claims=_claims("own")))
+
+    assert facts(document) == [(2, ["too few free devices for ResourceClaim own (class gpu)"])]
+    assert "delete 1 pod of the same priority on n2 (default/user)" in helps(document)
+
+
+def _claims(name: str) -> tuple[objects.PodResourceClaim, ...]:
+    return (objects.PodResourceClaim(name="gpu", resource_claim_name=name),)
 
 
 def test_the_only_pod_that_an_affinity_matches_is_in_the_way_of_one_that_could_be_the_first_elsewhere() -> None:
