@@ -53,4 +53,4 @@ class PodGroupPostFilterPlugin(Plugin):
 
     @abstractmethod
     def evict_for_pod_group(self, group: PodGroup, pods: Sequence[Pod], victims: Sequence[Pod]) -> None:
-        """Begin to evict those that were chosen and are still there."""
+        """Begin to evict those that were chosen and are still there; `pods`: those that get what the victims free."""

@@ -124,10 +124,12 @@ def _ask(
         victims = yield from _choose(framework, plugin, group, pods, cache, reserved, again)
         if isinstance(victims, Status):
             return (), victims
+        preemptors = pods
         if group.is_ours or plugin.name == CAPACITY_SCHEDULING:
             decision.members = _members_without(victims, cache.table, again, len(pods))
-            _nominate(framework, decision.members, group.minimum - groups.members(pods[0]).scheduled_count)
-        plugin.evict_for_pod_group(group, pods, victims)
+            needed = group.minimum - groups.members(pods[0]).scheduled_count
+            preemptors = _nominate(framework, decision.members, needed) or pods  # nothing is kept for the others
+        plugin.evict_for_pod_group(group, preemptors, victims)
     except GeneratorExit:  # the scheduler stops
         raise
     except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
@@ -183,14 +185,18 @@ def _members_without(
     return found.members if found.code is Code.SUCCESS else []
 
 
-def _nominate(framework: Framework, members: Sequence[MemberOutcome], missing: int) -> None:
-    """Nominate members before any victim may be gone: those that are missing to the minimum, or all if none is."""
+def _nominate(framework: Framework, members: Sequence[MemberOutcome], missing: int) -> Sequence[Pod]:
+    """Nominate members before any victim may be gone: those that are missing to the minimum, or all if none is.
+
+    Return them.
+    """
     fitting = [each for each in members if each.node_name]
     needed = missing if missing > 0 else len(fitting)
     for each in fitting[:needed]:
         framework.handle.nominator.add(each.queued.pod, each.node_name)
     for each in fitting[needed:]:
         each.decision, each.node_name = Unplaced(UNSCHEDULABLE_GROUP), ""
+    return [each.queued.pod for each in fitting[:needed]]
 
 
 def _waits(framework: Framework, pod: Pod) -> bool:

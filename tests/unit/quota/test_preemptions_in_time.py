@@ -2,6 +2,7 @@
 
 import pytest
 
+from scheduler.api.coscheduling import POD_GROUP_LABEL
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod
 from scheduler.testing.scheduler import PROFILE
@@ -142,6 +143,25 @@ def test_of_two_claimants_the_first_gets_what_is_freed_first() -> None:
         life.advance(20)
         assert life.outcome(other).node == "n"
         assert len(life.victims) == 2
+
+
+def test_members_beyond_the_minimum_do_not_take_what_was_freed_for_another() -> None:
+    shares = (
+        DeclaredShare("root"),
+        DeclaredShare("a", "root", minimum={"cpu": 3}, reclaim="Any", namespaces=("a",)),
+        DeclaredShare("b", "root", namespaces=("b",)),
+    )
+    with Life(*shares, grace=25) as life:
+        life.set_node(a_node("n", cpu=1000))
+        life.pods(3, "b")
+        for number in range(3):
+            life.pod(f"g-{number}", "a", labels={POD_GROUP_LABEL: "g"})
+        life.group("g", 0, "a", minimum=2)
+        later = life.pod("later", "a")
+        life.advance(60)
+
+        assert life.outcome(later).node == "n"
+        assert (life.running("a"), len(life.victims)) == (3, 3)
 
 
 def test_members_of_a_group_that_lacks_only_nodes_are_nominated_where_its_quota_evicts() -> None:
