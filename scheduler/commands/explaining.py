@@ -43,7 +43,9 @@ OUTAGE: Final = RetryPolicy(first=2.0, limit=15.0, tries=10)
 """How long watching waits for the next answer: two minutes."""
 
 
-GROUP_KINDS: Final = ("podgroup", "podgroups", "pg", "job", "jobs")
+GROUP_KINDS: Final = frozenset(
+    {"podgroup", "podgroups", "pg", "job", "jobs", "jobset", "jobsets", "leaderworkerset", "leaderworkersets", "lws"}
+)
 """Kinds that may stand before the name of a group, or of the Job whose pods it has, as kubectl has them."""
 
 Document = Mapping[str, Any]
@@ -151,8 +153,9 @@ def object_of(options: argparse.Namespace, default: str) -> Asked:
     namespace, name = (before, after) if slash else (options.namespace or default, before)
     if not namespace or not name:
         raise ConfigError([f"expected [NAMESPACE/]POD or podgroup/[NAMESPACE/]NAME, got {options.pod!r}"])
+    parts = name.split("/", 2) if is_group else (name,)  # of a workload that is a gang: kind, name, and perhaps a part
     names = (
-        ("a group of pods" if is_group else "a pod", name),
+        *(("a group of pods" if is_group else "a pod", part) for part in parts),
         ("a namespace", namespace),
         ("a Service", options.service),
         ("a namespace", options.service_namespace),

@@ -70,14 +70,14 @@ def reports_on_groups(engine: Engine, pods: Iterable[Pod]) -> Iterator[GroupRepo
 
 
 def name_of_group(engine: Engine, namespace: str, name: str) -> str:
-    """Return the group of this name, or that of the pods of a controller of this name; empty if there is neither."""
+    """Return the group of this name, or that of the pods of a workload of this name; empty if there is neither."""
     of_controller, known = "", _groups(engine)
     for pod in engine.pods.values():
         if pod.namespace == namespace and (group := known.name_of(pod)):
             if group == name:
                 return name
             owner = controller_of(pod)
-            if owner is not None and owner.name == name:
+            if name in ("" if owner is None else owner.name, *group.split("/")[1:2]):
                 of_controller = group
     return of_controller
 

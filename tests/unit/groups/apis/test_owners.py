@@ -7,6 +7,7 @@ import pytest
 from scheduler import framework as fw
 from scheduler.api.objects import OwnerReference
 from scheduler.api.workloads import JOB, JOB_SET
+from scheduler.explain.explainer import Explainer
 from scheduler.framework.resources import STATEFUL_SET
 from scheduler.testing import a_pod
 from tests.unit.cycle.fakes import PROFILE, newer
@@ -204,3 +205,15 @@ async def test_what_a_group_waits_for_is_said_at_its_owner() -> None:
     group = stage.group_of(pod)
 
     assert group.owner == ("batch/v1", "Job", "train", "u-train")
+
+
+@pytest.mark.parametrize("name", ["jobset/js", "js", "js-worker-0"])
+async def test_a_gang_is_found_by_the_name_of_its_workload(name: str) -> None:
+    stage = Owned(nodes=1)
+    stage.workload(JOB_SET, "js", {"replicatedJobs": JOBS})
+    labels = {"jobset.sigs.k8s.io/jobset-name": "js"}
+    stage.replicated(1, owner=owned_by("Job", "js-worker-0", "batch/v1"), labels=labels)
+
+    report = await Explainer(stage.engine, stage.under_test.clock).about_group("default", name)
+
+    assert (report.name, report.state) == ("jobset/js", "incomplete")
