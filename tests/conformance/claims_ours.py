@@ -13,7 +13,7 @@ from scheduler import framework as fw
 from scheduler.api.devices import DeviceRequest
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
-from scheduler.framework.events import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE
+from scheduler.framework.events import DEVICE_CLASS, DEVICE_TAINT_RULE, RESOURCE_CLAIM, RESOURCE_SLICE
 from scheduler.framework.resources import KNOWN
 from scheduler.simulate.other_objects import OtherObjects
 from scheduler.state.node_table import NodeTable
@@ -21,7 +21,7 @@ from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_cluster, a_handle, started
 
 Json = dict[str, Any]
-RESOURCES: Final = {name: KNOWN[name] for name in (RESOURCE_CLAIM, RESOURCE_SLICE, DEVICE_CLASS)}
+RESOURCES: Final = {name: KNOWN[name] for name in (RESOURCE_CLAIM, RESOURCE_SLICE, DEVICE_CLASS, DEVICE_TAINT_RULE)}
 
 
 def add_claims(verdict: Json, pods: list[Pod], nodes: list[Node], others: OtherObjects) -> None:
