@@ -22,7 +22,8 @@ class GangScheduling(Gangs):
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         return (
-            fw.on(fw.POD, fw.Action.ADD, self.hint_after_pod_change, self.key),
+            fw.on(fw.UNSCHEDULED_POD, fw.Action.ADD, self.hint_after_pod_change, self.key),
+            fw.on(fw.ASSIGNED_POD, fw.Action.ADD, self.hint_after_pod_change, self.key),
             fw.on(fw.POD_GROUP, fw.Action.ADD, self.hint_after_group_change, self.key),
             # minCount may change there.
             fw.on(fw.POD_GROUP_V1BETA1, fw.Action.ADD | fw.Action.UPDATE, self.hint_after_group_change, self.key),

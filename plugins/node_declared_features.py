@@ -30,7 +30,7 @@ class NodeDeclaredFeatures(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlug
         """Rule: nodedeclaredfeatures.go (EventsToRegister)."""
         return (
             fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_DECLARED_FEATURE, _after_node_event, any_pod),
-            fw.on(fw.POD, fw.Action.UPDATE, _after_pod_update, any_pod),
+            fw.on(fw.TARGET_POD, fw.Action.UPDATE, _after_pod_update, any_pod),
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:

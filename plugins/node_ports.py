@@ -34,7 +34,7 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin, fw.Expl
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: node_ports.go (EventsToRegister), which has no hint for a new node."""
         return (
-            fw.on(fw.POD, fw.Action.DELETE, _after_pod_deleted, _host_ports),
+            fw.on(fw.ASSIGNED_POD, fw.Action.DELETE, _after_pod_deleted, _host_ports),
             fw.on(fw.NODE, fw.Action.ADD),
         )
 

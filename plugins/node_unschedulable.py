@@ -31,7 +31,7 @@ class NodeUnschedulable(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin,
         """Rule: node_unschedulable.go (EventsToRegister)."""
         return (
             fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_TAINT, _after_node_event, any_pod),
-            fw.on(fw.POD, fw.Action.UPDATE_POD_TOLERATION, _after_toleration, any_pod),
+            fw.on(fw.TARGET_POD, fw.Action.UPDATE_POD_TOLERATION, _after_toleration, any_pod),
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:

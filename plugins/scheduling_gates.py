@@ -12,14 +12,14 @@ from scheduler import framework as fw
 class SchedulingGates(fw.PreEnqueuePlugin, fw.ExplainPlugin):
     """PreEnqueue: reject pods with `spec.schedulingGates`.
 
-    Rule: schedulinggates/scheduling_gates.go at v1.36.3.
+    Rule: schedulinggates/scheduling_gates.go at v1.37.2.
     """
 
     name: ClassVar[str] = "SchedulingGates"
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: scheduling_gates.go (EventsToRegister)."""
-        return (fw.on(fw.POD, fw.Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, queue_if_itself, any_pod),)
+        return (fw.on(fw.TARGET_POD, fw.Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, queue_if_itself, any_pod),)
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
         """Reject a gated pod, naming its gates."""

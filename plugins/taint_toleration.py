@@ -61,7 +61,7 @@ class TaintToleration(
                 _TaintTolerationHint().after_node_event,
                 tolerations_of,
             ),
-            fw.on(fw.POD, fw.Action.UPDATE_POD_TOLERATION, queue_if_itself, any_pod),
+            fw.on(fw.TARGET_POD, fw.Action.UPDATE_POD_TOLERATION, queue_if_itself, any_pod),
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:

@@ -114,7 +114,7 @@ class DefaultPreemption(
 
         Rule: default_preemption.go (EventsToRegister).
         """
-        return (fw.on(fw.POD, fw.Action.DELETE, _skip, _same_key),)
+        return (fw.on(fw.ASSIGNED_POD, fw.Action.DELETE, _skip, _same_key),)
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
         """Refuse a pod whose preemption is under way, or that of its group."""

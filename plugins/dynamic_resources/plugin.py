@@ -136,7 +136,7 @@ class DynamicResources(
         return (
             fw.on(fw.NODE, on_node),
             fw.on(fw.RESOURCE_CLAIM, changed | action.DELETE, hints.after_claim, claims_key),
-            fw.on(fw.POD, action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, hints.after_pod, claims_key),
+            fw.on(fw.TARGET_POD, action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, hints.after_pod, claims_key),
             fw.on(fw.DEVICE_CLASS, changed),
             fw.on(fw.RESOURCE_SLICE, changed),
             fw.on(fw.DEVICE_TAINT_RULE, action.UPDATE | action.DELETE),

@@ -1,7 +1,7 @@
 """Which events may help a pod that InterPodAffinity refused.
 
 Rule: interpodaffinity/plugin.go (EventsToRegister, isSchedulableAfterPodChange, isSchedulableAfterNodeChange) at
-v1.36.3. Beyond it:
+v1.37.2. Beyond it:
 
 - Namespaces are looked at: pods in one that a term selects count, and so does one that starts or stops being selected.
 - Of several anti-affinity terms, each counts by itself, as it does in Filter.
@@ -34,7 +34,8 @@ class AffinityHints:
     def events(self) -> Sequence[fw.ClusterEventWithHint]:
         action = fw.Action
         return (
-            fw.on(fw.POD, action.ADD | action.UPDATE_POD_LABEL | action.DELETE, self.after_pod, hint_key),
+            fw.on(fw.ASSIGNED_POD, action.ADD | action.UPDATE_POD_LABEL | action.DELETE, self.after_pod, hint_key),
+            fw.on(fw.TARGET_POD, action.UPDATE_POD_LABEL, self.after_pod, hint_key),
             fw.on(fw.NODE, action.ADD | action.UPDATE_NODE_LABEL, self.after_node, hint_key),
             fw.on(fw.NODE, action.DELETE, self.after_node, hint_key),
             fw.on(fw.NAMESPACE, action.ALL, self.after_namespace, hint_key),

@@ -166,9 +166,11 @@ class NodeResourcesFit(
         """Rule: fit.go (EventsToRegister)."""
         hints = FitHints(self._extended, self._is_ignored)
         return (
-            fw.on(fw.POD, fw.Action.DELETE | fw.Action.UPDATE_POD_SCALE_DOWN, hints.after_pod_event, counted_resources),
+            fw.on(fw.ASSIGNED_POD, fw.Action.DELETE, hints.after_pod_event, counted_resources),
             fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_ALLOCATABLE, hints.after_node_event, compared_amounts),
             fw.on(fw.DEVICE_CLASS, fw.Action.ADD | fw.Action.UPDATE, after_device_class_event, named_resources),
+            fw.on(fw.ASSIGNED_POD, fw.Action.UPDATE_POD_SCALE_DOWN, hints.after_pod_event, counted_resources),
+            fw.on(fw.TARGET_POD, fw.Action.UPDATE_POD_SCALE_DOWN, hints.after_pod_event, counted_resources),
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:

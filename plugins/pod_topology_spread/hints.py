@@ -1,6 +1,6 @@
 """Which events make a pod that its spread constraints kept off all nodes worth another attempt.
 
-Rule: podtopologyspread/plugin.go (isSchedulableAfterPodChange, isSchedulableAfterNodeChange) at v1.36.3. Beyond it,
+Rule: podtopologyspread/plugin.go (isSchedulableAfterAssignedPodChange and so on) at v1.37.2. Beyond it,
 other events are looked at that change what counts: the deletion of a pod that begins, labels by which a node comes to
 match the pod's node affinity or stops to, and the objects from which the selectors of default constraints are made.
 """
@@ -35,12 +35,14 @@ class SpreadHints:
     def events(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: plugin.go (EventsToRegister), and what goes beyond it, last."""
         action = fw.Action
-        pods = action.ADD | action.UPDATE_POD_LABEL | action.UPDATE_POD_TOLERATION | action.DELETE
+        pods = action.ADD | action.UPDATE_POD_LABEL | action.DELETE
+        itself = action.UPDATE_POD_TOLERATION | action.UPDATE_POD_LABEL
         nodes = action.ADD | action.DELETE | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_TAINT
         return (
-            fw.on(fw.POD, pods, self.after_pod_event, self.key),
+            fw.on(fw.ASSIGNED_POD, pods, self.after_pod_event, self.key),
+            fw.on(fw.TARGET_POD, itself, self.after_pod_event, self.key),
             fw.on(fw.NODE, nodes, self.after_node_event, self.key),
-            fw.on(fw.POD, action.UPDATE_OTHER, self.after_deletion_began, self.key),
+            fw.on(fw.ASSIGNED_POD, action.UPDATE_OTHER, self.after_deletion_began, self.key),
             *(fw.on(each, hint=self.after_default_selector, key=self.key) for each in RESOURCES if self._has_defaults),
         )
 

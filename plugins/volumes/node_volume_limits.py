@@ -53,7 +53,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods, fw.ExplainPlugin):
         return (
             fw.on(fw.CSI_NODE, fw.Action.ADD),
             fw.on(fw.CSI_NODE, fw.Action.UPDATE, _after_csi_node, any_pod),
-            fw.on(fw.POD, fw.Action.DELETE, _after_pod_deleted, any_pod),
+            fw.on(fw.ASSIGNED_POD, fw.Action.DELETE, _after_pod_deleted, any_pod),
             fw.on(fw.PERSISTENT_VOLUME_CLAIM, fw.Action.ADD, _after_claim_added, _claims),
             fw.on(fw.VOLUME_ATTACHMENT, fw.Action.DELETE, _after_attachment_deleted, _volumes_of),
             fw.on(fw.CSI_NODE, fw.Action.DELETE),

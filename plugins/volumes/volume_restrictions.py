@@ -63,7 +63,7 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
         Beyond it, a claim for one pod is free when the node of its user is deleted: that pod counts no longer.
         """
         return (
-            fw.on(fw.POD, fw.Action.DELETE, _after_pod_deleted, _storage),
+            fw.on(fw.ASSIGNED_POD, fw.Action.DELETE, _after_pod_deleted, _storage),
             fw.on(fw.NODE, fw.Action.ADD),
             fw.on(fw.PERSISTENT_VOLUME_CLAIM, fw.Action.ADD, after_claim, namespace_and_claims),
             fw.on(fw.NODE, fw.Action.DELETE, self._after_node_deleted, namespace_and_claims),

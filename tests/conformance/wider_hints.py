@@ -21,7 +21,7 @@ FURTHER: Final[Mapping[str, Sequence[tuple[str, tuple[str, ...]]]]] = {
     "VolumeBinding": [("storage.k8s.io/CSIDriver", ("Delete",)), ("storage.k8s.io/CSINode", ("Delete",))],
     "InterPodAffinity": [("Node", ("Delete",)), ("Namespace", _EVERYTHING)],
     "PodTopologySpread": [
-        ("Pod", ("Update",)),
+        ("AssignedPod", ("Update",)),
         ("Service", _EVERYTHING),
         ("ReplicationController", _EVERYTHING),
         ("apps/ReplicaSet", _EVERYTHING),
@@ -96,10 +96,9 @@ def _stops_tracking_storage(case: Json, asked: Json) -> bool:
 
 
 def _has_affinity_or_several_anti_affinities(case: Json, asked: Json) -> bool:
-    """InterPodAffinity: the pod may be the first of its group, or one of several terms towards a pod ends."""
-    pods = [asked["pod"], *(each for each in (asked["old"], asked["new"]) if each and each["kind"] == "Pod")]
-    return bool(_required(asked["pod"], "podAffinity")) or any(
-        len(_required(pod, "podAntiAffinity")) > 1 for pod in pods
+    """InterPodAffinity: the pod may be the first of its group, or one of several terms towards a changed pod ends."""
+    return bool(_required(asked["pod"], "podAffinity")) or (
+        _is_update_of(asked, "Pod") and len(_required(asked["pod"], "podAntiAffinity")) > 1
     )
 
 

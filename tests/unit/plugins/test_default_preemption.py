@@ -290,7 +290,7 @@ def test_arguments_are_checked_as_kube_scheduler_does(arguments: Mapping[str, An
 def test_the_plugin_hears_of_deleted_pods_and_leaves_the_decision_to_others() -> None:
     (registered,) = full().plugin.events_to_register()
 
-    assert registered.event == fw.ClusterEvent(fw.POD, fw.Action.DELETE)
+    assert registered.event == fw.ClusterEvent(fw.ASSIGNED_POD, fw.Action.DELETE)
     assert registered.hint is not None
     assert registered.hint(pod("high", 100), pod("low", 0), None) is fw.QueueingHint.SKIP
 

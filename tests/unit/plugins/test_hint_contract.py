@@ -60,6 +60,9 @@ HINTED = [
 ]
 
 
+PODS = (fw.ASSIGNED_POD, fw.UNSCHEDULED_POD, fw.TARGET_POD)
+
+
 def waiting_pods(dice: random.Random) -> Iterator[fw.Pod]:
     """Pods that often agree in what a hint looks at, and seldom in all."""
     tolerations = [fw.Toleration(key=key, operator="Exists") for key in ("a", "b", "node.kubernetes.io/unschedulable")]
@@ -80,14 +83,14 @@ def waiting_pods(dice: random.Random) -> Iterator[fw.Pod]:
 
 def observed_events(dice: random.Random, resource: str) -> Iterator[tuple[Any, Any]]:
     """Old and new objects, either of which may be missing."""
-    makers: dict[str, Callable[[random.Random], Any]] = {fw.NODE: any_node, fw.POD: any_pod}
+    makers: dict[str, Callable[[random.Random], Any]] = {fw.NODE: any_node, **dict.fromkeys(PODS, any_pod)}
     makers |= {fw.DEVICE_CLASS: any_class, fw.RESOURCE_CLAIM: any_claim, fw.NAMESPACE: any_namespace}
     makers[fw.POD_GROUP] = makers[fw.POD_GROUP_V1BETA1] = any_group
     makers |= dict.fromkeys(RESOURCES, any_selector)
     for _ in range(40):
         make = makers.get(resource)
         old, new = (any_object(dice, resource) if make is None else make(dice) for _ in range(2))
-        yield from ((None, new), (old, new)) if resource != fw.POD else ((old, None), (old, new))
+        yield from ((None, new), (old, new)) if resource not in PODS else ((old, None), (old, new))
 
 
 def any_node(dice: random.Random) -> fw.Node:

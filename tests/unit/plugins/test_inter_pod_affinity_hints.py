@@ -249,7 +249,8 @@ def test_pods_nodes_and_namespaces_are_listened_to() -> None:
         events[each.event.resource] = events.get(each.event.resource, fw.Action(0)) | each.event.action
 
     assert events == {
-        fw.POD: fw.Action.ADD | fw.Action.UPDATE_POD_LABEL | fw.Action.DELETE,
+        fw.ASSIGNED_POD: fw.Action.ADD | fw.Action.UPDATE_POD_LABEL | fw.Action.DELETE,
+        fw.TARGET_POD: fw.Action.UPDATE_POD_LABEL,
         fw.NODE: fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL | fw.Action.DELETE,
         fw.NAMESPACE: fw.Action.ALL,
     }

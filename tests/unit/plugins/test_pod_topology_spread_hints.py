@@ -11,7 +11,9 @@ from scheduler.api.unstructured import Unstructured
 from scheduler.testing import a_node
 from tests.unit.plugins.spread import HOSTNAME, WEB, ZONE, Objects, a_constraint, a_spread, a_spread_pod
 
-POD_ADDED = fw.ClusterEvent(fw.POD, fw.Action.ADD)
+POD_ADDED = fw.ClusterEvent(fw.ASSIGNED_POD, fw.Action.ADD)
+LABELLED = fw.ClusterEvent(fw.TARGET_POD, fw.Action.UPDATE_POD_LABEL)
+TOLERATION_ADDED = fw.ClusterEvent(fw.TARGET_POD, fw.Action.UPDATE_POD_TOLERATION)
 POD_CHANGED = fw.ClusterEvent(fw.ASSIGNED_POD, fw.Action.UPDATE_OTHER)
 NODE_ADDED = fw.ClusterEvent(fw.NODE, fw.Action.ADD)
 DB = LabelSelector(match_labels={"app": "db"})
@@ -36,14 +38,14 @@ def a_zoned(name: str = "a", **labels: str) -> fw.Node:
 
 
 def test_it_hears_of_pods_and_nodes() -> None:
-    pods, nodes, others = a_spread().events_to_register()
+    pods, itself, nodes, others = a_spread().events_to_register()
 
     action = fw.Action
-    assert pods.event.resource == fw.POD
-    assert pods.event.action == action.ADD | action.UPDATE_POD_LABEL | action.UPDATE_POD_TOLERATION | action.DELETE
+    assert pods.event == fw.ClusterEvent(fw.ASSIGNED_POD, action.ADD | action.UPDATE_POD_LABEL | action.DELETE)
+    assert itself.event == fw.ClusterEvent(fw.TARGET_POD, action.UPDATE_POD_TOLERATION | action.UPDATE_POD_LABEL)
     assert nodes.event.resource == fw.NODE
     assert nodes.event.action == action.ADD | action.DELETE | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_TAINT
-    assert (others.event.resource, others.event.action) == (fw.POD, action.UPDATE_OTHER)
+    assert (others.event.resource, others.event.action) == (fw.ASSIGNED_POD, action.UPDATE_OTHER)
 
 
 @pytest.mark.parametrize(
@@ -93,10 +95,10 @@ def test_labels_and_tolerations_of_the_pod_itself_matter_though_it_runs_nowhere(
     honours, ignores = a_constraint(node_taints_policy="Honor"), a_constraint()
     for constraint, expected in ((honours, True), (ignores, False)):
         old = a_spread_pod(constraint)
-        assert wakes(old, POD_ADDED, old, a_spread_pod(constraint, tolerations=[TOLERATION])) is expected
+        assert wakes(old, TOLERATION_ADDED, old, a_spread_pod(constraint, tolerations=[TOLERATION])) is expected
 
-    assert wakes(a_spread_pod(ignores), POD_ADDED, a_spread_pod(ignores, labels=None), a_spread_pod(ignores)) is True
-    assert wakes(a_spread_pod(ignores), POD_ADDED, a_spread_pod(ignores, labels={"x": "y"}), a_spread_pod()) is True
+    assert wakes(a_spread_pod(ignores), LABELLED, a_spread_pod(ignores, labels=None), a_spread_pod(ignores)) is True
+    assert wakes(a_spread_pod(ignores), LABELLED, a_spread_pod(ignores, labels={"x": "y"}), a_spread_pod()) is True
 
 
 @pytest.mark.parametrize(

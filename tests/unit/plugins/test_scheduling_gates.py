@@ -19,7 +19,7 @@ def test_a_gated_pod_is_refused_with_the_names_of_its_gates() -> None:
 def test_only_the_removal_of_the_gates_helps() -> None:
     (registered,) = SchedulingGates().events_to_register()
 
-    assert registered.event == fw.ClusterEvent(fw.POD, fw.Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+    assert registered.event == fw.ClusterEvent(fw.TARGET_POD, fw.Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
 
 
 def test_only_its_own_gates_matter_to_a_pod() -> None:
