@@ -115,12 +115,16 @@ class ElasticQuotas:
         return ShareRefusal(key, f"Pod {subject} is rejected in PreFilter because {reason}", tuple(lacks), subject)
 
     def goes_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
-        """Of the same quota if it is as important; of others as long as these use no more than their minimum."""
+        """Of the same quota if it is as important; of others as long as these use no more than their minimum.
+
+        Where shares go before priorities, what others borrow goes ahead of those that borrow, too.
+        """
         if reserved.kept or reserved.share not in tree.shares:
             return reserved.kept > 0 and reserved.goes_ahead_of(request)
         if reserved.share == request.share:
             return reserved.priority >= request.priority
-        return reserved.by_share or not _holds_more(tree, reserved.share)
+        goes_by_share = reserved.by_share and reserved.borrows <= request.borrows
+        return goes_by_share or not _holds_more(tree, reserved.share)
 
     def preemption(self, name: str) -> None:
         return None

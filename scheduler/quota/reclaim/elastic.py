@@ -22,9 +22,18 @@ ALWAYS: Final = frozenset({"cpu", "memory"})
 """Compared with the minimum even if a pod asks for none of it, as scheduler-plugins does."""
 
 
-def elastic_candidates(tree: ShareTree, preemptor: Preemptor, units: Iterable[QuotaUnit]) -> list[QuotaUnit]:
-    """Return the units that may go, least important first; none: "No victims found on node"."""
+def elastic_candidates(
+    tree: ShareTree, preemptor: Preemptor, units: Iterable[QuotaUnit], *, largest_first: bool = False
+) -> list[QuotaUnit]:
+    """Return the units that may go, least important first; none: "No victims found on node".
+
+    `largest_first`: begin with those that have most of what is asked for. Small ones may have given all that their
+    quota borrows, where only a large one leaves enough on a node.
+    """
     ordered = sorted(units, key=attrgetter("order"))
+    if largest_first:
+        asked = [each for each, amount in preemptor.request.items() if amount > 0]
+        ordered.sort(key=lambda unit: [-unit.usage.get(each, 0) for each in asked])
     if preemptor.share not in tree.shares:
         return [unit for unit in ordered if unit.share not in tree.shares and unit.priority < preemptor.priority]
     if _is_over_minimum(tree, preemptor.share, preemptor.request):

@@ -64,11 +64,18 @@ class ElasticReclaim(PodReclaim):
         budgets: Callable[[], DisruptionBudgets],
         fits: Callable[[Sequence[Pod]], bool],
     ) -> ReclaimVictims:
-        candidates = elastic_candidates(self._tree, self._preemptor, self._wholes(pods))
-        violating = self._violating(candidates, budgets)
+        tree, preemptor, units = self._tree, self._preemptor, self._wholes(pods)
 
         def fits_all(gone: Sequence[QuotaUnit]) -> bool:
             return self._fits() and fits(pods_of(gone))
 
-        found = elastic_victims(self._tree, self._preemptor, candidates, violating, fits_all)
-        return self._victims(found, violating)
+        tried = list[QuotaUnit]()
+        for largest_first in (False, True):
+            candidates = elastic_candidates(tree, preemptor, units, largest_first=largest_first)
+            if {unit.uid for unit in candidates} == {unit.uid for unit in tried}:
+                break
+            tried, violating = candidates, self._violating(candidates, budgets)
+            found = elastic_victims(tree, preemptor, candidates, violating, fits_all)
+            if found:
+                return self._victims(found, violating)
+        return self._victims((), ())

@@ -4,9 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from scheduler.quota.apis.elastic_quotas import ElasticQuotas
 from scheduler.quota.reclaim.elastic import elastic_candidates, elastic_victims, giving_shares
 from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
+from scheduler.quota.reservations import Rank
 from scheduler.quota.tree import Share, ShareTree
+from scheduler.state.objects import ObjectStore
 
 
 def quotas(*units: QuotaUnit) -> ShareTree:
@@ -95,3 +98,23 @@ def test_nobody_goes_if_quota_does_not_suffice_even_so(request_: int, reserved: 
     tree.reserve("c", {"cpu": reserved})
 
     assert elastic_victims(tree, Preemptor(share="a", request={"cpu": request_}), units) == []
+
+
+def test_the_largest_go_first_where_small_ones_have_given_all_that_their_quota_borrows() -> None:
+    units = [unit("b-large", "b", 4), unit("b-small", "b", 1, started=9)]
+    tree, preemptor = quotas(*units), Preemptor(share="a", request={"cpu": 4})
+
+    newest = elastic_candidates(tree, preemptor, units)
+    largest = elastic_candidates(tree, preemptor, units, largest_first=True)
+
+    assert (uids(newest), uids(largest)) == (["b-small"], ["b-large"])
+
+
+@pytest.mark.parametrize(("borrows", "goes_ahead"), [(True, True), (False, False)])
+def test_where_shares_decide_what_another_quota_borrows_goes_ahead_of_those_that_borrow_only(
+    borrows: bool, goes_ahead: bool
+) -> None:
+    tree = quotas(unit("b", "b", 5))
+    reserved, request = Rank("b", 0, borrows=True, by_share=True), Rank("a", 0, borrows=borrows)
+
+    assert ElasticQuotas(ObjectStore()).goes_ahead(tree, reserved, request) is goes_ahead

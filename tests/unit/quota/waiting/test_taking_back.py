@@ -291,3 +291,20 @@ async def test_victims_that_leave_for_one_pod_count_for_the_next_and_no_more_go_
     await stage.schedule()
 
     assert stage.under_test.evicted == ["b/b-2", "b/b-3"]
+
+
+async def test_a_large_pod_goes_where_a_small_one_would_give_back_enough_quota_but_no_node() -> None:
+    stage = Sharing(node=a_node("n", cpu="64", memory="64Gi", unschedulable=True))
+    stage.under_test.see(a_node("small", cpu="3", memory="64Gi"))
+    for namespace, cpu in (("a", "6"), ("b", "2")):
+        stage.quota(namespace, minimum={"cpu": cpu, "memory": "64Gi"})
+    stage.pod("away", requests={"cpu": "4"}, node_name="n")
+    for number, (name, cpu) in enumerate((("large", "2"), ("late", "1"))):
+        started = PodStatus(start_time=START + timedelta(seconds=number))
+        stage.pod(name, namespace="b", requests={"cpu": cpu}, node_name="small", status=started)
+
+    stage.pod("mine", requests={"cpu": "2"})
+    await stage.schedule()
+
+    assert stage.under_test.evicted == ["b/large"]
+    stage.check()
