@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -18,6 +18,9 @@ from tests.campaigns.groups.world import World
 
 END_SECONDS: Final = 95.0
 """The victims are gone within 30 seconds, and what they are evicted for starts within 60."""
+
+RETRIED_SECONDS: Final = 400.0
+"""After which a group that waits is tried again, whatever happens."""
 
 MAX_WAITS: Final = 8
 MAX_LINES: Final = 100
@@ -125,6 +128,20 @@ def _live(world: World) -> None:
     is_end_ahead = any(pod.is_announced and pod.phase == "Running" for pod in world.model.pods.values())
     if refused and not is_end_ahead:
         _check_starved(world, refused)
+    pairs = list(QuietPoint(world).damaged_pairs())
+    if pairs and world.scenario.settings.preempts and world.scenario.settings.damaged_seconds:
+        _check_damaged(world, pairs)
+
+
+def _check_damaged(world: World, pairs: Collection[tuple[list[str], list[str]]]) -> None:
+    """Let the time pass after which one of two damaged groups gives way, in which nothing changes outside."""
+    seconds = world.scenario.settings.damaged_seconds + RETRIED_SECONDS
+    world.record.note("damaged groups", f"nothing happens for {seconds:.0f} s")
+    world.act(lambda: None, seconds)
+    for first, second in QuietPoint(world).damaged_pairs():
+        if (first, second) in pairs:
+            text = f"{', '.join(first)} keep their nodes, and {', '.join(second)}"
+            world.record.violated("damaged", "both stay", text)
 
 
 def _check_starved(world: World, refused: list[str]) -> None:

@@ -25,6 +25,7 @@ RULES: Final = {
     "reserved": "A group … that another plugin refuses, or that would not fit on empty nodes gets none.",
     "in vain": "Evictions happen only if the whole group fits then … What they free is kept for the group.",
     "loop": "While the victims end, … the group evicts no others.",
+    "damaged": "… what is left of the less important one is evicted …: as a whole, and only if the other …",
     "victim": "Evictions … by the priority of its pods",
     "node": "A binding goes to a node that is there, takes pods, and has enough.",
     "broken": "The scheduler goes on, and its tables agree.",

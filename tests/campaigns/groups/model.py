@@ -117,6 +117,15 @@ class Model:
         said = [pod.minimum for pod in self.members(group.plan.name) if not pod.place and not group.plan.has_object]
         return max(said, default=group.minimum)
 
+    def placed(self, group: GroupState) -> list[PodState]:
+        """The pods of a group that have a node."""
+        return [pod for pod in self.members(group.plan.name) if pod.place]
+
+    def is_damaged(self, group: GroupState) -> bool:
+        """Whether some pods of a group have a node, and certainly fewer than it needs."""
+        placed = len(self.placed(group))
+        return 0 < placed < self.minimum(group) - self.succeeded(group, at_most=True)
+
     def succeeded(self, group: GroupState, *, at_most: bool = False) -> int:
         """How many successes count: those of a controller that has pods in the group. `at_most`: may count."""
         controllers = {pod.controller for pod in self.members(group.plan.name)}

@@ -61,6 +61,7 @@ def config(settings: Settings) -> Config:
                 "topologyLevels": list(settings.levels),
                 "groupReservationSeconds": settings.reservation_seconds,
                 "groupBackfill": settings.backfill,
+                "damagedGroupSeconds": settings.damaged_seconds,
             },
         },
         REGISTRY,

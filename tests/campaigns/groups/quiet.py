@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import permutations
 from typing import Final
 
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
@@ -46,6 +47,26 @@ class QuietPoint:
         for pod in self.lone:
             if nodes := self.model.fits(pod, self.taken(without=pod.name)):
                 yield pod, nodes
+
+    def damaged_pairs(self) -> Iterator[tuple[list[str], list[str]]]:
+        """Yield the pods with a node of two damaged groups, the first of which is complete if the second gives way."""
+        damaged = [each for each in self.groups if self.model.is_damaged(each) and not self._is_kept_waiting(each)]
+        for first, second in permutations(damaged, 2):
+            more, fewer = self.model.placed(first), self.model.placed(second)
+            may_be_either = len(more) == len(fewer) and self._is_complete(second, more)
+            is_first = len(more) > len(fewer) or may_be_either
+            if first.plan.priority == second.plan.priority and is_first and self._is_complete(first, fewer):
+                yield [pod.name for pod in more], [pod.name for pod in fewer]
+
+    def _is_complete(self, group: GroupState, gone: Sequence[PodState]) -> bool:
+        """Whether a group that requires no level surely has its minimum if these pods are gone."""
+        name, model = group.plan.name, self.model
+        waiting = [pod for pod in model.members(name) if not pod.place and not pod.is_gated]
+        need = model.minimum(group) - len(model.placed(group)) - model.succeeded(group)
+        if group.plan.required or not self._may_start(group, waiting, need):
+            return False
+        taken = [*self.taken(without=name), *((pod.place, -pod.cpu) for pod in gone)]
+        return model.holds(model.open_nodes(), sorted(pod.cpu for pod in waiting)[:need], taken)
 
     def check(self) -> None:
         """Look for violations."""
@@ -187,7 +208,7 @@ class FreshScheduler(Scheduler):
     """A scheduler that has just been started, on the state of a world. It evicts nobody: it ends where it would."""
 
     def __init__(self, world: World, nominations: dict[str, str]) -> None:
-        settings = replace(world.scenario.settings, reservation_seconds=0)
+        settings = replace(world.scenario.settings, reservation_seconds=0, damaged_seconds=0)
         super().__init__(objects.config(settings), objects.REGISTRY)
         self._world = world
         self._nominations = nominations

@@ -63,6 +63,9 @@ class Rules:
         self._nominations = nominations
         self._steps: dict[str, StepOfGroup] = {}
         self._claims: dict[str, Claim] = {}
+        self._settings = settings
+        self._given_up: dict[str, tuple[float, Collection[str]]] = {}
+        """Damaged groups of which pods were evicted for others of their priority: when, and which had a node."""
 
     # What happens outside.
 
@@ -71,10 +74,15 @@ class Rules:
         for name, step in tuple(self._steps.items()):
             if step.at < now:
                 self._close(name, self._steps.pop(name))
+        for name, (at, pods) in tuple(self._given_up.items()):
+            if at < now:
+                del self._given_up[name]
+                self._check_given_up(name, pods)
         for name, claim in self._claims.items():
             if claim.due < now and not claim.is_late:
                 claim.is_late = True
-                self._violated_in_vain(name, claim)
+                if self._has_all_but_space(self._model.groups[name]):
+                    self._violated_in_vain(name, claim)
 
     def left(self, pod: PodState) -> None:
         """A pod has ended, or its deletion has begun."""
@@ -138,11 +146,9 @@ class Rules:
             self._violated("disagree", "a member is bound", text)
 
     def _check_least(self, group: GroupState, pod: PodState) -> None:
-        model, name = self._model, group.plan.name
-        own = sum(each.cpu for each in model.members(name) if each.place)
-        free = sum(max(0, model.free(node)) for node in model.nodes if model.nodes[node].exists)
-        if own + free < group.plan.least:
-            text = f"{pod.name} is bound, and {name} wants {group.plan.least} cpu free or its own: {own + free}"
+        free = self._own_and_free(group)
+        if free < group.plan.least:
+            text = f"{pod.name} is bound, and {group.plan.name} wants {group.plan.least} cpu free or its own: {free}"
             self._violated("least", "a member is bound", text)
 
     def _open(self, group: GroupState, first: PodState) -> StepOfGroup:
@@ -248,7 +254,10 @@ class Rules:
     def evicted(self, victim: PodState, claimant: PodState | None) -> None:
         if claimant is None:
             return
-        if victim.priority >= claimant.priority:
+        if victim.priority == claimant.priority and self._gives_way(victim, claimant):
+            placed = self._model.placed(self._model.groups[victim.group])
+            self._given_up.setdefault(victim.group, (self._record.now, [pod.name for pod in placed]))
+        elif victim.priority >= claimant.priority:
             text = f"{victim.name} of priority {victim.priority} is evicted for {claimant.name} of {claimant.priority}"
             self._violated("victim", "not of lower priority", text)
         if not claimant.group:
@@ -262,6 +271,29 @@ class Rules:
             self._violated(
                 "loop", "evicts again and again", f"{claimant.group} evicted at {times} s and has not started"
             )
+
+    def _gives_way(self, victim: PodState, claimant: PodState) -> bool:
+        """Whether both are of groups that have lost pods."""
+        groups = [self._model.groups.get(pod.group) for pod in (victim, claimant)]
+        are_damaged = all(group is not None and self._model.is_damaged(group) for group in groups)
+        return are_damaged and bool(self._settings.damaged_seconds)
+
+    def _check_given_up(self, name: str, pods: Collection[str]) -> None:
+        left = [pod.name for pod in self._model.members(name) if pod.name in pods]
+        if left:
+            self._violated("damaged", "a part of it is evicted", f"{', '.join(left)} of {name} stay")
+
+    def _has_all_but_space(self, group: GroupState) -> bool:
+        """Whether a group has lost no pods, nor what it wants in the whole cluster, in the moment of its evictions."""
+        members = [pod for pod in self._model.members(group.plan.name) if not pod.is_gated]
+        has_pods = len(members) + self._model.succeeded(group, at_most=True) >= self._model.minimum(group)
+        return has_pods and self._own_and_free(group) >= group.plan.least
+
+    def _own_and_free(self, group: GroupState) -> int:
+        """The cores that a group has, and that are free."""
+        model = self._model
+        own = sum(pod.cpu for pod in model.placed(group))
+        return own + sum(max(0, model.free(node)) for node in model.nodes if model.nodes[node].exists)
 
     def _violated_in_vain(self, name: str, claim: Claim) -> None:
         plan = self._model.groups[name].plan

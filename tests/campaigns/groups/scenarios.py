@@ -22,6 +22,8 @@ class Settings:
     reservation_seconds: int
     """0: nothing is reserved."""
     backfill: str
+    damaged_seconds: int
+    """0: nothing is given up."""
 
 
 @dataclass(frozen=True)
@@ -158,8 +160,8 @@ def _changed(plan: GroupPlan, story: Story, largest: int) -> GroupPlan:
 
 def _steps_of(draw: Draw, story: Story, groups: Sequence[GroupPlan], group: str, other: str) -> Iterator[Step]:
     for kind, how in story.steps:
-        of_other = kind == "other group"
-        step = _of_kind(draw, "group" if of_other else kind, groups, draw.choice(QUICK))
+        of_other = kind.startswith("other ")
+        step = _of_kind(draw, kind.removeprefix("other "), groups, draw.choice(QUICK))
         wait = draw.choice((70, 130)) if kind == "wait" else step.wait
         yield replace(step, group=other if of_other else group, how=how or step.how, wait=wait)
 
@@ -167,7 +169,8 @@ def _steps_of(draw: Draw, story: Story, groups: Sequence[GroupPlan], group: str,
 def _settings(draw: Draw) -> Settings:
     levels = draw.choice(((), (RACK,), (BLOCK, RACK), (BLOCK, RACK, HOSTNAME)))
     reservation = draw.choice((0, 0, 0, 60, 120, 600))
-    return Settings(draw.chance(0.6), levels, reservation, draw.choice(("Promised", "Enforced", "Never")))
+    backfill = draw.choice(("Promised", "Enforced", "Never"))
+    return Settings(draw.chance(0.6), levels, reservation, backfill, draw.choice((0, 120, 1800)))
 
 
 def _nodes(draw: Draw) -> Iterator[NodePlan]:
