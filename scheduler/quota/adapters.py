@@ -294,7 +294,7 @@ class AdaptedShares:
 
     def _reclaim(self, ref: ShareRef | None, need: Need) -> ShareReclaim | None:
         from scheduler.quota.dominant import dominant_share
-        from scheduler.quota.reclaim.elastic_reclaim import ElasticReclaim
+        from scheduler.quota.reclaim.elastic import ElasticReclaim
         from scheduler.quota.reclaim.pods import QuotaRequest
         from scheduler.quota.reclaim.policy_reclaim import PolicyReclaim
 

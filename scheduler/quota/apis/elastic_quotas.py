@@ -115,7 +115,7 @@ class ElasticQuotas:
         return ShareRefusal(key, f"Pod {subject} is rejected in PreFilter because {reason}", tuple(lacks), subject)
 
     def goes_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
-        """Of the same quota if it is as important; of others as long as these use no more than their minimum.
+        """Of the same quota if it is as important; of others if these are within their minimum. Rule: usedOverMin.
 
         Where shares go before priorities, what others borrow goes ahead of those that borrow, too.
         """
@@ -124,7 +124,7 @@ class ElasticQuotas:
         if reserved.share == request.share:
             return reserved.priority >= request.priority
         goes_by_share = reserved.by_share and reserved.borrows <= request.borrows
-        return goes_by_share or not _holds_more(tree, reserved.share)
+        return goes_by_share or not tree.holds_more(reserved.share, tree.resources)
 
     def preemption(self, name: str) -> None:
         return None
@@ -178,12 +178,6 @@ class ElasticQuotas:
 def name_of(quota: ElasticQuota) -> str:
     """Return the name of a quota's share."""
     return f"{quota.metadata.namespace}/{quota.metadata.name}"
-
-
-def _holds_more(tree: ShareTree, name: str) -> bool:
-    """Return whether the pods of a quota hold more than its minimum. Rule: usedOverMin."""
-    minimum = tree.shares[name].minimum
-    return any(tree.held(name, each) > minimum.get(each, 0) for each in tree.resources)
 
 
 def _share(quota: ElasticQuota) -> Share:

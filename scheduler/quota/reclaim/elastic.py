@@ -1,6 +1,6 @@
-"""The victims of an ElasticQuota's pod, by the rule of scheduler-plugins.
+"""The pods that give quota back to one pod with an ElasticQuota, or make space for one without.
 
-Source: SelectVictimsOnNode in pkg/capacityscheduling/capacity_scheduling.go of scheduler-plugins. A quota is a share
+Rule: SelectVictimsOnNode in pkg/capacityscheduling/capacity_scheduling.go of scheduler-plugins. A quota is a share
 whose root's quota is the sum of all minimums. If the preemptor takes its quota over its minimum, units of the same
 quota and of lower priority may go; otherwise units of other quotas that use more than their minimum, whatever their
 priority. Units without quota (their share is not in the tree) may go for preemptors without quota only, if their
@@ -10,16 +10,82 @@ scheduler-plugins considers one node at a time. Units of several nodes may be gi
 spread over them.
 """
 
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import Final
 
+from scheduler.api.pod import Pod
+from scheduler.api.requests import CPU, MEMORY
+from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
+from scheduler.framework.victims import pods_of
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims, quota_is_all
-from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
+from scheduler.quota.reclaim.pods import PodReclaim, QuotaRequest
+from scheduler.quota.reclaim.units import Preemptor, QuotaUnit, gives_back
 from scheduler.quota.tree import ShareTree
 
-ALWAYS: Final = frozenset({"cpu", "memory"})
+NOTHING_ASKED: Final = {CPU: 0, MEMORY: 0}
 """Compared with the minimum even if a pod asks for none of it, as scheduler-plugins does."""
+
+MAX_PODS: Final = 10_000
+"""Possible victims that are considered in one attempt, if any node may have them: meanwhile nothing else happens."""
+
+
+class ElasticReclaim(PodReclaim):
+    """Implements framework.shares.ShareReclaim."""
+
+    def __init__(self, request: QuotaRequest, counted: Callable[[], Iterable[Pod]]) -> None:
+        """`counted` returns all pods with a node."""
+        super().__init__(request)
+        share, asked = request.share, request.asked
+        self._counted = counted
+        self._preemptor = Preemptor(share=share, request=asked.need.requests, priority=asked.need.pod.priority)
+        with self._seen():
+            self._giving = giving_shares(self._tree, self._preemptor) or ({""} if not share else set())
+
+    @property
+    def goes_by_nodes(self) -> bool:
+        return True
+
+    @property
+    def helps(self) -> bool:
+        return bool(self._giving)
+
+    @property
+    def takes_lower_only(self) -> bool:
+        return self._share in self._giving
+
+    def may_give(self, pod: Pod) -> bool:
+        return self._share_of(pod) in self._giving
+
+    def is_leaving_for(self, pod: Pod) -> bool:
+        unit = self._unit(pod)
+        if unit is None:
+            return False
+        return unit.priority < self._preemptor.priority if unit.share == self._share else unit.share in self._giving
+
+    def fewest(
+        self,
+        pods: Iterable[Pod] | None,
+        budgets: Callable[[], DisruptionBudgets],
+        fits: Callable[[Sequence[Pod]], bool],
+    ) -> ReclaimVictims:
+        pods = islice(filter(self.may_give, self._counted()), MAX_PODS) if pods is None else filter(self.may_give, pods)
+        with self._seen():
+            return self._fewest(self._wholes(pods), budgets, lambda gone: self._fits() and fits(pods_of(gone)))
+
+    def _fewest(
+        self, units: Sequence[QuotaUnit], budgets: Callable[[], DisruptionBudgets], fits: Fits
+    ) -> ReclaimVictims:
+        tried = list[QuotaUnit]()
+        for largest_first in (False, True):
+            candidates = elastic_candidates(self._tree, self._preemptor, units, largest_first=largest_first)
+            if {unit.uid for unit in candidates} == {unit.uid for unit in tried}:
+                break
+            tried, violating = candidates, self._violating(candidates, budgets)
+            if found := elastic_victims(self._tree, self._preemptor, candidates, violating, fits):
+                return self._victims(found, violating)
+        return self._victims((), ())
 
 
 def elastic_candidates(
@@ -30,19 +96,22 @@ def elastic_candidates(
     `largest_first`: begin with those that have most of what is asked for. Small ones may have given all that their
     quota borrows, where only a large one leaves enough on a node.
     """
+    contested = [each for each, amount in preemptor.request.items() if amount > 0]
     ordered = sorted(units, key=attrgetter("order"))
     if largest_first:
-        asked = [each for each, amount in preemptor.request.items() if amount > 0]
-        ordered.sort(key=lambda unit: [-unit.usage.get(each, 0) for each in asked])
+        ordered.sort(key=lambda unit: [-unit.usage.get(each, 0) for each in contested])
     if preemptor.share not in tree.shares:
         return [unit for unit in ordered if unit.share not in tree.shares and unit.priority < preemptor.priority]
-    if _is_over_minimum(tree, preemptor.share, preemptor.request):
+    if _exceeds_minimum(tree, preemptor):
         return [unit for unit in ordered if unit.share == preemptor.share and unit.priority < preemptor.priority]
     found: list[QuotaUnit] = []
     try:
         for unit in ordered:
+            # scheduler-plugins compares all resources, and takes the cpu of a quota that has borrowed memory only.
             is_other = unit.share != preemptor.share and unit.share in tree.shares
-            if is_other and _holds_more(tree, unit.share) and _gives(tree, preemptor, unit):
+            if is_other and (
+                gives_back(tree, (unit.share,), unit, contested) if contested else _has_borrowed(tree, unit.share)
+            ):
                 found.append(unit)
                 tree.remove(unit.share, unit.usage)
     finally:
@@ -55,10 +124,10 @@ def giving_shares(tree: ShareTree, preemptor: Preemptor) -> set[str]:
     """Return the shares whose units may have to go; of a preemptor without quota the units are in none."""
     if preemptor.share not in tree.shares:
         return set()
-    if _is_over_minimum(tree, preemptor.share, preemptor.request):
+    if _exceeds_minimum(tree, preemptor):
         return {preemptor.share}
     others = (name for name, share in tree.shares.items() if share.parent and name != preemptor.share)
-    return {name for name in others if _holds_more(tree, name)}
+    return {name for name in others if _has_borrowed(tree, name)}
 
 
 def elastic_victims(
@@ -70,48 +139,26 @@ def elastic_victims(
 ) -> list[QuotaUnit]:
     """Return the fewest candidates that have to go; none if the preemptor does not fit with all of them gone.
 
-    The tree is changed meanwhile, and is as it was in the end, whatever `fits` raises.
+    `violating`: the UIDs of those that break a budget. The tree is changed meanwhile, and is as it was in the end,
+    whatever `fits` raises.
     """
-    root = preemptor.share
-    while root in tree.shares and tree.shares[root].parent:
-        root = tree.shares[root].parent
+    asked = {each: amount for each, amount in preemptor.request.items() if amount > 0}
+    share = tree.shares.get(preemptor.share)
 
     def quota_fits() -> bool:
-        return root not in tree.shares or (
-            tree.fits(preemptor.share, preemptor.request)
-            and tree.guarantees(root, {each: amount for each, amount in preemptor.request.items() if amount > 0})
+        return share is None or (
+            tree.fits(share.name, preemptor.request) and tree.guarantees(share.parent or share.name, asked)
         )
 
-    return minimal_victims(tree, _in_order(candidates, violating), quota_fits, fits)
+    # The least important first, those that break a budget last: what is spared first is taken last.
+    ordered = (unit for breaks in (False, True) for unit in candidates if (unit.uid in violating) is breaks)
+    return minimal_victims(tree, ordered, quota_fits, fits)
 
 
-def _in_order(candidates: Sequence[QuotaUnit], violating: Collection[str]) -> Generator[QuotaUnit, None, None]:
-    """Yield the least important first, those that break a budget last: what is spared first is taken last."""
-    for breaks in (False, True):
-        for unit in candidates:
-            if (unit.uid in violating) is breaks:
-                yield unit
+def _exceeds_minimum(tree: ShareTree, preemptor: Preemptor) -> bool:
+    """Say whether a preemptor's quota would use more than its minimum, which is 0 of what it does not name."""
+    return not tree.guarantees(preemptor.share, {**NOTHING_ASKED, **preemptor.request})
 
 
-def _is_over_minimum(tree: ShareTree, share: str, more: Mapping[str, int]) -> bool:
-    """Say whether a quota would use more than its minimum, which is 0 of what it does not name, with these amounts."""
-    minimum = tree.shares[share].minimum
-    return any(tree.usage(share, each) + more.get(each, 0) > minimum.get(each, 0) for each in {*ALWAYS, *more})
-
-
-def _holds_more(tree: ShareTree, share: str) -> bool:
-    """Say whether the pods of a quota hold more of some resource than its minimum."""
-    minimum = tree.shares[share].minimum
-    return any(tree.held(share, each) > minimum.get(each, 0) for each in {*ALWAYS, *tree.resources})
-
-
-def _gives(tree: ShareTree, preemptor: Preemptor, unit: QuotaUnit) -> bool:
-    """Say whether a unit uses something that its share has borrowed and that the preemptor, if it asks for any, needs.
-
-    scheduler-plugins compares all resources, and takes the cpu of a quota that has borrowed memory only.
-    """
-    minimum = tree.shares[unit.share].minimum
-    wanted = [each for each, amount in preemptor.request.items() if amount > 0]
-    return not wanted or any(
-        unit.usage.get(each, 0) > 0 and tree.held(unit.share, each) > minimum.get(each, 0) for each in wanted
-    )
+def _has_borrowed(tree: ShareTree, share: str) -> bool:
+    return tree.holds_more(share, tree.resources)
