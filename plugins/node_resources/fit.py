@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import ClassVar, Final
 
 import numpy as np
@@ -11,9 +10,6 @@ import numpy as np
 from plugins.dynamic_resources.device_counts import DeviceCounts, device_counts, objects_read
 from plugins.dynamic_resources.extended_resources import ExtendedResources, extended_resources_of
 from plugins.node_resources.allocation_strategies import (
-    MAX_SHAPE_SCORE,
-    MAX_UTILIZATION,
-    UtilizationShapePoint,
     least_allocated,
     most_allocated,
     requested_to_capacity_ratio,
@@ -38,6 +34,7 @@ from plugins.node_resources.scoring import (
     with_defaults,
 )
 from plugins.shared.column_math import Amount, amounts, any_of
+from plugins.shared.shapes import UtilizationShapePoint, problems_of_shape
 from scheduler import framework as fw
 from scheduler.api.labels import label_key_problems
 from scheduler.api.requests import (
@@ -321,19 +318,4 @@ def _problems_of_strategy(strategy: ScoringStrategy) -> Iterator[tuple[str, str]
     elif ratio is None:
         yield path, required("must be specified when type is RequestedToCapacityRatio")
     else:
-        yield from _problems_of_shape(ratio.shape, f"{path}.shape")
-
-
-def _problems_of_shape(shape: Sequence[UtilizationShapePoint], path: str) -> Iterator[tuple[str, str]]:
-    if not shape:
-        yield path, required("at least one point must be specified")
-    for i, (left, right) in enumerate(pairwise(shape), start=1):
-        if left.utilization >= right.utilization:
-            yield f"{path}[{i}].utilization", invalid(right.utilization, "values must be sorted in increasing order")
-            break
-    for i, point in enumerate(shape):
-        if not 0 <= point.utilization <= MAX_UTILIZATION:
-            detail = f"not in valid range [0, {MAX_UTILIZATION}]"
-            yield f"{path}[{i}].utilization", invalid(point.utilization, detail)
-        if not 0 <= point.score <= MAX_SHAPE_SCORE:
-            yield f"{path}[{i}].score", invalid(point.score, f"not in valid range [0, {MAX_SHAPE_SCORE}]")
+        yield from problems_of_shape(ratio.shape, f"{path}.shape")

@@ -1,6 +1,6 @@
 """A pod's claims on each node: bound volumes that can be reached, and others that match or can be provisioned.
 
-Rule: volumebinding/binder.go (FindPodVolumes, checkBoundClaims, findMatchingVolumes, checkVolumeProvisions) at v1.36.3.
+Rule: volumebinding/binder.go (FindPodVolumes, checkBoundClaims, findMatchingVolumes, checkVolumeProvisions) at v1.37.2.
 kube-scheduler works node by node; here each step covers all nodes that are still feasible.
 """
 
@@ -11,11 +11,12 @@ from typing import Final
 import numpy as np
 
 from plugins.volumes.assume import AssumeCache
-from plugins.volumes.capacity import CapacityIndex
+from plugins.volumes.capacity import CapacityIndex, requested_by
 from plugins.volumes.claims import PodVolumeClaims
 from plugins.volumes.csi_nodes import CsiNodeColumns
 from plugins.volumes.index import PersistentVolumeIndex
 from plugins.volumes.matching import NONE, Choices, Matching, by_size
+from plugins.volumes.scoring import ClaimStorage, storage_scores
 from plugins.volumes.topology import allowed, reachable
 from scheduler import framework as fw
 from scheduler.api.volumes import SELECTED_NODE, PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -131,6 +132,10 @@ class VolumeFinder:
     ) -> fw.BoolColumn | None:
         return self._capacities.enough(claim, storage_class, nodes, rows)
 
+    def capacity(self, claim: PersistentVolumeClaim, nodes: fw.NodeColumns, rows: fw.Rows) -> ClaimStorage | None:
+        """Return the storage in which a volume for the claim would be made; None if it is not tracked."""
+        return self._capacities.storage(claim, self.storage_class(claim), nodes, rows)
+
 
 class VolumeSearch:
     """One search for the volumes of unbound claims, on all of `rows`."""
@@ -164,6 +169,39 @@ class VolumeSearch:
                 volumes.static_bindings.append((claim, self._matching.volume(int(choices[at]))))
         volumes.dynamic_provisions = [claim for claim, needed in self._to_provision if needed[at]]
         return volumes
+
+    def scores(self, line: fw.Int64Column, rows: fw.Rows) -> fw.Int64Column | None:
+        """Return the scores of `rows` by the storage used there; None if not all of them were searched."""
+        if rows is self._rows or np.array_equal(rows, self._rows):
+            return self._scores(line)
+        places = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
+        return self._scores(line)[places] if np.array_equal(rows, self._rows[places]) else None
+
+    def _scores(self, line: fw.Int64Column) -> fw.Int64Column:
+        size = len(self._rows)
+        has_volume = np.zeros(size, np.bool_)
+        for _, choices in self._choices:
+            has_volume |= choices != NONE
+        if not has_volume.any():
+            return storage_scores(self._provisions(), line, size, adds_up=False)
+        binds = [
+            ClaimStorage(claim.class_name, requested_by(claim), *sizes)
+            for (claim, _), sizes in zip(self._choices, self._matching.sizes(), strict=True)
+        ]
+        scores = storage_scores(binds, line, size, adds_up=True)
+        if has_volume.all():
+            return scores
+        return np.where(has_volume, scores, storage_scores(self._provisions(), line, size, adds_up=False))
+
+    def _provisions(self) -> list[ClaimStorage]:
+        found: list[ClaimStorage] = []
+        for claim, needed in self._to_provision:
+            is_feasible = (needed & self._feasible()).any()  # elsewhere its class need not exist
+            storage = self._finder.capacity(claim, self._nodes, self._rows) if is_feasible else None
+            if storage is not None:
+                storage.places[~needed] = len(storage.sizes) - 1
+                found.append(storage)
+        return found
 
     def _feasible(self) -> fw.BoolColumn:
         still_feasible: fw.BoolColumn = self.codes == 0

@@ -15,7 +15,7 @@ import msgspec
 from plugins.volumes.topology import only_label, terms_of
 from scheduler import framework as fw
 from scheduler.api.objects import ResourceList
-from scheduler.api.quantity import parse_quantity
+from scheduler.api.quantity import parse_quantity, value_of
 from scheduler.api.selectors import SelectorTerm
 from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
 
@@ -46,6 +46,8 @@ class VolumeCandidate(msgspec.Struct, frozen=True, eq=False):
     name: str
     capacity: int
     """Billionths of a byte."""
+    size: int
+    """The same in bytes, as an int64."""
     kind: Kind
     volume: PersistentVolume
     terms: tuple[SelectorTerm, ...] | None
@@ -67,6 +69,7 @@ def candidate_of(volume: PersistentVolume) -> VolumeCandidate:
         number=next(_numbers),
         name=name,
         capacity=capacity,
+        size=bytes_of(volume.spec.capacity),
         kind=kind_of(volume),
         volume=volume,
         terms=terms,
@@ -86,6 +89,14 @@ def storage_of(amounts: ResourceList | None) -> int:
     """Return the amount of storage in billionths of a byte; 0 if there is none, or none that can be read."""
     try:
         return parse_quantity((amounts or {}).get("storage", 0))
+    except ValueError:
+        return 0
+
+
+def bytes_of(amounts: ResourceList | None) -> int:
+    """Return the amount of storage in bytes, as an int64; 0 if there is none, or none that can be read."""
+    try:
+        return value_of((amounts or {}).get("storage", 0))
     except ValueError:
         return 0
 

@@ -9,7 +9,7 @@ Rule: component-helpers, storage/volume/pv_helpers.go (FindMatchingVolume) at v0
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from plugins.volumes.index import (
     kind_of,
     storage_of,
 )
+from plugins.volumes.scoring import UNKNOWN
 from scheduler import framework as fw
 from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.selectors import SelectorTerm
@@ -42,6 +43,17 @@ Ranks = npt.NDArray[np.int32]
 """For each row some ranks in the order of the candidates."""
 
 
+class _Chosen(NamedTuple):
+    """One claim's choice on each row."""
+
+    numbers: Choices
+    candidates: Sequence[VolumeCandidate]
+    sizes: fw.Int64Column
+    """Bytes of each, and UNKNOWN."""
+    places: Ranks
+    """For each row, where in `candidates` its volume is; after the last if it has none."""
+
+
 class Matching:
     """Chooses volumes for the claims of one pod, claim by claim, and no volume twice."""
 
@@ -53,14 +65,18 @@ class Matching:
         self._nodes = nodes
         self._rows = rows
         self._prebound: dict[str, VolumeCandidate | None] = {}
-        self._looked_at: list[Sequence[VolumeCandidate]] = []
-        self._chosen: list[Choices] = []
+        self._chosen: list[_Chosen] = []
 
     def volume(self, number: int) -> PersistentVolume:
         """Return the volume behind a number that was chosen."""
         return next(
-            candidate.volume for candidates in self._looked_at for candidate in candidates if candidate.number == number
+            candidate.volume for chosen in self._chosen for candidate in chosen.candidates if candidate.number == number
         )
+
+    def sizes(self) -> Iterator[tuple[fw.Int64Column, Ranks]]:
+        """Yield for each claim the bytes of its candidates, ending with UNKNOWN, and for each row which it has."""
+        for chosen in self._chosen:
+            yield chosen.sizes, chosen.places
 
     def choose(self, claim: PersistentVolumeClaim) -> Choices:
         """Return for each row the volume that the claim would get there. Raises AttemptFailed for a wrong selector."""
@@ -69,16 +85,23 @@ class Matching:
         if key not in self._prebound:  # two volumes of the pod may use the same claim
             self._prebound[key] = next(self._prebound_to(claim), None)
         prebound = self._prebound[key]
-        if prebound is None:
-            choices = self._best(claim, selector)
-        else:
-            self._looked_at.append((prebound,))
-            choices = np.where(self._reaches(prebound.terms), np.int64(prebound.number), np.int64(NONE))
-            taken = self._is_taken(choices) & (choices != NONE)
-            if taken.any():
-                choices = np.where(taken, self._best(claim, selector), choices)
-        self._chosen.append(choices)
-        return choices
+        chosen = self._best(claim, selector) if prebound is None else self._prefer(prebound, claim, selector)
+        self._chosen.append(chosen)
+        return chosen.numbers
+
+    def _prefer(self, prebound: VolumeCandidate, claim: PersistentVolumeClaim, selector: Selector | None) -> _Chosen:
+        """Choose the volume that names the claim where it can be reached, or another where it is taken."""
+        numbers = np.where(self._reaches(prebound.terms), np.int64(prebound.number), np.int64(NONE))
+        has_it = numbers != NONE
+        taken = self._is_taken(numbers) & has_it
+        if not taken.any():
+            return _Chosen(numbers, (prebound,), _sizes_of((prebound,)), np.where(has_it, 0, 1).astype(np.int32))
+        best = self._best(claim, selector)
+        last = len(best.candidates)
+        others = np.where(taken & (best.numbers != NONE), best.places, last + 1)
+        places = np.where(has_it & ~taken, last, others).astype(np.int32)
+        candidates = (*best.candidates, prebound)
+        return _Chosen(np.where(taken, best.numbers, numbers), candidates, _sizes_of(candidates), places)
 
     def _prebound_to(self, claim: PersistentVolumeClaim) -> Iterator[VolumeCandidate]:
         """Volumes that name the claim, and that it can use. Their access modes and labels are not checked."""
@@ -95,7 +118,7 @@ class Matching:
             free = [candidate for candidate in free if selector.matches(candidate.volume.metadata.labels)]
         return [candidate for candidate in free if candidate.name not in self._assumed] if self._assumed else free
 
-    def _best(self, claim: PersistentVolumeClaim, selector: Selector | None) -> Choices:
+    def _best(self, claim: PersistentVolumeClaim, selector: Selector | None) -> _Chosen:
         """The first suitable volume that each row can reach and that is not taken."""
         depth = len(self._chosen) + 1  # with this many of the same affinity, one is always left
         ordered = self._usable(claim, selector)
@@ -123,8 +146,8 @@ class Matching:
             *([self._where(None, anywhere)] if anywhere else []),
         ]
         if not options:
-            return np.full(len(self._rows), NONE, np.int64)
-        self._looked_at.append(ordered)
+            nowhere = np.zeros(len(self._rows), np.int32)
+            return _Chosen(np.full(len(self._rows), NONE, np.int64), (), _sizes_of(()), nowhere)
         return self._first_free(options[0] if len(options) == 1 else np.concatenate(options, axis=1), ordered)
 
     def _by_value(self, key: str, ranks: Mapping[str, int]) -> Ranks:
@@ -147,23 +170,24 @@ class Matching:
             found[~reaches] = _LAST
         return found
 
-    def _first_free(self, ranks: Ranks, ordered: Sequence[VolumeCandidate]) -> Choices:
+    def _first_free(self, ranks: Ranks, ordered: Sequence[VolumeCandidate]) -> _Chosen:
         numbers = np.array([candidate.number for candidate in ordered] + [NONE], np.int64)
+        sizes = _sizes_of(ordered)
         if not self._chosen:
-            first: Choices = numbers[np.minimum(ranks.min(axis=1), len(ordered))]
-            return first
-        ranks = np.sort(ranks, axis=1)
-        choices = np.full(len(self._rows), NONE, np.int64)
+            first = np.minimum(ranks.min(axis=1), len(ordered))
+            return _Chosen(numbers[first], ordered, sizes, first)
+        ranks = np.minimum(np.sort(ranks, axis=1), len(ordered))
+        places = np.full(len(self._rows), len(ordered), np.int32)
         for column in range(ranks.shape[1] - 1, -1, -1):
-            numbers_at_rank = numbers[np.minimum(ranks[:, column], len(ordered))]
+            numbers_at_rank = numbers[ranks[:, column]]
             usable = (numbers_at_rank != NONE) & ~self._is_taken(numbers_at_rank)
-            choices[usable] = numbers_at_rank[usable]
-        return choices
+            places[usable] = ranks[usable, column]
+        return _Chosen(numbers[places], ordered, sizes, places)
 
     def _is_taken(self, numbers: Choices) -> fw.BoolColumn:
         taken = np.zeros(len(self._rows), np.bool_)
         for chosen in self._chosen:
-            taken |= chosen == numbers
+            taken |= chosen.numbers == numbers
         return taken
 
     def _reaches(self, terms: tuple[SelectorTerm, ...] | None) -> fw.BoolColumn:
@@ -175,6 +199,10 @@ class Matching:
 def by_size(claims: Sequence[PersistentVolumeClaim]) -> list[PersistentVolumeClaim]:
     """Sort claims by request: the smallest come first, and get the smallest volumes."""
     return sorted(claims, key=_requested)
+
+
+def _sizes_of(candidates: Sequence[VolumeCandidate]) -> fw.Int64Column:
+    return np.array([candidate.size for candidate in candidates] + [UNKNOWN], np.int64)
 
 
 def _add(ranks: list[int], rank: int, depth: int) -> None:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
+from plugins.shared.shapes import MAX_SHAPE_SCORE, MAX_UTILIZATION, UtilizationShapePoint, line, problems_of_shape
 from plugins.volumes.assume import AssumeCache
 from plugins.volumes.capacity import CapacityIndex
 from plugins.volumes.claims import ClaimError, PodVolumeClaims, has_claims, volume_claims_of
@@ -21,6 +22,8 @@ from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
 from scheduler.framework.field_errors import invalid
 
 DEFAULT_BIND_TIMEOUT_SECONDS: Final = 600
+
+DEFAULT_SHAPE: Final = (UtilizationShapePoint(0, MAX_SHAPE_SCORE), UtilizationShapePoint(MAX_UTILIZATION, 0))
 
 UNBOUND_IMMEDIATE: Final = fw.unresolvable("pod has unbound immediate PersistentVolumeClaims")
 
@@ -68,11 +71,12 @@ class VolumeBinding(
 ):
     """PreFilter: the pod's claims can be used. Filter: their volumes are in reach, or can be found or made there.
 
-    Reserve: take these volumes, in memory. PreBind: write that down, and wait until the claims are bound.
-    Rule: volumebinding/volume_binding.go at v1.36.3, where the feature StorageCapacityScoring is off.
+    Score: by how much of the storage would be used. Reserve: take these volumes, in memory. PreBind: write that down,
+    and wait until the claims are bound. Rule: volumebinding/volume_binding.go at v1.37.2.
     """
 
     name: ClassVar[str] = "VolumeBinding"
+    scores_all: ClassVar[bool] = True
     writes: ClassVar[Sequence[fw.Write]] = (
         fw.Write(fw.PERSISTENT_VOLUME),
         fw.Write(fw.PERSISTENT_VOLUME_CLAIM),
@@ -80,8 +84,11 @@ class VolumeBinding(
 
     bind_timeout_seconds: int = DEFAULT_BIND_TIMEOUT_SECONDS
     """How long a pod waits at PreBind for its claims to be bound."""
-    shape: tuple[Any, ...] | None = None
-    """For a feature that is off."""
+    shape: tuple[UtilizationShapePoint, ...] = DEFAULT_SHAPE
+    """How full storage is best, as a line through points of rising utilization."""
+
+    def __post_init__(self) -> None:
+        self.shape = self.shape or DEFAULT_SHAPE
 
     @property
     def wait_seconds(self) -> float:
@@ -103,14 +110,12 @@ class VolumeBinding(
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the arguments, each with its place.
 
-        Rule: validation_pluginargs.go (ValidateVolumeBindingArgsWithOptions) at v1.36.3.
+        Rule: validation_pluginargs.go (ValidateVolumeBindingArgsWithOptions) at v1.37.2.
         """
         if self.bind_timeout_seconds < 0:
             detail = "invalid BindTimeoutSeconds, should not be a negative value"
             yield "bindTimeoutSeconds", invalid(self.bind_timeout_seconds, detail)
-        if self.shape is not None:
-            detail = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
-            yield "shape", invalid(self.shape, detail)
+        yield from problems_of_shape(self.shape, "shape")
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Claims, volumes, classes, nodes, and what CSI drivers report, most with a hint."""
@@ -127,6 +132,7 @@ class VolumeBinding(
             return fw.SKIP
         try:
             if not has_claims(pod, self.handle.objects):
+                state.write(self.name, _State(PodVolumeClaims()))
                 return fw.SKIP
         except ClaimError as error:
             return fw.unresolvable(str(error))
@@ -163,17 +169,31 @@ class VolumeBinding(
         return list(unbound_obstacles(volume_claims_of(pod, self._volumes.claims, self.handle.objects)))
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
-        """Skip: only the feature StorageCapacityScoring scores nodes by their storage."""
-        return fw.SKIP
+        """Raises LookupError if `pre_filter` was not run for a pod with volumes."""
+        if self.concerns_score(pod):
+            state.read(self.name, _State, "not found")
+        return None
 
     def concerns_score(self, pod: fw.Pod) -> bool:
-        return False
+        return bool(pod.storage.volumes)
 
     def score_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int64Column | None:
-        """Score all nodes the same."""
-        return None
+        """Return how good the use of storage is on each of `rows`; None for a pod without claims that are unbound.
+
+        Raises LookupError as `pre_score`, which a profile may leave out.
+        """
+        if not self.concerns_score(pod):
+            return None
+        known = state.read(self.name, _State, "not found")
+        if known.search is None:
+            return None
+        line_ = line(self.shape)
+        scores = known.search.scores(line_, rows)
+        if scores is None:
+            scores = self._volumes.finder.search(known.claims, nodes, rows).scores(line_, rows)
+        return scores
 
     def reserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
         """Take the volumes that the node has for the claims. Raises ValueError if one is no longer as it was."""

@@ -259,12 +259,16 @@ class PostFilterPlugin(Plugin):
 
 
 class PreScorePlugin(Plugin):
+    scores_all: ClassVar[bool] = False
+    """Whether the pods that do not concern the plugin are scored, too, as if `pre_score` had said None: all with 0."""
+
     @abstractmethod
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Status | None:
         """Prepare for Score over the feasible `rows`; `SKIP` leaves this plugin's Score out of the cycle."""
 
     def concerns_score(self, pod: Pod) -> bool:
-        """Say whether `pre_score` is to be asked. False only if it would skip the pod whatever nodes and pods exist.
+        """Say whether `pre_score` is to be asked. False only if it would skip the pod whatever nodes and pods exist,
+        or, with `scores_all`, let all nodes have 0.
 
         What `PreFilterPlugin.concerns` says of its answer holds for this one too.
         """

@@ -35,7 +35,7 @@ from scheduler.framework.plugin import (
 )
 from scheduler.framework.status import SKIP, Code, Status, unresolvable
 from scheduler.process.metrics import Metrics
-from scheduler.runtime.answers.pod_classes import ConcernedAtPreFilter, KnownSpec, PodClasses
+from scheduler.runtime.answers.pod_classes import ConcernedAtPreFilter, ConcernedAtPreScore, KnownSpec, PodClasses
 from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.filter_outcome import FilterOutcome
@@ -301,8 +301,10 @@ class Framework:
         with self._calls.at("PreScore"):
             plugins = self._pre_score
             if not state.record_plugin_metrics:
-                plugins, skipping = known.concerned_at_score or self._concerned_at_score(known, pod)
+                plugins, skipping, passing = known.concerned_at_score or self._concerned_at_score(known, pod)
                 state.skip_score |= skipping
+                for evaluations in passing:
+                    evaluations.value += 1
             for plugin in plugins:
                 status = self._calls.run("PreScore", plugin.name, plugin.pre_score, state, pod, self._nodes, feasible)
                 if status is not None and status is not SKIP:
@@ -314,8 +316,12 @@ class Framework:
                 if status is not None:
                     raise disallowed(plugin.name, "PreScore", plugin.pre_score, status)
 
-    def _concerned_at_score(self, known: KnownSpec, pod: Pod) -> tuple[tuple[PreScorePlugin, ...], frozenset[str]]:
-        known.concerned_at_score = _divided("PreScore", self._pre_score, lambda plugin: plugin.concerns_score(pod))
+    def _concerned_at_score(self, known: KnownSpec, pod: Pod) -> ConcernedAtPreScore:
+        """Ask the PreScore plugins which of them are concerned; Score skips the others, also those that give 0."""
+        plugins, others = _divided("PreScore", self._pre_score, lambda plugin: plugin.concerns_score(pod))
+        passing = [p.name for p in self._pre_score if p.scores_all and p.name in others]
+        evaluations = tuple(self._pre_score_evaluations[name] for name in passing)
+        known.concerned_at_score = (plugins, others, evaluations)
         return known.concerned_at_score
 
     def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:

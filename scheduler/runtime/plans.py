@@ -13,6 +13,7 @@ from scheduler.framework.plugin import (
     FilterPlugin,
     NormalizeScorePlugin,
     Plugin,
+    PreScorePlugin,
     ScoreNodesPlugin,
     ScorePlugin,
     SignPlugin,
@@ -93,7 +94,7 @@ class FilterStep(_Step):
 class ScoreStep(_Step):
     """One plugin at Score."""
 
-    __slots__ = ("call", "normalize", "normalizes_by_range", "weight")
+    __slots__ = ("call", "normalize", "normalizes_by_range", "scores_all", "weight")
 
     def __init__(self, plugin: Plugin, weight: int, nodes: LiveNodes, calls: PluginCalls) -> None:
         super().__init__(SCORE, plugin, nodes, calls)
@@ -105,6 +106,7 @@ class ScoreStep(_Step):
             self.call = PerNodeScore(plugin)
         else:
             raise TypeError(f"{plugin.name} has no Score")
+        self.scores_all = isinstance(plugin, PreScorePlugin) and plugin.scores_all
         self.normalize = plugin.normalize_score if isinstance(plugin, NormalizeScorePlugin) else None
         self.normalizes_by_range = isinstance(plugin, NormalizeScorePlugin) and plugin.normalizes_by_range
 
@@ -146,6 +148,9 @@ class ScorePlan:
     """Plugins whose scores are stored, and make no difference as long as they are all 0."""
 
     others: tuple[ScoreStep, ...]
+
+    zeros: tuple[str, ...]
+    """Plugins that give 0 to every node, unasked."""
 
     was_used: bool = False
     """Nothing is made for the first pod of a class: it may be the only one."""

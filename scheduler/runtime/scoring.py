@@ -56,7 +56,8 @@ class Scored(NamedTuple):
         scores: list[int] = []
         plan = self.plan
         if plan is not None and plan.totals is not None:
-            names = plan.names
+            names = (*plan.zeros, *plan.names)
+            scores += (0 for _ in plan.zeros)
             for step, column in zip(plan.terms, plan.totals.columns, strict=False):
                 scores.append(step.weight * column.values.item(row))
         if self.others:
@@ -123,7 +124,8 @@ class Scoring:
         terms = tuple(step for step in signed if step.normalize is None)
         neutral = tuple(step for step in signed if step.normalizes_by_range)
         others = tuple(step for step in steps if step not in terms and step not in neutral)
-        plan = pod_class.score_plans[skip] = ScorePlan(terms, neutral, others)
+        zeros = tuple(step.name for step in self.steps if step.name in skip and step.scores_all)
+        plan = pod_class.score_plans[skip] = ScorePlan(terms, neutral, others, zeros)
         return plan
 
     def _total_scores(self, plan: ScorePlan, pod_class: PodClass, state: CycleState, pod: Pod) -> TotalScores | None:
@@ -179,6 +181,8 @@ class Scoring:
         everything = len(feasible) == self._store.nodes.size
         for step in self.steps:
             if step.name in state.skip_score:
+                if step.scores_all:
+                    by_plugin[step.name] = np.zeros(len(feasible), np.int64)
                 continue
             scores = self._scores(step, state, pod, feasible, everything, pod_class)
             if step.weight != 1:

@@ -159,7 +159,10 @@ class _Check:
             )
         if isinstance(self._plugin, PreScorePlugin) and not self._plugin.concerns_score(pod):
             status = self._plugin.pre_score(CycleState(), pod, self._nodes, self._rows)
-            _hold(status == SKIP, f"{pod} does not concern the plugin's Score, but PreScore answers {status}")
+            _hold(
+                status == (None if self._plugin.scores_all else SKIP),
+                f"{pod} does not concern the plugin's Score, but PreScore answers {status}",
+            )
 
     def _prepared(self, pod: Pod) -> CycleState:
         """Return the state in which Filter and Score are asked, if they are."""

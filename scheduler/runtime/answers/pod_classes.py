@@ -20,6 +20,7 @@ from scheduler.runtime.plans import FilterPlan, ScorePlan
 from scheduler.runtime.pod_limits import excess_of
 
 ConcernedAtPreFilter = tuple[tuple[PreFilterPlugin, ...], frozenset[str], tuple[Counter, ...]]
+ConcernedAtPreScore = tuple[tuple[PreScorePlugin, ...], frozenset[str], tuple[Counter, ...]]
 """The PreFilter plugins that some pods concern, the names of those that skip them, and counters of the others."""
 
 _NO_SOURCE = Volume()
@@ -80,7 +81,7 @@ class KnownSpec(Stored):
         self.own_bytes += weight_of(resources, host_ports)
         self.concerned: ConcernedAtPreFilter | None = None
         """Which PreFilter plugins the pods concern, once these were asked."""
-        self.concerned_at_score: tuple[tuple[PreScorePlugin, ...], frozenset[str]] | None = None
+        self.concerned_at_score: ConcernedAtPreScore | None = None
         """The same for PreScore."""
         self.concerned_at_reserve: tuple[tuple[ReservePlugin, ...], frozenset[str]] | None = None
         """The same for Reserve."""

@@ -8,10 +8,10 @@ import pytest
 from plugins import IN_TREE
 from plugins.inter_pod_affinity.plugin import InterPodAffinity
 from plugins.node_affinity import NodeAffinity
-from plugins.node_resources.allocation_strategies import UtilizationShapePoint
 from plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
 from plugins.node_resources.fit import NodeResourcesFit, RequestedToCapacityRatio, ScoringStrategy
 from plugins.node_resources.scoring import ResourceSpec
+from plugins.shared.shapes import UtilizationShapePoint
 from scheduler import framework as fw
 from scheduler.api.objects import ContainerPort, LabelSelector, LabelSelectorRequirement
 from scheduler.framework.resources import KNOWN

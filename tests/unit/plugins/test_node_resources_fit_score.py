@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from plugins.node_resources.allocation_strategies import UtilizationShapePoint
 from plugins.node_resources.fit import NodeResourcesFit, RequestedToCapacityRatio, ScoringStrategy
 from plugins.node_resources.scoring import ResourceSpec, with_defaults
+from plugins.shared.shapes import UtilizationShapePoint
 from scheduler import framework as fw
 from scheduler.api.objects import ContainerStatus, PodStatus, ResourceRequirements
 from scheduler.testing import a_container, a_node, a_pod

@@ -332,11 +332,6 @@ def test_room_comes_and_goes() -> None:
             {"bindTimeoutSeconds": -1},
             "args.bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative value",
         ),
-        (
-            {"shape": []},
-            "args.shape: Invalid value: []: unexpected field `shape`, remove it or turn on the feature gate "
-            "StorageCapacityScoring",
-        ),
     ],
 )
 def test_wrong_arguments_are_told(given: dict[str, Any], problem: str) -> None:
