@@ -59,7 +59,7 @@ class GroupParts(PodListener):
     ) -> None:
         self.groups = groups
         self.statuses = GroupStatuses(core.objects, groups.members_by_group, core.writers.api, core.tasks)
-        self.refusals = GroupRefusals(groups, core.frameworks, core.writers.group_events)
+        self.refusals = GroupRefusals(groups, core.frameworks, core.writers.group_events, core.pods)
         self._wakes = GroupWakes(core, groups, self.statuses, self.refusals)
         self.ignored = IgnoredGroups(core.writers.events)
         self._core = core

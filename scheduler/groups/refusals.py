@@ -9,13 +9,17 @@ create pods may create groups: at each time a namespace has few Events, and the 
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
 from typing import Final
 
+from scheduler.api.pod import Pod
+from scheduler.api.text import shortened
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.cycle.writers import GroupEvents
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.pod_groups import GroupKey, PodGroup
 from scheduler.groups.apis.adapters import AdaptedGroups
+from scheduler.groups.ignored import named_by
 from scheduler.process.reporting import Due, Said
 from scheduler.runtime.framework import Framework
 
@@ -31,6 +35,9 @@ MAX_EVENTS_OF_NAMESPACE: Final = 10
 MAX_LOOKED_AT: Final = 16
 """Pods of a group of which one is to be without scheduling gates."""
 
+MAX_SCHEDULER: Final = 63
+"""Characters of a scheduler's name that are shown."""
+
 MAX_GROUPS: Final = 10_000
 """Of which it is known what their last Event said."""
 
@@ -38,8 +45,16 @@ MAX_GROUPS: Final = 10_000
 class GroupRefusals:
     """Reports the groups that are not tried."""
 
-    def __init__(self, groups: AdaptedGroups, frameworks: Mapping[str, Framework], events: GroupEvents) -> None:
+    def __init__(
+        self,
+        groups: AdaptedGroups,
+        frameworks: Mapping[str, Framework],
+        events: GroupEvents,
+        pods: Mapping[str, Pod],
+    ) -> None:
+        """`pods`: UID → newest version of every pod that the watch has shown."""
         self._groups = groups
+        self._pods = pods
         self._frameworks = frameworks
         self._events = events
         self._is_running = False
@@ -69,15 +84,24 @@ class GroupRefusals:
         """Report on those groups that are refused and did not change since the last time."""
         due, self._due, self._marked = self._due, self._marked, {}
         said: Counter[str] = Counter()
+        of_others = cache(self._of_other_schedulers)
         for key in due:
             if said.total() >= MAX_EVENTS or said[key.namespace] >= MAX_EVENTS_OF_NAMESPACE:
                 self._due[key] = None
-            elif self._report(key):
+            elif self._report(key, of_others):
                 said[key.namespace] += 1
         if self._due:
             self._changed.soon()
 
-    def _report(self, key: GroupKey) -> bool:
+    def _of_other_schedulers(self) -> Mapping[tuple[str, str], Pod]:
+        """Return namespace and name of each group → its first pod that is for another scheduler, and does not count."""
+        found: dict[tuple[str, str], Pod] = {}
+        for pod in self._pods.values():
+            if pod.spec.scheduler_name not in self._frameworks and (name := named_by(pod)):
+                found.setdefault((pod.namespace, name), pod)
+        return found
+
+    def _report(self, key: GroupKey, of_others: Callable[[], Mapping[tuple[str, str], Pod]]) -> bool:
         """Report on a group if there is something new; return whether there was."""
         pods = self._groups.members_by_group.some_unscheduled(key, MAX_LOOKED_AT)
         pod = next((pod for pod in pods if not pod.spec.scheduling_gates), None)
@@ -89,10 +113,14 @@ class GroupRefusals:
         if pod is None or refusal is None:
             self._said.is_new(key, "")
             return False
-        group = self._groups.of(pod)
+        group, message = self._groups.of(pod), refusal.message
         reason = "missing" if group is None else group.problem or "incomplete"
+        other = of_others().get((key.namespace, key.name)) if reason == "incomplete" else None
+        if other is not None:
+            reason = f"{other.name} is for the scheduler {shortened(other.spec.scheduler_name, MAX_SCHEDULER)!r}"
+            message += f"; {reason}"
         if not self._said.is_new(key, reason):
             return False
         of = group or PodGroup(key.namespace, key.name, str(key), key.source)  # without an object: said at the pod
-        self._events.group_event(of, pod, "Warning", "FailedScheduling", "Scheduling", refusal.message)
+        self._events.group_event(of, pod, "Warning", "FailedScheduling", "Scheduling", message)
         return True

@@ -48,19 +48,39 @@ async def pods(facts: Facts, cluster: Cluster) -> list[Finding]:
         message = f"{counted(len(long), 'pod')} wait for more than {LONG_SECONDS / 60:.0f} minutes: {_reasons(long)}"
         findings.append(warning(message, f"loadmaster explain {long[0]}"))
     findings += _ignored([pod for pod in ours if COSCHEDULING not in profiles[pod.spec.scheduler_name]])
+    findings += await _of_other_schedulers(
+        cluster, [pod for pod in ours if COSCHEDULING in profiles[pod.spec.scheduler_name]], list(profiles)
+    )
     more = "" if listed.is_whole else f" of the first {len(listed.items):,}"
     return findings or [ok(f"{counted(len(ours), 'waiting pod')}{more} of our profiles, none of them for long")]
 
 
 def _ignored(pods: list[Pod]) -> list[Finding]:
     """A line about pods that name a group which their profile does not keep together."""
-    named = [
-        pod for pod in pods if pod.metadata.label(POD_GROUP_LABEL) or ANNOTATION in (pod.metadata.annotations or ())
-    ]
+    named = [pod for pod in pods if _group_of(pod)]
     if not named:
         return []
     message = f"{counted(len(named), 'pod')} name a group, as {named[0]}, and start one by one"
     return [warning(message, f"enable the plugin {COSCHEDULING} in their profile: docs/groups.md")]
+
+
+async def _of_other_schedulers(cluster: Cluster, pods: list[Pod], profiles: list[str]) -> list[Finding]:
+    """A line about pods of the groups that wait which do not count there, as they are for other schedulers."""
+    groups = {(pod.metadata.namespace, group) for pod in pods if (group := _group_of(pod))}
+    others: list[Pod] = []
+    for namespace in sorted({namespace for namespace, _ in groups})[:MAX_NAMED]:
+        listed = await cluster.list(f"/api/v1/namespaces/{namespace}/pods", Pod)
+        there = [pod for pod in listed.items if (namespace, _group_of(pod)) in groups]
+        others += [pod for pod in there if pod.spec.scheduler_name not in profiles]
+    if not others:
+        return []
+    of = f"as {others[0]} with {others[0].spec.scheduler_name!r}"
+    message = f"{counted(len(others), 'pod')} of groups that wait do not count, {of}: other schedulers"
+    return [warning(message, "give all pods of a group the same spec.schedulerName: docs/groups.md")]
+
+
+def _group_of(pod: Pod) -> str:
+    return pod.metadata.label(POD_GROUP_LABEL) or (pod.metadata.annotations or {}).get(ANNOTATION, "")
 
 
 def _unserved(pods: list[Pod], profiles: list[str]) -> list[Finding]:

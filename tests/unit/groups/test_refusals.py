@@ -44,6 +44,21 @@ def test_a_group_with_too_few_pods_says_so_once() -> None:
     assert stage.look() == []
 
 
+def test_a_pod_that_does_not_count_as_it_is_for_another_scheduler_is_named() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    stage.pods(2)
+    few = "cannot find enough sibling pods, current pods number: 2, minMember of group: 3"
+    assert stage.look() == [("default/g", few)]
+
+    stage.see(["launcher"], labels={POD_GROUP_LABEL: "g"}, scheduler_name="other")
+    stage.pods(2)
+
+    assert stage.look() == [("default/g", f"{few}; launcher is for the scheduler 'other'")]
+    stage.pods(2)
+    assert stage.look() == []
+
+
 def test_a_group_whose_pods_have_just_begun_to_come_says_nothing() -> None:
     stage = Stage()
     stage.create(minimum=3)

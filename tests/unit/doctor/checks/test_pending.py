@@ -1,11 +1,12 @@
 """Pods that wait."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from scheduler.doctor.checks import pending
 from scheduler.doctor.findings import Finding
-from tests.unit.doctor.fake_cluster import NOW, OK, PROBLEM, WARNING, FakeCluster, facts, levels
+from tests.unit.doctor.fake_cluster import NOW, OK, PROBLEM, WARNING, FakeCluster, config_of, facts, levels
 
 
 def waiting(name: str, scheduler: str, age: float, message: str = "", reason: str = "Unschedulable") -> dict[str, Any]:
@@ -64,3 +65,21 @@ async def test_pods_whose_group_their_profile_ignores_are_named() -> None:
 
     assert levels(findings) == [WARNING]
     assert findings[0].message == "1 pod name a group, as shop/worker, and start one by one"
+
+
+async def test_pods_of_a_group_that_are_for_another_scheduler_are_named() -> None:
+    grouped = {"annotations": {"loadmaster.dev/pod-group": "training"}}
+    worker = waiting("worker", "loadmaster", 10, "cannot find enough sibling pods")
+    launcher = waiting("launcher", "default-scheduler", 10, "")
+    for pod in (worker, launcher):
+        pod["metadata"] |= grouped
+    launcher["spec"]["nodeName"] = "n1"
+    config = config_of()
+    known = facts(config=replace(config, profiles={"loadmaster": ("Coscheduling",)}))
+    lists = {"/api/v1/pods": [worker], "/api/v1/namespaces/shop/pods": [worker, launcher]}
+
+    findings = await pending.pods(known, FakeCluster(lists=lists))
+
+    assert findings[-1].message == (
+        "1 pod of groups that wait do not count, as shop/launcher with 'default-scheduler': other schedulers"
+    )
