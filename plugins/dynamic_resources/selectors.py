@@ -29,6 +29,13 @@ _SLOW_LIMIT: Final = 0.2
 """CPU time in all that slow evaluations of one expression may take. The API server lets expressions pass that take
 240 ms for each device, and anyone who may create a claim writes them: nothing else is scheduled meanwhile."""
 
+_TYPES: Final[Mapping[str, str]] = {
+    "NULL": "null_type",
+    "DURATION": "google.protobuf.Duration",
+    "TIMESTAMP": "google.protobuf.Timestamp",
+}
+"""Types of the library that cel-go does not only write in small letters."""
+
 _numbers = count()
 
 _TOKENS: Final = re.compile(
@@ -76,9 +83,16 @@ class Expression:
         self._problem = ""
         self._program: Any = None
         try:
-            self._program = ENVIRONMENT.compile(written)
+            program = ENVIRONMENT.compile(written)
         except (RuntimeError, ValueError) as error:
-            self._problem = f"CEL compile error: {error}"
+            self._problem = f"CEL compile error: compilation failed: {_unwrapped(_as_written(text) or str(error))}"
+            return
+        kind = program.return_type().name()
+        if kind == "BOOL" or "DYN" in kind:  # which stands for the types that the library lacks, too
+            self._program = program
+        else:
+            wrong = f"must evaluate to bool or the unknown type, not {_spelled(kind)}"
+            self._problem = f"CEL compile error: {wrong}"
 
     def matches(self, device: DeviceView) -> bool:
         """Return whether a device matches. Raises SelectorError."""
@@ -125,6 +139,24 @@ class Expression:
                 return
             self._problem = f"CEL runtime error: too slow: {seconds * 1000:.0f} ms for one device"
         self._slow += seconds
+
+
+def _as_written(text: str) -> str:
+    """Return why an expression cannot be compiled that is not rewritten, with the places of its own text."""
+    from plugins.dynamic_resources.cel_environment import ENVIRONMENT
+
+    try:
+        ENVIRONMENT.compile(text)
+    except (RuntimeError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def _spelled(kind: str) -> str:
+    """Return a type of the library as cel-go calls it: LIST<INT> is list(int)."""
+    for name, spelled in _TYPES.items():
+        kind = kind.replace(name, spelled)
+    return re.sub(r"[A-Z]{2,}", lambda match: match[0].lower(), kind).replace("<", "(").replace(">", ")")
 
 
 def compiled(text: str) -> Expression:
@@ -212,10 +244,14 @@ _MESSAGES: Final[Mapping[str, str]] = {
 }
 
 
+def _unwrapped(error: str) -> str:
+    """Return an error of the library without its code."""
+    return re.sub(r" \[[A-Z_]+\]$", "", re.sub(r"^[A-Z_]+: ", "", error))
+
+
 def _reworded(error: str) -> str:
     """The library's words for the commonest errors are not those of cel-go."""
-    text = re.sub(r"^[A-Z_]+: ", "", error)
-    text = re.sub(r" \[[A-Z_]+\]$", "", text)
+    text = _unwrapped(error)
     for pattern, words in _MESSAGES.items():
         match = re.fullmatch(pattern, text, re.DOTALL)
         if match is not None:

@@ -8,7 +8,7 @@ import pytest
 
 from plugins.dynamic_resources import selectors
 from plugins.dynamic_resources.cel_values import parse_version
-from plugins.dynamic_resources.selectors import Expression, SelectorError, compiled, view_of
+from plugins.dynamic_resources.selectors import Expression, NotCompiled, SelectorError, compiled, view_of
 from scheduler.api.devices import Device
 
 DRIVER = "gpu.example.com"
@@ -185,8 +185,37 @@ def test_what_fails_for_a_device_is_told(expression: str, problem: str) -> None:
     "expression", ["", "device.", "nothing == 1", 'format.dns1123Label().validate("a").hasValue()']
 )
 def test_what_cannot_be_compiled_is_told_when_it_is_asked(expression: str) -> None:
-    with pytest.raises(SelectorError, match=r"^CEL compile error: "):
+    with pytest.raises(NotCompiled, match=r"^CEL compile error: compilation failed: "):
         compiled(expression).matches(view())
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        (
+            "nothing == 1",
+            "compilation failed: ERROR: <input>:1:1: undeclared reference to 'nothing' (in container '')\n"
+            " | nothing == 1\n | ^",
+        ),
+        (
+            'size(device.attributes["x"].b) == y',
+            "compilation failed: ERROR: <input>:1:35: undeclared reference to 'y' (in container '')\n"
+            ' | size(device.attributes["x"].b) == y\n | ..................................^',
+        ),
+        ("1", "must evaluate to bool or the unknown type, not int"),
+        ("[1u]", "must evaluate to bool or the unknown type, not list(uint)"),
+        ("null", "must evaluate to bool or the unknown type, not null_type"),
+        (
+            '{"a": duration("1s")}',
+            "must evaluate to bool or the unknown type, not map(string, google.protobuf.Duration)",
+        ),
+    ],
+)
+def test_compile_errors_are_those_of_kube_scheduler(expression: str, problem: str) -> None:
+    with pytest.raises(NotCompiled) as raised:
+        compiled(expression).matches(view())
+
+    assert str(raised.value) == f"CEL compile error: {problem}"
 
 
 @pytest.mark.parametrize(
