@@ -56,9 +56,9 @@ def select_victims(
     if refusal is not None:
         return refusal
     units = yield from _in_order(units)
-    violates = []
-    for answer in budgets.violating(unit.pods for unit in units):
-        violates.append(answer)
+    violates, tally = list[bool](), budgets.tally()
+    for unit in units:
+        violates.append(tally.use(unit.pods))
         yield
     if giving_way and (protected := [unit for unit in compress(units, violates) if unit.priority >= group.priority]):
         for unit in protected:

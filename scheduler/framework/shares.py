@@ -152,8 +152,8 @@ class DisruptionBudgets(Protocol):
     def allow(self, pods: Sequence[Pod]) -> bool:
         """Say whether these may go, too, without one being violated."""
 
-    def use(self, pods: Sequence[Pod]) -> None:
-        """Count them as gone."""
+    def use(self, pods: Sequence[Pod]) -> bool:
+        """Count them as gone; return whether one is violated."""
 
 
 class ReclaimVictims(NamedTuple):

@@ -7,7 +7,7 @@ pods that were chosen as victims count as disrupted before the budgets' controll
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import chain, count
+from itertools import chain, compress, count
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -176,18 +176,9 @@ class Budgets:
         """Return the pods whose disruption violates a budget, and the others, if they go in this order."""
         if not self._by_namespace:
             return (), pods
-        violating: list[fw.Pod] = []
-        others: list[fw.Pod] = []
-        left: _Left = {}
-        for pod in pods:
-            (violating if self._violates(pod, left) else others).append(pod)
-        return violating, others
-
-    def violating(self, units: Iterable[Sequence[fw.Pod]]) -> Iterator[bool]:
-        """Yield for each unit of pods that go together, in this order, whether it violates a budget."""
-        left: _Left = {}
-        for unit in units:
-            yield True in [self._violates(pod, left) for pod in unit]  # each is taken off
+        tally = self.tally()
+        violates = [tally.use((pod,)) for pod in pods]
+        return list(compress(pods, violates)), [pod for pod, each in zip(pods, violates, strict=True) if not each]
 
     def tally(self) -> "Tally":
         """Begin to count pods that are to go, one unit after the other."""
@@ -229,9 +220,8 @@ class Tally:
     def allow(self, pods: Sequence[fw.Pod]) -> bool:
         return self._violates is None or not self._take_off(pods, dict(self._left), self._violates)
 
-    def use(self, pods: Sequence[fw.Pod]) -> None:
-        if self._violates is not None:
-            self._take_off(pods, self._left, self._violates)
+    def use(self, pods: Sequence[fw.Pod]) -> bool:
+        return self._violates is not None and self._take_off(pods, self._left, self._violates)
 
     def _take_off(self, pods: Sequence[fw.Pod], left: "_Left", violates: "Callable[[fw.Pod, _Left], bool]") -> bool:
         return True in [violates(pod, left) for pod in pods]  # each is taken off

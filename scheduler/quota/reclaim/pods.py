@@ -162,12 +162,8 @@ class PodReclaim:
 
     def _violating(self, units: Iterable[QuotaUnit], budgets: Callable[[], DisruptionBudgets]) -> set[str]:
         """Return the UIDs of the units that violate a budget if the most important go first."""
-        tally, found = budgets(), set[str]()
-        for unit in sorted(units, key=lambda each: (-each.priority, each.started)):
-            if not tally.allow(unit.pods):
-                found.add(unit.uid)
-            tally.use(unit.pods)
-        return found
+        tally, ordered = budgets(), sorted(units, key=lambda each: (-each.priority, each.started))
+        return {unit.uid for unit in ordered if tally.use(unit.pods)}
 
     def _victims(self, units: Sequence[QuotaUnit], violating: Collection[str]) -> ReclaimVictims:
         """`violating`: the UIDs of units that violate a budget."""

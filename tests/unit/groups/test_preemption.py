@@ -268,7 +268,7 @@ def test_a_fault_amid_the_choice_of_victims_leaves_no_trace(monkeypatch: pytest.
         groups.create(minimum=2, priority=10)
         groups.run_pod("low", "n0")
         groups.pods(2)
-        monkeypatch.setattr(Budgets, "violating", raising(RuntimeError("a fault")))
+        monkeypatch.setattr(Budgets, "tally", raising(RuntimeError("a fault")))
 
         await groups.schedule()
 

@@ -45,8 +45,8 @@ class NoBudgets:
     def allow(self, pods: Sequence[Pod]) -> bool:
         return True
 
-    def use(self, pods: Sequence[Pod]) -> None:
-        """Nothing is counted."""
+    def use(self, pods: Sequence[Pod]) -> bool:
+        return False
 
 
 class _Table(DeclaredShares):

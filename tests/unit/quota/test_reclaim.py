@@ -47,8 +47,9 @@ class Allowing:
     def allow(self, pods: Sequence[Pod]) -> bool:
         return self.left > 0 or not self._covers(pods)
 
-    def use(self, pods: Sequence[Pod]) -> None:
+    def use(self, pods: Sequence[Pod]) -> bool:
         self.left -= self._covers(pods)
+        return bool(self._covers(pods)) and self.left < 0
 
     def _covers(self, pods: Sequence[Pod]) -> int:
         return sum(pod.name.startswith("b0") for pod in pods)
