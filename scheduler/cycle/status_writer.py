@@ -27,6 +27,9 @@ FIRST_WAIT: Final = 0.1
 MAX_SECONDS: Final = 300.0
 """For the status of one object, with all that becomes of it meanwhile."""
 
+MAX_MARKED: Final = 100_000
+"""A replica that does not lead marks, too, and writes once it does; of more, those marked first are left out."""
+
 K = TypeVar("K")
 
 _logger = logging.getLogger(__name__)
@@ -77,6 +80,8 @@ class StatusWriter(Generic[K]):
     def mark(self, key: K) -> None:
         """Have an object's status compared when `write` is called next."""
         self._marked[key] = None
+        if len(self._marked) > MAX_MARKED:
+            del self._marked[next(iter(self._marked))]
 
     def write(self) -> None:
         """Begin to write those marked statuses that are not as they should be."""

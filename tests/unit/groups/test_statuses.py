@@ -268,6 +268,16 @@ async def test_what_is_marked_is_forgotten_with_its_group() -> None:
     assert not stage.statuses._writer._wanted
 
 
+async def test_a_replica_that_never_leads_remembers_only_so_many_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduler.cycle.status_writer.MAX_MARKED", 3)
+    stage = Stage()
+
+    for number in range(5):
+        stage.create(f"g{number}", minimum=1)
+
+    assert [key.name for key in stage.statuses._writer._marked] == ["g2", "g3", "g4"]
+
+
 async def test_pods_that_come_after_all_were_deleted_begin_anew() -> None:
     stage = Stage()
     stage.create(minimum=2)
