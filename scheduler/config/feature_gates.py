@@ -1,5 +1,6 @@
 """`--feature-gates`: what kube-scheduler's switches do here.
 
+    removed in 1.37? ──yes──► accepted, and said to be gone
     known? ──no──► refused
       └─yes──► locked, and another value? ──► refused, as there
                   └─no──► ours? ──► obeyed
@@ -7,8 +8,8 @@
                                     another value: of the scheduler's? ──► refused: it would place pods otherwise
                                                              └─no──► accepted, and said to have no effect
 
-Rule: k8s.io/component-base/featuregate/feature_gate.go at v0.36.3 for the syntax, AllAlpha and AllBeta, locks, and
-gates that depend on others; which those are, defaultKubernetesFeatureGateDependencies in pkg/features at v1.36.3.
+Rule: k8s.io/component-base/featuregate/feature_gate.go at v0.37.2 for the syntax, AllAlpha and AllBeta, locks, and
+gates that depend on others; which those are, defaultKubernetesFeatureGateDependencies in pkg/features at v1.37.2.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -70,14 +71,14 @@ class FeatureGates:
     generic_workload: bool = False
     """Schedule the pods of a PodGroup together."""
 
-    gang_scheduling: bool = False
-    """Enable the plugin GangScheduling in the default profile."""
-
     topology_aware_workload_scheduling: bool = False
     """Try each group in several placements, those of plugins; enable these in the default profile."""
 
+    gang_scheduling: bool = False
+    """Part of GenericWorkload: enable the plugin GangScheduling in the default profile."""
+
     workload_aware_preemption: bool = False
-    """Evict pods for a group as a whole, not for each of its members."""
+    """Part of GenericWorkload: evict pods for a group as a whole, not for each of its members."""
 
     given: Mapping[str, bool] = field(default_factory=dict)
     """All gates that were set, ours or not, by kube-scheduler's names."""
@@ -85,7 +86,7 @@ class FeatureGates:
     def states(self) -> Iterator[tuple[tuple[str, str], float]]:
         """Yield name and stage of each known gate, and whether it is on: for the metric `kubernetes_feature_enabled`.
 
-        Rule: AddMetrics in k8s.io/component-base/featuregate/feature_gate.go at v0.36.3.
+        Rule: AddMetrics in k8s.io/component-base/featuregate/feature_gate.go at v0.37.2.
         """
         for name, gate in known_gates().items():
             yield (name, gate.stage), float(self.given.get(name, gate.default))
@@ -94,14 +95,43 @@ class FeatureGates:
 OURS: Final = {
     "".join(part.capitalize() for part in each.name.split("_")): each.name
     for each in fields(FeatureGates)
-    if each.type is bool
+    if each.type is bool and each.name not in ("gang_scheduling", "workload_aware_preemption")
 }
 """Name of a gate → its field."""
 
+REMOVED: Final = frozenset(
+    {
+        "APIServerTracing",
+        "AnonymousAuthConfigurableEndpoints",
+        "AnyVolumeDataSource",
+        "AuthorizeNodeWithSelectors",
+        "AuthorizeWithSelectors",
+        "BtreeWatchCache",
+        "ConsistentListFromCache",
+        "GangScheduling",
+        "JobBackoffLimitPerIndex",
+        "JobPodReplacementPolicy",
+        "JobSuccessPolicy",
+        "LogarithmicScaleDown",
+        "OrderedNamespaceDeletion",
+        "PodLifecycleSleepAction",
+        "PodLifecycleSleepActionAllowZero",
+        "PreventStaticPodAPIReferences",
+        "RelaxedDNSSearchValidation",
+        "ResilientWatchCacheInitialization",
+        "RetryGenerateName",
+        "SchedulerQueueingHints",
+        "SidecarContainers",
+        "StreamingCollectionEncodingToJSON",
+        "StreamingCollectionEncodingToProtobuf",
+        "StructuredAuthenticationConfiguration",
+        "WorkloadAwarePreemption",
+    }
+)
+"""Gates that 1.36 had, and kube-scheduler 1.37 refuses: configurations that set them are accepted once more."""
+
 DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
-    "GangScheduling": ("GenericWorkload",),
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
-    "WorkloadAwarePreemption": ("GangScheduling",),
     "WorkloadWithJob": ("GenericWorkload",),
 }
 """Name of a gate → those without which it cannot be on, as far as they are ours."""
@@ -115,6 +145,8 @@ def read_gates(texts: Sequence[str]) -> tuple[FeatureGates, tuple[str, ...]]:
     problems: list[str] = []
     notes: list[str] = []
     given = _given(texts, problems)
+    gone = "has no effect: Kubernetes 1.37 removed this gate, and the next version refuses it"
+    notes += [f"{FLAG} {name}={_text(given.pop(name))} {gone}" for name in sorted(REMOVED & given.keys())]
     chosen = {name: wanted for name, wanted in given.items() if name not in _STAGES}
     for name, wanted in chosen.items():
         _check(name, wanted, problems, notes)
@@ -131,7 +163,8 @@ def read_gates(texts: Sequence[str]) -> tuple[FeatureGates, tuple[str, ...]]:
     if problems:
         raise ConfigError([f"{FLAG}: {problem}" for problem in problems])
     ours = {OURS[name]: wanted for name, wanted in chosen.items() if name in OURS}
-    return FeatureGates(**ours, given={**given, **chosen}), tuple(notes)
+    of_groups = dict.fromkeys(("gang_scheduling", "workload_aware_preemption"), ours.get("generic_workload", False))
+    return FeatureGates(**ours, **of_groups, given={**given, **chosen}), tuple(notes)
 
 
 def _unmet(chosen: Mapping[str, bool]) -> Iterator[str]:

@@ -58,10 +58,11 @@ def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:
         before, after = requests_of(old.resources), requests_of(new.resources)
     except ValueError:
         before = after = {}  # a quantity that cannot be read: the pod's next attempt reports it
-    if _is_less(after, before):
-        yield Action.UPDATE_POD_SCALE_DOWN
-    if _is_less(before, after):
-        yield Action.UPDATE_POD_SCALE_UP
+    if before != after:
+        if _is_less(after, before):
+            yield Action.UPDATE_POD_SCALE_DOWN
+        if _is_less(before, after):
+            yield Action.UPDATE_POD_SCALE_UP
     if old.spec.scheduling_gates and not new.spec.scheduling_gates:
         yield Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
     # Tolerations can only be added, so their number shows a change.

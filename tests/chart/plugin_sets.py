@@ -23,7 +23,7 @@ SETS: Final[dict[str, dict[str, Any]]] = {
 }
 """All plugins of kube-scheduler; none for volumes and devices; and those that kube-scheduler does not have."""
 
-GATES_OF_GROUPS: Final = "GangScheduling=true,GenericWorkload=true"
+GATES_OF_GROUPS: Final = "GenericWorkload=true"
 
 BARE: Final = ("PrioritySort", "NodeResourcesFit", "DefaultBinder")
 

@@ -2,7 +2,8 @@
 
     python -m tests.conformance.feature_gates
 
-Which gates are the scheduler's is kept as it is in the file: a gate that pkg/scheduler or cmd/kube-scheduler asks for.
+Which gates are the scheduler's is kept as it is in the file: a gate that pkg/scheduler or cmd/kube-scheduler asks for,
+not only for speed.
 """
 
 import json

@@ -7,14 +7,15 @@ for they are all tried for the first time at the same moment.
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 from unittest import mock
 
 import plugins
 import plugins.default_preemption.plugin
 from scheduler.api.objects import node_from_dict
 from scheduler.api.pod import Pod
-from scheduler.config.feature_gates import OURS, read_gates
+from scheduler.config.feature_gates import OURS, FeatureGates, read_gates
 from scheduler.config.load import config_from_dict
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.failure import FailureHandler
@@ -35,10 +36,12 @@ from tests.conformance.ours import DEFAULT_CONFIG, as_kube_scheduler_sees, other
 Json = dict[str, Any]
 Verdict = Unplaced | SchedulerError
 
+_OF_1_36: Final = ("GangScheduling", "WorkloadAwarePreemption")
+
 
 def judge(case: Json) -> Json:
     """The verdict on a case, in the oracle's form."""
-    gates, _ = read_gates([f"{name}=true" for name in case["gates"]])
+    gates = gates_of(case)
     config = config_from_dict(case.get("config") or DEFAULT_CONFIG, plugins.IN_TREE, gates=gates)
     profiles = {profile.scheduler_name for profile in config.profiles}
     nodes = tuple(node_from_dict(obj) for obj in case["objects"] if obj["kind"] == "Node")
@@ -57,7 +60,16 @@ def judge(case: Json) -> Json:
 
 def has_gates(case: Json) -> bool:
     """Whether we have all the feature gates of a case."""
-    return OURS.keys() >= set(case["gates"])
+    return {*OURS, *_OF_1_36} >= set(case["gates"])
+
+
+def gates_of(case: Json) -> FeatureGates:
+    """The gates of a case, which are those of 1.36 unless its groups are of v1beta1: one for each part of it."""
+    gates, _ = read_gates([f"{name}=true" for name in case["gates"]])
+    if any(each["apiVersion"] == "scheduling.k8s.io/v1beta1" for each in case["objects"]):
+        return gates
+    parts = (name in case["gates"] for name in _OF_1_36)
+    return replace(gates, gang_scheduling=next(parts), workload_aware_preemption=next(parts))
 
 
 @contextmanager

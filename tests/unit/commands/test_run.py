@@ -107,10 +107,13 @@ def test_what_would_be_in_effect_is_written_instead_of_scheduling(tmp_path: Path
     ("argument", "problem"),
     [
         (
-            "--feature-gates=GangSchedulin=true",
-            "unrecognized feature gate: GangSchedulin; did you mean 'GangScheduling'?",
+            "--feature-gates=GenericWorkloa=true",
+            "unrecognized feature gate: GenericWorkloa; did you mean 'GenericWorkload'?",
         ),
-        ("--feature-gates=GangScheduling=true", "GangScheduling is enabled, but depends on features that are disabled"),
+        (
+            "--feature-gates=TopologyAwareWorkloadScheduling=true",
+            "TopologyAwareWorkloadScheduling is enabled, but depends on",
+        ),
     ],
 )
 def test_a_wrong_gate_ends_with_one_line(argument: str, problem: str) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler.config.feature_gates import OURS, FeatureGates, known_gates, read_gates
+from scheduler.config.feature_gates import OURS, REMOVED, FeatureGates, known_gates, read_gates
 from scheduler.framework.errors import ConfigError
 
 
@@ -29,7 +29,7 @@ def test_a_later_flag_wins() -> None:
 
 
 def test_a_value_that_is_the_default_needs_no_word() -> None:
-    gates, notes = read_gates(["GangScheduling=false,DynamicResourceAllocation=true"])
+    gates, notes = read_gates(["GenericWorkload=false,DynamicResourceAllocation=true"])
 
     assert (dict(gates.states()), notes) == (dict(FeatureGates().states()), ())
 
@@ -39,7 +39,7 @@ def test_what_concerns_others_has_no_effect_and_that_is_said() -> None:
 
 
 def test_all_of_a_stage_turns_off_ours_too() -> None:
-    with pytest.raises(ConfigError, match=r"AllBeta=false would change .*NodeDeclaredFeatures"):
+    with pytest.raises(ConfigError, match=r"AllBeta=false would change .*VolumeLimitScaling"):
         read_gates(["AllBeta=false"])
 
 
@@ -51,7 +51,7 @@ def test_the_state_of_every_gate_is_told_with_its_stage() -> None:
     assert states["ComponentFlagz", "BETA"] == 0
     assert states["ComponentStatusz", "BETA"] == 1
     assert states["CSIVolumeHealth", "ALPHA"] == 1
-    assert states["GangScheduling", "ALPHA"] == 0
+    assert states["GenericWorkload", "BETA"] == 0
     assert states["DynamicResourceAllocation", ""] == 1
     assert states["KMSv1", "DEPRECATED"] == 0
 
@@ -59,7 +59,7 @@ def test_the_state_of_every_gate_is_told_with_its_stage() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("GangSchedulin=true", "unrecognized feature gate: GangSchedulin; did you mean 'GangScheduling'?"),
+        ("GenericWorkloa=true", "unrecognized feature gate: GenericWorkloa; did you mean 'GenericWorkload'?"),
         (
             "DynamicResourceAllocation=false",
             "cannot set feature gate DynamicResourceAllocation to false, feature is locked to true",
@@ -70,11 +70,15 @@ def test_the_state_of_every_gate_is_told_with_its_stage() -> None:
             "Loadmaster",
         ),
         (
-            "GangScheduling=true",
-            "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+            "TopologyAwareWorkloadScheduling=true",
+            "TopologyAwareWorkloadScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
         ),
-        ("GangScheduling", "missing bool value for GangScheduling"),
-        ("GangScheduling=on", "invalid value of GangScheduling=on: it is neither true nor false"),
+        (
+            "DRAExtendedResource=false",
+            "cannot set feature gate DRAExtendedResource to false, feature is locked to true",
+        ),
+        ("GenericWorkload", "missing bool value for GenericWorkload"),
+        ("GenericWorkload=on", "invalid value of GenericWorkload=on: it is neither true nor false"),
     ],
 )
 def test_what_cannot_be_is_refused(text: str, problem: str) -> None:
@@ -90,6 +94,24 @@ def test_our_gates_are_known() -> None:
 
 
 def test_a_gate_is_on_with_all_that_it_depends_on() -> None:
-    gates, notes = read_gates(["GangScheduling=true,GenericWorkload=true"])
+    gates, notes = read_gates(["TopologyAwareWorkloadScheduling=true,GenericWorkload=true"])
 
-    assert (gates.generic_workload, gates.gang_scheduling, notes) == (True, True, ())
+    assert (gates.generic_workload, gates.topology_aware_workload_scheduling, notes) == (True, True, ())
+
+
+@pytest.mark.parametrize("generic", [False, True])
+def test_gangs_and_their_preemption_are_part_of_generic_workload(generic: bool) -> None:
+    gates, _ = read_gates([f"GenericWorkload={generic}"])
+
+    assert (gates.gang_scheduling, gates.workload_aware_preemption) == (generic, generic)
+
+
+def test_a_gate_that_1_37_removed_is_accepted_once_more_and_that_is_said() -> None:
+    gates, notes = read_gates(["GangScheduling=true,SidecarContainers=false"])
+
+    assert gates == FeatureGates()
+    gone = "has no effect: Kubernetes 1.37 removed this gate, and the next version refuses it"
+    assert notes == tuple(
+        f"--feature-gates {pair} {gone}" for pair in ("GangScheduling=true", "SidecarContainers=false")
+    )
+    assert not REMOVED & known_gates().keys()
