@@ -61,15 +61,17 @@ class Nominator:
         if node_name is None:
             node_name = self._kept_on.get(pod.uid)
         name = pod.nominated_node_name if node_name is None else node_name
-        number = self.kept_before(pod.uid) if self.node_of(pod.uid) == name else self._kept_so_far
-        self.delete(pod.uid)
+        uid = pod.uid
+        has_it = name and self._node_names.get(uid) == name
+        number = self._kept_before.get(uid, 0) if has_it else self._kept_so_far
+        self.delete(uid)
         if name and not pod.node_name:
-            self._node_names[pod.uid] = name
+            self._node_names[uid] = name
             if number:
-                self._kept_before[pod.uid] = number
-            if pod.uid in self._kept:
-                self._kept_on[pod.uid] = name
-            self._pods.setdefault(name, {})[pod.uid] = pod
+                self._kept_before[uid] = number
+            if uid in self._kept:
+                self._kept_on[uid] = name
+            self._pods.setdefault(name, {})[uid] = pod
             self._changes.mark(name)
             if PodNominated in self._stream.listeners:
                 self._stream.publish(PodNominated(pod, name))

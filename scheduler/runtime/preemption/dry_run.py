@@ -245,7 +245,8 @@ class DryRun:
     def _nominated(self, row: int) -> Sequence[Pod]:
         """The pods to which this one has to yield on a node."""
         nominator, name = self._profile.nominator, self._profile.nodes.names()[row]
-        return [other for other in nominator.nominated_pods(name) if yields_to(self._pod, other, name, nominator)]
+        pods = nominator.nominated_pods(name)
+        return [other for other in pods if yields_to(self._pod, other, name, nominator)] if pods else ()
 
     def _sort_out(self, signatures: Mapping[str, Hashable]) -> int:
         """Find how each plugin is asked; return the place of the first that needs the table changed."""
