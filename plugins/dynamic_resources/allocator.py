@@ -90,7 +90,9 @@ class Allocator:
         if self._requests is None:
             self._requests = [tuple(alternatives(claim, self._catalog.device_class)) for claim in self._claims]
         if self._last is None or self._last[0] is not pools:
-            search = DeviceSearch(node, self._claims, self._requests, pools, self._allocated, check_time)
+            search = DeviceSearch(
+                node, self._claims, self._requests, pools, self._allocated, self._catalog.capacity_math, check_time
+            )
             self._last = pools, search if search.run() else None
         found = self._last[1]
         if found is not None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
 from plugins.dynamic_resources.allocations import Allocations
+from plugins.dynamic_resources.capacity import CapacityMath
 from plugins.dynamic_resources.extended_claims import ExtendedClaims
 from plugins.dynamic_resources.pools import Pool, SliceView
 from plugins.dynamic_resources.search import Allocated
@@ -16,13 +17,16 @@ from scheduler.api.devices import Allocation, DeviceClass, ResourceClaim
 from scheduler.api.objects import Node
 
 _CHANGES: Final = 8192
+FRACTIONAL: Final = "DRAFractionalCapacityRange"
+"""The feature gate."""
 
 
 class DeviceCatalog:
     """Reads the objects, and stores what is derived from them."""
 
-    def __init__(self, objects: fw.ObjectLister) -> None:
+    def __init__(self, objects: fw.ObjectLister, *, has_fractional_ranges: bool = False) -> None:
         self._objects = objects
+        self.capacity_math = CapacityMath(is_fractional=has_fractional_ranges)
         self.changed: fw.BoundedLog[str] = fw.BoundedLog(_CHANGES)
         """The nodes for which it matters that slices, or allocations of devices, changed."""
         self._slices = NodeSlices(objects, self.changed)
@@ -95,4 +99,5 @@ class DeviceCatalog:
 
 def catalog_of(handle: fw.Handle) -> DeviceCatalog:
     """Return the scheduler's catalog: its profiles allocate the same devices, and so must share what is in flight."""
-    return handle.shared.get(DeviceCatalog, lambda: DeviceCatalog(handle.objects))
+    is_fractional = FRACTIONAL in handle.feature_gates
+    return handle.shared.get(DeviceCatalog, lambda: DeviceCatalog(handle.objects, has_fractional_ranges=is_fractional))

@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 from uuid import uuid4
 
-from plugins.dynamic_resources.capacity import CapacityError, Consumed, amounts, consumption, fits
+from plugins.dynamic_resources.capacity import CapacityError, CapacityMath, Consumed, amounts
 from plugins.dynamic_resources.constraints import Constraint, constraint_of
 from plugins.dynamic_resources.pools import DeviceId, DevicesError, Pool, PoolId, SliceDevice
 from plugins.dynamic_resources.requests import DeviceCandidate, Request, tolerates
@@ -78,6 +78,7 @@ class DeviceSearch:
         requests: Sequence[Sequence[tuple[Request, ...]]],
         pools: Sequence[Pool],
         allocated: Allocated,
+        math: CapacityMath,
         check_time: Callable[[], None],
     ) -> None:
         """`requests`: for each claim and request its alternatives. `check_time` raises when it took too long."""
@@ -86,6 +87,7 @@ class DeviceSearch:
         self._requests = requests
         self._pools = pools
         self._allocated = allocated
+        self._math = math
         self._check_time = check_time
         self._constraints: list[list[Constraint]] = []
         self._taken_by: defaultdict[DeviceId, set[int]] = defaultdict(set)
@@ -209,7 +211,7 @@ class DeviceSearch:
         if device.has_plain_capacity and not consumed and (requested is None or not requested.requests):
             return True  # as a whole it fits into itself
         try:
-            return fits(requested, capacity or {}, consumed)
+            return self._math.fits(requested, capacity or {}, consumed)
         except CapacityError as error:
             where = f"{request.where}: checking capacity for device {called or device.id}"
             raise DevicesError(f"{where}: {error}") from error
@@ -268,7 +270,7 @@ class DeviceSearch:
             return False
         consumed: Mapping[str, Quantity] | None = None
         if is_shared:
-            consumed = consumption(request.asked.capacity, device.device.capacity or {})
+            consumed = self._math.consumption(request.asked.capacity, device.device.capacity or {})
             self._shared_capacity.setdefault(device.id, []).append(amounts(consumed))
             undo.append(lambda: self._unshare(device.id))
         else:

@@ -22,6 +22,9 @@ from scheduler.framework.arguments import did_you_mean
 from scheduler.framework.errors import ConfigError
 
 FLAG: Final = "--feature-gates"
+OF_PLUGINS: Final = frozenset({"DRAFractionalCapacityRange"})
+"""Gates that plugins ask for."""
+
 _STAGES: Final = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
 _TRUTHS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
@@ -90,6 +93,10 @@ class FeatureGates:
         """
         for name, gate in known_gates().items():
             yield (name, gate.stage), float(self.given.get(name, gate.default))
+
+    def switched_on(self) -> frozenset[str]:
+        """Return those that are on of the gates that plugins ask for."""
+        return frozenset(name for name in OF_PLUGINS if self.given.get(name))
 
 
 OURS: Final = {
@@ -199,7 +206,7 @@ def _check(name: str, wanted: bool, problems: list[str], notes: list[str]) -> No
     default = _text(gate.default)
     if gate.is_locked and wanted != gate.default:
         problems.append(f"cannot set feature gate {name} to {_text(wanted)}, feature is locked to {default}")
-    elif name in OURS or wanted == gate.default:
+    elif name in OURS or name in OF_PLUGINS or wanted == gate.default:
         return
     elif gate.is_of_scheduling:
         problems.append(f"{name} changes how pods are scheduled, and is always {default} in this version of Loadmaster")
@@ -210,13 +217,14 @@ def _check(name: str, wanted: bool, problems: list[str], notes: list[str]) -> No
 def _check_stage(pair: str, gates: Mapping[str, bool], problems: list[str], notes: list[str]) -> None:
     """Check all gates of a stage, for one line."""
     known = known_gates()
-    others = {name for name, wanted in gates.items() if wanted != known[name].default and name not in OURS}
+    obeyed = OURS.keys() | OF_PLUGINS
+    others = {name for name, wanted in gates.items() if wanted != known[name].default and name not in obeyed}
     if needed := sorted(name for name in others if known[name].is_of_scheduling):
         problems.append(
             f"{pair} would change {', '.join(needed)}, which cannot be changed in this version of Loadmaster"
         )
     elif others:
-        notes.append(f"{FLAG} {pair} has no effect here but on {', '.join(sorted(OURS))}")
+        notes.append(f"{FLAG} {pair} has no effect here but on {', '.join(sorted(obeyed))}")
 
 
 def _text(wanted: bool) -> str:

@@ -255,6 +255,7 @@ def build_engine(
             pod_groups=groups,
             shares=shares,
             preemptions=preemptions,
+            feature_gates=gates.switched_on(),
         )
         return made, of_profile, shared
 

@@ -361,3 +361,5 @@ class Handle:
     """The shares of the cluster that pods count against. None without the plugin CapacityScheduling."""
     preemptions: Preemptions = NO_PREEMPTIONS
     """The preemptions that are under way, of all profiles."""
+    feature_gates: frozenset[str] = frozenset()
+    """Those that are on of the feature gates that plugins ask for."""

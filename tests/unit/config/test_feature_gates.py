@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler.config.feature_gates import OURS, REMOVED, FeatureGates, known_gates, read_gates
+from scheduler.config.feature_gates import OF_PLUGINS, OURS, REMOVED, FeatureGates, known_gates, read_gates
 from scheduler.framework.errors import ConfigError
 
 
@@ -22,6 +22,15 @@ def test_what_is_ours_is_obeyed() -> None:
     assert gates.component_statusz
     assert not gates.component_flagz
     assert notes == ()
+
+
+def test_gates_that_plugins_ask_for_are_told_to_them() -> None:
+    on, _ = read_gates(["DRAFractionalCapacityRange=true"])
+    off, _ = read_gates([])
+
+    assert on.switched_on() == {"DRAFractionalCapacityRange"}
+    assert not off.switched_on()
+    assert not any(known_gates()[name].default for name in OF_PLUGINS)
 
 
 def test_a_later_flag_wins() -> None:

@@ -4,6 +4,7 @@ The intent of kube-scheduler's own table (structured/internal/allocatortesting);
 judged by the conformance suite.
 """
 
+import dataclasses
 import json
 from typing import Any
 
@@ -11,7 +12,7 @@ import msgspec
 import pytest
 
 from plugins.dynamic_resources.allocator import Allocator, NoDevices
-from plugins.dynamic_resources.catalog import catalog_of
+from plugins.dynamic_resources.catalog import FRACTIONAL, catalog_of
 from plugins.dynamic_resources.pools import DevicesError
 from scheduler.api.devices import Allocation, ResourceClaim
 from scheduler.testing import a_node
@@ -31,8 +32,11 @@ FAST = f'has(device.attributes["{DRIVER}"].model) && device.attributes["{DRIVER}
 HERE = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
 
 
-def allocate(world: list[Any], *claims: ResourceClaim, node: str = "n1", **labels: str) -> list[Allocation] | None:
+def allocate(
+    world: list[Any], *claims: ResourceClaim, node: str = "n1", gates: tuple[str, ...] = (), **labels: str
+) -> list[Allocation] | None:
     handle, _, _ = a_world(*world)
+    handle = dataclasses.replace(handle, feature_gates=frozenset(gates))
     catalog = catalog_of(handle)
     allocator = Allocator(catalog, claims, catalog.allocated())
     solution = allocator.allocate(a_node(node, labels=labels), lambda: None)
@@ -480,6 +484,48 @@ def test_a_request_beyond_64_bits_or_below_zero_ends_the_attempt(least: str, ask
             allocate(world, claim)
 
         assert str(raised.value) == f"claim default/c, request q: checking capacity for device {device}: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("valid", "asked", "whole", "fractional"),
+    [
+        ({"min": "500m", "step": "250m"}, "600m", "1", "750m"),
+        ({"min": "500m", "step": "250m"}, "100m", "500m", "500m"),
+        ({"min": "1", "step": "1"}, "1500m", "2", "2"),
+        ({"min": "1", "max": "1750m", "step": "500m"}, "1600m", None, None),
+        ({"min": "0", "step": "100u"}, "1500m", "2", "2"),
+        ({"min": "1e19", "step": "1"}, "1", None, None),
+    ],
+)
+def test_ranges_are_computed_with_in_thousandths_if_the_gate_is_on(
+    valid: dict[str, str], asked: str, whole: str | None, fractional: str | None
+) -> None:
+    world = [shared(default="500m", validRange=valid)]
+    claim = a_claim("c", a_request(capacity={"requests": {"memory": asked}}))
+
+    for gates, expected in (((), whole), ((FRACTIONAL,), fractional)):
+        found = allocate(world, claim, gates=gates)
+
+        consumed = None if found is None else [each.consumed_capacity for each in found[0].devices.results or ()]
+        assert consumed == (None if expected is None else [{"memory": expected}])
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ("1500u", "request 1500u is not a representable milli value"),
+        (
+            "9223372036854775807m",
+            "rounding request 9223372036854775807m up to the next step passes the milli-value range",
+        ),
+    ],
+)
+def test_a_request_beyond_thousandths_ends_the_attempt(asked: str, problem: str) -> None:
+    world = [shared(default="1", validRange={"min": "0", "step": "10m"})]
+    claim = a_claim("c", a_request(capacity={"requests": {"memory": asked}}))
+
+    with pytest.raises(DevicesError, match=f"range arithmetic: {problem}$"):
+        allocate(world, claim, gates=(FRACTIONAL,))
 
 
 def test_a_request_for_all_fails_if_a_device_is_partly_used_and_leaves_out_those_too_small() -> None:
