@@ -165,6 +165,15 @@ def test_a_pod_that_pre_filter_would_let_pass_is_counted_and_comes_to_filter() -
     assert [evaluations(metrics, "All", point) for point in ("PreFilter", "Filter")] == [1, table.size]
 
 
+def test_a_pod_that_pre_score_would_let_all_nodes_have_0_for_is_counted_there() -> None:
+    metrics = Metrics()
+    lenient = plugin(All, "All", concerns_score=answer(False), scores_all=True, pre_score=answer(None), score=answer(0))
+
+    decide(a_framework(lenient, metrics=metrics), POD)
+
+    assert [evaluations(metrics, "All", point) for point in ("PreScore", "Score")] == [1, 0]
+
+
 def test_stored_answers_are_no_evaluations() -> None:
     metrics, table = Metrics(), a_cluster(a_node("n1"), a_node("n2"))
     framework = a_framework(Signed(), table=table, metrics=metrics)

@@ -52,6 +52,32 @@ def test_without_score_plugins_every_node_counts_one_and_nothing_is_prepared() -
     assert (scores.total.tolist(), prepared) == ([1, 1], [])
 
 
+def test_a_plugin_that_scores_all_gives_those_that_do_not_concern_it_0_unasked() -> None:
+    class Lenient(PreScorePlugin, ScorePlugin):
+        scores_all = True
+
+    asked: list[str] = []
+    lenient = plugin(
+        Lenient,
+        "Lenient",
+        concerns_score=lambda *_: False,
+        pre_score=lambda *_: asked.append("PreScore"),
+        score=lambda *_: asked.append("Score"),
+    )
+    framework = a_framework(lenient, Signed(), table=a_cluster(*map(a_node, "ab")))
+    pod, rows = a_pod(labels={"app": "web"}), np.array([0, 1])
+    by_plugin = framework.run_score(CycleState(), pod, rows).by_plugin
+    shown = []
+    for _ in range(3):
+        state = CycleState()
+        framework.run_best(state, pod, rows)
+        shown.append(dict(zip(*state.scored.of(0), strict=True)))
+
+    assert by_plugin["Lenient"].tolist() == [0, 0]
+    assert [each["Lenient"] for each in shown] == [0, 0, 0]
+    assert asked == []
+
+
 def test_a_plugin_whose_pre_score_skips_does_not_score() -> None:
     class Both(PreScorePlugin, ScorePlugin):
         pass
