@@ -12,6 +12,7 @@ from scheduler import framework as fw
 NOT_DECLARED: Final = fw.unresolvable("node(s) didn't match Pod's required features")
 
 RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
+VOLUME_BIND_MOUNT_OPTIONS: Final = "VolumeBindMountOptions"
 USER_NAMESPACES_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
 
 
@@ -19,7 +20,7 @@ USER_NAMESPACES_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
 class NodeDeclaredFeatures(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
     """Filter: `status.declaredFeatures` of the node has all that the pod needs.
 
-    Rule: nodedeclaredfeatures/nodedeclaredfeatures.go at v1.36.3.
+    Rule: nodedeclaredfeatures/nodedeclaredfeatures.go at v1.37.2.
     """
 
     name: ClassVar[str] = "NodeDeclaredFeatures"
@@ -72,8 +73,8 @@ class NodeDeclaredFeatures(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlug
 def required_features(pod: fw.Pod) -> frozenset[str]:
     """Return the features without which a node cannot run the pod.
 
-    Rule: component-helpers nodedeclaredfeatures at v0.36.3 (InferForScheduling of each in features/registry.go). The
-    other three of that registry matter only to updates of running pods.
+    Rule: component-helpers nodedeclaredfeatures at v0.37.2 (InferForScheduling of each in features/registry.go). The
+    others of that registry do not matter here, or only to updates of running pods.
     """
     spec = pod.spec
     features = set()
@@ -82,6 +83,8 @@ def required_features(pod: fw.Pod) -> frozenset[str]:
     for container in (*(spec.containers or ()), *(spec.init_containers or ())):
         if any(rule.action == "RestartAllContainers" for rule in container.restart_policy_rules or ()):
             features.add(RESTART_ALL_CONTAINERS)
+        if any(mount.bind_mount_options for mount in container.volume_mounts or ()):
+            features.add(VOLUME_BIND_MOUNT_OPTIONS)
     return frozenset(features)
 
 
@@ -96,6 +99,6 @@ def _after_node_event(pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.Queu
 
 
 def _after_pod_update(pod: fw.Pod, old: fw.Pod, new: fw.Pod) -> fw.QueueingHint:
-    """The pod is helped if it now needs other features. Rule: isSchedulableAfterPodUpdate."""
+    """The pod is helped if it now needs other features. Rule: isSchedulableAfterTargetPodUpdate."""
     helps = new.uid == pod.uid and required_features(old) != required_features(new)
     return fw.QueueingHint.QUEUE if helps else fw.QueueingHint.SKIP

@@ -116,6 +116,10 @@ class ContainerRestartRule(Wire, frozen=True):
     action: str = ""
 
 
+class VolumeMount(Wire, frozen=True):
+    bind_mount_options: tuple[str, ...] | None = None
+
+
 class Container(Wire, frozen=True):
     name: str = ""
     image: str = ""
@@ -123,6 +127,7 @@ class Container(Wire, frozen=True):
     ports: tuple[ContainerPort, ...] | None = None
     restart_policy: str | None = None
     restart_policy_rules: tuple[ContainerRestartRule, ...] | None = None
+    volume_mounts: tuple[VolumeMount, ...] | None = None
 
     @property
     def is_sidecar(self) -> bool:

@@ -108,8 +108,10 @@ FIELDS: Final[Mapping[str, str]] = {
         "nodeTaintsPolicy matchLabelKeys@key"
     ),
     "Container": (
-        "name@name image@image resources:Resources ports:[]Port restartPolicy restartPolicyRules:[]RestartRule"
+        "name@name image@image resources:Resources ports:[]Port restartPolicy restartPolicyRules:[]RestartRule "
+        "volumeMounts:[]VolumeMount"
     ),
+    "VolumeMount": "bindMountOptions",
     "Resources": "requests@resources limits@resources",
     "Port": "containerPort hostPort hostIP@address protocol",
     "RestartRule": "action",

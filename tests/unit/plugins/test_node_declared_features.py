@@ -13,6 +13,8 @@ from tests.unit.plugins.cluster import a_cluster, refusals
 from tests.unit.plugins.hints import wakes
 
 RESTART, USERS = "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"
+MOUNT_OPTIONS = "VolumeBindMountOptions"
+NO_EXEC = {"volumeMounts": [{"name": "v"}, {"name": "w", "bindMountOptions": ["noexec"]}]}
 RULES = {"restartPolicyRules": [{"action": "Restart"}, {"action": "RestartAllContainers"}]}
 FEATURES_CHANGED = fw.ClusterEvent(fw.NODE, fw.Action.UPDATE_NODE_DECLARED_FEATURE)
 
@@ -40,6 +42,11 @@ def declaring(name: str, *features: str) -> fw.Node:
         pytest.param({"containers": [RULES]}, {RESTART}, id="a container that restarts all"),
         pytest.param({"initContainers": [RULES]}, {RESTART}, id="an init container that restarts all"),
         pytest.param({"containers": [{"restartPolicyRules": [{"action": "Restart"}]}]}, set(), id="restarts itself"),
+        pytest.param({"containers": [NO_EXEC]}, {MOUNT_OPTIONS}, id="a container with options of a bind mount"),
+        pytest.param({"initContainers": [NO_EXEC]}, {MOUNT_OPTIONS}, id="an init container with such options"),
+        pytest.param(
+            {"containers": [{"volumeMounts": [{"name": "v", "bindMountOptions": []}]}]}, set(), id="no options"
+        ),
     ],
 )
 def test_what_a_pod_needs_follows_from_its_spec(spec: dict[str, Any], features: set[str]) -> None:
