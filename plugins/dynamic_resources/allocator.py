@@ -76,7 +76,9 @@ class Allocator:
         self._catalog = catalog
         self._claims = claims
         self._allocated = allocated
-        self._requests: list[tuple[tuple[Request, ...], ...]] | None = None
+        self._requests: Sequence[Sequence[tuple[Request, ...]]] = ()
+        """Those of each claim, once a search has looked at all."""
+
         self._last: tuple[Sequence[Pool], DeviceSearch | None] | None = None
         """The pools that were searched last, and the search if it found something."""
 
@@ -87,13 +89,13 @@ class Allocator:
         `check_time` raises.
         """
         pools = self._catalog.pools_for(node)
-        if self._requests is None:
-            self._requests = [tuple(alternatives(claim, self._catalog.device_class)) for claim in self._claims]
         if self._last is None or self._last[0] is not pools:
+            requests = self._requests or (alternatives(claim, self._catalog.device_class) for claim in self._claims)
             search = DeviceSearch(
-                node, self._claims, self._requests, pools, self._allocated, self._catalog.capacity_math, check_time
+                node, self._claims, requests, pools, self._allocated, self._catalog.capacity_math, check_time
             )
             self._last = pools, search if search.run() else None
+            self._requests = search.requests
         found = self._last[1]
         if found is not None:
             return Solution(node.name, self._claims, self._requests, found)

@@ -110,10 +110,11 @@ def tolerates(tolerations: Sequence[DeviceToleration], device: SliceDevice) -> b
     return True
 
 
-def alternatives(
-    claim: ResourceClaim, find_class: Callable[[str], DeviceClass | None]
-) -> Iterator[tuple[Request, ...]]:
-    """Yield for each request what may fulfil it: one Request, or those of `firstAvailable`. Raises DevicesError."""
+def alternatives(claim: ResourceClaim, find_class: Callable[[str], DeviceClass | None]) -> Iterator[Iterator[Request]]:
+    """Yield for each request what may fulfil it: one Request, or those of `firstAvailable`.
+
+    Both raise DevicesError: what comes before a fault is looked at first.
+    """
     for written in claim.requests:
         if written.first_available:
             asked = [(each, each.name, written.name) for each in written.first_available]
@@ -121,7 +122,7 @@ def alternatives(
             asked = [(written.exactly, written.name, "")]
         else:
             raise DevicesError(f"claim {claim}, request {written.name}: missing device class name")
-        yield tuple(_checked(claim, *each, find_class) for each in asked)
+        yield (_checked(claim, *each, find_class) for each in asked)
 
 
 def _checked(

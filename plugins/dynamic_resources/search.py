@@ -7,7 +7,7 @@ k8s.io/dynamic-resource-allocation structured/internal/incubating/allocator_incu
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -75,7 +75,7 @@ class DeviceSearch:
         self,
         node: Node,
         claims: Sequence[ResourceClaim],
-        requests: Sequence[Sequence[tuple[Request, ...]]],
+        requests: Iterable[Iterable[Iterable[Request]]],
         pools: Sequence[Pool],
         allocated: Allocated,
         math: CapacityMath,
@@ -84,7 +84,8 @@ class DeviceSearch:
         """`requests`: for each claim and request its alternatives. `check_time` raises when it took too long."""
         self._node = node
         self._claims = claims
-        self._requests = requests
+        self._written = requests
+        self.requests: list[list[tuple[Request, ...]]] = []
         self._pools = pools
         self._allocated = allocated
         self._math = math
@@ -108,14 +109,14 @@ class DeviceSearch:
             raise DevicesError("allocation max size exceeded") from error
 
     def _prepare(self) -> None:
-        for claim, requests in zip(self._claims, self._requests, strict=True):
+        for claim, written_requests in zip(self._claims, self._written, strict=True):
             least = 0
-            for alternatives in requests:
-                for request in alternatives:
-                    if request.is_all:
-                        request.all_devices = list(self._all_for(request))
-                        request.count = len(request.all_devices)
+            requests: list[tuple[Request, ...]] = []
+            for written_alternatives in written_requests:
+                alternatives = tuple(map(self._ready, written_alternatives))
                 least += _checked(claim, alternatives, least)
+                requests.append(alternatives)
+            self.requests.append(requests)
             constraints = []
             for i, written in enumerate(claim.spec.devices.constraints or ()):
                 constraint = constraint_of(written)
@@ -124,6 +125,12 @@ class DeviceSearch:
                     raise DevicesError(f"claim {claim}, constraint #{i}: {empty}")
                 constraints.append(constraint)
             self._constraints.append(constraints)
+
+    def _ready(self, request: Request) -> Request:
+        if request.is_all:
+            request.all_devices = list(self._all_for(request))
+            request.count = len(request.all_devices)
+        return request
 
     def _all_for(self, request: Request) -> Iterator[DeviceCandidate]:
         for pool in self._pools:
@@ -141,7 +148,7 @@ class DeviceSearch:
         self._check_time()
         if indices.claim >= len(self._claims):
             return True
-        requests = self._requests[indices.claim]
+        requests = self.requests[indices.claim]
         if indices.request >= len(requests):
             try:
                 return self._next(DeviceIndices(indices.claim + 1))

@@ -417,6 +417,16 @@ def test_a_pool_with_compatibility_groups_is_not_complete() -> None:
         allocate(world, a_claim("c", a_request(allocationMode="All")))
 
 
+def test_of_two_faults_the_one_that_is_written_first_is_told() -> None:
+    incomplete = a_slice("n1", a_device("d"), pool="p", of=2, nodeName="n1")
+    everything, derived = a_request("a", allocationMode="All"), a_request("b", derivedAttributes=[{"name": "a"}])
+
+    with pytest.raises(DevicesError, match="request a: asks for all devices"):
+        allocate([incomplete], a_claim("c", everything, derived))
+    with pytest.raises(DevicesError, match="request b: cannot handle request with derived attributes"):
+        allocate([incomplete], a_claim("c", derived, everything))
+
+
 def shared(**policy: Any) -> Any:
     capacity = {"memory": {"value": "10Gi", **({"requestPolicy": policy} if policy else {})}}
     return a_slice("n1", {"name": "d", "allowMultipleAllocations": True, "capacity": capacity})
