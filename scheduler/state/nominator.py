@@ -63,6 +63,8 @@ class Nominator:
         name = pod.nominated_node_name if node_name is None else node_name
         uid = pod.uid
         has_it = name and self._node_names.get(uid) == name
+        if has_it and uid in self._kept and self._pods[name][uid] is pod:
+            return  # as it was: quota would compare all that are nominated to the node
         number = self._kept_before.get(uid, 0) if has_it else self._kept_so_far
         self.delete(uid)
         if name and not pod.node_name:

@@ -157,3 +157,18 @@ def test_a_nomination_that_is_kept_ends_when_the_caller_takes_it_back() -> None:
     nominator.add(a_nominee(nominated="n1"), "")
 
     assert nominated_node(nominator, "a") == ""
+
+
+def test_a_nomination_that_is_kept_and_made_again_is_no_change() -> None:
+    nominator, pod = Nominator(), a_nominee()
+    nominator.add(pod, "n1")
+    nominator.keep(("a",))
+    before = nominator.changes.position
+
+    nominator.add(pod, "n1")
+    unchanged = nominator.changes.position
+    nominator.add(pod, "n2")
+
+    assert (unchanged, nominated_node(nominator, "a")) == (before, "n2")
+    assert nominator.changes.position > before
+    nominator.check_invariants()
