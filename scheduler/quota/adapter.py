@@ -1,7 +1,8 @@
 """The adapter of an API of shares, as `adapters.py` asks it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from scheduler.api.objects import ObjectMeta
 from scheduler.api.pod import Pod
@@ -21,17 +22,22 @@ class Asked(NamedTuple):
     said: Hashable
 
 
-class Adapter(Protocol):
-    """Knows the shares of one API."""
+class Adapter(ABC):
+    """Knows the shares of one API. Overwrite what that API has besides amounts by namespace."""
 
-    @property
-    def source(self) -> str:
-        """As in the shares' keys."""
+    source: str
+    """As in the shares' keys."""
+
+    def __init__(self) -> None:
+        self._ends: list[Callable[[], None]] = []
+        """End its subscriptions."""
 
     @property
     def reads(self) -> Hashable:
         """The things that `said` reads of pods: as long as they are the same, what was read before stands."""
+        return self.source
 
+    @abstractmethod
     def declared(self) -> "tuple[Sequence[Share], Mapping[str, str]]":
         """Return all shares as they are now, and the problem of each that cannot be read: its name → a sentence."""
 
@@ -40,47 +46,60 @@ class Adapter(Protocol):
 
         It is kept as long as the pod has a node. It may name that node, but nothing that changes while pods run.
         """
+        return None
 
+    @abstractmethod
     def find(self, namespace: str, said: Hashable) -> str:
         """Return the name of the share that such pods count against; empty for none.
 
         It may name a share that does not exist: its pods wait.
         """
 
+    @abstractmethod
     def amounts(self, said: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
         """Return what pods with nodes count with that ask for this together, in the names of the tree.
 
         Linear: the amounts of several are the sum of those of each.
         """
 
+    @abstractmethod
     def wanted(self, tree: "ShareTree", name: str, asked: Asked) -> Mapping[str, int]:
         """Return what a request would take now of a share that is in the tree, in the names of the tree."""
 
+    @abstractmethod
     def refusal(self, tree: "ShareTree", name: str, asked: Asked) -> ShareRefusal | None:
         """Say why there is no space in a share that is in the tree; None if there is."""
 
     def goes_ahead(self, tree: "ShareTree", reserved: "Rank", request: "Rank") -> bool:
         """Say whether a request sees what is reserved."""
+        return reserved.goes_ahead_of(request)
 
     @property
     def evicts(self) -> bool:
         """Whether a policy of any share lets its pods evict others."""
+        return False
 
     def preemption(self, name: str) -> "Preemption | None":
         """Return whom pods of a share may evict to take quota back; None: by the rule of elastic quotas."""
+        return None
 
     def object_of(self, name: str) -> tuple[str, ObjectMeta] | None:
         """Return the object that declares a share, with its resource as in events; None if there is none."""
+        return None
 
     def resource_of(self, key: str) -> str:
         """Return the resource that a name in the tree means: several flavors may have the same."""
+        return key
 
     def on_nodes(self, resource: str) -> str:
         """Return what nodes call a resource of the tree; empty for a part of theirs."""
+        return resource
 
     def nodes_for(self, tree: "ShareTree", name: str, asked: Asked) -> NodeKind | None:
         """Return the nodes on which a pod counts with what is `wanted`; None for all."""
+        return None
 
+    @abstractmethod
     def listen(self, changed: "Callable[[Share | None], None]") -> None:
         """Call this from now on whenever shares have changed, or which pods they are for.
 
@@ -89,3 +108,6 @@ class Adapter(Protocol):
 
     def close(self) -> None:
         """Listen no more."""
+        for end in self._ends:
+            end()
+        self._ends = []

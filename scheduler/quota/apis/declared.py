@@ -15,9 +15,8 @@ from scheduler.api.requests import PODS
 from scheduler.api.text import shortened
 from scheduler.framework.events import NAMESPACE
 from scheduler.framework.shares import DECLARED, DeclaredShare, ShareKey, ShareRefusal
-from scheduler.quota.adapter import Asked
+from scheduler.quota.adapter import Adapter, Asked
 from scheduler.quota.policies import NOTHING_EVICTED, Policy, Preemption
-from scheduler.quota.reservations import Rank
 from scheduler.quota.sentences import refused
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore
@@ -26,12 +25,13 @@ MAX_SHOWN: Final = 200
 """Characters of what cannot be read."""
 
 
-class DeclaredShares:
-    """Implements Adapter."""
+class DeclaredShares(Adapter):
+    """The shares of the arguments."""
 
-    source: Final = DECLARED
+    source = DECLARED
 
     def __init__(self, shares: Sequence[DeclaredShare], objects: ObjectStore) -> None:
+        super().__init__()
         self._objects = objects
         self._shares, self._faults = _read(shares)
         self._preemptions = {each.name: _preemption(each) for each in shares}
@@ -45,7 +45,6 @@ class DeclaredShares:
             (share, parse_label_selector(share.namespace_selector)) for share in shares if _selects(share)
         ]
         self._labels = tuple(sorted({label for share in shares for label in share.pod_labels}))
-        self._end: Callable[[], None] | None = None
 
     @property
     def reads(self) -> Hashable:
@@ -91,27 +90,12 @@ class DeclaredShares:
             return None
         return refused(ShareKey(self.source, name), tree, amounts, asked.need.pods)
 
-    def goes_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
-        return reserved.goes_ahead_of(request)
-
     @property
     def evicts(self) -> bool:
         return any(each.evicts for each in self._preemptions.values())
 
     def preemption(self, name: str) -> Preemption:
         return self._preemptions.get(name, NOTHING_EVICTED)
-
-    def object_of(self, name: str) -> None:
-        return None
-
-    def resource_of(self, key: str) -> str:
-        return key
-
-    def on_nodes(self, resource: str) -> str:
-        return resource
-
-    def nodes_for(self, tree: ShareTree, name: str, asked: Asked) -> None:
-        return None
 
     def listen(self, changed: Callable[[Share | None], None]) -> None:
         if not any(share.namespace_selector is not None for share, _ in self._selecting):
@@ -121,12 +105,7 @@ class DeclaredShares:
             if _labels(old) != _labels(new):
                 changed(None)
 
-        self._end = self._objects.subscribe(NAMESPACE, namespace_changed)
-
-    def close(self) -> None:
-        if self._end is not None:
-            self._end()
-            self._end = None
+        self._ends = [self._objects.subscribe(NAMESPACE, namespace_changed)]
 
     def _labels_of(self, namespace: str) -> Mapping[str, str] | None:
         found = self._objects.get(NAMESPACE, namespace)

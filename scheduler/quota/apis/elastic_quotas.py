@@ -13,13 +13,12 @@ from typing import Final
 
 from scheduler.api.elastic_quotas import ElasticQuota
 from scheduler.api.objects import ObjectMeta, ResourceList
-from scheduler.api.pod import Pod
 from scheduler.api.quota_amounts import amounts_in
 from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 from scheduler.api.text import shortened
 from scheduler.framework.events import ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS
 from scheduler.framework.shares import ShareKey, ShareLack, ShareRefusal
-from scheduler.quota.adapter import Asked
+from scheduler.quota.adapter import Adapter, Asked
 from scheduler.quota.reservations import Rank
 from scheduler.quota.sentences import in_words
 from scheduler.quota.tree import Share, ShareTree
@@ -40,20 +39,14 @@ _ALWAYS: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 """Resources that are compared even where a pod asks for none. Where a quota leaves one out, there is none of it."""
 
 
-class ElasticQuotas:
-    """Implements Adapter."""
+class ElasticQuotas(Adapter):
+    """The shares of ElasticQuotas. There are no policies."""
 
-    source: Final = ELASTIC_QUOTA
-    evicts: Final = False
-    """There are no policies."""
+    source = ELASTIC_QUOTA
 
     def __init__(self, objects: ObjectStore) -> None:
+        super().__init__()
         self._objects = objects
-        self._ends: list[Callable[[], None]] = []
-
-    @property
-    def reads(self) -> Hashable:
-        return self.source
 
     def quotas(self) -> Iterator[tuple[str, ElasticQuota]]:
         """Yield each quota, with the resource that it is read from."""
@@ -81,9 +74,6 @@ class ElasticQuotas:
             except ValueError as error:
                 faults[name] = shortened(str(error), MAX_SHOWN)
         return shares, faults
-
-    def said(self, pod: Pod) -> Hashable:
-        return None
 
     def find(self, namespace: str, said: Hashable) -> str:
         found = self.in_use(namespace)
@@ -126,24 +116,12 @@ class ElasticQuotas:
         goes_by_share = reserved.by_share and reserved.borrows <= request.borrows
         return goes_by_share or not tree.holds_more(reserved.share, tree.resources)
 
-    def preemption(self, name: str) -> None:
-        return None
-
     def object_of(self, name: str) -> tuple[str, ObjectMeta] | None:
         namespace, _, quota = name.partition("/")
         for source in SOURCES:
             for each in self._of(source, namespace):
                 if each.metadata.name == quota:
                     return source, each.metadata
-        return None
-
-    def resource_of(self, key: str) -> str:
-        return key
-
-    def on_nodes(self, resource: str) -> str:
-        return resource
-
-    def nodes_for(self, tree: ShareTree, name: str, asked: Asked) -> None:
         return None
 
     def listen(self, changed: Callable[[Share | None], None]) -> None:
@@ -154,11 +132,6 @@ class ElasticQuotas:
                 changed(self._share_in_use(new))
 
         self._ends = [self._objects.subscribe(source, quota_changed) for source in SOURCES]
-
-    def close(self) -> None:
-        for end in self._ends:
-            end()
-        self._ends = []
 
     def _share_in_use(self, quota: ElasticQuota) -> Share | None:
         """Return the share of a quota; None if another one counts in its namespace, or it cannot be read."""

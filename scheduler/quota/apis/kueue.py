@@ -19,7 +19,7 @@ from scheduler.api.requests import PODS
 from scheduler.api.text import shortened
 from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal
-from scheduler.quota.adapter import Asked
+from scheduler.quota.adapter import Adapter, Asked
 from scheduler.quota.apis.kueue_flavors import (
     NoFlavor,
     alternatives,
@@ -43,7 +43,6 @@ from scheduler.quota.apis.kueue_quotas import (
     with_amounts,
 )
 from scheduler.quota.policies import NOTHING_EVICTED, Preemption
-from scheduler.quota.reservations import Rank
 from scheduler.quota.sentences import refused
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore
@@ -73,16 +72,16 @@ class Said(NamedTuple):
     LocalQueue that is deleted sets nobody free."""
 
 
-class KueueQueues:
-    """Implements Adapter."""
+class KueueQueues(Adapter):
+    """The shares of Kueue's objects."""
 
-    source: Final = CLUSTER_QUEUE
+    source = CLUSTER_QUEUE
 
     def __init__(self, objects: ObjectStore, labels_of_node: Callable[[str], Mapping[str, str]]) -> None:
+        super().__init__()
         self._objects = objects
         self._labels_of_node = labels_of_node
         self._quotas: Quotas | None = None
-        self._ends: list[Callable[[], None]] = []
 
     @property
     def quotas(self) -> Quotas:
@@ -162,9 +161,6 @@ class KueueQueues:
         others = alternatives(queue, _counted(asked), asked.need.pod)
         return refused(ShareKey(self.source, name), tree, amounts, asked.need.pods, others)
 
-    def goes_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
-        return reserved.goes_ahead_of(request)
-
     @property
     def evicts(self) -> bool:
         return any(each.preemption.evicts for each in self.quotas.queues.values())
@@ -197,11 +193,6 @@ class KueueQueues:
             changed(None if found is None else found[1])
 
         self._ends = [self._objects.subscribe(each, partial(object_changed, each)) for each in _READ]
-
-    def close(self) -> None:
-        for end in self._ends:
-            end()
-        self._ends = []
 
     # Internals.
 

@@ -97,10 +97,15 @@ def spared(state: State, claimant: Pod, victims: Sequence[Pod]) -> Pod | None:
     """
     if not state.world.has_ample_nodes or any(pod.ending for pod in state.running):
         return None
+    asked = replace(claimant, asks=needed(state, claimant))
+    left = [pod for pod in state.running if pod not in victims]
+    by_kueue = state.world.source != ELASTIC and state.world.order != "DominantShare"
+    need_not_borrow = by_kueue and state.within(claimant.quota, asked, left)
     for victim in victims:
-        staying = [pod for pod in state.running if pod not in victims or pod is victim]
+        if need_not_borrow and not state.within(claimant.quota, asked, [*left, victim]):
+            continue  # Kueue first looks for victims without whom it need not borrow
         rest = [other for other in victims if other is not victim]
-        fits = not state.lacks(claimant.quota, needed(state, claimant), staying)
+        fits = not state.lacks(claimant.quota, asked.asks, [*left, victim])
         if fits and not (rest and objection(state, claimant, rest, others=False)):
             return victim
     return None
