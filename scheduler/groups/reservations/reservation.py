@@ -7,7 +7,7 @@
     all others ──────────────────────────────────────────────────► refused there, and nobody is evicted for them there
 
 Whether it binds a pod depends on nothing but this, the pod and the node table: no clock, so that a replay decides the
-same. How long it lasts is brought up to date by `keeper.py`.
+same, where no group gives way. How long it lasts is brought up to date by `keeper.py`.
 """
 
 from collections.abc import Mapping
