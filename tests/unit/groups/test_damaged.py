@@ -4,9 +4,10 @@ import pytest
 
 from scheduler import framework as fw
 from scheduler.api.coscheduling import POD_GROUP_LABEL
+from scheduler.api.objects import Affinity
 from scheduler.config.types import LoadmasterSettings
 from scheduler.framework.pod_groups import PodGroup
-from scheduler.testing import a_node
+from scheduler.testing import a_node, a_requirement, a_term, required
 from tests.unit.cycle.fakes import newer
 from tests.unit.plugins.preemption import a_budget
 from tests.unit.quota.in_time import Life
@@ -51,10 +52,6 @@ class Damaged(Life):
             each.text for each in self.engine.group_parts.cycle.records._records.values() if each.group.name == name
         )
 
-    @property
-    def reasons(self) -> set[tuple[str, str]]:
-        return {(name, reason) for name, reason, _ in self.said}
-
 
 def test_after_a_time_the_last_that_was_damaged_gives_way() -> None:
     with Damaged() as life:
@@ -70,6 +67,20 @@ def test_after_a_time_the_last_that_was_damaged_gives_way() -> None:
         assert ("second", "PodGroupGivenUp", note) in life.said
         assert life.engine.group_parts.cycle is not None
         assert life.engine.group_parts.cycle._metrics.given_up.value == 1
+
+
+def test_it_leaves_as_a_whole_also_nodes_on_which_the_other_one_may_not_be() -> None:
+    with Damaged() as life:
+        life.lose()
+        of_second = [pod for pod in life.engine.cache.counted_pods() if pod.name.startswith("second")]
+        assert {pod.node_name for pod in of_second} == {"n1", "n2"}
+        term = a_term(fields=[a_requirement("metadata.name", "In", "n1")])
+        only_there = Affinity(node_affinity=required(term))
+        life.create(newer(life.engine.pods["default/first-new"], affinity=only_there))
+
+        life.advance(SECONDS)
+
+        assert sorted(life.victims) == ["default/second-1", "default/second-2"]
 
 
 def test_the_one_of_which_fewer_pods_run_gives_way() -> None:
