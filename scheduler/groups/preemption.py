@@ -91,7 +91,7 @@ def _note_damaged(
         decision.given_up = sorted(key for key in giving_way if key in of_victims)
         return
     why = "that would not be enough" if status.message == UNSCHEDULABLE_GROUP else status.message
-    if OF_NODES not in framework.plugins.by_name:
+    if OF_NODES not in {each.name for each in framework.plugins.at["pod_group_post_filter"]}:
         why = f"{OF_NODES} is not enabled"
     first, more = min(giving_way), f" and {len(giving_way) - 1:,} more" if len(giving_way) > 1 else ""
     decision.note = f"what is left of {first}{more}, damaged as it is, is not evicted for it: {why}"
@@ -105,9 +105,10 @@ def _ask(
     reserved: Reservation | None,
     again: Callable[[], GroupDecision],
 ) -> Steps[tuple[Sequence[Pod], Status | None]]:
-    is_for_share, by_name = decision.refused_by == CAPACITY_SCHEDULING, framework.plugins.by_name
+    is_for_share = decision.refused_by == CAPACITY_SCHEDULING
+    by_name = {each.name: each for each in framework.plugins.of("pod_group_post_filter", PodGroupPostFilterPlugin)}
     plugin = by_name.get(CAPACITY_SCHEDULING if is_for_share or OF_NODES not in by_name else OF_NODES)
-    if not isinstance(plugin, PodGroupPostFilterPlugin):
+    if plugin is None:
         return (), NO_PLUGIN
     groups = framework.handle.pod_groups
     group = groups.of(pods[0])

@@ -43,6 +43,7 @@ class Plugins:
     post_bind: PluginSet = PluginSet()
     placement_generate: PluginSet = PluginSet()
     placement_score: PluginSet = PluginSet()
+    pod_group_post_filter: PluginSet = PluginSet()
 
 
 PLUGIN_SETS: Final = tuple(f.name for f in fields(Plugins))

@@ -128,6 +128,7 @@ OTHER_METHODS: Final = {
     "queue_sort": "less",
     "placement_generate": "generate_placements",
     "placement_score": "score_placement",
+    "pod_group_post_filter": "pod_group_victims",
 }
 """Extension point → its method, where that has another name."""
 

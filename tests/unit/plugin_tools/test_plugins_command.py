@@ -70,7 +70,7 @@ def test_the_list_has_all_plugins_with_their_profiles_and_where_they_are_from(
     lines = capsys.readouterr().out.splitlines()
     rows = {line.split()[0]: line.split()[1:] for line in lines}
     assert rows["Mine"] == ["shops", "filter,sign", f"{tmp_path}/mine.py:6"]
-    assert rows["NodeName"] == ["shops,others", "filter,sign", "in-tree"]
+    assert rows["NodeName"] == ["shops,others", "pre_filter,filter,sign", "in-tree"]
     assert set(rows) == {"PLUGIN", "Mine", *SHIPPED}
 
 

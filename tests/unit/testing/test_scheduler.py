@@ -1,7 +1,7 @@
 """The scheduler of the test kit runs every extension point as the scheduler in a cluster does, in virtual time."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -407,6 +407,14 @@ class Everywhere(*(kinds[0] for kinds in POINTS.values())):  # type: ignore[misc
         self.asked.add("placement_score")
         return 0
 
+    def pod_group_victims(self, *_: object) -> Generator[None, None, Sequence[fw.Pod] | fw.Status]:
+        self.asked.add("pod_group_post_filter")
+        yield
+        return ()
+
+    def evict_for_pod_group(self, *_: object) -> None:
+        self.asked.add("pod_group_post_filter")
+
 
 class Budget(fw.PreFilterPlugin, fw.PreBindPlugin):
     """Counts the pods of a team in an object, up to a limit."""
@@ -456,7 +464,8 @@ def test_every_extension_point_is_run() -> None:
     with a_scheduler(plugin, nodes=[a_node("a"), a_node("b")]) as scheduler:
         scheduler.create(a_pod(), a_pod("large"))
 
-    assert plugin.asked == set(POINTS) - {"placement_generate", "placement_score"}  # those are for groups
+    of_groups = {"placement_generate", "placement_score", "pod_group_post_filter"}
+    assert plugin.asked == set(POINTS) - of_groups
 
 
 class Unheard(ApiServer):
