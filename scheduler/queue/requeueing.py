@@ -205,8 +205,9 @@ class RequeueRules:
         if not (queued.unschedulable_plugins or queued.pending_plugins):
             return Requeue.AFTER_BACKOFF
         best = Requeue.SKIP
+        rejection = self.rejection_of(queued)
         for observed in observed_events:
-            decision = self.decide(queued, observed)
+            decision = self._decide(rejection.hints(observed.event), queued, observed)
             if decision is Requeue.IMMEDIATELY:
                 return decision
             if decision is Requeue.AFTER_BACKOFF:

@@ -39,6 +39,8 @@ from scheduler.runtime.preemption.reprieve import Reprieve
 NO_PODS: Final = 2**31
 """The lowest priority on a node without pods: above all that there are."""
 
+_CODE: Final = 2**32 - 1
+
 _OF_PODS: Final = frozenset((Aspect.REQUESTED, Aspect.PORTS, Aspect.PODS))
 
 
@@ -214,25 +216,18 @@ class DryRun:
             codes = simulator.codes_with(nominated, rows)
         except BaseException:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
             return None
-        refusals: dict[int, Status] = {}
-        statuses: dict[tuple[int, int], Status] = {}
         places = np.minimum(self._first_stored[rows], np.where(codes != 0, at, len(self._steps)))
         quick_steps = np.full(len(rows), self._quick_steps)
         if self._table_only is not None:
             quick_steps[self._table_only[rows]] = self._first_monotone
         is_known = (places < quick_steps) | (quick_steps == len(self._steps))
-        for row, place, code in zip(
-            rows[is_known].tolist(), places[is_known].tolist(), codes[is_known].tolist(), strict=True
-        ):
-            if place == len(self._steps):
-                continue
-            if place != at:
-                code = next(stored.item(row) for each, _, stored in self._stored if each == place)
-            status = statuses.get((place, code))
-            if status is None:
-                status = statuses[place, code] = self._steps[place].status(self._state, self._pod, code)
-            refusals[row] = status
-        return refusals, rows[~is_known]
+        for place, _, stored in self._stored:
+            codes = np.where(places == place, stored[rows], codes)
+        is_refused = is_known & (places < len(self._steps))
+        kinds, of_rows = np.unique(places[is_refused] << 32 | codes[is_refused], return_inverse=True)
+        statuses = [self._steps[kind >> 32].status(self._state, self._pod, kind & _CODE) for kind in kinds.tolist()]
+        found = [statuses[kind] for kind in of_rows.tolist()]
+        return dict(zip(rows[is_refused].tolist(), found, strict=True)), rows[~is_known]
 
     def _bulk_simulator(self) -> BulkSimulator | None:
         """Return the plugin's simulator if only one simulates, and can do so for many nodes at once."""

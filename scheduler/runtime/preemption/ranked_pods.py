@@ -88,7 +88,8 @@ class RankedPods:
     def below(self, priority: int, rows: Rows) -> "RankedLowerPods":
         """Return the pods of a lower priority on each of `rows`, which are nodes. Raises ValueError as `code` does."""
         self._catch_up()
-        on_nodes = [self._on(row) for row in rows.tolist()]
+        known = self._on_nodes
+        on_nodes = [known.get(row) or self._read(row) for row in rows.tolist()]
         if not self._rebuild_at:
             self._rebuild_at = max(_KIND_BYTES, 2 * self._kinds.bytes)
         codes = np.frombuffer(b"".join([each.codes for each in on_nodes]), np.int32)
@@ -112,15 +113,13 @@ class RankedPods:
         for row in changed:
             self._on_nodes.pop(row, None)
 
-    def _on(self, row: int) -> _OnNode:
-        found = self._on_nodes.get(row)
-        if found is None:
-            # What `importance` says, each start worked out once.
-            pods, code = tuple(self._nodes.info(row).pods), self._kinds.code
-            ranked = sorted([(-pod.priority, started(pod), i, code(pod)) for i, pod in enumerate(pods)])
-            codes, starts = array("i", [each[3] for each in ranked]), array("q", [each[1] for each in ranked])
-            in_order = [pods[each[2]] for each in ranked]
-            found = self._on_nodes[row] = _OnNode(in_order, codes.tobytes(), starts.tobytes())
+    def _read(self, row: int) -> _OnNode:
+        # What `importance` says, each start worked out once.
+        pods, code = tuple(self._nodes.info(row).pods), self._kinds.code
+        ranked = sorted([(-pod.priority, started(pod), i, code(pod)) for i, pod in enumerate(pods)])
+        codes, starts = array("i", [each[3] for each in ranked]), array("q", [each[1] for each in ranked])
+        in_order = [pods[each[2]] for each in ranked]
+        found = self._on_nodes[row] = _OnNode(in_order, codes.tobytes(), starts.tobytes())
         return found
 
 
