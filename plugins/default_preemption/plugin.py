@@ -1,6 +1,6 @@
 """Make room for an unschedulable pod by evicting pods of lower priority."""
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import ClassVar, Final, NamedTuple
@@ -86,6 +86,8 @@ class DefaultPreemption(
         self._groups = groups
         self._groups_in_placements = groups if groups.are_tried_in_placements else None
         self._executor = Executor(handle, self.name)
+        self._in_vain: tuple[Hashable, fw.Rows, SearchResult] = None, NO_ROWS, SearchResult()
+        """The last search without a candidate, with its nodes: pods that are alike need not repeat it."""
 
     def kept(self) -> Executor:
         """The preemptions that are under way: their preemptors still have to wait for them."""
@@ -268,12 +270,20 @@ class DefaultPreemption(
     def _search(self, state: fw.CycleState, pod: fw.Pod, rows: fw.Rows) -> tuple[CandidateSearch, SearchResult]:
         handle = self.handle
         run, budgets = handle.dry_runs.begin(state, pod), Budgets.of(handle)
-        search = CandidateSearch(run, pod, handle.nodes, budgets, self.exempt_from(pod))
+        is_exempt = self.exempt_from(pod)
+        search = CandidateSearch(run, pod, handle.nodes, budgets, is_exempt)
         if not len(rows):
             return search, SearchResult()
+        situation = run.situation if is_exempt is nobody else None
+        known, of_rows, in_vain = self._in_vain
+        if situation is not None and situation == known and np.array_equal(rows, of_rows):
+            return search, in_vain
         start = _offset(pod, state.attempt, len(rows))
         order = np.concatenate([rows[start:], rows[:start]])
-        return search, search.among(order, self._wanted(len(rows)))
+        found = search.among(order, self._wanted(len(rows)))
+        if situation is not None and not (found.candidates or found.errors):
+            self._in_vain = situation, rows, found
+        return search, found
 
     def _wanted(self, nodes: int) -> int:
         """Rule: calculateNumCandidates."""

@@ -8,7 +8,7 @@ A preemption asks about hundreds of nodes again and again. Two sides:
 This file is the first, `dry_run_filter.py` the second.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
@@ -104,6 +104,10 @@ class Reprieves(Protocol):
 
 class DryRun(Protocol):
     """One pod, any number of nodes. Valid as long as nothing else changes: within one decision."""
+
+    @property
+    def situation(self) -> Hashable:
+        """Equal as long as alike pods get the same answers, as nothing that counts has changed; None if unknown."""
 
     @property
     def lowest_priorities(self) -> Int64Column:

@@ -21,6 +21,7 @@ import yaml
 NODES: Final = 5000
 PODS: Final = 20_000
 PENDING: Final = 400
+URGENT: Final = 900
 FOLDER: Final = Path("build/bench/simulate")
 MIB: Final = 1 << 20
 
@@ -41,6 +42,7 @@ CASES: Final = (
     Case(
         "copies", ("cluster.json", "--of", "team-0/app-0-7d4b9c6f5d-00400", "--count", "10000", "-o", "json"), 10, 600
     ),
+    Case("preempt", ("cluster.json", "urgent.json"), 10, 600),
     Case("drain", ("cluster.json", *(f"--drain=node-{number:05}" for number in range(100))), 6, 600),
 )
 
@@ -278,10 +280,38 @@ def objects() -> Iterator[dict[str, Any]]:
     yield from map(a_pod, range(PODS))
 
 
+def urgent() -> Iterator[dict[str, Any]]:
+    """Pods that fit nowhere unless others go, and budgets for every third application that runs."""
+    yield {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "urgent"},
+        "value": 1000,
+    }
+    for number in range(0, 200, 3):
+        app = f"app-{number}"
+        yield {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": app, "namespace": f"team-{number % 20}"},
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": app}}},
+            "status": {"disruptionsAllowed": 1},
+        }
+    for number in range(URGENT):
+        container = {"name": "main", "image": "urgent", "resources": {"requests": {"cpu": "7"}}}
+        yield {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"urgent-{number}", "namespace": "default"},
+            "spec": {"priorityClassName": "urgent", "containers": [container]},
+        }
+
+
 def write_dumps(folder: Path) -> None:
     """Write `cluster.json` and `cluster.yaml` as kubectl does, object by object: all at once would take 2 GB."""
     folder.mkdir(parents=True, exist_ok=True)
     end = {"kind": "List", "metadata": {"resourceVersion": ""}}
+    (folder / "urgent.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*urgent()]}))
     with (folder / "cluster.json").open("w") as file:
         file.write('{\n    "apiVersion": "v1",\n    "items": [\n')
         for number, obj in enumerate(objects()):
@@ -298,9 +328,8 @@ def write_dumps(folder: Path) -> None:
 
 def run(case: Case, folder: Path) -> tuple[float, float]:
     """Seconds of CPU, and the most memory in MiB. Raises SystemExit if the run fails."""
-    file, *options = case.arguments
-    command = [sys.executable, "-m", "scheduler", "simulate", str(folder / file), *options]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as child:
+    command = [sys.executable, "-m", "scheduler", "simulate", *case.arguments]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=folder) as child:
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
@@ -312,7 +341,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.simulate", description=__doc__)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(case.name for case in CASES))
     options = parser.parse_args()
-    if not (FOLDER / "cluster.yaml").exists():
+    if not all((FOLDER / name).exists() for name in ("cluster.yaml", "urgent.json")):
         write_dumps(FOLDER)
     is_missed = False
     for case in CASES:

@@ -74,6 +74,7 @@ class CandidateSearch:
         found = SearchResult()
         free: list[Candidate] = []
         violating: list[Candidate] = []
+        refused: list[fw.Status] = []
         has_victims = self._run.lowest_priorities[rows] < self._pod.priority
         without = len(rows) - int(np.count_nonzero(has_victims))
         if without:
@@ -82,11 +83,14 @@ class CandidateSearch:
             if isinstance(answer, str):
                 found.errors.append(answer)
             elif isinstance(answer, fw.Status):
-                found.refusals[answer] += 1
+                refused.append(answer)
             else:
                 (violating if answer[0] else free).append(Candidate(answer, row))
                 if free and len(free) + len(violating) >= wanted:
                     break
+        statuses = {id(status): status for status in refused}  # a status is slow to hash
+        for each, nodes in Counter(map(id, refused)).items():
+            found.refusals[statuses[each]] += nodes
         found.candidates = [*free, *violating[:wanted]]
         return found
 

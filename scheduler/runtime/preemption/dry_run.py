@@ -97,6 +97,7 @@ class DryRun:
         self._first_monotone = len(self._steps)
         """Before the place of this plugin such rows are answered as all others."""
         known: KnownSpec = state.known_spec
+        self._class = known.pod_class
         self._quick_steps = self._sort_out(known.pod_class.signatures)
         """So many of the first steps are answered without changing the table."""
         self.is_quick = self._quick_steps == len(self._steps)
@@ -107,6 +108,14 @@ class DryRun:
     def holds_everywhere(self) -> bool:
         """Whether every node is simulated without changing the table: no pod is nominated to any."""
         return self.is_quick and self._table_only is None and not self._profile.nominator.nodes
+
+    @property
+    def situation(self) -> Hashable:
+        if not self.is_quick or any(step.name not in self._class.signatures for step in self._steps):
+            return None
+        log = self._profile.nodes.change_log
+        changes = tuple([log(aspect).position for aspect in Aspect])
+        return self._class, self._pod.priority, self._state.skip_filter, changes, self._nominated_pods()
 
     @property
     def lowest_priorities(self) -> Int64Column:

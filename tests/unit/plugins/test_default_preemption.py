@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from plugins.default_preemption.plugin import DefaultPreemption
+from plugins.shared.eviction.candidates import CandidateSearch, SearchResult
 from scheduler import framework as fw
 from scheduler.api.objects import PodCondition
 from scheduler.framework.arguments import parse_arguments
@@ -65,6 +66,27 @@ def test_the_message_says_of_each_node_why_nothing_helps() -> None:
         "1 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling."
     )
     assert (outcome.node, outcome.victims) == ("", [])
+
+
+def test_pods_that_are_alike_share_a_search_in_vain_until_something_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches = []
+    among = CandidateSearch.among
+
+    def counted(*args: Any) -> SearchResult:
+        searches.append(args)
+        return among(*args)
+
+    monkeypatch.setattr(CandidateSearch, "among", counted)
+    equal = pod("equal", 100, 2)
+    scene = a_scene(node("n"), pods={"n": [pod("low", 10, 1), equal]})
+    refused = scene.preempt(pod("first", 100, 3))
+
+    assert (scene.preempt(pod("second", 100, 3)), len(searches)) == (refused, 1)
+    assert (scene.preempt(pod("larger", 100, 4)), len(searches)) == (refused, 2)
+    scene.nominator.add(pod("nominated", 100, 1), "n")
+    assert (scene.preempt(pod("third", 100, 4)), len(searches)) == (refused, 3)
+    scene.table.remove_pod("n", equal)
+    assert scene.preempt(pod("fourth", 100, 3)).victims == ["low"]
 
 
 def test_where_no_node_could_be_made_free_nothing_is_searched() -> None:
