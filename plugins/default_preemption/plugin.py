@@ -17,7 +17,7 @@ from plugins.shared.eviction.candidates import (
     SearchResult,
     cheapest,
     costs,
-    nobody,
+    exempt_none,
 )
 from plugins.shared.eviction.eligibility import (
     GROUP_WAITING,
@@ -160,7 +160,7 @@ class DefaultPreemption(
 
     def exempt_from(self, preemptor: fw.Pod) -> Exempt:
         """Return what says which pods it may not evict although they are of lower priority: here, of none."""
-        return nobody
+        return exempt_none
 
     def may_leave(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> Callable[[fw.Pod], bool]:
         """One of lower priority, or of any group, which has a priority of its own."""
@@ -274,7 +274,7 @@ class DefaultPreemption(
         search = CandidateSearch(run, pod, handle.nodes, budgets, is_exempt)
         if not len(rows):
             return search, SearchResult()
-        situation = run.situation if is_exempt is nobody else None
+        situation = run.situation if is_exempt is exempt_none else None
         known, of_rows, in_vain = self._in_vain
         if situation is not None and situation == known and np.array_equal(rows, of_rows):
             return search, in_vain

@@ -48,7 +48,7 @@ class PodGroupPostFilterPlugin(Plugin):
         """Choose who is to leave for `group`, whose `pods` are without a node; return them, or why there are none.
 
         It yields every few microseconds, and others may have their turn then: it goes by nothing but `what_if`, and
-        evicts nobody yet.
+        evicts none yet.
         """
 
     @abstractmethod

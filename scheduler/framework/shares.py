@@ -204,7 +204,7 @@ class ShareReclaim(Protocol):
     ) -> ReclaimVictims:
         """Return the fewest of these pods, or of all if there are none given, without which there is space.
 
-        That is, here and as `fits` says; nobody if nothing helps. Pods of a group that is disrupted as a whole go all
+        That is, here and as `fits` says; none if nothing helps. Pods of a group that is disrupted as a whole go all
         or not at all. Those that violate `budgets` come last; each choice begins with all that they allow.
         """
 

@@ -23,7 +23,7 @@ class Asked(NamedTuple):
 
 
 class Adapter(ABC):
-    """Knows the shares of one API. Overwrite what that API has besides amounts by namespace."""
+    """Knows the shares of one API. Overwrite what that API has in addition to amounts by namespace."""
 
     source: str
     """As in the shares' keys."""

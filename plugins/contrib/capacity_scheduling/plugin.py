@@ -47,7 +47,7 @@ _QUANTITIES: Final = (
     ("lending_limit", "lendingLimit"),
 )
 OF_GROUP: Final = fw.unschedulable("preemption: not eligible as a member of a group")
-NOBODY: Final = fw.unschedulable()
+WITHOUT_REASON: Final = fw.unschedulable()
 
 _ELASTIC: Final = (fw.ELASTIC_QUOTA, fw.ELASTIC_QUOTA_SIGS)
 _OF_KUEUE: Final = (fw.CLUSTER_QUEUE, fw.LOCAL_QUEUE, fw.COHORT, fw.RESOURCE_FLAVOR)
@@ -200,7 +200,7 @@ class CapacityScheduling(
         """
         reclaim = self._shares.reclaim(pod)
         if reclaim is None or (state.get(ASKED, bool) and reclaim.fits()):
-            return None, NOBODY
+            return None, WITHOUT_REASON
         try:
             return self._preempt(reclaim, state, pod, node_to_status)
         finally:
@@ -218,7 +218,7 @@ class CapacityScheduling(
         if ineligible is not None:
             return None, ineligible
         if not reclaim.helps:
-            return fw.PostFilterResult(""), NOBODY
+            return fw.PostFilterResult(""), WITHOUT_REASON
         handle = self._handle
         rows = fw.rows_with(fw.Code.UNSCHEDULABLE, node_to_status, handle.nodes)
         if self.kueue_queues and (kind := self._shares.nodes_for(newest)) is not None:

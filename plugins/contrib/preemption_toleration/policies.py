@@ -57,5 +57,5 @@ def _seconds(time: str | None) -> float:
     """Read when a condition changed, in seconds since 1970; long ago if it does not say."""
     try:
         return datetime.fromisoformat(time).timestamp() if time else 0.0
-    except ValueError:  # of a file that nobody has checked
+    except ValueError:  # of a file that was not checked
         return 0.0

@@ -32,7 +32,7 @@ Exempt = Callable[[fw.Pod], bool]
 """Says of a pod of lower priority that it may not be evicted all the same. Raises PluginError."""
 
 
-def nobody(_: fw.Pod) -> bool:
+def exempt_none(_: fw.Pod) -> bool:
     """Exempt no pod."""
     return False
 
@@ -58,7 +58,7 @@ class CandidateSearch:
     """Searches candidates for one pod, part by part of the nodes, until there are enough."""
 
     def __init__(
-        self, run: fw.DryRun, pod: fw.Pod, nodes: fw.NodeColumns, budgets: Budgets, is_exempt: Exempt = nobody
+        self, run: fw.DryRun, pod: fw.Pod, nodes: fw.NodeColumns, budgets: Budgets, is_exempt: Exempt = exempt_none
     ) -> None:
         self._run = run
         self._pod = pod
@@ -120,7 +120,7 @@ class CandidateSearch:
         if found is None:
             return [None] * len(rows)
         singly = self._run.only_singly(rows) | ~found.refused & (found.victims == 0)
-        if self._is_exempt is not nobody:
+        if self._is_exempt is not exempt_none:
             singly |= np.fromiter(map(self._has_exempt, rows.tolist()), np.bool_, len(rows))
         columns = (found.violations, found.highest_priorities, found.priority_sums, found.victims, -found.starts)
         answers: list[Costs | fw.Status | None] = list(zip(*(column.tolist() for column in columns), strict=True))

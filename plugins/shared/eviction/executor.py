@@ -29,7 +29,7 @@ MAX_SECONDS: Final = 900.0
 """For one preemption, which is retried within for a few minutes a victim; then the preemptor is tried again."""
 
 
-NOBODY: Final = frozenset[str]()
+NONE: Final = frozenset[str]()
 
 CLUSTER: Final = "cluster"
 """In the place of a node's name for a group, whose victims are on any nodes."""
@@ -86,7 +86,7 @@ class Executor:
         """UID of a preemptor → the last preemption that it began, if that is under way."""
         self.group_count = 0
         """How many of them are for groups."""
-        self.retried = NOBODY
+        self.retried = NONE
         """The UIDs of pods that are being brought back, because their preemption has ended early."""
         self._disruptions = disruptions_of(handle)
         self._jobs = handle.tasks.jobs("preemption", MAX_SECONDS)
@@ -147,7 +147,7 @@ class Executor:
                 try:
                     self._handle.activator.activate(uids)
                 finally:
-                    self.retried = NOBODY
+                    self.retried = NONE
         result = SUCCESS if done else ERROR
         metrics = self._handle.metrics
         metrics.preemption_goroutines_execution.labels(result).inc()
