@@ -21,4 +21,4 @@ class PrioritySort(fw.QueueSortPlugin):
 
     def sort_key(self, queued: fw.QueuedPod) -> tuple[int, float]:
         """The negated priority, and the time in seconds at which it entered activeQ."""
-        return -queued.pod.priority, queued.timestamp
+        return -queued.priority, queued.timestamp

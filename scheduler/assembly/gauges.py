@@ -23,6 +23,18 @@ def show_state(engine: Engine, tasks: Tasks, metrics: Metrics) -> None:
         lambda: (((name,), count) for name, count in queue.pending_counts().items()),
     )
     metrics.watch_gauge(
+        "scheduler_queued_entities",
+        "Number of pods, and of groups tried as a whole, by the queue type and their own type.",
+        ("queue", "type"),
+        queue.entity_counts,
+    )
+    metrics.watch_counter(
+        "scheduler_queue_incoming_entities",
+        "Number of pods, and of groups tried as a whole, added to scheduling queues by event and queue type.",
+        ("queue", "event", "type"),
+        queue.incoming_entities,
+    )
+    metrics.watch_gauge(
         "loadmaster_oldest_pending_pod_age_seconds",
         "How long the oldest pod of each queue has been waiting, since it came into the queue; 0 if there is none.",
         ("queue",),

@@ -6,8 +6,8 @@
                  failure ◄───────────────────────── unreserve, forget ◄── any refusal or error
 
 Rule: pkg/scheduler/schedule_one.go at v1.36.3. A decision is synchronous: it reads the live tables, with no lock and
-no copy. The loop gives the event loop back every few milliseconds, or a full queue would starve the watch. A pod of a
-group, and one about which extenders are asked, is handed over before that (`wings.py`), and comes back to be assumed.
+no copy. The loop gives the event loop back every few milliseconds, or a full queue would starve the watch. A group, and
+a pod about which extenders are asked, is handed over before that (`wings.py`), and comes back to be assumed.
 """
 
 import asyncio
@@ -35,12 +35,12 @@ from scheduler.cycle.cycle_events import (
 )
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.last_look import LastLook
-from scheduler.cycle.steps import Steps, in_one_go
+from scheduler.cycle.steps import in_one_go
 from scheduler.cycle.wings import NO_EXTENDERS, NO_GROUPS, ExtenderWing, GroupWing
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import ASSIGNED_POD_DELETE
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import Entry, QueuedGroup, QueuedPod
 from scheduler.framework.status import Code, Status
 from scheduler.process.instruments import observe_all
 from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT
@@ -136,8 +136,8 @@ class SchedulingLoop:
                 time_slice.renew()
             if self._pauses.holds:
                 await self._pauses.released()
-            if self._groups.are_on and (steps := self._groups.steps(queued, self)) is not None:
-                await self._schedule_group(queued, steps, time_slice)
+            if isinstance(queued, QueuedGroup):
+                await self._schedule_group(queued, time_slice)
             else:
                 try:
                     self._schedule_pod(queued)
@@ -149,10 +149,11 @@ class SchedulingLoop:
             if time.perf_counter() > time_slice.end:  # without a call: this runs for each pod
                 await time_slice.give_way()
 
-    async def _schedule_group(self, queued: QueuedPod, steps: Steps[None], time_slice: TimeSlice) -> None:
-        """Schedule a pod's group, letting other tasks run between the steps. Nothing else is decided meanwhile."""
+    async def _schedule_group(self, group: QueuedGroup, time_slice: TimeSlice) -> None:
+        """Schedule a group, letting other tasks run between the steps. Nothing else is decided meanwhile."""
         self._pauses.begin_steps()
         self.group_steps = 0
+        steps = self._groups.steps(group, self)
         try:
             while True:
                 try:
@@ -160,7 +161,7 @@ class SchedulingLoop:
                 except StopIteration:
                     return
                 except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
-                    self._failed_unexpectedly(queued, error)
+                    self._report_unexpected(group, error)
                     return
                 self.group_steps += 1
                 if time.perf_counter() > time_slice.end:
@@ -171,10 +172,13 @@ class SchedulingLoop:
             self._pauses.end_steps()
 
     def _failed_unexpectedly(self, queued: QueuedPod, error: BaseException) -> None:
+        self._report_unexpected(queued, error)
+        self.settle(queued)
+
+    def _report_unexpected(self, queued: Entry, error: BaseException) -> None:
         self._tasks.report("scheduling", str(queued.pod), "Scheduling a pod failed unexpectedly", error)
         if AttemptEnded in self._stream.listeners:
             self._stream.publish(AttemptEnded(error))
-        self.settle(queued)
 
     async def finish(self, seconds: float) -> int:
         """Wait up to `seconds` for the bindings under way, then cancel the rest; return how many those were.
@@ -184,13 +188,12 @@ class SchedulingLoop:
         await self._extenders.finish()
         return await self._jobs.finish(seconds)
 
-    def schedule_one(self, queued: QueuedPod) -> None:
-        """Try to place one pod, with its group if it has one. Raises nothing: an error concerns this pod only."""
-        steps = self._groups.steps(queued, self)
-        if steps is None:
-            self._schedule_pod(queued)
+    def schedule_one(self, queued: Entry) -> None:
+        """Try to place one pod or group. Raises nothing: an error concerns it only."""
+        if isinstance(queued, QueuedGroup):
+            in_one_go(self._groups.steps(queued, self))
         else:
-            in_one_go(steps)
+            self._schedule_pod(queued)
 
     def _schedule_pod(self, queued: QueuedPod) -> None:
         started = time.perf_counter()

@@ -6,7 +6,7 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed
 from scheduler.cycle.steps import Steps
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import QueuedGroup, QueuedPod
 from scheduler.runtime.framework import Framework
 
 
@@ -35,17 +35,10 @@ class Loop(Protocol):
 
 
 class GroupWing(Protocol):
-    """Takes over the pods of groups."""
+    """Takes over the groups of pods."""
 
-    @property
-    def are_on(self) -> bool:
-        """Whether a pod may have a group."""
-
-    def steps(self, queued: QueuedPod, loop: Loop) -> Steps[None] | None:
-        """Return the decision about a popped pod's group; None if the pod has none.
-
-        No other decision may be made between its steps.
-        """
+    def steps(self, group: QueuedGroup, loop: Loop) -> Steps[None]:
+        """Decide about a popped group. No other decision may be made between the steps."""
 
     def is_used(self, framework: Framework) -> bool:
         """Return whether a group is being scheduled with the plugins of this profile."""
@@ -76,12 +69,10 @@ class ExtenderWing(Protocol):
 
 
 class _NoGroups:
-    """No pod has a group."""
+    """There are no groups."""
 
-    are_on: Final = False
-
-    def steps(self, queued: QueuedPod, loop: Loop) -> None:
-        return None
+    def steps(self, group: QueuedGroup, loop: Loop) -> Steps[None]:
+        raise NotImplementedError("without groups, the queue has none")
 
     def is_used(self, framework: Framework) -> bool:
         return False

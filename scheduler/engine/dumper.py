@@ -171,11 +171,11 @@ def _waiting(queued: QueuedPod, now: float) -> dict[str, object]:
 
 
 def _backing_off(queued: QueuedPod, now: float) -> dict[str, object]:
-    return {"endsInSeconds": _seconds(max(0.0, queued.backoff_expiration - now)), **_waiting(queued, now)}
+    return {"endsInSeconds": _seconds(max(0.0, queued.entity.backoff_expiration - now)), **_waiting(queued, now)}
 
 
 def _gated(queued: QueuedPod, now: float) -> dict[str, object]:
-    return {"gatedBy": queued.gating_plugin}
+    return {"gatedBy": queued.gate}
 
 
 def _in_flight(queued: QueuedPod, now: float) -> dict[str, object]:
@@ -186,6 +186,7 @@ def _in_flight(queued: QueuedPod, now: float) -> dict[str, object]:
 _DETAILS: Final[Mapping[str, Callable[[QueuedPod, float], dict[str, object]]]] = {
     "backoff": _backing_off,
     "gated": _gated,
+    "incomplete": _gated,
     "inFlight": _in_flight,
 }
 

@@ -216,13 +216,13 @@ class Explainer:
         if queued is None:
             return
         if where == "backing off":
-            left = max(0.0, queued.backoff_expiration - self._now())
+            left = max(0.0, queued.entity.backoff_expiration - self._now())
             yield f"tried again in {left:.1f} s"
         plugins = sorted(queued.unschedulable_plugins | queued.pending_plugins)
         if where == "gated":
-            plugins = [queued.gating_plugin]
-        if where in ("unschedulable", "gated") and COSCHEDULING in plugins:
-            plugins.remove(COSCHEDULING)
+            plugins = [queued.gate]
+        if where in ("unschedulable", "gated") and (COSCHEDULING in plugins or not plugins):
+            plugins = [each for each in plugins if each != COSCHEDULING]
             yield "waits for the other pods of its group"
         if plugins and where in ("unschedulable", "gated"):
             events = framework.rejector_events()
@@ -239,6 +239,8 @@ _STATES: Final = {
     "backoff": "backing off",
     "unschedulable": "unschedulable",
     "gated": "gated",
+    "incomplete": "gated",
+    "pending": "queued",
 }
 
 _WITHOUT_A_NODE: Final = frozenset((*_STATES.values(), "being tried", "pending"))

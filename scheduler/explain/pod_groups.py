@@ -21,8 +21,7 @@ from scheduler.engine.engine import Engine
 from scheduler.explain.documents import GroupMember, GroupReport
 from scheduler.explain.wake_events import events_in_words
 from scheduler.framework.pod_groups import GroupMembers, PodGroup, PodGroups
-from scheduler.framework.queued import QueuedPod
-from scheduler.groups.cycle import in_order
+from scheduler.framework.queued import QueuedPod, in_order
 from scheduler.groups.ignored import named_by
 from scheduler.groups.records import GroupRecord, GroupRecords, nearest
 
@@ -42,7 +41,10 @@ STATES: Final = {
 QUEUED: Final = "queued"
 GATED: Final = "gated"
 
-_PLACES: Final = {"active": QUEUED, "backoff": "backing off", "unschedulable": "unschedulable", "gated": GATED}
+_PLACES: Final = {"active": QUEUED, "backoff": "backing off", "unschedulable": "unschedulable", "gated": GATED} | {
+    "incomplete": GATED,
+    "pending": QUEUED,
+}
 
 MAX_NAMED: Final = 3
 """Pods that a sentence names."""
@@ -231,7 +233,7 @@ def _reserved(engine: Engine, group: PodGroup | None) -> Iterator[str]:
 def _rejectors(place: str, queued: QueuedPod) -> Iterable[str]:
     match place:
         case "gated":  # GATED
-            return (queued.gating_plugin,)
+            return (queued.gate,)
         case "unschedulable":
             return queued.unschedulable_plugins | queued.pending_plugins
         case _:
@@ -248,7 +250,7 @@ def may_be_tried(engine: Engine, queued: QueuedPod) -> bool:
     pod = queued.pod
     plugins = engine.frameworks[pod.spec.scheduler_name].pre_enqueue
     try:
-        return not queued.gated or all(plugin.pre_enqueue(pod) is None for plugin in plugins)
+        return not queued.gate or all(plugin.pre_enqueue(pod) is None for plugin in plugins)
     except Exception:  # noqa: BLE001  a plugin may raise anything
         return False
 

@@ -1,9 +1,9 @@
-"""The pod group cycle: when a member of a group is popped, the whole group is tried at once.
+"""The pod group cycle: a group is popped as one entry and tried at once.
 
-    queue.pop ─► take the others out of the queue ─► order ─► skip ─► decide ─► submit ─┬─► with a node: loop.place
-                                                                                        └─► all others: failure
+    queue.pop ─► order ─► skip ─► decide ─► submit ─┬─► with a node: loop.place
+                                                    └─► all others: failure, back to the group ─► queue.group_tried
 
-Rule: pkg/scheduler/schedule_one_podgroup.go at v1.36.3. `loop.py` asks `steps` first for each pod that it pops.
+Rule: pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 
 All of it is done in steps, so that a large group does not hold the event loop: see `algorithm.py`. Its members are in
 flight meanwhile, so the queue remembers what happens to them, and each is looked at again before it is bound.
@@ -11,11 +11,12 @@ flight meanwhile, so the queue remembers what happens to them, and each is looke
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
 
 from scheduler.api.pod import Pod
-from scheduler.config.defaults import CAPACITY_SCHEDULING
+from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.core import Core
 from scheduler.cycle.cycle_events import AttemptStarted, Decided
@@ -25,7 +26,7 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.demand import DemandPlugin
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.pod_groups import PodGroup, PodGroups
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import QueuedGroup, QueuedPod, in_order
 from scheduler.framework.status import Code
 from scheduler.groups.algorithm import PodGroupAlgorithm
 from scheduler.groups.conditions import GroupConditions
@@ -33,12 +34,10 @@ from scheduler.groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, Member
 from scheduler.groups.group_events import GroupDecided, GroupStarted
 from scheduler.groups.records import GroupRecord, GroupRecords, result_of
 from scheduler.groups.reservations.keeper import Reservations
-from scheduler.groups.waits import FOR_THE_GROUP, Waits
-from scheduler.groups.wakes import MEMBER_CAME
 from scheduler.process.metrics import PodGroupMetrics
 from scheduler.runtime.framework import Framework
 
-NOT_FOR_NODES: Final = FOR_THE_GROUP | {CAPACITY_SCHEDULING}
+NOT_FOR_NODES: Final = frozenset((COSCHEDULING, CAPACITY_SCHEDULING))
 """The plugins that refuse members for other reasons than nodes: what nodes lack is not known then."""
 
 WAITS_FOR_OTHERS: Final = "the pod group is unschedulable: this pod fits and waits for the others"
@@ -50,6 +49,9 @@ REASONS: Final[Mapping[str, str]] = {
     "error": "SchedulerError",
 }
 """Result → reason of the condition."""
+
+Verdict: TypeAlias = Placed | Unplaced | SchedulerError
+"""The outcome for a member."""
 
 _logger = logging.getLogger(__name__)
 
@@ -84,112 +86,86 @@ class PodGroupCycle:
         """Return whether a group is being scheduled with the plugins of this profile."""
         return self._under_way is framework
 
-    def steps(
-        self, queued: QueuedPod, loop: Loop, pop: Callable[[str], QueuedPod | None] | None = None
-    ) -> Steps[None] | None:
-        """Schedule the group of a popped pod in steps, between which no other pod may be decided about.
+    def steps(self, group: QueuedGroup, loop: Loop) -> Steps[None]:
+        """Schedule a popped group in steps, between which nothing else may be decided.
 
-        None if the pod has no group. Errors are raised for the loop to report. `pop` takes the pod of a UID out of the
-        queue, or returns None; by default as the queue does.
+        Errors are raised for the loop to report; the group is in the queue again then, too.
         """
-        return None if self._groups.key_of(queued.pod) is None else self._take(queued, loop, pop)
-
-    def _take(self, queued: QueuedPod, loop: Loop, pop: Callable[[str], QueuedPod | None] | None) -> Steps[None]:
-        if self._is_in_vain(queued):
-            framework = self._frameworks[queued.pod.spec.scheduler_name]
-            queued.unschedulable_plugins |= {plugin.name for plugin in framework.plugins.of("filter", DemandPlugin)}
-            self._queue.add_unschedulable_if_not_present(queued)
-            return
-        open_attempts = {queued.pod.uid: queued}
+        attempt = _Attempt(group)
         try:
-            yield from self._take_others(queued, pop or self._queue.pop_specific, open_attempts)
-            yield from self._schedule(in_order(open_attempts.values()), open_attempts, loop)
+            if not self._is_in_vain(attempt):
+                yield from self._schedule(attempt, loop)
         except BaseException:
-            open_attempts.pop(queued.pod.uid, None)  # the loop settles this one
-            for each in open_attempts.values():
+            attempt.code = Code.ERROR
+            for each in attempt.open.values():
                 loop.settle(each)
             raise
         finally:
             self._under_way = None
             self._algorithm.forget_left()
+            self._queue.group_tried(group, attempt.code, attempt.plugins)
 
-    def _is_in_vain(self, queued: QueuedPod) -> bool:
-        """Return whether to leave a group of our own rules alone for now, whose last attempt this pod waited for."""
+    def _is_in_vain(self, attempt: "_Attempt") -> bool:
+        """Return whether to leave a group of our own rules alone for now, as too little is free for it."""
+        queued = attempt.group
         framework = self._frameworks.get(queued.pod.spec.scheduler_name)
-        if framework is None or queued.was_flushed or queued.unschedulable_plugins <= NOT_FOR_NODES:
+        plugins = queued.unschedulable_plugins.union(*[each.unschedulable_plugins for each in queued.members])
+        if framework is None or queued.was_flushed or plugins <= NOT_FOR_NODES:
             return False
         group, members = self._groups.of(queued.pod), self._groups.members(queued.pod)
         if group is None or not group.is_ours or self._is_evicting(framework, group):
             return False
-        return not self._algorithm.may_fit(framework, group, members)
+        if self._algorithm.may_fit(framework, group, members):
+            return False
+        attempt.plugins = {plugin.name for plugin in framework.plugins.of("filter", DemandPlugin)}
+        return True
 
-    def _take_others(
-        self, first: QueuedPod, pop: Callable[[str], QueuedPod | None], open_attempts: dict[str, QueuedPod]
-    ) -> Steps[None]:
-        """Take the other members out of the queue."""
-        for number, pod in enumerate(self._groups.members(first.pod).unscheduled, 1):
-            uid = pod.metadata.uid
-            popped = None if uid in open_attempts else pop(uid)
-            if popped is not None:
-                open_attempts[uid] = popped
-            if not number % QUICK:
-                yield
-
-    def _schedule(self, members: list[QueuedPod], open_attempts: dict[str, QueuedPod], loop: Loop) -> Steps[None]:
+    def _schedule(self, attempt: "_Attempt", loop: Loop) -> Steps[None]:
         began, now = time.perf_counter(), self._now()
+        members = in_order(attempt.group.take_all())
+        attempt.open = {queued.pod.uid: queued for queued in members}
         for queued in members:
             queued.attempt_began = now
         try:
             framework = self._framework_of(members)
         except SchedulerError as error:
+            attempt.code = Code.ERROR
             for queued in members:
-                del open_attempts[queued.pod.uid]
+                del attempt.open[queued.pod.uid]
                 self._failure.handle(queued.pod.spec.scheduler_name, queued, error, time.perf_counter())
                 yield
             return
         self._under_way = framework
-        tried = yield from self._worth_trying(framework, members, open_attempts, loop)
+        tried = yield from self._worth_trying(framework, members, attempt, loop)
         if framework is None or not tried:
             return
         if GroupStarted in self._stream.listeners:
             self._stream.publish(GroupStarted(framework.name, tried))
-        was_short = self._is_short(tried[0].pod)
         decision = yield from self._algorithm.decide_and_leave(framework, tried)
         record = self._record(framework, tried, decision)
         self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
-        yield from self._submit(framework, tried, decision, open_attempts, record, loop)
+        yield from self._submit(framework, tried, decision, attempt, record, loop)
         self._report(framework, tried[0].pod, decision, began, record)
+        if decision.status is not None:
+            attempt.code, attempt.plugins = decision.code, plugins_of(framework, decision)
         if record is not None and decision.status is None:
             self.reservations.placed(record.group)
-            if was_short and record.group.is_ours:
-                self._try_rest(decision)
         elif record is not None and self._is_evicting(framework, record.group):
             self.reservations.placed(record.group)  # what it is nominated to is kept for it, and no other nodes
         elif record is not None and decision.is_rejected:
             self.reservations.refused(record.group, [queued.pod for queued in tried])
 
-    def _is_short(self, pod: Pod) -> bool:
-        """Return whether a pod's group has fewer members with a node than it needs."""
-        group = self._groups.of(pod)
-        return group is not None and self._groups.members(pod).scheduled_count < group.minimum
-
-    def _try_rest(self, decision: GroupDecision) -> None:
-        """Let members be tried soon that had no node when their group started: others may be evicted for them, too."""
-        rest = (each.queued.pod.uid for each in decision.members if not each.is_placed)
-        if uid := next(rest, ""):
-            self._queue.wake(uid, MEMBER_CAME)
-
     def _is_evicting(self, framework: Framework, group: PodGroup) -> bool:
         return framework.handle.preemptions.of(group.uid) is not None
 
     def _worth_trying(
-        self, framework: Framework | None, members: Sequence[QueuedPod], open_attempts: dict[str, QueuedPod], loop: Loop
+        self, framework: Framework | None, members: Sequence[QueuedPod], attempt: "_Attempt", loop: Loop
     ) -> Steps[list[QueuedPod]]:
         """Return the members without those that are skipped."""
         tried = []
         for number, queued in enumerate(members, 1):
             if framework is None or loop.should_skip(queued.pod):
-                del open_attempts[queued.pod.uid]
+                del attempt.open[queued.pod.uid]
                 self._queue.done(queued.pod.uid)
             else:
                 tried.append(queued)
@@ -214,7 +190,7 @@ class PodGroupCycle:
         framework: Framework,
         members: Sequence[QueuedPod],
         decision: GroupDecision,
-        open_attempts: dict[str, QueuedPod],
+        attempt: "_Attempt",
         record: GroupRecord | None,
         loop: Loop,
     ) -> Steps[None]:
@@ -223,44 +199,34 @@ class PodGroupCycle:
         if GroupDecided in stream.listeners:
             name = self._groups.name_of(members[0].pod)
             stream.publish(GroupDecided(framework.name, name, members, decision))
-        # Not by position: ranks may have given them another order, and after an error some are missing.
-        decided = {outcome.queued.pod.metadata.uid: outcome for outcome in decision.members}
         is_ours = record is not None and record.group.is_ours  # one Event for all of them then
-        waits = self.waits(framework, members, decision) if is_ours else None
-        for number, queued in enumerate(members):
+        for number, (queued, outcome, verdict) in enumerate(verdicts_of(decision, members, is_ours=is_ours)):
             if number:
                 yield
             uid = queued.pod.metadata.uid
             newest = self._queue.in_flight_version(uid)
             if newest is None or loop.should_skip(newest):  # deleted or bound by others meanwhile
-                del open_attempts[uid]
+                del attempt.open[uid]
                 self._queue.done(uid)
                 continue
-            outcome = decided.get(uid)
             state = CycleState() if outcome is None else outcome.state
             # As for a pod by itself, an attempt begins when the pod's own part begins.
             started = time.perf_counter() - (0.0 if outcome is None else outcome.seconds)
-            verdict = verdict_of(decision, outcome, is_ours=is_ours)
-            if waits is not None and isinstance(verdict, Unplaced):
-                verdict = waits.of(uid, verdict)
             if AttemptStarted in stream.listeners:
                 stream.publish(AttemptStarted(framework.name, queued, False))
             if Decided in stream.listeners:
                 stream.publish(Decided(framework.name, state, queued, verdict, False))
-            del open_attempts[uid]
+            del attempt.open[uid]
             try:
                 if isinstance(verdict, Placed):
                     loop.place(framework, state, queued, verdict, started, decision.changes)
+                    if uid not in attempt.group:  # it was not refused at once
+                        attempt.code = Code.SUCCESS
                 else:
                     self._failure.handle(framework.name, queued, verdict, started, has_event=not is_ours)
             except BaseException:
-                open_attempts[uid] = queued
+                attempt.open[uid] = queued
                 raise
-
-    def waits(self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision) -> Waits | None:
-        """Return what those members wait for that have no node; None for a group of kube-scheduler's rules."""
-        group = self._groups.of(members[0].pod)
-        return Waits(framework, self._queue, members, decision) if group is not None and group.is_ours else None
 
     def _record(
         self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision
@@ -307,9 +273,48 @@ class PodGroupCycle:
                 self._events.group_event(group, pods[0], "Warning", "PodGroupGivenUp", "Scheduling", note)
 
 
-def verdict_of(
-    decision: GroupDecision, outcome: MemberOutcome | None, *, is_ours: bool = False
-) -> Placed | Unplaced | SchedulerError:
+@dataclass(slots=True, eq=False)
+class _Attempt:
+    """One attempt for a group."""
+
+    group: QueuedGroup
+    open: dict[str, QueuedPod] = field(default_factory=dict)
+    """UID → the members of which it is not known yet what becomes of them."""
+
+    code: Code = Code.UNSCHEDULABLE
+    plugins: Collection[str] = ()
+    """Those that refused the group as a whole."""
+
+
+def plugins_of(framework: Framework, decision: GroupDecision) -> Collection[str]:
+    """Return the plugins that refused a group as a whole, apart from those that refused some of its members."""
+    if decision.refused_by:
+        return {decision.refused_by}
+    refused = [each.decision for each in decision.members if isinstance(each.decision, Unplaced) and not each.node_name]
+    if any(each.unschedulable_plugins or each.pending_plugins for each in refused) or not decision.is_rejected:
+        return ()
+    # No member was looked at, or all fit once others are gone: whatever changes about nodes may help.
+    return {each.name for each in framework.plugins.at["filter"]}
+
+
+def verdicts_of(
+    decision: GroupDecision, members: Sequence[QueuedPod], *, is_ours: bool
+) -> Iterator[tuple[QueuedPod, MemberOutcome | None, Verdict]]:
+    """Yield the decision about each member, and what becomes of it.
+
+    If a group of our own rules was refused as a whole, its first member names the plugin for all of them.
+    """
+    # Not by position: ranks may have given them another order, and after an error some are missing.
+    decided = {outcome.queued.pod.metadata.uid: outcome for outcome in decision.members}
+    for number, queued in enumerate(members):
+        outcome = decided.get(queued.pod.metadata.uid)
+        verdict = verdict_of(decision, outcome, is_ours=is_ours)
+        if is_ours and number and outcome is None and isinstance(verdict, Unplaced):
+            verdict = replace(verdict, unschedulable_plugins=frozenset())
+        yield queued, outcome, verdict
+
+
+def verdict_of(decision: GroupDecision, outcome: MemberOutcome | None, *, is_ours: bool = False) -> Verdict:
     """Return what becomes of one member. Rule: submitPodGroupAlgorithmResult."""
     if decision.status is None and outcome is not None and isinstance(outcome.decision, Placed):
         return outcome.decision
@@ -335,16 +340,10 @@ def verdict_of(
         return Unplaced(of_group)
     if outcome.requires_preemption and not decision.is_waiting_for_preemption:
         return Unplaced(of_group)
+    if is_ours and decision.status is None and isinstance(outcome.decision, Unplaced):
+        # The others have what was freed for the group: nothing is kept for this one.
+        return replace(outcome.decision, nominated_node_name="")
     return outcome.decision
-
-
-def in_order(members: Iterable[QueuedPod]) -> list[QueuedPod]:
-    """Return members in the order in which they are tried."""
-    return sorted(members, key=_order)
-
-
-def _order(queued: QueuedPod) -> tuple[int, float, str]:
-    return -queued.pod.priority, queued.initial_attempt_timestamp or 0.0, queued.pod.name
 
 
 def _name(groups: PodGroups, pod: Pod) -> str:

@@ -16,7 +16,7 @@ from scheduler.cycle.listeners import PodListener
 from scheduler.cycle.steps import Steps
 from scheduler.cycle.wings import Loop
 from scheduler.framework.handle import ObjectLister
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import QueuedGroup
 from scheduler.groups.apis.adapters import AdaptedGroups, Adapter
 from scheduler.groups.apis.annotations import AnnotatedGroups
 from scheduler.groups.apis.coscheduling import CoschedulingGroups
@@ -84,11 +84,10 @@ class GroupParts(PodListener):
         """Reserves nodes for groups; None if there never were any."""
         return None if self._made is None else self._made[1].reservations
 
-    def steps(
-        self, queued: QueuedPod, loop: Loop, pop: Callable[[str], QueuedPod | None] | None = None
-    ) -> Steps[None] | None:
-        """Schedule the group of a popped pod, as `PodGroupCycle.steps`."""
-        return None if self._made is None else self._made[1].steps(queued, loop, pop)
+    def steps(self, group: QueuedGroup, loop: Loop) -> Steps[None]:
+        """Schedule a popped group, as `PodGroupCycle.steps`."""
+        assert self._made is not None, "there are groups in the queue"
+        return self._made[1].steps(group, loop)
 
     def pod_waits(self, pod: Pod) -> None:
         self.groups.members_by_group.see(pod)
@@ -145,9 +144,10 @@ class GroupParts(PodListener):
         else:
             self._core.cache.ignore(members)
             self._core.listeners.remove(self)
-        self._wakes.listen(wanted=self.groups.has_ours)
+        self._wakes.listen(wanted=on)
         self._core.cache.forget_left()  # as members, they have no node
         members.restart(self._counted(frameworks) if on else (), self._core.cache.assumed_pods())
+        self._core.queue.regroup()
 
     def _counted(self, frameworks: Mapping[str, Framework]) -> Iterable[Pod]:
         return (pod for pod in self._core.pods.values() if pod.node_name or pod.spec.scheduler_name in frameworks)

@@ -1,13 +1,13 @@
-"""Brings a group of our own rules back when what it waits for is the group itself, not the cluster.
+"""Reports to the queue what happens to groups themselves, not to the cluster.
 
-    PodGroup object comes, or has another spec ──┐
-    workload that it is comes, or is scaled ─────┤
-    pod of it comes with a node ─────────────────┤
-    pod of it is gone, or is being deleted ──────┴─► is it complete? ─► one member back to the queue, which brings all
+    object of a group comes, is gone, or has another spec ──┐
+    workload that is a group comes, or is scaled ───────────┤
+    pod of it comes with a node ────────────────────────────┤
+    pod of it is gone, or is being deleted ─────────────────┴─► does that help it? ─► back to the queue, by its key
 
-A pod that comes without a node brings the others itself; one that has a node was bound by others, or before a restart,
-and may be the one that was missing. No plugin registers for these events: every hint would be asked for each of
-the groups that wait, and only one is concerned.
+A pod that comes without a node moves its group in the queue; one that has a node was bound by others, or before a
+restart, and may be the one that was missing. No plugin registers for these events: every hint would be asked for each
+of the groups that wait, and only one is concerned.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,14 @@ from typing import Any, Final
 from scheduler.api.coscheduling import PodGroup
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
+from scheduler.api.pod_groups import PodGroup as KubernetesPodGroup
 from scheduler.api.workloads import WORKLOAD_PARTS
 from scheduler.cycle.core import Core
 from scheduler.cycle.listeners import PodListener
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, Action, ClusterEvent
 from scheduler.framework.pod_groups import GroupKey
 from scheduler.groups.apis.adapters import AdaptedGroups
+from scheduler.groups.apis.kubernetes import VERSIONS
 from scheduler.groups.apis.owners import groups_of
 from scheduler.groups.refusals import GroupRefusals
 from scheduler.groups.statuses import GroupStatuses
@@ -31,9 +33,6 @@ MEMBER_CAME: Final = "PodGroupMemberAdd"
 OWNER_CHANGED: Final = "PodGroupOwnerUpdate"
 MEMBER_GONE: Final = "PodGroupMemberDelete"
 CHANGED: Final = ClusterEvent(COSCHEDULING_POD_GROUP, Action.UPDATE_OTHER).label
-
-MAX_TRIES: Final = 16
-"""Members that are asked to come back, until one does: others may be kept back by their scheduling gates."""
 
 
 class GroupWakes(PodListener):
@@ -52,8 +51,10 @@ class GroupWakes(PodListener):
         if wanted and not self._ends:
             core.listeners.add(self)
             members = self._groups.members_by_group.listen(self._members_changed)
+            ours = core.objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed)
+            theirs = [core.objects.subscribe(source, self._kubernetes_group_changed) for source in VERSIONS]
             owners = [core.objects.subscribe(each, partial(self._owner_changed, each)) for each in WORKLOAD_PARTS]
-            self._ends = (core.objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed), members, *owners)
+            self._ends = (members, ours, *theirs, *owners)
         elif not wanted:
             core.listeners.remove(self)
             for end in self._ends:
@@ -62,7 +63,7 @@ class GroupWakes(PodListener):
 
     def pod_came_bound(self, pod: Pod) -> None:
         key = self._groups.key_of(pod)
-        if key is not None and key.source != POD_GROUP:
+        if key is not None:
             self._wake(key, MEMBER_CAME)
 
     def pod_gone(self, pod: Pod) -> None:
@@ -73,34 +74,45 @@ class GroupWakes(PodListener):
     def _members_changed(self, key: GroupKey, helps: bool) -> None:
         self._statuses.mark(key)
         self._refusals.mark(key)
-        if helps and key.source != POD_GROUP:
+        if helps:
             self._wake(key, MEMBER_GONE)
 
     def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
         self._statuses.group_changed(old, new)
-        if (each := new or old) is not None:
-            self._refusals.mark(GroupKey(each.metadata.namespace, COSCHEDULING_POD_GROUP, each.metadata.name))
+        each = new or old
+        assert each is not None, "one of them has changed"
+        key = GroupKey(each.metadata.namespace, COSCHEDULING_POD_GROUP, each.metadata.name)
+        self._refusals.mark(key)
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             self._core.preemptions.withdraw(old.metadata.uid)
-        if new is None or (old is not None and old.spec == new.spec and _annotations(old) == _annotations(new)):
-            return
-        self._wake(GroupKey(new.metadata.namespace, COSCHEDULING_POD_GROUP, new.metadata.name), CHANGED)
+        self._core.queue.group_changed(key)
+        if new is not None and (old is None or old.spec != new.spec or _annotations(old) != _annotations(new)):
+            self._wake(key, CHANGED)
 
     def _owner_changed(self, resource: str, old: Any, new: Any) -> None:
         for key in groups_of(resource, new or old):
             self._refusals.mark(key)
+            self._core.queue.group_changed(key)
             if new is not None:
                 self._wake(key, OWNER_CHANGED)
 
-    def _wake(self, key: GroupKey | None, label: str) -> None:
-        pods = self._groups.members_by_group.some_unscheduled(key, MAX_TRIES)
+    def _kubernetes_group_changed(self, old: KubernetesPodGroup | None, new: KubernetesPodGroup | None) -> None:
+        each = new or old
+        assert each is not None, "one of them has changed"
+        key = GroupKey(each.metadata.namespace, POD_GROUP, each.metadata.name)
+        self._core.queue.group_changed(key)
+        if old is not None and new is not None and old.spec != new.spec:
+            self._wake(key, CHANGED)
+
+    def _wake(self, key: GroupKey, label: str) -> None:
+        pods = self._groups.members_by_group.some_unscheduled(key, 1)
         group = self._groups.of(pods[0]) if pods else None
         if group is None:
             return
-        if group.problem or self._groups.members(pods[0]).ready_count < group.minimum:
+        if group.is_ours and (group.problem or self._groups.members(pods[0]).ready_count < group.minimum):
             self._core.preemptions.withdraw(group.uid)
         else:
-            any(self._core.queue.wake(pod.uid, label) for pod in pods)
+            self._core.queue.wake(key, label)
 
 
 def _annotations(podgroup: PodGroup) -> GroupAnnotations | None:

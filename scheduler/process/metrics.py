@@ -11,7 +11,7 @@ from operator import mul
 from typing import Final, NamedTuple, TypeAlias
 
 from prometheus_client import Gauge
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from scheduler.process.instruments import Counter, Histogram, Registry
@@ -19,6 +19,8 @@ from scheduler.process.instruments import Counter, Histogram, Registry
 PLUGIN_METRICS_SAMPLE_PERCENT: Final = 10
 """Share of the scheduling cycles in which each plugin is timed."""
 
+
+_Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily
 
 Samples: TypeAlias = Iterable[tuple[Sequence[str], float]]
 """Label values, value."""
@@ -349,7 +351,11 @@ class Metrics:
 
     def watch_gauge(self, name: str, text: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
         """Add a gauge whose values are read at each scrape."""
-        self.registry.register(_ReadGauge(name, text, labels, read))
+        self.registry.register(_Read(GaugeMetricFamily, name, text, labels, read))
+
+    def watch_counter(self, name: str, text: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
+        """Add a counter whose values are read at each scrape."""
+        self.registry.register(_Read(CounterMetricFamily, name, text, labels, read))
 
     def add_pod_groups(self) -> "PodGroupMetrics":
         """Add the metrics that kube-scheduler has with the feature gate GenericWorkload, and two of our own."""
@@ -411,12 +417,14 @@ class PodGroupMetrics(NamedTuple):
     given_up: Counter
 
 
-class _ReadGauge(Collector):
-    def __init__(self, name: str, text: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
-        self._name, self._text, self._labels, self._read = name, text, labels, read
+class _Read(Collector):
+    def __init__(
+        self, family: type[_Family], name: str, text: str, labels: Sequence[str], read: Callable[[], Samples]
+    ) -> None:
+        self._family, self._name, self._text, self._labels, self._read = family, name, text, labels, read
 
-    def collect(self) -> Iterable[GaugeMetricFamily]:
-        family = GaugeMetricFamily(self._name, self._text, labels=self._labels)
+    def collect(self) -> Iterable[_Family]:
+        family = self._family(self._name, self._text, labels=self._labels)
         for values, amount in self._read():
             family.add_metric(values, amount)
         yield family

@@ -1,8 +1,8 @@
-"""Pods that wait a while before their next attempt.
+"""Pods and groups that wait a while before their next attempt.
 
 Rule: pkg/scheduler/backend/queue/backoff_queue.go at v1.36.3, with SchedulerPopFromBackoffQ on, as by default. The
-end of a wait is rounded down to a whole window, and within a window pods are in the order of activeQ: then those
-of higher priority come first when pods leave early, because activeQ is empty.
+end of a wait is rounded down to a whole window, and within a window they are in the order of activeQ: then those
+of higher priority come first when some leave early, because activeQ is empty.
 """
 
 import math
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import EntityKey, Entry, QueuedGroup
 from scheduler.queue.pod_heap import PodHeap
 
 ORDERING_WINDOW: Final = 1.0
@@ -19,109 +19,109 @@ ORDERING_WINDOW: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long a pod waits after a failed attempt: doubled with each further one, up to a limit."""
+    """How long a pod or group waits after a failed attempt: doubled with each further one, up to a limit."""
 
     initial: float = 1.0
     """Seconds after the first failed attempt. Must be positive."""
 
     limit: float = 10.0
-    """Seconds that no wait exceeds. At least `initial`."""
+    """Seconds that no wait of a pod exceeds, nor one of a group times the root of its pods. At least `initial`."""
 
     def __post_init__(self) -> None:
         if not 0 < self.initial <= self.limit < math.inf:
             raise ValueError(f"need 0 < initial <= limit, got {self.initial} and {self.limit}")
 
-    def duration(self, failures: int) -> float:
-        """Return the seconds to wait after this many failed attempts."""
+    def duration(self, failures: int, pods: int = 1) -> float:
+        """Return the seconds to wait after this many failed attempts of so many pods together."""
         if failures <= 0:
             return 0.0
         # Python raises where a power leaves the range of floats; any limit is reached long before.
-        return min(self.initial * 2.0 ** min(failures - 1, 1000), self.limit)
+        return min(self.initial * 2.0 ** min(failures - 1, 1000), self.limit * math.sqrt(pods))
 
 
 class BackoffQueue:
     """backoffQ: refused pods in one heap, those that have to wait to the end in another, as after an error.
 
-    Only refused pods may leave early. An error's backoff protects the API server, a refusal's only saves attempts. But
-    pods of groups, which are tried again whatever happens, would be tried without end.
+    Only refused pods may leave early. An error's backoff protects the API server, a refusal's only saves attempts. Of
+    a group that saves too much: it waits to the end.
     """
 
-    __slots__ = ("_after_error", "_backoff", "_now", "_refused", "_sort_key")
+    __slots__ = ("_backoff", "_now", "_refused", "_sort_key", "_to_the_end")
 
-    def __init__(self, backoff: Backoff, sort_key: Callable[[QueuedPod], Any], now: Callable[[], float]) -> None:
+    def __init__(self, backoff: Backoff, sort_key: Callable[[Entry], Any], now: Callable[[], float]) -> None:
         self._backoff = backoff
         self._now = now
         self._sort_key = sort_key
-        self._refused = PodHeap(self._key_of_refused)
-        self._after_error = PodHeap(self.expiration)
+        self._refused = PodHeap[Entry](self._key_of_refused)
+        self._to_the_end = PodHeap[Entry](self.expiration)
 
-    def _key_of_refused(self, queued: QueuedPod) -> Any:
+    def _key_of_refused(self, queued: Entry) -> Any:
         return self.expiration(queued), self._sort_key(queued)
 
-    def use(self, backoff: Backoff, sort_key: Callable[[QueuedPod], Any], *, same_order: bool) -> None:
+    def use(self, backoff: Backoff, sort_key: Callable[[Entry], Any], *, same_order: bool) -> None:
         """Use another backoff and order from now on. Pods that wait already wait as long as before."""
         self._backoff = backoff
         self._sort_key = sort_key
         self._refused.use(self._key_of_refused, same_order=same_order)
 
     def __len__(self) -> int:
-        return len(self._refused) + len(self._after_error)
+        return len(self._refused) + len(self._to_the_end)
 
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._refused or uid in self._after_error
+    def __contains__(self, key: object) -> bool:
+        return key in self._refused or key in self._to_the_end
 
-    def __iter__(self) -> Iterator[QueuedPod]:
+    def __iter__(self) -> Iterator[Entry]:
         yield from self._refused
-        yield from self._after_error
+        yield from self._to_the_end
 
-    def get(self, uid: str) -> QueuedPod | None:
-        return self._refused.get(uid) or self._after_error.get(uid)
+    def get(self, key: EntityKey) -> Entry | None:
+        return self._refused.get(key) or self._to_the_end.get(key)
 
-    def add(self, queued: QueuedPod, *, may_leave_early: bool = True) -> None:
-        """Add a pod that is not in the queue yet: it waits until its backoff is over, or, refused, may leave early."""
+    def add(self, queued: Entry) -> None:
+        """Add one that is not in the queue yet: it waits to the end, or, a refused pod, may leave early."""
         is_refused = queued.unschedulable_plugins or queued.pending_plugins
-        (self._refused if is_refused and may_leave_early else self._after_error).add(queued)
+        (self._refused if is_refused and not isinstance(queued, QueuedGroup) else self._to_the_end).add(queued)
 
-    def rekey(self, uid: str) -> None:
-        """Move a changed pod to its new place."""
-        (self._refused if uid in self._refused else self._after_error).rekey(uid)
+    def rekey(self, key: EntityKey) -> None:
+        """Move a changed one to its new place."""
+        (self._refused if key in self._refused else self._to_the_end).rekey(key)
 
-    def remove(self, uid: str) -> QueuedPod | None:
-        return self._refused.remove(uid) or self._after_error.remove(uid)
+    def remove(self, key: EntityKey) -> Entry | None:
+        return self._refused.remove(key) or self._to_the_end.remove(key)
 
     def clear(self) -> None:
-        """Forget all pods."""
+        """Forget all."""
         self._refused.clear()
-        self._after_error.clear()
+        self._to_the_end.clear()
 
-    def pop_early(self) -> QueuedPod | None:
+    def pop_early(self) -> Entry | None:
         """Take out the refused pod with the shortest remaining wait; None if there is none."""
         return self._refused.pop()
 
-    def pop_completed(self) -> Iterator[QueuedPod]:
-        """Take out and yield the pods that have waited long enough."""
-        for heap in (self._refused, self._after_error):
+    def pop_completed(self) -> Iterator[Entry]:
+        """Take out and yield those that have waited long enough."""
+        for heap in (self._refused, self._to_the_end):
             while (first := heap.peek()) is not None and not self.is_backing_off(first):
-                heap.remove(first.pod.uid)
+                heap.remove(first.key)
                 yield first
 
-    def is_backing_off(self, queued: QueuedPod) -> bool:
-        """Return whether a pod still has to wait: until the ordering window in which its backoff ends is over."""
+    def is_backing_off(self, queued: Entry) -> bool:
+        """Return whether one still has to wait: until the ordering window in which its backoff ends is over."""
         return self.expiration(queued) >= _window(self._now())
 
-    def expiration(self, queued: QueuedPod) -> float:
-        """Return when a pod's backoff ends, computed once per attempt; minus infinity if it has none."""
+    def expiration(self, queued: Entry) -> float:
+        """Return when a backoff ends, computed once per attempt; minus infinity if it has none."""
         failures = queued.consecutive_errors_count or queued.unschedulable_count
         if failures == 0:
             return -math.inf
         if not queued.backoff_expiration:
-            queued.backoff_expiration = _window(queued.timestamp + self._backoff.duration(failures))
+            queued.backoff_expiration = _window(queued.timestamp + self._backoff.duration(failures, queued.size))
         return queued.backoff_expiration
 
     def check_invariants(self) -> None:
-        """No error may leave early, and each heap is in order."""
+        """Only refused pods may leave early, and each heap is in order."""
         self._refused.check_invariants()
-        self._after_error.check_invariants()
+        self._to_the_end.check_invariants()
         assert all(queued.unschedulable_plugins or queued.pending_plugins for queued in self._refused)
 
 

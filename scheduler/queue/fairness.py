@@ -1,4 +1,4 @@
-"""Which pod leaves activeQ next: the first in order, except that retries cannot keep all other pods out forever.
+"""Which pod or group leaves activeQ next: the first in order, except that retries cannot keep all others out forever.
 
 Strict priority has a hole. A crowd of pods of high priority that fit nowhere, and events that wake them, fill activeQ
 faster than it is emptied: backoff allows each of them an attempt every 10 s, and a few thousand of them take every
@@ -18,13 +18,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import Entry
 from scheduler.queue.pod_heap import PodHeap
 
 RETRIES_IN_A_ROW: Final = 3
 
-Arrival: TypeAlias = tuple[int, float, QueuedPod]
-"""(number, when it entered activeQ, pod)."""
+Arrival: TypeAlias = tuple[int, float, Entry]
+"""(number, when it entered activeQ, pod or group)."""
 
 
 class Fairness:
@@ -32,7 +32,7 @@ class Fairness:
 
     __slots__ = ("_active", "_by_priority", "_count", "_now", "_numbers", "_retries", "limit")
 
-    def __init__(self, active: PodHeap, now: Callable[[], float], starvation_seconds: float) -> None:
+    def __init__(self, active: PodHeap[Entry], now: Callable[[], float], starvation_seconds: float) -> None:
         """`starvation_seconds`: how long a pod may wait while others are retried; infinity for strict priority."""
         self._active = active
         self._now = now
@@ -43,14 +43,14 @@ class Fairness:
         self._numbers = itertools.count(1)
         self._retries = 0
 
-    def entered(self, queued: QueuedPod) -> None:
+    def entered(self, queued: Entry) -> None:
         """Record a pod that was just added to activeQ."""
         if self.limit == math.inf:
             return
         queued.activation = next(self._numbers)
-        entries = self._by_priority.get(queued.pod.priority)
+        entries = self._by_priority.get(queued.priority)
         if entries is None:
-            entries = self._by_priority[queued.pod.priority] = deque()
+            entries = self._by_priority[queued.priority] = deque()
         entries.append((queued.activation, self._now(), queued))
         self._count += 1
         if self._count > 2 * len(self._active) + 64:
@@ -61,7 +61,7 @@ class Fairness:
         self._by_priority.clear()
         self._count = 0
 
-    def pop(self) -> QueuedPod | None:
+    def pop(self) -> Entry | None:
         """Take the next pod out; None if activeQ is empty."""
         first = self._active.peek()
         if first is None:
@@ -71,10 +71,10 @@ class Fairness:
         elif self._retries < RETRIES_IN_A_ROW:
             self._retries += 1
         else:
-            starving = self._longest_waiting(first.pod.priority)
+            starving = self._longest_waiting(first.priority)
             if starving is not None:
                 self._retries = 0
-                self._active.remove(starving.pod.uid)
+                self._active.remove(starving.key)
                 self._left(starving)
                 return starving
         popped = self._active.pop()
@@ -82,23 +82,16 @@ class Fairness:
             self._left(popped)
         return popped
 
-    def take(self, uid: str) -> QueuedPod | None:
-        """Take this pod out; None if it is not in activeQ."""
-        taken = self._active.remove(uid)
-        if taken is not None:
-            self._left(taken)
-        return taken
-
-    def _left(self, queued: QueuedPod) -> None:
+    def _left(self, queued: Entry) -> None:
         """Forget a popped pod; otherwise a queue that drains would keep all its pods in memory."""
-        entries = self._by_priority.get(queued.pod.priority)
+        entries = self._by_priority.get(queued.priority)
         if entries and entries[0][2] is queued:  # usually: equals leave in the order in which they entered
             entries.popleft()
             self._count -= 1
         elif self._count > 2 * len(self._active) + 64:
             self._sweep()
 
-    def _longest_waiting(self, below: int) -> QueuedPod | None:
+    def _longest_waiting(self, below: int) -> Entry | None:
         """Return the longest-waiting pod of lower priority, if it has waited too long."""
         longest: Arrival | None = None
         for priority, entries in self._by_priority.items():
@@ -114,7 +107,7 @@ class Fairness:
     def _is_valid(self, entry: Arrival) -> bool:
         """Return whether the pod has been in activeQ since then; it may have left and come back."""
         number, _, queued = entry
-        return queued.activation == number and self._active.get(queued.pod.uid) is queued
+        return queued.activation == number and self._active.get(queued.key) is queued
 
     def _sweep(self) -> None:
         valid = {priority: deque(filter(self._is_valid, entries)) for priority, entries in self._by_priority.items()}

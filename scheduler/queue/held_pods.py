@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import EntityKey, QueuedPod
 from scheduler.queue.fairness import RETRIES_IN_A_ROW
 from scheduler.queue.pod_heap import PodHeap
 
@@ -22,15 +22,15 @@ class HeldPods:
     def __init__(self, key: Callable[[QueuedPod], Any]) -> None:
         """`key`: what activeQ sorts by."""
         self._key = key
-        self._lanes: dict[Hashable, PodHeap] = {}
-        self._lane_of: dict[str, Hashable] = {}
+        self._lanes: dict[Hashable, PodHeap[QueuedPod]] = {}
+        self._lane_of: dict[EntityKey, Hashable] = {}
         self._by_order: Counter[Hashable] = Counter()
         """Pods that left a lane in the order of activeQ since one left by its age."""
 
     def __len__(self) -> int:
         return len(self._lane_of)
 
-    def __contains__(self, uid: str) -> bool:
+    def __contains__(self, uid: object) -> bool:
         return uid in self._lane_of
 
     def __iter__(self) -> Iterator[QueuedPod]:
@@ -38,7 +38,7 @@ class HeldPods:
         for lane in self._lanes.values():
             yield from lane
 
-    def get(self, uid: str) -> QueuedPod | None:
+    def get(self, uid: EntityKey) -> QueuedPod | None:
         return self._lanes[self._lane_of[uid]].get(uid) if uid in self._lane_of else None
 
     def use(self, key: Callable[[QueuedPod], Any], *, same_order: bool) -> None:
@@ -49,15 +49,15 @@ class HeldPods:
 
     def add(self, queued: QueuedPod, lane: Hashable) -> None:
         """Hold a pod that is not held yet."""
-        self._lane_of[queued.pod.uid] = lane
-        self._lanes.setdefault(lane, PodHeap(self._key)).add(queued)
+        self._lane_of[queued.key] = lane
+        self._lanes.setdefault(lane, PodHeap[QueuedPod](self._key)).add(queued)
 
-    def rekey(self, uid: str) -> None:
+    def rekey(self, uid: EntityKey) -> None:
         """Move a changed pod to its new place."""
         if uid in self._lane_of:
             self._lanes[self._lane_of[uid]].rekey(uid)
 
-    def remove(self, uid: str) -> QueuedPod | None:
+    def remove(self, uid: EntityKey) -> QueuedPod | None:
         """Take a pod out."""
         return self._left(self._lanes[self._lane_of[uid]].remove(uid)) if uid in self._lane_of else None
 
@@ -71,7 +71,7 @@ class HeldPods:
             return self._left(pods.pop())
         self._by_order[lane] = 0
         longest = next(iter(pods))  # in the order in which they were added
-        return self._left(pods.remove(longest.pod.uid))
+        return self._left(pods.remove(longest.key))
 
     def clear(self) -> None:
         """Forget all pods."""
@@ -81,7 +81,7 @@ class HeldPods:
 
     def _left(self, queued: QueuedPod | None) -> QueuedPod | None:
         if queued is not None:
-            lane = self._lane_of.pop(queued.pod.uid)
+            lane = self._lane_of.pop(queued.key)
             if not self._lanes[lane]:
                 del self._lanes[lane], self._by_order[lane]
         return queued
@@ -91,5 +91,5 @@ class HeldPods:
         for lane, pods in self._lanes.items():
             pods.check_invariants()
             assert len(pods), lane
-            assert all(self._lane_of[queued.pod.uid] == lane for queued in pods)
+            assert all(self._lane_of[queued.key] == lane for queued in pods)
         assert len(self._lane_of) == sum(map(len, self._lanes.values()))

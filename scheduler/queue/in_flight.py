@@ -80,7 +80,7 @@ class InFlightPods:
     def __len__(self) -> int:
         return len(self._flights)
 
-    def __contains__(self, uid: str) -> bool:
+    def __contains__(self, uid: object) -> bool:
         return uid in self._flights
 
     def __iter__(self) -> Iterator[Flight]:

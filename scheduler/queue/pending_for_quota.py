@@ -33,7 +33,7 @@ class PendingForQuota(Generic[K]):
 
     def __init__(self, queue: SchedulingQueue) -> None:
         self._queue = queue
-        self._pods: dict[K, PodHeap] = {}
+        self._pods: dict[K, PodHeap[QueuedPod]] = {}
         """By kind; those that were looked at longest ago first."""
         self._kind_of: dict[str, K] = {}
 
@@ -54,7 +54,7 @@ class PendingForQuota(Generic[K]):
         """Have a pod wait that was refused, and that the queue has."""
         pods = self._pods.get(kind)
         if pods is None:
-            pods = self._pods[kind] = PodHeap(self._order)
+            pods = self._pods[kind] = PodHeap[QueuedPod](self._order)
         pods.add(queued)
         self._kind_of[queued.pod.uid] = kind
 

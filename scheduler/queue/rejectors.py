@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import QueuedEntity
 
 
 class RejectorCounts:
@@ -14,19 +14,19 @@ class RejectorCounts:
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
 
-    def add(self, queued: QueuedPod) -> None:
+    def add(self, queued: QueuedEntity) -> None:
         """Count a pod that begins to wait."""
         for plugin in queued.unschedulable_plugins | queued.pending_plugins:
             self._counts[plugin, queued.pod.spec.scheduler_name] += 1
 
-    def blame(self, queued: QueuedPod, plugin: str) -> None:
+    def blame(self, queued: QueuedEntity, plugin: str) -> None:
         """Record that a plugin refused a waiting pod, and count it."""
         if plugin not in queued.unschedulable_plugins:
             if plugin not in queued.pending_plugins:
                 self._counts[plugin, queued.pod.spec.scheduler_name] += 1
             queued.unschedulable_plugins.add(plugin)
 
-    def remove(self, queued: QueuedPod) -> None:
+    def remove(self, queued: QueuedEntity) -> None:
         """Stop counting a pod."""
         for plugin in queued.unschedulable_plugins | queued.pending_plugins:
             key = (plugin, queued.pod.spec.scheduler_name)
@@ -40,7 +40,7 @@ class RejectorCounts:
     def as_mapping(self) -> Mapping[tuple[str, str], int]:
         return dict(self._counts)
 
-    def check_invariants(self, waiting: Iterable[QueuedPod]) -> None:
+    def check_invariants(self, waiting: Iterable[QueuedEntity]) -> None:
         """The counts are those of the pods that wait."""
         expected = RejectorCounts()
         for queued in waiting:

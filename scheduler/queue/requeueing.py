@@ -22,7 +22,7 @@ from scheduler.framework.events import (
     KeyFunction,
     QueueingHint,
 )
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import QueuedEntity
 from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.queue.in_flight import ObservedEvent
 from scheduler.runtime.guards.plugin_faults import PluginFaults, as_plugin_error
@@ -170,7 +170,7 @@ class RequeueRules:
             )
         return is_of_interest
 
-    def rejection_of(self, queued: QueuedPod) -> Rejection:
+    def rejection_of(self, queued: QueuedEntity) -> Rejection:
         """Return which plugins refused a pod."""
         profile = queued.pod.spec.scheduler_name
         key = (
@@ -184,23 +184,28 @@ class RequeueRules:
             rejection = self._rejections[key] = self._new_rejection(queued)
         return rejection
 
+    def kind_of(self, queued: QueuedEntity) -> Hashable:
+        """Return what is the same for all that no hint distinguishes."""
+        rejection = self.rejection_of(queued)
+        return rejection, rejection.key_of(queued.pod)
+
     def start(self) -> bool:
         """Begin with one event; return whether to time its hints: a sample of events is timed."""
         self._events_asked += 1
         return self._events_asked % SAMPLE_EVERY == 0
 
-    def decide(self, queued: QueuedPod, observed: ObservedEvent) -> Requeue:
+    def decide(self, queued: QueuedEntity, observed: ObservedEvent) -> Requeue:
         """Return what an event means for a pod."""
         return self._decide(self.rejection_of(queued).hints(observed.event), queued, observed)
 
-    def decide_own(self, queued: QueuedPod, observed: ObservedEvent) -> Requeue:
+    def decide_own(self, queued: QueuedEntity, observed: ObservedEvent) -> Requeue:
         """Return what a change of the pod itself means for it."""
         return self._decide(self.rejection_of(queued).hints_past_gate(observed.event), queued, observed)
 
-    def _decide(self, hints: tuple[PluginHint, ...], queued: QueuedPod, observed: ObservedEvent) -> Requeue:
+    def _decide(self, hints: tuple[PluginHint, ...], queued: QueuedEntity, observed: ObservedEvent) -> Requeue:
         return self.answer(hints, queued.pod, observed, is_timed=self.start()) if hints else Requeue.SKIP
 
-    def decide_all(self, queued: QueuedPod, observed_events: Sequence[ObservedEvent]) -> Requeue:
+    def decide_all(self, queued: QueuedEntity, observed_events: Sequence[ObservedEvent]) -> Requeue:
         """Return what several events together mean for a pod."""
         if not (queued.unschedulable_plugins or queued.pending_plugins):
             return Requeue.AFTER_BACKOFF
@@ -263,7 +268,7 @@ class RequeueRules:
         """An error counts as a yes: a needless attempt costs little, but a pod that is never tried again is lost."""
         self._faults.report(as_plugin_error(HINT, plugin_hint.plugin, problem), pod)
 
-    def _new_rejection(self, queued: QueuedPod) -> Rejection:
+    def _new_rejection(self, queued: QueuedEntity) -> Rejection:
         registered = self._events.get(queued.pod.spec.scheduler_name)
         pending, rejectors = sorted(queued.pending_plugins), sorted(queued.unschedulable_plugins)
         if registered is None or not (pending or rejectors):

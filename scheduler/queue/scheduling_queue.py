@@ -1,6 +1,6 @@
-"""The scheduling queue: where a pod waits between its attempts.
+"""The scheduling queue: where a pod, or a group of pods, waits between its attempts.
 
-    new pod ──────────► PreEnqueue ─┬─ lets it in ─────────────► ACTIVE
+    new entry ────────► PreEnqueue ─┬─ lets it in ─────────────► ACTIVE
                                     └─ refuses ────────────────► UNSCHEDULABLE (gated)
     UNSCHEDULABLE ─┬─ event ──────────► PreEnqueue ────────────► ACTIVE, or BACKOFF if it has not waited enough
                    └─ 5 min, activate ► PreEnqueue ────────────► ACTIVE
@@ -15,38 +15,50 @@
     HELD ──────────── its turn in the lane ────────────────────► IN FLIGHT
     anywhere ──────── delete ──────────────────────────────────► gone
 
-A pod is in one place at a time. After `pop` it must be handed back (`add_unschedulable_if_not_present`) or be `done`.
+An entry is in one place at a time. After `pop` a pod must be handed back (`add_unschedulable_if_not_present`) or be
+`done`. All pods of a group that have no node are one entry, which is tried as a whole:
 
-Rule: pkg/scheduler/backend/queue/scheduling_queue.go at v1.36.3 with its feature gates at the defaults.
+    pod of a group ───┬─ the group's object is missing ────────► INCOMPLETE ── it comes ──► joins the entry
+                      ├─ the group is IN FLIGHT ───────────────► PENDING ── group_tried ──► joins the entry
+                      └─ otherwise ────────────────────────────► joins the entry, or is the first of a new one
+    group IN FLIGHT ──┬─ a member is refused, or fails ────────► comes back to the group, which files it in the end
+                      └─ group_tried ─┬─ some got a node ──────► ACTIVE, with its old timestamp, if pods are left
+                                      └─ refused, or an error ─► as a pod
+
+One gated member gates the group. An event that helps one member moves it, and so does a pod that comes. Members are
+asked by kinds, so an event costs as much as there are kinds of them. A waiting group is known by its key.
+
+Rule: pkg/scheduler/backend/queue/scheduling_queue.go at v1.37.2 with its feature gates at the defaults.
 """
 
 import asyncio
 import logging
 import time
+from collections import Counter as Counts
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import filterfalse
-from operator import attrgetter
 from typing import Final
-
-from prometheus_client import Counter
 
 from scheduler.api.pod import Pod
 from scheduler.framework.arguments import arguments_of
 from scheduler.framework.events import (
     ANY,
     POD_GROUP,
+    TARGET_POD_UPDATE,
     UNSCHEDULED_POD_ADD,
     Action,
     ClusterEvent,
 )
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.plugin import QueueSortPlugin
-from scheduler.framework.pod_groups import NO_POD_GROUPS, PodGroups
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.pod_groups import NO_POD_GROUPS, GroupKey, PodGroups
+from scheduler.framework.queued import EntityKey, Entry, QueuedGroup, QueuedPod, pods_of
+from scheduler.framework.status import Code
+from scheduler.process.instruments import Counter
 from scheduler.process.metrics import Metrics
 from scheduler.queue.backoff_queue import BackoffQueue, seconds_to_next_window
 from scheduler.queue.fairness import Fairness
-from scheduler.queue.gates import Gates
+from scheduler.queue.gates import GateRefusal, Gates
+from scheduler.queue.group_entries import GroupEntries
 from scheduler.queue.held_pods import HeldPods
 from scheduler.queue.in_flight import InFlightPods, ObservedEvent
 from scheduler.queue.pod_heap import PodHeap
@@ -54,7 +66,7 @@ from scheduler.queue.rejectors import RejectorCounts
 from scheduler.queue.requeueing import Requeue, RequeueRules
 from scheduler.queue.settings import QueueSettings
 from scheduler.queue.sorting import SortKey, sort_key_of
-from scheduler.queue.unschedulable_pods import UnschedulablePods
+from scheduler.queue.unschedulable import Unschedulable, asked_of
 from scheduler.runtime.changes import pod_changes
 from scheduler.runtime.guards.plugin_faults import PluginFaults, is_of_tree
 
@@ -70,8 +82,7 @@ BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF_Q: Final = "PopFromBackoffQ"
 CHANGE_REPAIRED: Final = "ChangeRepaired"
 CONFIGURATION_CHANGED: Final = "ConfigurationChanged"
-
-_gate = attrgetter("gating_plugin")
+MEMBER_GONE: Final = "PodGroupMemberDelete"
 
 
 class SchedulingQueue:
@@ -93,17 +104,21 @@ class SchedulingQueue:
         self._faults = PluginFaults(metrics)
         self.sort_key: SortKey = self._sort_key(settings)
         """Orders its pods."""
-        self._active = PodHeap(self.sort_key)
+        self._active = PodHeap[Entry](self.sort_key)
         self._backoff = BackoffQueue(settings.backoff, self.sort_key, now)
         self._fairness = Fairness(self._active, now, settings.starvation_seconds)
         self._in_flight = InFlightPods()
         self._held = HeldPods(self.sort_key)
         self._gates = Gates(settings.pre_enqueue, metrics, now)
         self._rules = RequeueRules(settings.rejector_events, metrics)
-        self._unschedulable = UnschedulablePods(self._rules)
+        self._unschedulable = Unschedulable(self._rules)
+        self._entries = GroupEntries()
+        self._members = self._entries.members
         self._rejectors = RejectorCounts()
         self._incoming = metrics.queue_incoming_pods
         self._incoming_by_label: dict[tuple[str, str], Counter] = {}
+        self._incoming_groups: Counts[tuple[str, str]] = Counts()
+        self._incoming_members: Counts[tuple[str, str]] = Counts()
         self._arrived = asyncio.Event()
         self._closed = False
 
@@ -138,7 +153,7 @@ class SchedulingQueue:
                 flight.on_delete()
             return
         queued = self._active.remove(uid) or self._backoff.remove(uid) or self._unschedulable.remove(uid)
-        queued = queued or self._held.remove(uid)
+        queued = queued or self._held.remove(uid) or (self._leave(uid) if uid in self._members else None)
         if queued is not None:
             self._rejectors.remove(queued)
 
@@ -156,18 +171,21 @@ class SchedulingQueue:
         if not self._rules.is_of_interest(event):
             return
         observed = ObservedEvent(event, old, new)
-        for group, decision in self._unschedulable.helped_by(observed):
-            for queued in tuple(group.values()):
+        for kind, decision in self._unschedulable.helped_by(observed):
+            for queued in tuple(kind.values()):
                 if pre_check is None or pre_check(queued.pod):
-                    self._requeue(queued, decision, event.label)
+                    if queued.group is None:
+                        self._requeue(queued, decision, event.label)
+                    elif self._unschedulable.asks(queued):  # the group has not moved yet
+                        self._requeue(queued.group, decision, event.label)
         self._in_flight.record(observed)
 
     # Called by the scheduling loop.
 
-    async def pop(self) -> QueuedPod | None:
-        """Take the next pod to try, waiting for one if need be; None once the queue is closed.
+    async def pop(self) -> Entry | None:
+        """Take the next pod or group to try, waiting for one if need be; None once the queue is closed.
 
-        Does not give the event loop back while there are pods.
+        Does not give the event loop back while there are any.
         """
         while not self._closed:
             if (queued := self.pop_nowait()) is not None:
@@ -176,8 +194,11 @@ class SchedulingQueue:
             await self._arrived.wait()
         return None
 
-    def pop_nowait(self) -> QueuedPod | None:
-        """Take the next pod to try; None if there is none. When activeQ is empty, a refused pod need not wait."""
+    def pop_nowait(self) -> Entry | None:
+        """Take the next one to try; None if there is none. When activeQ is empty, a refused pod need not wait.
+
+        Of a group, `group_tried` has to be called.
+        """
         if self._closed:
             return None
         queued = self._fairness.pop()
@@ -185,24 +206,15 @@ class SchedulingQueue:
             queued = self._backoff.pop_early()
             if queued is None:
                 return None
-            self._count_incoming("active", POP_FROM_BACKOFF_Q)
+            self._count_incoming("active", POP_FROM_BACKOFF_Q, queued)
         queued.attempts += 1
-        self._rejectors.remove(queued)
-        self._in_flight.start(queued)
-        return queued
-
-    def pop_specific(self, uid: str) -> QueuedPod | None:
-        """Take this pod as if an event had brought it to activeQ; None if it is not here, or is kept out.
-
-        Rule: PopSpecificPod.
-        """
-        if (refused := self._unschedulable.get(uid)) is not None:
-            self._requeue(refused, Requeue.IMMEDIATELY, FORCE_ACTIVATE.label)
-        elif (waiting := self._backoff.remove(uid)) is not None:
-            self._activate(waiting, FORCE_ACTIVATE.label)
-        queued = self._fairness.take(uid)
-        if queued is not None:
-            queued.attempts += 1
+        if isinstance(queued, QueuedGroup):
+            self._entries.begin(queued)
+            for each in queued.members:
+                each.attempts += 1
+                self._rejectors.remove(each)
+                self._in_flight.start(each)
+        else:
             self._rejectors.remove(queued)
             self._in_flight.start(queued)
         return queued
@@ -219,18 +231,82 @@ class SchedulingQueue:
             return
         decision = Requeue.AFTER_BACKOFF
         if flight is not None:
+            if queued.group is not None and queued.group.is_tried:
+                queued.group.add(queued)  # until `group_tried`
+                return
             observed_events = self._in_flight.since(flight)
             self.done(uid)
             if flight.deleted:
                 return
             queued.pod = flight.newest
-            if queued.pod.spec.scheduling_group is None or not self._ignores_events(queued.pod):
-                decision = self._rules.decide_all(queued, observed_events)
+            decision = self._rules.decide_all(queued, observed_events)
+        queued.group = None
         self._count_failure(queued)
-        if decision is Requeue.SKIP:
+        if self._groups.key_of(queued.pod) is not None:
+            self._admit(queued, decision, SCHEDULE_ATTEMPT_FAILURE)
+        elif decision is Requeue.SKIP:
             self._park(queued, SCHEDULE_ATTEMPT_FAILURE)
         else:
             self._requeue(queued, decision, SCHEDULE_ATTEMPT_FAILURE)
+
+    def group_tried(self, group: QueuedGroup, code: Code, plugins: Collection[str] = ()) -> None:
+        """Take a popped group back, once its attempt is over: those of its pods that came back, and those that are new.
+
+        `code`: of the attempt, SUCCESS if some got their node. `plugins`: those that refused the group as a whole.
+        """
+        group.is_tried = False
+        group.unschedulable_plugins = set(plugins)
+        decision = self._decide_about_group(group, code)
+        back = [each for each in self._entries.drop(group) if self._come_back(each)]
+        arrived = self._entries.take(self._entries.pending, group.group_key)
+        if arrived and decision is Requeue.SKIP:
+            decision = Requeue.AFTER_BACKOFF
+        _count_attempt(group, code, self._now(), keeps_timestamp=code is Code.SUCCESS and bool(back))
+        self._restore(group, (*back, *arrived), decision)
+
+    def _restore(self, group: QueuedGroup, members: Sequence[QueuedPod], decision: Requeue) -> None:
+        """Have a group wait again with these pods, except those that are not of it any more."""
+        stay, leave = list[QueuedPod](), list[QueuedPod]()
+        for each in members:
+            (stay if self._groups.key_of(each.pod) == group.group_key else leave).append(each)
+        if stay and self._groups.of(stay[0].pod) is None:
+            stay, leave = [], list(members)
+        if stay:
+            self._entries.add(group, stay)
+            self._move(group, decision, SCHEDULE_ATTEMPT_FAILURE)
+        for each in leave:
+            self._admit(each, Requeue.AFTER_BACKOFF, SCHEDULE_ATTEMPT_FAILURE)
+
+    def _decide_about_group(self, group: QueuedGroup, code: Code) -> Requeue:
+        """Return what the events since its pop mean for a group."""
+        if code is Code.SUCCESS:
+            return Requeue.IMMEDIATELY
+        flights = [flight for each in group.members if (flight := self._in_flight.get(each.pod.uid)) is not None]
+        if code is Code.ERROR or group.is_woken or any(flight.own_events for flight in flights):
+            return Requeue.AFTER_BACKOFF
+        events = self._in_flight.since(flights[0]) if flights else ()
+        best, kinds = Requeue.SKIP, set[Hashable]()
+        for each in asked_of(group) if events else ():
+            kind = self._rules.kind_of(each)
+            if kind not in kinds:
+                kinds.add(kind)
+                decision = self._rules.decide_all(each, events)
+                if decision is Requeue.IMMEDIATELY:
+                    return decision
+                best = decision if best is Requeue.SKIP else best
+        return best
+
+    def _come_back(self, member: QueuedPod) -> bool:
+        """Have a member back whose attempt is over; return whether it was not deleted meanwhile."""
+        flight = self._in_flight.get(member.pod.uid)
+        self.done(member.pod.uid)
+        if flight is None or flight.deleted:
+            return False
+        member.pod = flight.newest
+        member.timestamp = self._now()
+        member.was_flushed = False
+        self._rejectors.add(member)
+        return True
 
     def done(self, uid: str) -> None:
         """Forget a popped pod that will not come back: it is bound, or not to be scheduled. Repeating it is harmless.
@@ -242,6 +318,14 @@ class SchedulingQueue:
         if flight is not None and flight.deleted:
             # It may have been nominated after it was deleted.
             self._nominator.delete(uid)
+
+    def drop(self, popped: Entry) -> None:
+        """Forget a popped pod or group that is not tried."""
+        for each in pods_of(popped):
+            self.done(each.pod.uid)
+        if isinstance(popped, QueuedGroup):
+            popped.take_all()
+            self.group_tried(popped, Code.UNSCHEDULABLE)
 
     def hold(self, queued: QueuedPod, lane: Hashable) -> None:
         """Hold a popped pod that was not tried, as too many attempts of its lane are under way.
@@ -281,38 +365,94 @@ class SchedulingQueue:
         return None if flight is None or flight.deleted else flight.newest
 
     def activate(self, uids: Iterable[str]) -> None:
-        """Bring pods to activeQ without regard to their backoff; for one in flight it counts as an event."""
+        """Bring pods, with their groups, to activeQ in spite of backoff; for one in flight it counts as an event."""
         for uid in uids:
-            if (refused := self._unschedulable.get(uid)) is not None:
+            key = self._key_of_entry(uid)
+            if (refused := self._unschedulable.get(key)) is not None:
                 self._requeue(refused, Requeue.IMMEDIATELY, FORCE_ACTIVATE.label)
-            elif (waiting := self._backoff.remove(uid)) is not None:
+            elif (waiting := self._backoff.remove(key)) is not None:
                 self._activate(waiting, FORCE_ACTIVATE.label)
             elif (flight := self._in_flight.get(uid)) is not None:
                 flight.own_events.append(ObservedEvent(FORCE_ACTIVATE, None, None))
 
-    def wake(self, uid: str, label: str) -> bool:
-        """Bring a refused pod back as an event does that helps it, called `label`; return whether it has moved."""
-        refused = self._unschedulable.get(uid)
+    def wake(self, key: EntityKey, label: str) -> bool:
+        """Bring a refused pod or group back as an event called `label` does that helps it; return whether it has moved.
+
+        `key`: UID of a pod, also of one in a group, or the key of a group.
+        """
+        key = self._key_of_entry(key)
+        refused = self._unschedulable.get(key)
         if refused is not None:
             self._requeue(refused, Requeue.AFTER_BACKOFF, label)
-            return uid not in self._unschedulable
-        if (flight := self._in_flight.get(uid)) is not None:
-            flight.own_events.append(ObservedEvent(ClusterEvent(ANY, Action.ALL, label), None, None))
-        return flight is not None
+            return key not in self._unschedulable
+        if isinstance(key, str):
+            if (flight := self._in_flight.get(key)) is not None:
+                flight.own_events.append(ObservedEvent(ClusterEvent(ANY, Action.ALL, label), None, None))
+            return flight is not None
+        group = self._entries.get(key)
+        if group is not None and group.is_tried:
+            group.is_woken = True
+        return group is not None and group.is_tried
 
-    def is_refused(self, uid: str) -> bool:
-        """Return whether a pod waits for an event, or for its gate to open."""
-        return uid in self._unschedulable
+    def is_refused(self, key: EntityKey) -> bool:
+        """Return whether a pod, its group, or a group waits for an event, or for its gate to open."""
+        return self._key_of_entry(key) in self._unschedulable
 
     def is_nominated(self, uid: str) -> bool:
         return bool(self._nominator.node_of(uid))
 
-    def alike(self, pod: Pod, plugins: Collection[str]) -> Hashable:
-        """Return a key that is the same for all pods that no hint distinguishes, once these plugins refused them."""
-        refused = QueuedPod(pod, self._now())
-        refused.unschedulable_plugins = set(plugins)
-        rejection = self._rules.rejection_of(refused)
-        return rejection, rejection.key_of(pod)
+    def entry_of(self, key: EntityKey) -> Entry | None:
+        """Return the entry that a waiting pod belongs to, or the waiting group of this key; None if there is none."""
+        key = self._key_of_entry(key)
+        for place in (self._active, self._backoff, self._unschedulable):
+            if (entry := place.get(key)) is not None:
+                return entry
+        return self._held.get(key)
+
+    def _key_of_entry(self, key: EntityKey) -> EntityKey:
+        member = self._members.get(key) if isinstance(key, str) else None
+        return key if member is None or member.group is None else member.group.key
+
+    # What happens to groups.
+
+    def group_changed(self, key: GroupKey) -> None:
+        """The object of a group has come or gone, or has another priority."""
+        for queued in self._entries.take(self._entries.incomplete, key):
+            queued.gating_plugin = ""
+            self._admit(queued, Requeue.IMMEDIATELY, UNSCHEDULED_POD_ADD.label)
+        group = self._entries.get(key)
+        if group is None or group.is_tried:
+            return
+        found = self._groups.of(group.pod)
+        if found is None:
+            self._take_out(key)
+            for queued in self._entries.drop(group):
+                self._admit(queued, Requeue.IMMEDIATELY, TARGET_POD_UPDATE.label)
+        elif group.group_priority not in (None, found.priority):
+            group.group_priority = found.priority
+            for heap in (self._active, self._backoff):
+                if key in heap:
+                    heap.rekey(key)
+
+    def regroup(self) -> None:
+        """Other pods have groups now: have each wait as what it is."""
+        for entry in self._waiting_entries():
+            if isinstance(entry, QueuedPod) and self._groups.key_of(entry.pod) is not None:
+                self._take_out(entry.key)
+                self._admit(entry, Requeue.IMMEDIATELY, CONFIGURATION_CHANGED)
+        for group in self._entries.waiting():
+            for member in group.members:
+                self._regroup(member)
+        for member in (*self._entries.incomplete, *self._entries.pending):
+            self._regroup(member)
+
+    def _regroup(self, member: QueuedPod) -> bool:
+        """Have a waiting member of a group wait elsewhere if it is of that group no more; return whether it was so."""
+        if self._groups.key_of(member.pod) == self._entries.key_of(member):
+            return False
+        self._leave(member.pod.uid)
+        self._admit(member, Requeue.IMMEDIATELY, TARGET_POD_UPDATE.label)
+        return True
 
     # Timers.
 
@@ -327,35 +467,39 @@ class SchedulingQueue:
                 leftovers_due = self._now() + LEFTOVER_INTERVAL
 
     def flush_backoff_completed(self) -> None:
-        """Move the pods to activeQ that have waited long enough."""
+        """Move those to activeQ that have waited long enough."""
         for queued in self._backoff.pop_completed():
             self._activate(queued, BACKOFF_COMPLETE)
 
     def flush_unschedulable_leftover(self) -> None:
-        """Try pods again that have been refused for too long; gates stay closed."""
+        """Try those again that have been refused for too long; gates stay closed."""
         observed = ObservedEvent(UNSCHEDULABLE_TIMEOUT, None, None)
         refused_before = self._now() - self._settings.leftover_seconds
         leftovers = [queued for queued in self._unschedulable if queued.timestamp < refused_before]
         for queued in leftovers:
             queued.was_flushed = True
+            for each in pods_of(queued):
+                each.was_flushed = True
             self._requeue(queued, self._rules.decide(queued, observed), UNSCHEDULABLE_TIMEOUT.label)
         if leftovers:
             self._in_flight.record(observed)
 
     def rebuild(self) -> None:
-        """Move every waiting pod to its place again, and retry the refused ones: a change has failed half way.
+        """Move everything that waits to its place again, and retry the refused ones: a change has failed half way.
 
         It may have lost an event that would have helped some. Costs as much as taking them all in.
         """
-        places = (self._active, self._backoff, self._unschedulable)
-        waiting = {queued.pod.uid: queued for pods in (*places, self._held) for queued in pods}
-        for pods in (*places, self._held):
-            pods.clear()
+        waiting = {queued.key: queued for queued in (*self._waiting_entries(), *self._entries.waiting())}
+        for place in (self._active, self._backoff, self._unschedulable, self._held):
+            place.clear()
         self._fairness.clear()
         self._rejectors.clear()
-        for uid, queued in waiting.items():
-            if uid not in self._in_flight:
-                self._rejectors.add(queued)
+        for each in (*self._entries.incomplete, *self._entries.pending):
+            self._rejectors.add(each)
+        for key, queued in waiting.items():
+            if key not in self._in_flight:
+                for each in pods_of(queued):
+                    self._rejectors.add(each)
                 self._requeue(queued, Requeue.AFTER_BACKOFF, CHANGE_REPAIRED)
         self._in_flight.record(ObservedEvent(ClusterEvent(ANY, Action.ALL, CHANGE_REPAIRED), None, None))
 
@@ -372,8 +516,8 @@ class SchedulingQueue:
         before, self._settings = self._settings, settings
         same_order = _sorts_as(before.sort, settings.sort)
         self.sort_key = self._sort_key(settings)
-        for pods in (self._active, self._held):
-            pods.use(self.sort_key, same_order=same_order)
+        self._active.use(self.sort_key, same_order=same_order)
+        self._held.use(self.sort_key, same_order=same_order)
         self._backoff.use(settings.backoff, self.sort_key, same_order=same_order)
         self._fairness.limit = settings.starvation_seconds
         self._gates = Gates(settings.pre_enqueue, self._metrics, self._now)
@@ -385,31 +529,36 @@ class SchedulingQueue:
         Yields after each pod, so that other tasks can run; pods that come meanwhile are left out.
         """
         self._in_flight.record(ObservedEvent(ClusterEvent(ANY, Action.ALL, CONFIGURATION_CHANGED), None, None))
-        places = (self._active, self._held, self._backoff, self._unschedulable)
-        waiting = [queued.pod.uid for pods in places for queued in pods if queued.pod.spec.scheduler_name in profiles]
-        for uid in waiting:
-            self._ask_again(uid)
+        waiting = [each.key for each in self._waiting_entries() if each.pod.spec.scheduler_name in profiles]
+        for key in waiting:
+            self._ask_again(key)
             yield
+        for queued in self._entries.incomplete:
+            self._ask(queued)
 
-    def _ask_again(self, uid: str) -> None:
-        refused = self._unschedulable.get(uid)
+    def _ask_again(self, key: EntityKey) -> None:
+        refused = self._unschedulable.get(key)
         if refused is not None:
             self._unschedulable.add(refused)  # among those that wait for what its plugins register for now
             self._requeue(refused, Requeue.AFTER_BACKOFF, CONFIGURATION_CHANGED)
             return
-        held = self._held.remove(uid)
+        held = self._held.remove(key)
         if held is not None:  # its lane may be another one now, or none
             self._active.add(held)
             self._fairness.entered(held)
             self._arrived.set()
-        queued = self._active.get(uid) or self._backoff.get(uid)
-        refusal = self._gates.refusal(queued) if queued is not None else None
-        if queued is not None and refusal is not None:
-            for pods in (self._active, self._backoff):
-                pods.remove(uid)
-            queued.gating_plugin = refusal.plugin if refusal.gates else ""
-            self._rejectors.blame(queued, refusal.plugin)
-            self._park(queued, CONFIGURATION_CHANGED)
+        queued = self._active.get(key) or self._backoff.get(key)
+        if queued is None:
+            return
+        refusal = self._ask(queued) if isinstance(queued, QueuedPod) else self._refusal(queued)
+        if refusal is not None:
+            self._keep_out(queued, refusal, CONFIGURATION_CHANGED)
+
+    def _keep_out(self, queued: Entry, refusal: GateRefusal, label: str) -> None:
+        """Take one out of activeQ or backoffQ that a PreEnqueue plugin has refused."""
+        self._take_out(queued.key)
+        queued.gating_plugin = refusal.plugin if refusal.gates else ""
+        self._park(queued, label)
 
     def close(self) -> None:
         """Wake all waiting callers; nothing is popped any more."""
@@ -421,12 +570,42 @@ class SchedulingQueue:
 
     def pending_counts(self) -> Mapping[str, int]:
         """Return the number of pods by queue, as the gauge `pending_pods` shows them."""
-        return {
+        counts = {
             "active": len(self._active) + len(self._held),
             "backoff": len(self._backoff),
-            "unschedulable": len(self._unschedulable) - self._unschedulable.gated_count,
-            "gated": self._unschedulable.gated_count,
+            "unschedulable": len(self._unschedulable) - len(self._unschedulable.gated),
+            "gated": len(self._unschedulable.gated),
+            "incomplete": len(self._entries.incomplete),
+            "pending": len(self._entries.pending),
         }
+        for group in self._entries.waiting():
+            counts[self._place_of(group)] += group.size - 1
+        return counts
+
+    def entity_counts(self) -> Iterator[tuple[tuple[str, str], int]]:
+        """Yield (queue, type) → number of entries, as the gauge `queued_entities` shows them."""
+        groups = Counts(map(self._place_of, self._entries.waiting()))
+        yield ("active", "pod"), len(self._active) + len(self._held) - groups["active"]
+        yield ("backoff", "pod"), len(self._backoff) - groups["backoff"]
+        gated = len(self._unschedulable.gated)
+        yield ("unschedulable", "pod"), len(self._unschedulable) - gated - groups["unschedulable"]
+        yield ("gated", "pod"), gated - groups["gated"]
+        for place in ("active", "backoff", "unschedulable", "gated"):
+            yield (place, "podgroup"), groups[place]
+
+    def incoming_entities(self) -> Iterator[tuple[tuple[str, str, str], float]]:
+        """Yield (queue, event, type) → how many entries came, as the counter `queue_incoming_entities` shows them."""
+        for (place, label), pods in self._incoming_by_label.items():
+            alone = pods.value - self._incoming_members[place, label]
+            if alone:
+                yield (place, label, "pod"), alone
+            if groups := self._incoming_groups[place, label]:
+                yield (place, label, "podgroup"), groups
+
+    def _place_of(self, group: QueuedGroup) -> str:
+        if group.key in self._unschedulable:
+            return "gated" if group.gated else "unschedulable"
+        return "backoff" if group.key in self._backoff else "active"
 
     def unschedulable_counts(self) -> Mapping[tuple[str, str], int]:
         """Return (plugin, profile) → number of waiting pods that the plugin refused."""
@@ -434,11 +613,14 @@ class SchedulingQueue:
 
     def pending_pods(self) -> Mapping[str, Sequence[QueuedPod]]:
         """Return the waiting pods by queue, in no particular order; for debugging."""
+        refused = tuple(self._unschedulable)
         return {
-            "active": (*self._active, *self._held),
-            "backoff": tuple(self._backoff),
-            "unschedulable": tuple(filterfalse(_gate, self._unschedulable)),
-            "gated": tuple(filter(_gate, self._unschedulable)),
+            "active": (*_all_pods(self._active), *self._held),
+            "backoff": _all_pods(self._backoff),
+            "unschedulable": _all_pods(each for each in refused if not each.gating_plugin),
+            "gated": _all_pods(each for each in refused if each.gating_plugin),
+            "incomplete": tuple(self._entries.incomplete),
+            "pending": tuple(self._entries.pending),
         }
 
     def in_flight_pods(self) -> Sequence[QueuedPod]:
@@ -447,12 +629,17 @@ class SchedulingQueue:
 
     def check_invariants(self) -> None:
         """Every pod is in one place; orders, gates and counts are right. For tests and `--paranoid`."""
-        waiting = [queued for pods in self.pending_pods().values() for queued in pods]
+        parts = self.pending_pods()
+        assert {name: len(pods) for name, pods in parts.items()} == self.pending_counts()
+        waiting = [queued for pods in parts.values() for queued in pods]
         uids = [queued.pod.uid for queued in (*waiting, *self.in_flight_pods())]
         assert len(uids) == len(set(uids)), "a pod is in two places"
         assert not any(queued.gated for queued in (*self._active, *self._held, *self._backoff))
-        for part in (self._active, self._held, self._fairness, self._backoff, self._unschedulable, self._in_flight):
+        places = (self._active, self._held, self._fairness, self._backoff, self._unschedulable, self._in_flight)
+        for part in (*places, self._entries):
             part.check_invariants()
+        groups = [queued for queued in self._waiting_entries() if isinstance(queued, QueuedGroup)]
+        assert set(groups) == set(self._entries.waiting())
         self._rejectors.check_invariants(waiting)
 
     def in_flight_event_counts(self) -> Mapping[str, int]:
@@ -461,17 +648,90 @@ class SchedulingQueue:
 
     # Internals.
 
-    def _ignores_events(self, pod: Pod) -> bool:
-        """Return whether a pod is tried again after its backoff, whatever happens: kube-scheduler's rule for groups."""
-        key = self._groups.key_of(pod)
-        return key is not None and key.source == POD_GROUP
-
     def _waits(self, uid: str) -> bool:
-        return uid in self._active or uid in self._backoff or uid in self._unschedulable or uid in self._held
+        is_alone = uid in self._active or uid in self._backoff or uid in self._unschedulable or uid in self._held
+        return is_alone or uid in self._members
+
+    def _waiting_entries(self) -> Sequence[Entry]:
+        return (*self._active, *self._held, *self._backoff, *self._unschedulable)
+
+    def _take_out(self, key: EntityKey) -> Entry | None:
+        """Take an entry out of its place."""
+        queued = self._active.remove(key) or self._backoff.remove(key) or self._unschedulable.remove(key)
+        return queued or self._held.remove(key)
 
     def _take_in(self, pod: Pod, event: ClusterEvent) -> None:
         self._nominator.add(pod)
-        self._requeue(QueuedPod(pod, self._now()), Requeue.IMMEDIATELY, event.label)
+        queued = QueuedPod(pod, self._now())
+        if self._groups.key_of(pod) is None:
+            self._requeue(queued, Requeue.IMMEDIATELY, event.label)
+        else:
+            self._admit(queued, Requeue.IMMEDIATELY, event.label)
+
+    def _admit(self, queued: QueuedPod, decision: Requeue, label: str) -> None:
+        """Let a pod wait that is in no place: by itself, in the entry of its group, or apart from it."""
+        key = self._groups.key_of(queued.pod)
+        if key is None:
+            queued.group = None
+            self._move(queued, decision, label)
+            return
+        group = self._entries.get(key)
+        if group is None:
+            self._admit_first(queued, key, decision, label)
+        elif group.is_tried:
+            self._entries.put(self._entries.pending, key, queued)
+        else:
+            self._entries.add(group, (queued,))
+            self._joined(group, queued, decision, label)
+
+    def _admit_first(self, queued: QueuedPod, key: GroupKey, decision: Requeue, label: str) -> None:
+        """Make an entry for a group, with what is known of its first pod, if its object is there."""
+        found = self._groups.of(queued.pod)
+        if found is None:
+            self._entries.put(self._entries.incomplete, key, queued)
+            self._ask(queued)
+            return
+        group = QueuedGroup(queued.pod, queued.timestamp, queued.attempts, group_key=key)
+        group.group_priority = found.priority if key.source == POD_GROUP else None
+        group.initial_attempt_timestamp = queued.initial_attempt_timestamp
+        group.unschedulable_count = queued.unschedulable_count
+        group.consecutive_errors_count = queued.consecutive_errors_count
+        self._entries.add(group, (queued,))
+        self._move(group, decision, label)
+
+    def _joined(self, group: QueuedGroup, member: QueuedPod, decision: Requeue, label: str) -> None:
+        """Have a waiting group go on with a further pod: it is tried if the pod was not refused before."""
+        if group.key in self._unschedulable:
+            if decision is Requeue.SKIP:
+                if not group.gated:
+                    self._unschedulable.ask(member, group)
+                self._count("unschedulable", label, 1)
+                return
+            self._ask(member)
+            self._requeue(group, Requeue.AFTER_BACKOFF, label)
+            if group.key in self._unschedulable:
+                self._count("unschedulable", label, 1)
+        elif (refusal := self._ask(member)) is not None:
+            self._keep_out(group, refusal, label)
+        else:
+            member.initial_attempt_timestamp = member.initial_attempt_timestamp or group.initial_attempt_timestamp
+            self._count(self._place_of(group), label, 1)
+
+    def _leave(self, uid: str) -> QueuedPod:
+        """Take a pod out of its group, or from those that wait apart."""
+        member = self._members[uid]
+        group = member.group
+        was_gating = group is not None and group.gated and group.gating_member is member
+        self._entries.leave(member)
+        if group is None:
+            return member
+        if not group:
+            self._take_out(group.key)
+        elif group.key in self._unschedulable:
+            self._unschedulable.member_left(uid, group)
+            if was_gating:
+                self._requeue(group, Requeue.AFTER_BACKOFF, MEMBER_GONE)
+        return member
 
     def _refresh(self, old: Pod | None, new: Pod) -> bool:
         """Give a known pod its new version, and move it if that may help; False if it is unknown."""
@@ -486,22 +746,64 @@ class SchedulingQueue:
             queued = heap.get(uid)
             if queued is not None:
                 self._replace(queued, new)
-                heap.rekey(uid)
+                if self._groups.key_of(new) is None:
+                    heap.rekey(uid)
+                else:
+                    self._join(queued)
                 return True
         queued = self._unschedulable.get(uid)
         if queued is None:
-            return False
+            return uid in self._members and self._refresh_member(old, self._members[uid], new)
         old = old or queued.pod
         self._replace(queued, new)
         self._unschedulable.add(queued)
-        for event in pod_changes(old, new):
-            decision = self._rules.decide_own(queued, ObservedEvent(event, old, new))
-            if decision is not Requeue.SKIP:
-                self._requeue(queued, decision, event.label)
-                break
+        if self._groups.key_of(new) is None:
+            self._move_changed(queued, queued, old)
+        else:
+            self._join(queued)
         return True
 
-    def _replace(self, queued: QueuedPod, new: Pod) -> None:
+    def _join(self, queued: Entry) -> None:
+        """Have a pod wait in its group, as it names one now."""
+        self._take_out(queued.key)
+        for each in pods_of(queued):
+            self._admit(each, Requeue.IMMEDIATELY, TARGET_POD_UPDATE.label)
+
+    def _move_changed(self, changed: Entry, entry: Entry, old: Pod) -> None:
+        """Move a refused pod, or its group, if a plugin that refused it finds that the pod's change may help.
+
+        If none did, as it waits for others of its group, any change may.
+        """
+        is_refused = changed.unschedulable_plugins or changed.pending_plugins
+        for event in pod_changes(old, changed.pod):
+            observed = ObservedEvent(event, old, changed.pod)
+            decision = self._rules.decide_own(changed, observed) if is_refused else Requeue.AFTER_BACKOFF
+            if decision is not Requeue.SKIP:
+                self._requeue(entry, decision, event.label)
+                break
+
+    def _refresh_member(self, old: Pod | None, member: QueuedPod, new: Pod) -> bool:
+        """Do the same for a pod that waits in or apart from its group."""
+        old = old or member.pod
+        self._replace(member, new)
+        group = member.group
+        if self._regroup(member):
+            return True
+        if group is None:
+            if new.uid in self._entries.incomplete:
+                self._ask(member)
+            return True
+        group.renew(member)
+        if group.key in self._unschedulable:
+            is_open = not member.gated or self._ask(member) is None
+            self._unschedulable.member_changed(member, group)
+            if is_open and group.gated:
+                self._requeue(group, Requeue.AFTER_BACKOFF, TARGET_POD_UPDATE.label)
+            elif is_open:
+                self._move_changed(member, group, old)
+        return True
+
+    def _replace(self, queued: Entry, new: Pod) -> None:
         self._nominator.update(queued.pod, new)
         self._rejectors.remove(queued)
         queued.pod = new
@@ -518,45 +820,111 @@ class SchedulingQueue:
         queued.was_flushed = False
         self._rejectors.add(queued)
 
-    def _requeue(self, queued: QueuedPod, decision: Requeue, label: str) -> None:
-        """Move a new or refused pod to activeQ or backoffQ, if the PreEnqueue plugins let it."""
+    def _ask(self, queued: QueuedPod) -> GateRefusal | None:
+        """Ask the PreEnqueue plugins about a pod, and note which one gates it."""
+        refusal = self._gates.refusal(queued)
+        queued.gating_plugin = refusal.plugin if refusal is not None and refusal.gates else ""
+        if refusal is not None:
+            self._rejectors.blame(queued, refusal.plugin)
+        if queued.group is not None:
+            queued.group.note_gate(queued)
+        return refusal
+
+    def _refusal(self, queued: QueuedGroup) -> GateRefusal | None:
+        """Ask the PreEnqueue plugins about members of a group until one is refused: first those that were before."""
+        asked = set[EntityKey]()
+        while (member := queued.gating_member) is not None:
+            asked.add(member.key)
+            if (refusal := self._ask(member)) is not None:
+                return refusal
+        for member in queued.members:
+            if member.key not in asked and (refusal := self._ask(member)) is not None:
+                return refusal
+        return None
+
+    def _move(self, queued: Entry, decision: Requeue, label: str) -> None:
+        """Let one that is in no place wait for an event, or move it."""
+        if decision is Requeue.SKIP:
+            self._park(queued, label)
+        else:
+            self._requeue(queued, decision, label)
+
+    def _requeue(self, queued: Entry, decision: Requeue, label: str) -> None:
+        """Move a new or refused one to activeQ or backoffQ, if the PreEnqueue plugins let it."""
         if decision is Requeue.SKIP:
             return
-        refusal = self._gates.refusal(queued)
+        before = queued.gating_member if isinstance(queued, QueuedGroup) else None
+        refusal = self._gates.refusal(queued) if isinstance(queued, QueuedPod) else self._refusal(queued)
         gate = refusal.plugin if refusal is not None and refusal.gates else ""
-        if gate and gate == queued.gating_plugin and queued.pod.uid in self._unschedulable:
+        if gate and gate == queued.gating_plugin and queued.key in self._unschedulable:
+            if isinstance(queued, QueuedGroup):
+                self._unschedulable.gating_member_is(queued, before)
             return  # it stays where it is; hot, as each deletion asks about all pods that wait for their victims
         queued.gating_plugin = gate
         if refusal is not None:
-            self._rejectors.blame(queued, refusal.plugin)
+            if isinstance(queued, QueuedPod):
+                self._rejectors.blame(queued, refusal.plugin)
             self._park(queued, label)
             return
-        self._unschedulable.remove(queued.pod.uid)
+        self._unschedulable.remove(queued.key)
         if decision is Requeue.AFTER_BACKOFF and self._backoff.is_backing_off(queued):
-            self._backoff.add(queued, may_leave_early=self._groups.key_of(queued.pod) is None)
-            self._count_incoming("backoff", label)
+            self._backoff.add(queued)
+            self._count_incoming("backoff", label, queued)
             self._arrived.set()
         else:
             self._activate(queued, label)
 
-    def _activate(self, queued: QueuedPod, label: str) -> None:
+    def _activate(self, queued: Entry, label: str) -> None:
         if queued.initial_attempt_timestamp is None:
             queued.initial_attempt_timestamp = self._now()
+        if isinstance(queued, QueuedGroup):
+            for each in queued.members:
+                each.initial_attempt_timestamp = each.initial_attempt_timestamp or self._now()
         self._active.add(queued)
         self._fairness.entered(queued)
-        self._count_incoming("active", label)
+        self._count_incoming("active", label, queued)
         self._arrived.set()
 
-    def _park(self, queued: QueuedPod, label: str) -> None:
-        if queued.pod.uid not in self._unschedulable:
-            self._count_incoming("unschedulable", label)
+    def _park(self, queued: Entry, label: str) -> None:
+        if queued.key not in self._unschedulable:
+            self._count_incoming("unschedulable", label, queued)
         self._unschedulable.add(queued)
 
-    def _count_incoming(self, queue: str, label: str) -> None:
+    def _count_incoming(self, queue: str, label: str, queued: Entry) -> None:
+        if isinstance(queued, QueuedGroup):
+            self._incoming_groups[queue, label] += 1
+            self._count(queue, label, queued.size)
+            return
         counter = self._incoming_by_label.get((queue, label))
         if counter is None:
             counter = self._incoming_by_label[queue, label] = self._incoming.labels(queue, label)
         counter.inc()
+
+    def _count(self, queue: str, label: str, members: int) -> None:
+        """Count members of a group that came into a part of the queue."""
+        self._incoming_members[queue, label] += members
+        if (queue, label) not in self._incoming_by_label:
+            self._incoming_by_label[queue, label] = self._incoming.labels(queue, label)
+        self._incoming_by_label[queue, label].inc(members)
+
+
+def _all_pods(entries: Iterable[Entry]) -> tuple[QueuedPod, ...]:
+    return tuple([each for entry in entries for each in pods_of(entry)])
+
+
+def _count_attempt(group: QueuedGroup, code: Code, now: float, *, keeps_timestamp: bool) -> None:
+    """Note how an attempt for a group has ended."""
+    if code is Code.SUCCESS:
+        group.unschedulable_count = group.consecutive_errors_count = 0
+    elif code is Code.ERROR:
+        group.consecutive_errors_count += 1
+    else:
+        group.unschedulable_count += 1
+        group.consecutive_errors_count = 0
+    if not keeps_timestamp:
+        group.timestamp = now
+    group.backoff_expiration = 0.0
+    group.was_flushed = False
 
 
 def _sorts_as(a: QueueSortPlugin, b: QueueSortPlugin) -> bool:

@@ -1,6 +1,6 @@
 """Sort keys that never raise, even if a QueueSort plugin does.
 
-    key or comparison of an out-of-tree plugin ──raises──► reported; these two pods keep the order in which they came
+    key or comparison of an out-of-tree plugin ──raises──► reported; these two keep the order in which they came
 
 A heap compares in the middle of other steps, which an exception would leave half done. Keys of in-tree plugins are
 plain values and need no guard.
@@ -8,29 +8,29 @@ plain values and need no guard.
 
 from collections.abc import Callable
 from functools import total_ordering
-from typing import Any
+from typing import Any, cast
 
 from scheduler.framework.plugin import QueueSortPlugin
-from scheduler.framework.queued import QueuedPod, shown
+from scheduler.framework.queued import Entry, shown
 from scheduler.runtime.guards.plugin_faults import PluginFaults, as_plugin_error, is_of_tree
 
-SortKey = Callable[[QueuedPod], Any]
+SortKey = Callable[[Entry], Any]
 
 
 def sort_key_of(plugin: QueueSortPlugin, faults: PluginFaults) -> SortKey:
     """Return a key function in the plugin's order that never raises."""
     if is_of_tree(type(plugin)):
-        return plugin.sort_key
+        return cast("SortKey", plugin.sort_key)
     return lambda queued: _SafeKey(plugin, queued, faults)
 
 
 @total_ordering
 class _SafeKey:
-    """A plugin's key of a pod, or none if the plugin failed."""
+    """A plugin's key of a pod or group, or none if the plugin failed."""
 
     __slots__ = ("_faults", "_key", "_plugin", "_queued")
 
-    def __init__(self, plugin: QueueSortPlugin, queued: QueuedPod, faults: PluginFaults) -> None:
+    def __init__(self, plugin: QueueSortPlugin, queued: Entry, faults: PluginFaults) -> None:
         self._plugin, self._queued, self._faults = plugin, queued, faults
         self._key: Any = None
         try:

@@ -11,7 +11,7 @@ from scheduler.engine.engine import Engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
-from scheduler.groups.cycle import verdict_of
+from scheduler.groups.cycle import verdicts_of
 from scheduler.groups.decision import GroupDecision
 from scheduler.replay.trace.lines import Decision, decision_of
 from scheduler.runtime.framework import Framework
@@ -33,18 +33,12 @@ def _steps(engine: Engine, framework: Framework, members: Sequence[QueuedPod]) -
 def _verdicts(
     engine: Engine, framework: Framework, decision: GroupDecision, members: Sequence[QueuedPod]
 ) -> dict[str, Verdict]:
-    cycle = engine.group_parts.cycle
-    waits = None if cycle is None else cycle.waits(framework, members, decision)
-    outcomes = {each.queued.pod.uid: each for each in decision.members}
-    found = {}
-    for queued in members:
-        outcome = outcomes.get(queued.pod.uid)
-        state = CycleState() if outcome is None else outcome.state
-        verdict = verdict_of(decision, outcome)
-        if waits is not None and isinstance(verdict, Unplaced):
-            verdict = waits.of(queued.pod.uid, verdict)
-        found[queued.pod.uid] = state, verdict
-    return found
+    group = framework.handle.pod_groups.of(members[0].pod)
+    verdicts = verdicts_of(decision, members, is_ours=group is not None and group.is_ours)
+    return {
+        queued.pod.uid: (CycleState() if outcome is None else outcome.state, verdict)
+        for queued, outcome, verdict in verdicts
+    }
 
 
 class ReplayedGroup:

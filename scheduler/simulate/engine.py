@@ -20,12 +20,11 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Placed
-from scheduler.cycle.steps import in_one_go
 from scheduler.cycle.writers import Writers
 from scheduler.engine.engine import Engine, build_engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ConfigError, PluginError
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import EntityKey, Entry, pods_of
 from scheduler.groups.ignored import named_by
 from scheduler.process.metrics import Metrics
 from scheduler.process.progress import SILENT, Progress
@@ -145,8 +144,8 @@ class Simulation:
                 self._pending.append(pod)
                 result = self.results.setdefault(pod.uid, _empty(pod))
                 result |= {"nodes": {}} if explain else {}
-        for queued in engine.queue.pending_pods()["gated"]:
-            self.results[queued.pod.uid]["gated"] = queued.gating_plugin
+        for uid, plugin in self._gates():
+            self.results[uid]["gated"] = plugin
         self._evaluator = NodeEvaluator(engine.algorithm, engine.cache.table) if explain else None
         await self._tasks.do_once()  # plugins read what they read in the background
 
@@ -162,12 +161,12 @@ class Simulation:
         Where pods on hold in Permit are rejected after that, those that this wakes are tried once more.
         """
         came = {uid: number for number, uid in enumerate(self.engine.pods)}
+        popped = self._pop_all()
+        first = {entry.key: min(came[each.pod.uid] for each in pods_of(entry)) for entry in popped}
         # Of equals, those first that came first, though they may have waited for others of their group.
-        order = sorted(self._pop_all(), key=lambda each: (self.engine.queue.sort_key(each), came[each.pod.uid]))
-        waiting = {queued.pod.uid: queued for queued in order}
-        for uid in self.progress.counted(tuple(waiting), "placing pods", len(waiting)):
-            if uid in waiting:  # not yet tried with its group
-                await self._attempt(waiting.pop(uid), waiting)
+        order = sorted(popped, key=lambda each: (self.engine.queue.sort_key(each), first[each.key]))
+        for entry in self.progress.counted(order, "placing pods", len(order)):
+            await self._attempt(entry)
         await self.on_hold.let_time_pass()
         if self.on_hold.may_make_room():
             await self.on_hold.reject_all()
@@ -176,18 +175,19 @@ class Simulation:
 
     async def _retry(self) -> None:
         """Try each pod once more that the queue wakes, or that has a backoff, until there is none."""
-        queue, tried = self.engine.queue, set[str]()
+        queue, tried = self.engine.queue, set[EntityKey]()
         while True:
             popped = self._pop_all()
-            for again in [each.pod.uid for each in popped if each.pod.uid in tried]:
-                queue.done(again)
-            waiting = {each.pod.uid: each for each in popped if each.pod.uid not in tried}
-            tried |= waiting.keys()
-            for uid in waiting:
-                self.results[uid] |= {"nominatedNode": None, "victims": []}
-            for uid in tuple(waiting):
-                if uid in waiting:
-                    await self._attempt(waiting.pop(uid), waiting)
+            waiting = [each for each in popped if each.key not in tried]
+            for again in popped:
+                if again.key in tried:
+                    queue.drop(again)
+            tried |= {each.key for each in waiting}
+            for entry in waiting:
+                for each in pods_of(entry):
+                    self.results[each.pod.uid] |= {"nominatedNode": None, "victims": []}
+            for entry in waiting:
+                await self._attempt(entry)
             if popped:
                 continue
             if not queue.pending_counts()["backoff"]:
@@ -195,37 +195,22 @@ class Simulation:
             await asyncio.sleep(BACKOFF_SECONDS)
             queue.flush_backoff_completed()
 
-    def _pop_all(self) -> list[QueuedPod]:
+    def _pop_all(self) -> list[Entry]:
         popped = []
-        while (queued := self.engine.queue.pop_nowait()) is not None:
-            popped.append(queued)
+        while (entry := self.engine.queue.pop_nowait()) is not None:
+            popped.append(entry)
         return popped
 
-    async def _attempt(self, queued: QueuedPod, waiting: dict[str, QueuedPod], *, explain: bool = True) -> None:
-        """Try a pod. If it has a group, the other pods of it are taken out of `waiting`, and tried with it.
-
-        `waiting`: by UID, pods that have not had their turn.
-        """
-        tried = [queued]
-
-        def pop(uid: str) -> QueuedPod | None:
-            found = waiting.pop(uid, None) or self.engine.queue.pop_specific(uid)
-            if found is not None:
-                self.results[uid].pop("gated", None)
-                tried.append(found)
-                self._note_verdicts(found.pod, explain=explain)
-            return found
-
-        loop = self.engine.loop
-        self._note_verdicts(queued.pod, explain=explain)
-        steps = self.engine.group_parts.steps(queued, loop, pop)
-        if steps is None:
-            loop.schedule_one(queued)
-        else:
-            in_one_go(steps)
+    async def _attempt(self, entry: Entry, *, explain: bool = True) -> None:
+        """Try a pod or a group."""
+        tried = [each.pod for each in pods_of(entry)]
+        for pod in tried:
+            self.results[pod.uid].pop("gated", None)
+            self._note_verdicts(pod, explain=explain)
+        self.engine.loop.schedule_one(entry)
         await self._event_loop.at_rest()
-        for each in tried:
-            self.on_hold.note(each.pod)
+        for pod in tried:
+            self.on_hold.note(pod)
 
     def _note_verdicts(self, pod: Pod, *, explain: bool) -> None:
         """Note the verdict of each node, if that is asked for."""
@@ -282,14 +267,11 @@ class Simulation:
         results = [self._arrive(pod) for pod in pods]
         self._note_gates(results, pods)
         new = {pod.uid for pod in pods}
-        waiting = {}
-        for queued in self._pop_all():
-            if queued.pod.uid in new:
-                waiting[queued.pod.uid] = queued
-            else:  # it has had its turn
-                self.engine.queue.done(queued.pod.uid)
-        while waiting:
-            await self._attempt(waiting.pop(next(iter(waiting))), waiting, explain=False)
+        for entry in self._pop_all():
+            if new.isdisjoint(each.pod.uid for each in pods_of(entry)):
+                self.engine.queue.drop(entry)  # it has had its turn
+            else:
+                await self._attempt(entry, explain=False)
         return results
 
     def add_objects(self, objects: Iterable[OtherObject]) -> None:
@@ -310,12 +292,18 @@ class Simulation:
 
     def _note_gates(self, results: Sequence[Result], pods: Sequence[Pod]) -> None:
         """Note by which plugins these are kept out of the queue."""
+        gates = dict(self._gates())
+        for result, pod in zip(results, pods, strict=True):
+            if pod.uid in gates:
+                result["gated"] = gates[pod.uid]
+
+    def _gates(self) -> Iterator[tuple[str, str]]:
+        """Yield UID and plugin of the pods that are kept out of the queue."""
         queue = self.engine.queue
-        if queue.pending_counts()["gated"]:
-            gating = {queued.pod.uid: queued.gating_plugin for queued in queue.pending_pods()["gated"]}
-            for result, pod in zip(results, pods, strict=True):
-                if pod.uid in gating:
-                    result["gated"] = gating[pod.uid]
+        counts = queue.pending_counts()
+        if counts["gated"] or counts["incomplete"]:
+            pods = queue.pending_pods()
+            yield from ((each.pod.uid, each.gate) for each in (*pods["gated"], *pods["incomplete"]) if each.gate)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from scheduler.assembly.cluster import settle_memory
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.cycle.steps import in_one_go
 from scheduler.engine.engine import Engine
-from scheduler.groups.cycle import in_order
+from scheduler.framework.queued import in_order
 from scheduler.testing import a_node, a_pod
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest
 from tests.unit.groups.coscheduling import Coscheduled
@@ -87,16 +87,13 @@ def decided(under_test: EngineUnderTest) -> float:
     groups, algorithm = engine.group_parts.cycle, engine.pod_groups
     assert groups is not None
     assert algorithm is not None
-    first = under_test.pop()
-    taken = {first.pod.uid: first}
-    in_one_go(groups._take_others(first, engine.queue.pop_specific, taken))
-    members = in_order(taken.values())
+    group = under_test.pop_group()
+    members = in_order(group.members)
     began = time.process_time()
     in_one_go(algorithm.decide_and_leave(under_test.framework, members))
     seconds = time.process_time() - began
     algorithm.forget_left()
-    for each in members:
-        engine.queue.done(each.pod.uid)
+    engine.queue.drop(group)
     return seconds
 
 

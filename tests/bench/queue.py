@@ -26,6 +26,7 @@ from scheduler.config.load import load_config
 from scheduler.cycle.writers import Writers
 from scheduler.engine.engine import build_engine
 from scheduler.framework.events import ASSIGNED_POD_DELETE, ClusterEvent
+from scheduler.framework.queued import QueuedPod
 from scheduler.process.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.changes import node_changes
@@ -76,7 +77,7 @@ class Waiting:
     def refuse_next(self) -> float:
         """Pop a pod and hand it back as a failed attempt does; return the seconds that handing it back took."""
         queued = self.queue.pop_nowait()
-        assert queued is not None
+        assert isinstance(queued, QueuedPod)
         kind = int(queued.pod.labels["kind"])
         queued.unschedulable_plugins = set(self._rejectors[kind % len(self._rejectors)])
         return seconds(lambda: self.queue.add_unschedulable_if_not_present(queued))

@@ -21,6 +21,7 @@ from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_pod
+from tests.fakes import next_pod
 
 PROFILE: Final = "loadmaster"
 FIT: Final = "Fit"
@@ -85,7 +86,7 @@ def simulate(scenario: Scenario) -> Outcome:
     )
     for number in range(scenario.crowd):
         queue.add(a_pod(f"crowd-{number}", priority=HIGH, scheduler_name=PROFILE))
-        if (queued := queue.pop_nowait()) is not None:
+        if (queued := next_pod(queue)) is not None:
             refuse(queue, queued)
     outcome = Outcome()
     arrival = round(ARRIVAL * scenario.attempts_a_second)
@@ -94,7 +95,7 @@ def simulate(scenario: Scenario) -> Outcome:
             for number in range(scenario.low):
                 queue.add(a_pod(f"low-{number}", priority=LOW, scheduler_name=PROFILE))
         ticks.let_time_act(queue)
-        queued = queue.pop_nowait()
+        queued = next_pod(queue)
         if queued is None:
             continue
         outcome.attempts += tick >= arrival

@@ -25,7 +25,7 @@ from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.nominator import Nominator
-from tests.fakes import FakeClock, FakeWorld
+from tests.fakes import FakeClock, FakeWorld, next_pod
 
 Json = dict[str, Any]
 State = dict[str, str]
@@ -99,7 +99,7 @@ class QueueRun:
         self._forget(uid_of(operation["name"]))
 
     def pop(self, _: Json) -> None:
-        queued = self.queue.pop_nowait()
+        queued = next_pod(self.queue)
         if queued is not None:
             self.flying.append(queued)
 

@@ -33,7 +33,7 @@ from scheduler.runtime.event_stream import EventStream
 from scheduler.simulate.other_objects import OtherObject, OtherObjects
 from tests.conformance.generators.changes import Change, ChangingCluster
 from tests.conformance.generators.topic import Draw, Json
-from tests.fakes import FakeClock, FakeWorld
+from tests.fakes import FakeClock, FakeWorld, next_pod
 
 CHANGES: Final = 25
 """In a row, of one cluster."""
@@ -156,7 +156,7 @@ class Waiting:
         if anew:
             queue.activate(self.refused())
         popped = []
-        while (queued := queue.pop_nowait()) is not None:
+        while (queued := next_pod(queue)) is not None:
             popped.append(queued)
         for queued in popped:
             self.end(queued, self.decide(queued.pod))
@@ -175,7 +175,7 @@ class Waiting:
         """Begin an attempt for a refused pod, and decide; the outcome is not handed back yet. None if it is gated."""
         queue = self.engine.queue
         queue.activate([uid])
-        queued = queue.pop_nowait()
+        queued = next_pod(queue)
         return None if queued is None else (queued, self.decide(queued.pod))
 
 

@@ -5,9 +5,11 @@ from tests.fakes.engine import a_framework as a_framework
 from tests.fakes.engine import a_handle as a_handle
 from tests.fakes.engine import everything as everything
 from tests.fakes.engine import names_of as names_of
+from tests.fakes.engine import next_pod as next_pod
 from tests.fakes.engine import nominated_node as nominated_node
 from tests.fakes.engine import plugin_calls as plugin_calls
 from tests.fakes.engine import pop as pop
+from tests.fakes.engine import pop_group as pop_group
 from tests.fakes.engine import sample as sample
 from tests.fakes.engine import where as where
 from tests.fakes.plugins import ColumnFilter as ColumnFilter

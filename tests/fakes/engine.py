@@ -7,7 +7,7 @@ from scheduler import testing
 from scheduler.api.pod import Pod
 from scheduler.framework.nodes import BoolColumn
 from scheduler.framework.plugin import Plugin
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import QueuedGroup, QueuedPod
 from scheduler.framework.resources import KNOWN
 from scheduler.process import metrics as metrics_module
 from scheduler.queue.scheduling_queue import SchedulingQueue
@@ -118,6 +118,20 @@ def names_of(table: NodeTable, rows: Sequence[int]) -> list[str]:
 def pop(queue: SchedulingQueue) -> QueuedPod:
     queued = queue.pop_nowait()
     assert queued is not None, "nothing to pop"
+    assert isinstance(queued, QueuedPod), queued.key
+    return queued
+
+
+def next_pod(queue: SchedulingQueue) -> QueuedPod | None:
+    """Pop a pod where there are no groups; None if there is none."""
+    queued = queue.pop_nowait()
+    assert not isinstance(queued, QueuedGroup), queued.key
+    return queued
+
+
+def pop_group(queue: SchedulingQueue) -> QueuedGroup:
+    queued = queue.pop_nowait()
+    assert isinstance(queued, QueuedGroup), queued
     return queued
 
 

@@ -49,6 +49,10 @@ OTHER_PATHS: Final = """\
 """
 
 
+READ: Final = {"watch_gauge": "gauge", "watch_counter": "counter"}
+"""Calls that add a metric which is read at each scrape → its type."""
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
     """A metric as the code defines it."""
@@ -61,7 +65,7 @@ class Definition:
 
 def definitions() -> list[Definition]:
     """Every metric of a scheduler on `/metrics`, by name; not those of its process."""
-    found = [*_instruments(), *_gauges()]
+    found = [*_instruments(), *_read_at_scrapes()]
     return sorted(found, key=lambda each: each.name)
 
 
@@ -74,15 +78,17 @@ def _instruments() -> Iterator[Definition]:
             yield Definition(name, family.type, tuple(each._labelnames), family.documentation)
 
 
-def _gauges() -> Iterator[Definition]:
+def _read_at_scrapes() -> Iterator[Definition]:
     """Yield those that are read at each scrape, from the calls that add them."""
     for path in sorted((ROOT / "scheduler").rglob("*.py")):
-        if "watch_gauge(" not in (text := path.read_text(encoding="utf-8")):
+        text = path.read_text(encoding="utf-8")
+        if not any(f"{call}(" in text for call in READ):
             continue
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "watch_gauge":
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in READ:
                 name, help_, labels = (ast.literal_eval(each) for each in node.args[:3])
-                yield Definition(name, "gauge", labels, help_)
+                kind = READ[node.func.attr]
+                yield Definition(f"{name}_total" if kind == "counter" else name, kind, labels, help_)
 
 
 def process_metrics() -> Iterator[Definition]:

@@ -103,7 +103,7 @@ class AdaptedGroups:
     def key_of(self, pod: Pod) -> GroupKey | None:
         asked, key = self._asked
         if asked is not pod:
-            key = self._find_key(pod)
+            key = self._find_key(pod) if self._adapters or self._of_profile else None
             self._asked = pod, key
         return key
 

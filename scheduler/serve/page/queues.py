@@ -108,11 +108,11 @@ class QueuePicture:
         }
         if pod.priority:
             message["priority"] = pod.priority
-        plugins = [queued.gating_plugin] if queued.gated else sorted(queued.unschedulable_plugins)
+        plugins = [queued.gate] if queued.gate else sorted(queued.unschedulable_plugins)
         if plugins:
             message["plugins"] = [cut(each) for each in plugins[:MAX_PLUGINS]]
         if part == "backoff":
-            message["until"] = round(self._epoch + queued.backoff_expiration, 1)
+            message["until"] = round(self._epoch + queued.entity.backoff_expiration, 1)
         record = self._engine.records.latest(pod.uid)
         if record is not None and record.message:
             message["message"] = cut(record.message, MAX_MESSAGE)

@@ -13,6 +13,7 @@ from tests.attacks.attack import Target
 from tests.attacks.catalog import ATTACKS
 from tests.attacks.decisions import attempt, pods_of, take_in_objects
 from tests.bench.cycle_world import World, decoded_pod, node_name, numbered_node, sibling
+from tests.fakes import next_pod
 
 pytestmark = pytest.mark.programs
 
@@ -136,7 +137,7 @@ def test_extended_resources_without_end_cost_about_what_it_takes_to_read_them(na
 def test_an_event_asks_a_waiting_pod_with_a_long_list_of_values_without_reading_it_again(world: World) -> None:
     attack(world, "node-values")
     engine = world.engine
-    while (queued := engine.queue.pop_nowait()) is not None:
+    while (queued := next_pod(engine.queue)) is not None:
         engine.algorithm.schedule(world.framework, CycleState(), queued.pod)
         queued.unschedulable_plugins = {"NodeAffinity"}
         engine.queue.add_unschedulable_if_not_present(queued)

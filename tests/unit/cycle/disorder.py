@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import BindRejected
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import Entry
 from scheduler.kube.informers.intake import Intake, node_intake, pod_intake
 from tests.fakes import settle
 from tests.unit.cycle.api_truth import NODES, PODS, ApiTruth, Change, Raw
@@ -141,11 +141,11 @@ class World:
         if self.engine.loop.bindings:
             self.run(settle())
 
-    def place(self, queued: QueuedPod) -> None:
+    def place(self, queued: Entry) -> None:
         """Try a pod that was popped."""
         self.run(self._place(queued))
 
-    async def _place(self, queued: QueuedPod) -> None:
+    async def _place(self, queued: Entry) -> None:
         self.engine.loop.schedule_one(queued)
         await settle()
 

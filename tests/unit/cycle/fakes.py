@@ -15,7 +15,7 @@ from scheduler.config.defaults import default_plugins
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.types import DEFAULT_GATES, Config, LoadmasterSettings
 from scheduler.engine.engine import Engine, ExtenderAccess, build_engine
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import QueuedGroup, QueuedPod
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
@@ -52,6 +52,9 @@ class EngineUnderTest:
 
     def pop(self) -> QueuedPod:
         return fakes.pop(self.queue)
+
+    def pop_group(self) -> QueuedGroup:
+        return fakes.pop_group(self.queue)
 
     async def schedule(self) -> None:
         """Try every pod that may be tried now once, and let its binding go as far as it can."""

@@ -15,6 +15,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from scheduler import framework as fw
+from scheduler.framework.queued import Entry
 from scheduler.testing import a_node, a_pod
 from tests.fakes import Eviction, a_plugin, settle
 from tests.unit.cycle.fake_cluster import FakeCluster
@@ -166,7 +167,7 @@ class CycleLife(RuleBasedStateMachine):
             if queued is not None:
                 self.run(self.place(queued))
 
-    async def place(self, queued: fw.QueuedPod) -> None:
+    async def place(self, queued: Entry) -> None:
         asked_before = len(self.engine.world.asked)
         self.decide(queued)
         pod, table = self.engine.cache.get(queued.pod.uid), self.engine.cache.table
@@ -177,7 +178,7 @@ class CycleLife(RuleBasedStateMachine):
                 assert table.requested("cpu")[row] <= table.allocatable("cpu")[row], "placed where it does not fit"
         await settle()
 
-    def decide(self, queued: fw.QueuedPod) -> None:
+    def decide(self, queued: Entry) -> None:
         self.engine.loop.schedule_one(queued)
 
     @rule(data=st.data(), allowed=st.booleans())

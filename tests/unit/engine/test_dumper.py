@@ -46,6 +46,8 @@ def test_the_sizes_come_first() -> None:
         "backoff": 0,
         "unschedulable": 0,
         "gated": 0,
+        "incomplete": 0,
+        "pending": 0,
         "inFlight": 0,
     }
 

@@ -42,7 +42,7 @@ async def test_a_gang_that_does_not_fit_says_how_many_fit_and_on_what_the_others
     assert report.text == "3 pods are needed at once: 2 of 3 fit; 1 does not: Insufficient cpu (on 1 node)"
     assert report.about[0] == "3 pods: 0 with a node, 3 without"
     assert report.about[1].startswith("tried once, last at 20")
-    assert [(each.name, each.state) for each in report.waiting] == [(f"g-{n}", "backing off") for n in range(3)]
+    assert [(each.name, each.state) for each in report.waiting] == [(f"g-{n}", "unschedulable") for n in range(3)]
 
 
 async def test_reasons_are_summed_up_over_the_pods() -> None:

@@ -16,6 +16,7 @@ from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.events import POD_GROUP
+from scheduler.framework.queued import Entry
 from scheduler.groups.apis.kubernetes import name_of
 from scheduler.testing import a_pod
 from tests.unit.cycle import test_cycle_model as single
@@ -93,7 +94,7 @@ class GroupLife(single.CycleLife):
 
     # The scheduler.
 
-    def decide(self, queued: fw.QueuedPod) -> None:
+    def decide(self, queued: Entry) -> None:
         """A decision about a group places members of it only, on nodes that take them, and enough for a gang."""
         cache, groups = self.engine.cache, self.engine.framework.handle.pod_groups
         before = {pod.uid for pod in cache.assumed_pods()}
@@ -131,15 +132,17 @@ class GroupLife(single.CycleLife):
     # In the end.
 
     def check_that_it_cannot_run(self, pod: fw.Pod) -> None:
-        """A member waits for its group, for others, or for space; one that is held has others wait, too."""
+        """A member waits for its group, for others, or for space; one that is held or gated has others wait, too."""
         name = name_of(pod)
         if not name:
             super().check_that_it_cannot_run(pod)
             return
         group: api.PodGroup | None = self.groups.object(name)
         members = list(self.members_of(name))
-        waiting = [each for each in members if not (each.node_name or each.is_deleting or each.spec.scheduling_gates)]
-        if group is None or group.spec.scheduling_constraints or any("held" in each.labels for each in waiting):
+        waiting = [each for each in members if not (each.node_name or each.is_deleting)]
+        if any("held" in each.labels or each.spec.scheduling_gates for each in waiting):
+            return
+        if group is None or group.spec.scheduling_constraints:
             return
         gang = group.spec.scheduling_policy.gang
         minimum = 0 if gang is None else gang.min_count

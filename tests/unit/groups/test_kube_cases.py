@@ -10,12 +10,11 @@ from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.cycle.algorithm import Placed, Unplaced
-from scheduler.cycle.steps import Steps, in_one_go
+from scheduler.cycle.steps import Steps
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
 from scheduler.groups.apis.kubernetes import as_group
-from scheduler.groups.cycle import in_order
 from scheduler.groups.decision import GroupDecision, MemberOutcome
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
 from scheduler.testing import a_node, a_pod
@@ -69,30 +68,6 @@ def answering(case: Case, **options: Any) -> Groups:
 
 def a_member(name: str, **fields: Any) -> fw.Pod:
     return a_pod(name, group="pg", **{"scheduler_name": PROFILE, **fields})
-
-
-@pytest.mark.parametrize("case", cases("pod_group_info_for_pod"))
-def test_the_members_that_wait_are_taken_by_priority_and_first_attempt(case: Case) -> None:
-    groups = answering({})
-    groups.create("pg", minimum=None)
-    queue, members = groups.engine.queue, groups.engine.group_parts.groups.members_by_group
-    assert members is not None
-    for name, facts in case["pods"].items():
-        pod = a_member(name, uid=name, priority=facts["priority"])
-        groups.under_test.see(pod)
-        groups.under_test.waiting(name).initial_attempt_timestamp = facts["attempted"]
-        if name not in ("p1", *case["unscheduled"]):
-            members.remove(pod)
-        if name not in ("p1", *case["queue"]):
-            queue.delete(name)
-    popped = queue.pop_specific("p1")
-    assert popped is not None
-    assert groups.engine.group_parts.cycle is not None
-
-    taken = {popped.pod.uid: popped}
-    in_one_go(groups.engine.group_parts.cycle._take_others(popped, groups.engine.queue.pop_specific, taken))
-
-    assert [queued.pod.name for queued in in_order(taken.values())] == case["taken"]
 
 
 @pytest.mark.parametrize("case", cases("framework_for_pod_group"))

@@ -46,14 +46,14 @@ class Stage(Coscheduled):
         return counts
 
 
-async def test_one_of_the_members_that_are_alike_waits_for_events_and_the_others_for_it() -> None:
+async def test_members_that_would_fit_wait_for_the_others() -> None:
     stage = Stage()
     stage.create(minimum=8)
     stage.pods(8)
 
     await stage.schedule()
 
-    assert stage.wait_counts() == {("NodeResourcesFit",): 1, ("Coscheduling",): 7}
+    assert stage.wait_counts() == {("NodeResourcesFit",): 4, (): 4}
 
 
 async def test_a_node_that_comes_brings_the_whole_group_back() -> None:
@@ -172,20 +172,20 @@ async def test_after_a_restart_in_the_middle_of_its_bindings_the_rest_of_a_group
     assert stage.under_test.world.bound == {"default/g-0": "n1"}
 
 
-async def test_the_member_that_waits_for_events_may_be_deleted() -> None:
+async def test_the_only_member_that_waits_for_events_may_be_deleted() -> None:
     stage = Stage()
     stage.create(minimum=5)
     stage.pods(6, requests={"cpu": "1"})
     await stage.schedule()
-    (waiting,) = [
+    refused = [
         queued.pod
         for queued in stage.engine.queue.pending_pods()["unschedulable"]
         if queued.unschedulable_plugins == {"NodeResourcesFit"}
     ]
 
-    stage.engine.handlers.pod_deleted(waiting)
+    stage.engine.handlers.pod_deleted(refused[0])
     await stage.later()
-    assert stage.wait_counts() == {("NodeResourcesFit",): 1, ("Coscheduling",): 4}
+    assert stage.wait_counts() == {("NodeResourcesFit",): 1, (): 4}
     stage.under_test.see(a_node("new", cpu="2"))
     await stage.later()
 
@@ -200,7 +200,7 @@ async def test_kinds_of_members_wait_for_events_of_their_own() -> None:
 
     await stage.schedule()
 
-    assert stage.wait_counts() == {("NodeAffinity",): 1, ("Coscheduling",): 4}
+    assert stage.wait_counts() == {("NodeAffinity",): 1, (): 4}
 
 
 async def test_pods_behind_scheduling_gates_do_not_count_until_they_are_open() -> None:
@@ -286,7 +286,7 @@ async def test_a_group_for_which_there_is_no_room_is_not_tried_again_for_less() 
     stage.under_test.see(a_node("new-0", cpu="2"))
     await stage.later()
     assert stage.decisions == 1
-    assert stage.wait_counts() == {("NodeResourcesFit",): 1, ("Coscheduling",): 7}
+    assert stage.wait_counts() == {("NodeResourcesFit",): 4, (): 4}
     stage.under_test.see(a_node("new-1", cpu="2"))
     await stage.later()
 
@@ -440,9 +440,8 @@ async def test_pods_whose_group_is_deleted_when_they_are_in_the_queue_wait_for_i
 
     await stage.schedule()
 
-    messages = {each.message for each in stage.under_test.world.written(Unschedulable)}
-    assert messages == {'waiting for the PodGroup "g" of the pod to appear'}
-    assert stage.refusal(pods[0]) in messages
+    assert [stage.where(pod.name) for pod in pods] == ["incomplete"] * 2
+    assert stage.refusal(pods[0]) == 'waiting for the PodGroup "g" of the pod to appear'
     assert not caplog.records
 
     stage.create(minimum=2)

@@ -236,9 +236,9 @@ def test_members_are_kept_out_while_their_victims_are_being_evicted() -> None:
         groups.run_pod("low-0", "n0")
         groups.run_pod("low-1", "n0")
         [pod] = groups.pods(1)
-        queued = groups.under_test.pop()
-        groups.engine.loop.schedule_one(queued)
+        groups.engine.loop.schedule_one(groups.under_test.pop_group())
 
+        assert not groups.engine.queue.wake(pod.uid, "Woken")
         assert groups.where(pod.name) == "gated"
 
     run(play())

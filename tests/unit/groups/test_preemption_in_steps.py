@@ -38,7 +38,7 @@ def played(groups: Preempting, step: int, meanwhile: Callable[[], object]) -> li
 
     async def play() -> None:
         assert groups.engine.group_parts.cycle is not None
-        left: Any = groups.engine.group_parts.cycle.steps(groups.under_test.pop(), groups.engine.loop)
+        left: Any = groups.engine.group_parts.cycle.steps(groups.under_test.pop_group(), groups.engine.loop)
         for number, _ in enumerate(left):
             if number == step and not is_chosen(groups):
                 meanwhile()
@@ -166,7 +166,7 @@ def test_a_group_whose_nodes_change_all_the_time_gets_its_victims_in_one_go() ->
     async def play() -> None:
         nonlocal changes
         assert groups.engine.group_parts.cycle is not None
-        left: Any = groups.engine.group_parts.cycle.steps(groups.under_test.pop(), groups.engine.loop)
+        left: Any = groups.engine.group_parts.cycle.steps(groups.under_test.pop_group(), groups.engine.loop)
         for _ in left:
             if not is_chosen(groups):
                 changes += 1
@@ -184,7 +184,7 @@ def test_a_scheduler_that_stops_amid_the_choice_evicts_nobody_and_reports_no_fau
 ) -> None:
     groups = a_full_cluster()
     assert groups.engine.group_parts.cycle is not None
-    left: Any = groups.engine.group_parts.cycle.steps(groups.under_test.pop(), groups.engine.loop)
+    left: Any = groups.engine.group_parts.cycle.steps(groups.under_test.pop_group(), groups.engine.loop)
     for _ in range(20):
         next(left)
 

@@ -26,8 +26,7 @@ from tests.unit.groups.test_placements import Racks
 def begin(groups: Groups, tried_out: int) -> Any:
     """Begin with the group at the head of the queue; return what is left once so many members are tried out."""
     assert groups.engine.group_parts.cycle is not None
-    left = groups.engine.group_parts.cycle.steps(groups.under_test.pop(), groups.engine.loop)
-    assert left is not None
+    left = groups.engine.group_parts.cycle.steps(groups.under_test.pop_group(), groups.engine.loop)
     while len(groups.engine.cache.what_ifs) < tried_out:
         next(left)
     return left

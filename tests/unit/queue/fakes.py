@@ -9,9 +9,9 @@ from scheduler.api.objects import PodStatus, Toleration
 from scheduler.api.pod import Pod
 from scheduler.framework.events import NODE, POD, POD_GROUP, Action, ClusterEvent, ClusterEventWithHint
 from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
-from scheduler.framework.pod_groups import NO_POD_GROUPS, GroupKey, NoPodGroups, PodGroups
-from scheduler.framework.queued import QueuedPod
-from scheduler.framework.status import Status, unresolvable
+from scheduler.framework.pod_groups import NO_POD_GROUPS, GroupKey, NoPodGroups, PodGroup, PodGroups
+from scheduler.framework.queued import Entry, QueuedGroup, QueuedPod
+from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.process.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
@@ -39,6 +39,10 @@ REJECTOR_EVENTS: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]] = {
 }
 
 
+def by_priority(queued: Entry) -> tuple[int, float]:
+    return -queued.priority, queued.timestamp
+
+
 class PrioritySort(QueueSortPlugin):
     name = "PrioritySort"
 
@@ -46,7 +50,7 @@ class PrioritySort(QueueSortPlugin):
         return self.sort_key(a) < self.sort_key(b)
 
     def sort_key(self, queued: QueuedPod) -> tuple[int, float]:
-        return (-queued.pod.priority, queued.timestamp)
+        return by_priority(queued)
 
 
 class Gate(PreEnqueuePlugin):
@@ -124,14 +128,28 @@ def a_waiting_pod(
 
 
 class Grouped(NoPodGroups):
-    """These pods are of a group."""
+    """Pods are of the groups that their labels `group` name, if these exist."""
 
-    def __init__(self, uids: Collection[str], source: str = POD_GROUP) -> None:
-        self._uids = uids
+    def __init__(self, *missing: str, source: str = POD_GROUP) -> None:
+        self.missing = set(missing)
+        self.priorities: dict[str, int] = {}
+        self.are_off = False
         self._source = source
 
+    def key(self, name: str = "g") -> GroupKey:
+        return GroupKey("default", self._source, name)
+
     def key_of(self, pod: Pod) -> GroupKey | None:
-        return GroupKey("default", self._source, "g") if pod.uid in self._uids else None
+        name = pod.labels.get("group")
+        return self.key(name) if name and not self.are_off else None
+
+    def of(self, pod: Pod) -> PodGroup | None:
+        key = self.key_of(pod)
+        if key is None or key.name in self.missing:
+            return None
+        return PodGroup(
+            key.namespace, key.name, f"uid of {key.name}", key.source, priority=self.priorities.get(key.name, 0)
+        )
 
 
 class QueueUnderTest(SchedulingQueue):
@@ -163,6 +181,21 @@ class QueueUnderTest(SchedulingQueue):
         queued.unschedulable_plugins = set(plugins)
         queued.pending_plugins = set(pending)
         self.add_unschedulable_if_not_present(queued)
+
+    def pop_group(self) -> QueuedGroup:
+        return fakes.pop_group(self)
+
+    def end(self, group: QueuedGroup, refused: Mapping[str, Sequence[str]], code: Code = Code.UNSCHEDULABLE) -> None:
+        """Hand a group back as the group cycle does. `refused`: UID of a member → the plugins that refused it.
+
+        The others are done: they have their node.
+        """
+        for each in group.take_all():
+            if each.pod.uid in refused:
+                self.fail(each, *refused[each.pod.uid])
+            else:
+                self.done(each.pod.uid)
+        self.group_tried(group, code)
 
     def refused(self, pod: Pod, *plugins: str, pending: Sequence[str] = ()) -> QueuedPod:
         """Add a pod, pop it and hand it back."""

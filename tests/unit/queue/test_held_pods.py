@@ -14,9 +14,7 @@ def a_queue(*priorities: int) -> QueueUnderTest:
 
 
 def pop(queue: QueueUnderTest) -> QueuedPod:
-    queued = queue.pop_nowait()
-    assert queued is not None
-    return queued
+    return queue.pop_one()
 
 
 def held(queue: QueueUnderTest) -> QueuedPod:

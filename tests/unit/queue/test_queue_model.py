@@ -12,7 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from scheduler.api.pod import Pod
 from scheduler.framework.events import ClusterEvent
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import QueuedGroup, QueuedPod, pods_of
+from scheduler.framework.status import Code
 from scheduler.state.nominator import Nominator
 from tests.unit.queue.fakes import (
     CLAIM_ADD,
@@ -27,15 +28,14 @@ from tests.unit.queue.fakes import (
     a_waiting_pod,
 )
 
-GROUPED = ("d", "e")
-"""Pods of groups: they never leave their backoff early."""
-
 uids = st.sampled_from(["a", "b", "c", "d", "e"])
 shapes = st.fixed_dictionaries(
     {
         "priority": st.sampled_from([None, 0, 1, 5]),
         "gates": st.sampled_from([(), (), (), ("x",), ("x", "y")]),
-        "labels": st.sampled_from([{}, {}, {}, {"app": "web"}, {"broken": ""}]),
+        "labels": st.sampled_from(
+            [{}, {}, {"group": "g"}, {"group": "g"}, {"group": "h"}, {"app": "web"}, {"broken": ""}]
+        ),
         "cpu": st.sampled_from(["1", "2", "nonsense"]),
         "nominated": st.sampled_from(["", "", "n1"]),
     }
@@ -49,15 +49,16 @@ logging.getLogger("scheduler.queue").addHandler(logging.NullHandler())
 class QueueLife(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.queue = QueueUnderTest(Gate(), groups=Grouped(GROUPED, "another source"))
+        self.groups = Grouped("h")
+        self.queue = QueueUnderTest(Gate(), groups=self.groups)
         self.nominator = Nominator()
         self.queue._nominator = self.nominator
         self.newest: dict[str, Pod] = {}
         """What is left of the pods that were added: not those that were deleted or are done."""
         self.popped: list[QueuedPod] = []
         """What the scheduling loop holds, handed back or not: it may be confused."""
-        self.held_back: set[str] = set()
-        """The UIDs of pods that were ever held back."""
+        self.tried: list[QueuedGroup] = []
+        """Groups whose attempt has not ended."""
         self.versions = 0
 
     def a_version(self, uid: str, shape: dict[str, Any]) -> Pod:
@@ -102,22 +103,39 @@ class QueueLife(RuleBasedStateMachine):
         queued = self.queue.pop_nowait()
         if queued is None:
             assert len(self.queue.pending_pods()["active"]) == len(self.queue._held)
-        else:
-            assert queued.pod is self.newest[queued.pod.uid]
-            self.popped.append(queued)
+            return
+        for each in pods_of(queued):
+            assert each.pod is self.newest[each.pod.uid]
+            self.popped.append(each)
+        if isinstance(queued, QueuedGroup):
+            queued.take_all()
+            self.tried.append(queued)
 
-    @rule(uid=uids)
-    def pop_specific(self, uid: str) -> None:
-        """A group takes its members out of the queue, wherever they wait."""
-        before = self.queue.where(uid)
-        queued = self.queue.pop_specific(uid)
-        if queued is not None:
-            assert before in ("active", "backoff", "unschedulable", "gated")
-            assert queued.pod is self.newest[uid]
-            self.popped.append(queued)
-        else:
-            assert before != "backoff"
-            assert before != "active" or uid in self.held_back  # for extenders, which groups are not used with
+    @rule(data=st.data(), code=st.sampled_from([Code.SUCCESS, Code.UNSCHEDULABLE, Code.ERROR]), refused_by=plugins)
+    def end_group(self, data: st.DataObject, code: Code, refused_by: set[str]) -> None:
+        if self.tried:
+            group = data.draw(st.sampled_from(self.tried))
+            self.tried.remove(group)
+            self.queue.group_tried(group, code, refused_by)
+
+    @rule(name=st.sampled_from("gh"), exists=st.booleans(), priority=st.integers(0, 3))
+    def change_group(self, name: str, exists: bool, priority: int) -> None:
+        (self.groups.missing.discard if exists else self.groups.missing.add)(name)
+        self.groups.priorities[name] = priority
+        self.queue.group_changed(self.groups.key(name))
+
+    @rule(name=st.sampled_from("gh"))
+    def wake_group(self, name: str) -> None:
+        self.queue.wake(self.groups.key(name), "Woken")
+
+    @rule()
+    def repair(self) -> None:
+        self.queue.rebuild()
+
+    @rule(without=st.booleans())
+    def regroup(self, without: bool) -> None:
+        self.groups.are_off = without
+        self.queue.regroup()
 
     @rule(data=st.data(), refused_by=plugins, pending=plugins)
     def fail(self, data: st.DataObject, refused_by: set[str], pending: set[str]) -> None:
@@ -133,10 +151,9 @@ class QueueLife(RuleBasedStateMachine):
     @rule(data=st.data(), lane=st.sampled_from(["x", "y"]))
     def hold(self, data: st.DataObject, lane: str) -> None:
         queued = self.held(data)
-        if queued is not None and queued in self.queue.in_flight_pods():
+        if queued is not None and queued.group is None and queued in self.queue.in_flight_pods():
             self.popped.remove(queued)
             self.queue.hold(queued, lane)
-            self.held_back.add(queued.pod.uid)
 
     @rule(lane=st.sampled_from(["x", "y"]))
     def pop_held(self, lane: str) -> None:
@@ -204,16 +221,20 @@ class QueueLife(RuleBasedStateMachine):
         queue = self.queue
         for queued in queue.in_flight_pods():
             queue.fail(queued, "Unheard")
+        for group in self.tried:
+            queue.group_tried(group, Code.UNSCHEDULABLE)
+        for name in "gh":
+            self.change_group(name, exists=True, priority=0)
         for uid in self.newest:
-            queue.update(None, self.a_version(uid, {}))
+            queue.update(None, self.a_version(uid, {"labels": {"group": "g"} if uid in "de" else {}}))
         served: set[str] = set()
         for _ in range(400):
             queue.clock.advance(1)
             queue.flush_backoff_completed()
             queue.flush_unschedulable_leftover()
             while (popped := queue.pop_nowait() or queue.pop_held("x") or queue.pop_held("y")) is not None:
-                served.add(popped.pod.uid)
-                queue.done(popped.pod.uid)
+                served |= {each.pod.uid for each in pods_of(popped)}
+                queue.drop(popped)
         assert served == set(self.newest)
         assert sum(queue.pending_counts().values()) == 0
         assert not queue.unschedulable_counts()

@@ -405,7 +405,8 @@ def test_counts_and_lists_agree(queue: QueueUnderTest) -> None:
     queue.add(a_waiting_pod("e"))
     queue.pop_one()
 
-    assert queue.pending_counts() == {"active": 1, "backoff": 1, "unschedulable": 1, "gated": 1}
+    places = {"active": 1, "backoff": 1, "unschedulable": 1, "gated": 1, "incomplete": 0, "pending": 0}
+    assert queue.pending_counts() == places
     assert {name: len(pods) for name, pods in queue.pending_pods().items()} == queue.pending_counts()
     assert [queued.pod.uid for queued in queue.in_flight_pods()] == ["d"]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.bench.starvation import Scenario, simulate
+from tests.fakes import next_pod
 from tests.unit.queue.fakes import FIT, NODE_ADD, QueueUnderTest, a_waiting_pod
 
 CROWDED = Scenario(crowd=600, low=30, attempts_a_second=20, patience=60)
@@ -59,7 +60,7 @@ def test_where_no_pod_starves_the_order_is_that_of_priority() -> None:
         queue.move_all(NODE_ADD, None, None)
         queue.flush_backoff_completed()
         active = queue.pending_pods()["active"]
-        queued = queue.pop_nowait()
+        queued = next_pod(queue)
         if queued is None:
             continue
 

@@ -92,9 +92,9 @@ SITUATIONS: dict[str, tuple[list[Json], dict[str, str | None]]] = {
         [node("n1"), *(member(a_pod(f"p-{i}"), 2 + i) for i in range(3))],
         {"p-0": None, "p-1": None, "p-2": None},
     ),
-    "a pod behind a scheduling gate need not agree yet": (
-        [node("n1"), member(a_pod("a"), 1), member(a_pod("b", schedulingGates=[{"name": "wait"}]), 2)],
-        {"a": "n1", "b": None},
+    "a pod behind a scheduling gate keeps its whole group waiting": (
+        [node("n1"), member(a_pod("a"), 1), member(a_pod("b", schedulingGates=[{"name": "wait"}]), 1)],
+        {"a": None, "b": None},
     ),
     "a pod that has succeeded counts as placed": (
         [

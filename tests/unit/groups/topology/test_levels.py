@@ -529,8 +529,7 @@ def test_a_node_that_comes_in_the_middle_has_the_decision_made_again() -> None:
         groups.of(4)
         groups.pods(4)
         assert groups.engine.group_parts.cycle is not None
-        steps = groups.engine.group_parts.cycle.steps(groups.under_test.pop(), groups.engine.loop)
-        assert steps is not None
+        steps = groups.engine.group_parts.cycle.steps(groups.under_test.pop_group(), groups.engine.loop)
         for _ in range(3):
             next(steps)
         groups.add_node("a/r1", 1)  # equally full now, and the first by name
