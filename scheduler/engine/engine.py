@@ -267,7 +267,7 @@ def build_engine(
     profiles.swap(profiles.prepare(config, registry))
     roster = Roster(nobody_is_asked, metrics) if extender_access is None else extender_access.roster
     queue = SchedulingQueue(
-        queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now, groups
+        queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now, groups, shares
     )
     listeners, pauses, reserved_nodes, ends = PodListeners(), Pauses(cache), ReservedNodes(), EarlyEnds(cache)
     algorithm = Algorithm(cache.table, config.loadmaster.seed, reserved_nodes)
@@ -298,7 +298,7 @@ def build_engine(
     levels = TopologyLevels(algorithm, config.loadmaster.topology_levels)
     group_parts = GroupParts(core, groups, levels, reserved_nodes, gates)
     group_parts.use(profiles.frameworks, config.loadmaster)
-    share_parts = ShareParts(core, shares, groups, preemptions)
+    share_parts = ShareParts(core, shares, preemptions)
     share_parts.use(profiles.frameworks)
     loop = SchedulingLoop(core, last_look, group_parts, extenders or NO_EXTENDERS)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)

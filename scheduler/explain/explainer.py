@@ -28,7 +28,6 @@ from scheduler.explain.history import reported
 from scheduler.explain.wake_events import events_in_words
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.time_slice import TimeSlice
-from scheduler.quota.waiting.lacking_nodes import NEW_LABELS
 
 MAX_NEAR: Final = 3
 NEAR_AT_ONCE: Final = 5
@@ -192,6 +191,8 @@ class Explainer:
         for part, pods in self._engine.queue.pending_pods().items():
             for queued in pods:
                 if queued.pod.uid == uid:
+                    if queued.entity.key in self._engine.queue.pending_for_quota:
+                        return FOR_QUOTA, queued
                     is_free = part == "gated" and self._is_tried_with_its_group(queued)
                     return _STATES["active" if is_free else part], queued
         return "pending", None
@@ -227,9 +228,6 @@ class Explainer:
         if plugins and where in ("unschedulable", "gated"):
             events = framework.rejector_events()
             helpful = [each.event for plugin in plugins for each in events.get(plugin, ())]
-            waker = self._engine.share_parts.waker
-            if waker is not None and pod.uid in waker.lacking_nodes:
-                helpful.append(NEW_LABELS)
             woken = events_in_words(helpful)
             yield f"refused by {', '.join(plugins)}; may be woken by {woken or 'nothing that is known'}"
 
@@ -243,7 +241,9 @@ _STATES: Final = {
     "pending": "queued",
 }
 
-_WITHOUT_A_NODE: Final = frozenset((*_STATES.values(), "being tried", "pending"))
+FOR_QUOTA: Final = "pending for quota"
+
+_WITHOUT_A_NODE: Final = frozenset((*_STATES.values(), FOR_QUOTA, "being tried", "pending"))
 
 
 async def _near(namespace: str, name: str, names: Collection[str]) -> list[str]:

@@ -239,9 +239,6 @@ class Shares(Protocol):
     def nodes_for(self, pod: Pod) -> NodeKind | None:
         """Return the nodes on which the pod would use the quota that is free; None for all nodes."""
 
-    def refusal_while_waiting(self, pod: Pod) -> ShareRefusal | None:
-        """The same for a pod that waits for space in its share, alone or for its group; None for others."""
-
 
 class NoShares:
     """No pod has a share."""
@@ -270,9 +267,6 @@ class NoShares:
         return None
 
     def nodes_for(self, pod: Pod) -> NodeKind | None:
-        return None
-
-    def refusal_while_waiting(self, pod: Pod) -> ShareRefusal | None:
         return None
 
 

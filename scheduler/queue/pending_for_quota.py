@@ -1,123 +1,126 @@
-"""The pods that are pending for quota: refused, and not tried again before there is space in their quota.
+"""The entries of the queue that are pending for quota: they were refused for it, and it has no space for them.
 
-    refused for quota ──► PENDING FOR QUOTA ──there is space, and it is reserved──► woken: tried like any other pod
-                          ▲  │          │
-                          │  │          └──a preemption might make space──► (tried)
-                          │  └── placed by others, gone, or asks for something else ──► (none)
-                          └───────────── refused for quota ──────────────────┘
-
-    refused by nodes ──► LACKS A NODE: an ordinary refused pod, that events wake; it has space in its quota
-
-In the queue they are unschedulable, or gated. Pods of one kind ask for the same amounts of the same quota: if there is
-no space for the first, there is none for the others. So it costs nothing that they wait. They are in the order of the
-queue, by when they came, however often they were tried; nominated pods go first, since for them there may be space that
-is kept from the others.
+Those of one kind ask for the same amounts of the same quota: if there is no space for the first, there is none for the
+others. No event of the cluster reaches them, so it costs nothing that they wait. They are in the order of the queue, by
+when they came, however often they were tried; nominated ones go first, since there may be space that is kept for them.
 """
 
-from collections.abc import Callable, Hashable, Iterator
-from typing import Any, Final, Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
 
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import EntityKey, Entry, QueuedGroup, QueuedPod
 from scheduler.queue.pod_heap import PodHeap
-from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.queue.quota import Request
 
-MAX_STUCK: Final = 16
-"""Pods of a kind that other plugins keep back: after so many the rest is left alone for now."""
-
-
-K = TypeVar("K", bound=Hashable)
+R = TypeVar("R", bound=Request)
 
 
-class PendingForQuota(Generic[K]):
-    """All such pods of a queue, by kind."""
+class PendingForQuota(Generic[R]):
+    """All of them, by kind."""
 
-    def __init__(self, queue: SchedulingQueue) -> None:
-        self._queue = queue
-        self._pods: dict[K, PodHeap[QueuedPod]] = {}
-        """By kind; those that were looked at longest ago first."""
-        self._kind_of: dict[str, K] = {}
+    def __init__(self, sort_key: Callable[[Entry], Any], is_nominated: Callable[[str], bool]) -> None:
+        """`sort_key`: what activeQ sorts by. `is_nominated` says it of the UID of a pod."""
+        self._sort_key = sort_key
+        self._is_nominated = is_nominated
+        self._kinds: dict[Hashable, PodHeap[Entry]] = {}
+        """Those that were deferred longest ago first."""
+        self._requests: dict[EntityKey, R] = {}
+        self._by_source: dict[Hashable, dict[EntityKey, None]] = {}
 
     def __len__(self) -> int:
-        return len(self._kind_of)
+        return len(self._requests)
 
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._kind_of
+    def __contains__(self, key: object) -> bool:
+        return key in self._requests
 
-    def __iter__(self) -> Iterator[QueuedPod]:
-        return (queued for pods in self._pods.values() for queued in pods)
+    def __iter__(self) -> Iterator[Entry]:
+        return (entry for entries in self._kinds.values() for entry in entries)
 
-    def rank(self, queued: QueuedPod) -> Any:
-        """Return the order of the queue, by when a pod came."""
-        return self._queue.sort_key(QueuedPod(queued.pod, queued.created))
+    def get(self, key: EntityKey) -> Entry | None:
+        request = self._requests.get(key)
+        return None if request is None else self._kinds[request.kind].get(key)
 
-    def add(self, queued: QueuedPod, kind: K) -> None:
-        """Have a pod wait that was refused, and that the queue has."""
-        pods = self._pods.get(kind)
-        if pods is None:
-            pods = self._pods[kind] = PodHeap[QueuedPod](self._order)
-        pods.add(queued)
-        self._kind_of[queued.pod.uid] = kind
+    def request(self, key: EntityKey) -> R:
+        """Return what an entry needs that is here."""
+        return self._requests[key]
 
-    def remove(self, uid: str) -> QueuedPod | None:
-        """Have a pod wait no longer; return it if it did."""
-        kind = self._kind_of.pop(uid, None)
-        if kind is None:
+    def rank(self, entry: Entry) -> Any:
+        """Return the order of the queue, by when an entry came."""
+        if isinstance(entry, QueuedPod):
+            return self._sort_key(QueuedPod(entry.pod, entry.created))
+        return self._sort_key(
+            QueuedGroup(entry.pod, entry.created, group_key=entry.group_key, group_priority=entry.group_priority)
+        )
+
+    def add(self, entry: Entry, request: R) -> None:
+        """Have an entry wait; one that does already, for something else."""
+        self.remove(entry.key)
+        entries = self._kinds.get(request.kind)
+        if entries is None:
+            entries = self._kinds[request.kind] = PodHeap(self._order)
+        entries.add(entry)
+        self._requests[entry.key] = request
+        for source in request.sources:
+            self._by_source.setdefault(source, {})[entry.key] = None
+
+    def remove(self, key: EntityKey) -> Entry | None:
+        """Have an entry wait no longer; return it if it did."""
+        request = self._requests.pop(key, None)
+        if request is None:
             return None
-        pods = self._pods[kind]
-        queued = pods.remove(uid)
-        if not pods:
-            del self._pods[kind]
-        return queued
+        for source in request.sources:
+            del self._by_source[source][key]
+            if not self._by_source[source]:
+                del self._by_source[source]
+        entries = self._kinds[request.kind]
+        entry = entries.remove(key)
+        if not entries:
+            del self._kinds[request.kind]
+        return entry
 
-    def renewed(self, uid: str) -> None:
-        """A pod that waits has another version, of the same kind."""
-        self._pods[self._kind_of[uid]].rekey(uid)
+    def rekey(self, key: EntityKey) -> None:
+        """Move an entry to its new place, if it is here."""
+        if key in self._requests:
+            self._kinds[self._requests[key].kind].rekey(key)
 
-    def kinds(self) -> Iterator[K]:
-        """Yield the kinds, those that were looked at longest ago first."""
-        return iter(self._pods)
+    def use(self, sort_key: Callable[[Entry], Any]) -> None:
+        """Sort by another key from now on."""
+        self._sort_key = sort_key
+        for entries in self._kinds.values():
+            entries.use(self._order, same_order=False)
 
-    def first(self, kind: K) -> QueuedPod | None:
-        """Return the first pod of a kind; None if there is none."""
-        pods = self._pods.get(kind)
-        return None if pods is None else pods.peek()
+    def kinds(self) -> Iterator[Any]:
+        """Yield the kinds, those that were deferred longest ago first."""
+        return iter(self._kinds)
 
-    def looked_at(self, kind: K) -> None:
+    def first(self, kind: Hashable) -> tuple[Entry, R] | None:
+        """Return the first entry of a kind, with what it needs; None if there is none."""
+        entries = self._kinds.get(kind)
+        entry = None if entries is None else entries.peek()
+        return None if entry is None else (entry, self._requests[entry.key])
+
+    def defer(self, kind: Hashable) -> None:
         """Have others go before this kind at the next time."""
-        self._pods[kind] = self._pods.pop(kind)
+        self._kinds[kind] = self._kinds.pop(kind)
 
-    def wake_first(
-        self, kind: K, label: str, reserve: Callable[[QueuedPod], bool], release: Callable[[str], object]
-    ) -> QueuedPod | None:
-        """Wake the first pod of a kind that no other plugin keeps back; None if there is none, or no space.
+    def of_source(self, source: Hashable) -> Iterable[EntityKey]:
+        """Return the keys of those that need more, or less, when an object changes."""
+        return tuple(self._by_source.get(source, ()))
 
-        `reserve` reserves what a pod asks for, or returns False; `release` takes it back by the pod's UID.
-        """
-        stuck, woken = list[QueuedPod](), None
-        while len(stuck) < MAX_STUCK and (queued := self.first(kind)) is not None and reserve(queued):
-            self.remove(queued.pod.uid)
-            if self._queue.wake(queued.pod.uid, label) or not self._queue.is_refused(queued.pod.uid):
-                woken = queued
-                break
-            release(queued.pod.uid)
-            stuck.append(queued)
-        for each in stuck:
-            self.add(each, kind)
-        return woken
-
-    def clear(self) -> list[QueuedPod]:
-        """Have none wait any longer; return those that did."""
-        waiting = list(self)
-        self._pods.clear()
-        self._kind_of.clear()
-        return waiting
+    def clear(self) -> None:
+        """Forget all."""
+        for each in (self._kinds, self._requests, self._by_source):
+            each.clear()
 
     def check_invariants(self) -> None:
-        """Each is of one kind, and in the queue. For tests and debugging."""
-        assert all(self._pods.values())
-        assert {queued.pod.uid for queued in self} == self._kind_of.keys()
-        for queued in self:
-            assert queued.pod.uid in self._queue, queued.pod
+        """Each is of one kind, and in order. For tests and debugging."""
+        assert {entry.key for entry in self} == self._requests.keys()
+        for kind, entries in self._kinds.items():
+            assert len(entries), kind
+            entries.check_invariants()
+            assert all(self._requests[entry.key].kind == kind for entry in entries)
+        assert {key for keys in self._by_source.values() for key in keys} <= self._requests.keys()
 
-    def _order(self, queued: QueuedPod) -> tuple[bool, Any]:
-        return not self._queue.is_nominated(queued.pod.uid), self.rank(queued)
+    def _order(self, entry: Entry) -> tuple[bool, Any]:
+        pods = entry.members if isinstance(entry, QueuedGroup) else (entry,)
+        return not any(self._is_nominated(each.pod.uid) for each in pods), self.rank(entry)

@@ -8,11 +8,15 @@
                    └─ pop, while activeQ is empty ─────────────► IN FLIGHT
     ACTIVE ────────── pop ─────────────────────────────────────► IN FLIGHT
     IN FLIGHT ─────┬─ its lane is full ────────────────────────► HELD
-                   ├─ refused ─────────────────────────────────► UNSCHEDULABLE
+                   ├─ refused, and its quota has no space ─────► PENDING FOR QUOTA
+                   ├─ otherwise refused ───────────────────────► UNSCHEDULABLE
                    ├─ refused, but an event came ► PreEnqueue ─► BACKOFF, or ACTIVE if it need not wait
                    ├─ error ─────────────────────► PreEnqueue ─► BACKOFF
                    └─ done, or deleted meanwhile ──────────────► gone
     HELD ──────────── its turn in the lane ────────────────────► IN FLIGHT
+    PENDING ───────┬─ space, which is reserved for it ► PreEnqueue ► ACTIVE, or BACKOFF
+    FOR QUOTA      ├─ evictions may give it space, activate ► the same
+                   └─ it asks for less, or of another quota ───► the same
     anywhere ──────── delete ──────────────────────────────────► gone
 
 An entry is in one place at a time. After `pop` a pod must be handed back (`add_unschedulable_if_not_present`) or be
@@ -36,7 +40,7 @@ import logging
 import time
 from collections import Counter as Counts
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from scheduler.api.pod import Pod
 from scheduler.framework.arguments import arguments_of
@@ -61,7 +65,9 @@ from scheduler.queue.gates import GateRefusal, Gates
 from scheduler.queue.group_entries import GroupEntries
 from scheduler.queue.held_pods import HeldPods
 from scheduler.queue.in_flight import InFlightPods, ObservedEvent
+from scheduler.queue.pending_for_quota import PendingForQuota
 from scheduler.queue.pod_heap import PodHeap
+from scheduler.queue.quota import NO_QUOTA, Quota
 from scheduler.queue.rejectors import RejectorCounts
 from scheduler.queue.requeueing import Requeue, RequeueRules
 from scheduler.queue.settings import QueueSettings
@@ -95,8 +101,10 @@ class SchedulingQueue:
         nominator: PodNominator,
         now: Callable[[], float] = time.monotonic,
         groups: PodGroups = NO_POD_GROUPS,
+        quota: Quota = NO_QUOTA,
     ) -> None:
         self._now = now
+        self._quota = quota
         self._groups = groups
         self._metrics = metrics
         self._nominator = nominator
@@ -112,6 +120,7 @@ class SchedulingQueue:
         self._gates = Gates(settings.pre_enqueue, metrics, now)
         self._rules = RequeueRules(settings.rejector_events, metrics)
         self._unschedulable = Unschedulable(self._rules)
+        self.pending_for_quota = PendingForQuota[Any](self.sort_key, self._is_nominated)
         self._entries = GroupEntries()
         self._members = self._entries.members
         self._rejectors = RejectorCounts()
@@ -153,7 +162,8 @@ class SchedulingQueue:
                 flight.on_delete()
             return
         queued = self._active.remove(uid) or self._backoff.remove(uid) or self._unschedulable.remove(uid)
-        queued = queued or self._held.remove(uid) or (self._leave(uid) if uid in self._members else None)
+        queued = queued or self.pending_for_quota.remove(uid) or self._held.remove(uid)
+        queued = queued or (self._leave(uid) if uid in self._members else None)
         if queued is not None:
             self._rejectors.remove(queued)
 
@@ -282,7 +292,9 @@ class SchedulingQueue:
         if code is Code.SUCCESS:
             return Requeue.IMMEDIATELY
         flights = [flight for each in group.members if (flight := self._in_flight.get(each.pod.uid)) is not None]
-        if code is Code.ERROR or group.is_woken or any(flight.own_events for flight in flights):
+        if code is Code.ERROR or group.is_woken or self._quota.has_come_free(group):
+            return Requeue.AFTER_BACKOFF
+        if any(flight.own_events for flight in flights):
             return Requeue.AFTER_BACKOFF
         events = self._in_flight.since(flights[0]) if flights else ()
         best, kinds = Requeue.SKIP, set[Hashable]()
@@ -368,7 +380,7 @@ class SchedulingQueue:
         """Bring pods, with their groups, to activeQ in spite of backoff; for one in flight it counts as an event."""
         for uid in uids:
             key = self._key_of_entry(uid)
-            if (refused := self._unschedulable.get(key)) is not None:
+            if (refused := self._refused(key)) is not None:
                 self._requeue(refused, Requeue.IMMEDIATELY, FORCE_ACTIVATE.label)
             elif (waiting := self._backoff.remove(key)) is not None:
                 self._activate(waiting, FORCE_ACTIVATE.label)
@@ -381,10 +393,10 @@ class SchedulingQueue:
         `key`: UID of a pod, also of one in a group, or the key of a group.
         """
         key = self._key_of_entry(key)
-        refused = self._unschedulable.get(key)
+        refused = self._refused(key)
         if refused is not None:
             self._requeue(refused, Requeue.AFTER_BACKOFF, label)
-            return key not in self._unschedulable
+            return self._refused(key) is None
         if isinstance(key, str):
             if (flight := self._in_flight.get(key)) is not None:
                 flight.own_events.append(ObservedEvent(ClusterEvent(ANY, Action.ALL, label), None, None))
@@ -396,15 +408,27 @@ class SchedulingQueue:
 
     def is_refused(self, key: EntityKey) -> bool:
         """Return whether a pod, its group, or a group waits for an event, or for its gate to open."""
-        return self._key_of_entry(key) in self._unschedulable
+        return self._refused(self._key_of_entry(key)) is not None
 
-    def is_nominated(self, uid: str) -> bool:
-        return bool(self._nominator.node_of(uid))
+    def ask_quota_again(self, key: EntityKey, label: str) -> bool:
+        """Move an entry that is pending for quota if there is space for it now; return whether it was pending.
+
+        It may ask for something else, or of another quota.
+        """
+        queued = self.pending_for_quota.get(key)
+        if queued is None:
+            return False
+        request = self._quota.lacking(queued)
+        if request is None:
+            self._requeue(queued, Requeue.AFTER_BACKOFF, label)
+        else:
+            self.pending_for_quota.add(queued, request)
+        return True
 
     def entry_of(self, key: EntityKey) -> Entry | None:
         """Return the entry that a waiting pod belongs to, or the waiting group of this key; None if there is none."""
         key = self._key_of_entry(key)
-        for place in (self._active, self._backoff, self._unschedulable):
+        for place in (self._active, self._backoff, self._unschedulable, self.pending_for_quota):
             if (entry := place.get(key)) is not None:
                 return entry
         return self._held.get(key)
@@ -490,7 +514,7 @@ class SchedulingQueue:
         It may have lost an event that would have helped some. Costs as much as taking them all in.
         """
         waiting = {queued.key: queued for queued in (*self._waiting_entries(), *self._entries.waiting())}
-        for place in (self._active, self._backoff, self._unschedulable, self._held):
+        for place in (self._active, self._backoff, self._unschedulable, self.pending_for_quota, self._held):
             place.clear()
         self._fairness.clear()
         self._rejectors.clear()
@@ -519,6 +543,7 @@ class SchedulingQueue:
         self._active.use(self.sort_key, same_order=same_order)
         self._held.use(self.sort_key, same_order=same_order)
         self._backoff.use(settings.backoff, self.sort_key, same_order=same_order)
+        self.pending_for_quota.use(self.sort_key)
         self._fairness.limit = settings.starvation_seconds
         self._gates = Gates(settings.pre_enqueue, self._metrics, self._now)
         self._rules.use(settings.rejector_events, changed)
@@ -541,6 +566,8 @@ class SchedulingQueue:
         if refused is not None:
             self._unschedulable.add(refused)  # among those that wait for what its plugins register for now
             self._requeue(refused, Requeue.AFTER_BACKOFF, CONFIGURATION_CHANGED)
+            return
+        if self.ask_quota_again(key, CONFIGURATION_CHANGED):
             return
         held = self._held.remove(key)
         if held is not None:  # its lane may be another one now, or none
@@ -573,7 +600,7 @@ class SchedulingQueue:
         counts = {
             "active": len(self._active) + len(self._held),
             "backoff": len(self._backoff),
-            "unschedulable": len(self._unschedulable) - len(self._unschedulable.gated),
+            "unschedulable": len(self._unschedulable) - len(self._unschedulable.gated) + len(self.pending_for_quota),
             "gated": len(self._unschedulable.gated),
             "incomplete": len(self._entries.incomplete),
             "pending": len(self._entries.pending),
@@ -588,7 +615,8 @@ class SchedulingQueue:
         yield ("active", "pod"), len(self._active) + len(self._held) - groups["active"]
         yield ("backoff", "pod"), len(self._backoff) - groups["backoff"]
         gated = len(self._unschedulable.gated)
-        yield ("unschedulable", "pod"), len(self._unschedulable) - gated - groups["unschedulable"]
+        refused = len(self._unschedulable) - gated + len(self.pending_for_quota)
+        yield ("unschedulable", "pod"), refused - groups["unschedulable"]
         yield ("gated", "pod"), gated - groups["gated"]
         for place in ("active", "backoff", "unschedulable", "gated"):
             yield (place, "podgroup"), groups[place]
@@ -603,7 +631,7 @@ class SchedulingQueue:
                 yield (place, label, "podgroup"), groups
 
     def _place_of(self, group: QueuedGroup) -> str:
-        if group.key in self._unschedulable:
+        if self._refused(group.key) is not None:
             return "gated" if group.gated else "unschedulable"
         return "backoff" if group.key in self._backoff else "active"
 
@@ -613,7 +641,7 @@ class SchedulingQueue:
 
     def pending_pods(self) -> Mapping[str, Sequence[QueuedPod]]:
         """Return the waiting pods by queue, in no particular order; for debugging."""
-        refused = tuple(self._unschedulable)
+        refused = (*self._unschedulable, *self.pending_for_quota)
         return {
             "active": (*_all_pods(self._active), *self._held),
             "backoff": _all_pods(self._backoff),
@@ -634,9 +662,9 @@ class SchedulingQueue:
         waiting = [queued for pods in parts.values() for queued in pods]
         uids = [queued.pod.uid for queued in (*waiting, *self.in_flight_pods())]
         assert len(uids) == len(set(uids)), "a pod is in two places"
-        assert not any(queued.gated for queued in (*self._active, *self._held, *self._backoff))
+        assert not any(each.gated for each in (*self._active, *self._held, *self._backoff, *self.pending_for_quota))
         places = (self._active, self._held, self._fairness, self._backoff, self._unschedulable, self._in_flight)
-        for part in (*places, self._entries):
+        for part in (*places, self.pending_for_quota, self._entries):
             part.check_invariants()
         groups = [queued for queued in self._waiting_entries() if isinstance(queued, QueuedGroup)]
         assert set(groups) == set(self._entries.waiting())
@@ -649,16 +677,24 @@ class SchedulingQueue:
     # Internals.
 
     def _waits(self, uid: str) -> bool:
-        is_alone = uid in self._active or uid in self._backoff or uid in self._unschedulable or uid in self._held
+        is_alone = uid in self._active or uid in self._backoff or self._refused(uid) is not None or uid in self._held
         return is_alone or uid in self._members
 
     def _waiting_entries(self) -> Sequence[Entry]:
-        return (*self._active, *self._held, *self._backoff, *self._unschedulable)
+        return (*self._active, *self._held, *self._backoff, *self._unschedulable, *self.pending_for_quota)
+
+    def _refused(self, key: EntityKey) -> Entry | None:
+        """Return an entry that waits for an event, for its gate to open, or for quota."""
+        queued = self._unschedulable.get(key)
+        return self.pending_for_quota.get(key) if queued is None else queued
+
+    def _is_nominated(self, uid: str) -> bool:
+        return bool(self._nominator.node_of(uid))
 
     def _take_out(self, key: EntityKey) -> Entry | None:
         """Take an entry out of its place."""
         queued = self._active.remove(key) or self._backoff.remove(key) or self._unschedulable.remove(key)
-        return queued or self._held.remove(key)
+        return queued or self.pending_for_quota.remove(key) or self._held.remove(key)
 
     def _take_in(self, pod: Pod, event: ClusterEvent) -> None:
         self._nominator.add(pod)
@@ -711,6 +747,9 @@ class SchedulingQueue:
             self._requeue(group, Requeue.AFTER_BACKOFF, label)
             if group.key in self._unschedulable:
                 self._count("unschedulable", label, 1)
+        elif group.key in self.pending_for_quota:
+            if self.ask_quota_again(group.key, label):
+                self._count("unschedulable", label, 1)
         elif (refusal := self._ask(member)) is not None:
             self._keep_out(group, refusal, label)
         else:
@@ -731,6 +770,8 @@ class SchedulingQueue:
             self._unschedulable.member_left(uid, group)
             if was_gating:
                 self._requeue(group, Requeue.AFTER_BACKOFF, MEMBER_GONE)
+        elif group.key in self.pending_for_quota:
+            self.ask_quota_again(group.key, MEMBER_GONE)
         return member
 
     def _refresh(self, old: Pod | None, new: Pod) -> bool:
@@ -751,6 +792,13 @@ class SchedulingQueue:
                 else:
                     self._join(queued)
                 return True
+        if (pending := self.pending_for_quota.get(uid)) is not None:
+            self._replace(pending, new)
+            if self._groups.key_of(new) is None:
+                self.ask_quota_again(uid, TARGET_POD_UPDATE.label)
+            else:
+                self._join(pending)
+            return True
         queued = self._unschedulable.get(uid)
         if queued is None:
             return uid in self._members and self._refresh_member(old, self._members[uid], new)
@@ -801,6 +849,8 @@ class SchedulingQueue:
                 self._requeue(group, Requeue.AFTER_BACKOFF, TARGET_POD_UPDATE.label)
             elif is_open:
                 self._move_changed(member, group, old)
+        else:
+            self.ask_quota_again(group.key, TARGET_POD_UPDATE.label)
         return True
 
     def _replace(self, queued: Entry, new: Pod) -> None:
@@ -867,6 +917,7 @@ class SchedulingQueue:
             self._park(queued, label)
             return
         self._unschedulable.remove(queued.key)
+        self.pending_for_quota.remove(queued.key)
         if decision is Requeue.AFTER_BACKOFF and self._backoff.is_backing_off(queued):
             self._backoff.add(queued)
             self._count_incoming("backoff", label, queued)
@@ -886,9 +937,16 @@ class SchedulingQueue:
         self._arrived.set()
 
     def _park(self, queued: Entry, label: str) -> None:
-        if queued.key not in self._unschedulable:
+        """Have one wait that is refused: for quota if that is what it lacks."""
+        if self._refused(queued.key) is None:
             self._count_incoming("unschedulable", label, queued)
-        self._unschedulable.add(queued)
+        request = None if queued.gated else self._quota.lacking(queued)
+        if request is None:
+            self.pending_for_quota.remove(queued.key)
+            self._unschedulable.add(queued)
+        else:
+            self._unschedulable.remove(queued.key)
+            self.pending_for_quota.add(queued, request)
 
     def _count_incoming(self, queue: str, label: str, queued: Entry) -> None:
         if isinstance(queued, QueuedGroup):

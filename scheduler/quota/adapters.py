@@ -14,13 +14,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from scheduler.api.pod import Pod
+from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.pod_groups import NO_POD_GROUPS, GroupMembers, PodGroup, PodGroups
+from scheduler.framework.queued import Entry, QueuedGroup
 from scheduler.framework.shares import NodeKind, ShareKey, ShareReclaim, ShareRefusal, ShareState
 from scheduler.quota.adapter import Asked
-from scheduler.quota.needs import Need, need_of_group, need_of_pod
+from scheduler.quota.needs import Need, Request, need_of_group, need_of_pod
 from scheduler.quota.reserving import Reserving
-from scheduler.quota.share_refs import Root, ShareRef
+from scheduler.quota.share_refs import ShareRef
 from scheduler.state.eviction_order import EvictionOrder
 from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
@@ -35,14 +37,14 @@ if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.quota.tree import Share, ShareTree
 
 MAX_REFS: Final = 10_000
-"""Tenants of which it is kept which share they mean: anyone who creates pods makes as many as they like."""
+"""Selectors of which the share is kept: anyone who creates pods makes as many as they like."""
 
 
 class QuotaListener:
     """Follows what happens to quotas. Does nothing: overwrite what is of interest."""
 
-    def pod_placed_in(self, uid: str, ref: ShareRef | None, left: Root | None) -> None:
-        """A pod has a node from now on, and counts in a share. `left`: where it leaves a part of what was reserved."""
+    def pod_placed_in(self, uid: str, ref: ShareRef | None) -> None:
+        """A pod has a node from now on, and counts in a share."""
 
     def usage_changed(self, ref: ShareRef, *, is_less: bool) -> None:
         """Less or more of a share is used."""
@@ -56,13 +58,12 @@ class QuotaListener:
     def claim_changed(self, key: "ClaimKey") -> None:
         """A ResourceClaim of which devices are counted has come, or has another number of them."""
 
-    def refusal(self, pod: Pod) -> ShareRefusal | None:
-        """Say why a pod waits, if it waits for its share."""
-        return None
+    def is_lacking(self, request: Request) -> None:
+        """A pod, or a group, is pending for quota that needs this."""
 
 
 class AdaptedShares:
-    """Implements framework.shares.Shares over adapters. Without any, no pod has a share."""
+    """Implements framework.shares.Shares and queue.quota.Quota over adapters. Without any, no pod has a share."""
 
     def __init__(
         self, nominator: Nominator, groups: PodGroups = NO_POD_GROUPS, objects: ObjectStore | None = None
@@ -95,6 +96,7 @@ class AdaptedShares:
             each.adapter.close()
         self._ledgers, self._counted, self._is_fair = tuple(ledgers), counted, is_fair
         self.reserving.clear(is_fair=is_fair)
+        self._recounts += 1
         self._read_again()
         for each in ledgers:
             each.adapter.listen(partial(self._declared, each))
@@ -113,7 +115,7 @@ class AdaptedShares:
 
     @property
     def recounts(self) -> int:
-        """Another number once other devices count."""
+        """Another number once pods say something else of their shares, or count with other devices."""
         self.refresh()
         return self._recounts
 
@@ -167,8 +169,23 @@ class AdaptedShares:
         with self._seen(ref, asked):
             return ref.ledger.nodes_for(ref.name, asked)
 
-    def refusal_while_waiting(self, pod: Pod) -> ShareRefusal | None:
-        return self._listener.refusal(pod)
+    # What the queue asks.
+
+    def lacking(self, entry: Entry) -> Request | None:
+        if not self._ledgers or CAPACITY_SCHEDULING not in _refusing(entry):
+            return None
+        self.reserving.release(entry.pod.uid)  # it was tried
+        request = self.request_of(entry.pod)
+        if not request.need.problem and self.pending_refusal(*request) is None:
+            return None
+        self._listener.is_lacking(request)
+        return request
+
+    def has_come_free(self, entry: Entry) -> bool:
+        if not self._ledgers or CAPACITY_SCHEDULING not in entry.unschedulable_plugins:
+            return False
+        request = self.request_of(entry.pod)
+        return not request.need.problem and self.pending_refusal(*request) is None
 
     # What the engine asks.
 
@@ -197,6 +214,17 @@ class AdaptedShares:
         if self._is_stale:
             self.refresh()
         return need_of_group(group, members, self.selector_of, None if self.devices is None else self._asked_by)
+
+    def request_of(self, pod: Pod) -> Request:
+        """Return what a pod needs, or all that its group still needs."""
+        group, may_preempt = self._groups.of(pod), pod.spec.preemption_policy != "Never"
+        found = None if group is None else self.need_of_group(group, self._groups.members(pod))
+        if found is not None:
+            selector, need = found
+            return Request(selector, need._replace(preempts=may_preempt))
+        # No pod is evicted for a member beyond those that its group needs.
+        need = self.need_of_pod(pod)._replace(preempts=may_preempt and group is None)
+        return Request(self.selector_of(pod), need)
 
     def ref_of(self, pod: Pod) -> ShareRef | None:
         """Return where a pod counts: one with a node where it was counted first."""
@@ -378,7 +406,8 @@ class AdaptedShares:
         if is_what_if:
             return
         if sign > 0:
-            self._listener.pod_placed_in(uid, ref, self.reserving.placed(uid, ref, amounts))
+            self.reserving.placed(uid, ref, amounts)
+            self._listener.pod_placed_in(uid, ref)
         if ref is not None:
             self._listener.usage_changed(ref, is_less=sign < 0)
 
@@ -432,3 +461,10 @@ class AdaptedShares:
         """Return those of the shares of one adapter: share, said, usage."""
         found = [(self.ref(usage.selector), usage) for usage in usages]
         return [(ref.name, ref.said, usage) for ref, usage in found if ref is not None and ref.ledger is ledger]
+
+
+def _refusing(entry: Entry) -> Collection[str]:
+    """Return the plugins that refused an entry, or a member of it."""
+    if isinstance(entry, QueuedGroup):
+        return entry.unschedulable_plugins.union(*(each.unschedulable_plugins for each in entry.members))
+    return entry.unschedulable_plugins

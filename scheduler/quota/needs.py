@@ -1,4 +1,4 @@
-"""The amounts that pods need of a share: one by itself, or those together that a group still needs."""
+"""The amounts that pods need of a quota: one by itself, or those together that a group still needs."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -31,6 +31,39 @@ class Need(NamedTuple):
 
     problem: str = ""
     """Why their devices cannot be counted; empty if they can."""
+
+    preempts: bool = True
+    """Whether others may be evicted for it."""
+
+
+class Kind(NamedTuple):
+    """All that is the same of pods and groups for which there is space at the same time."""
+
+    selector: ShareSelector
+    pods: int
+    """0 for those whose devices cannot be counted: there is none for them."""
+
+    amounts: frozenset[tuple[str, int]]
+    preempts: bool
+    """Whether others may be evicted for them: one for which none may does not stand for those for which some may."""
+
+
+class Request(NamedTuple):
+    """What a pod, or a group, needs of the quota of a selector. Implements queue.quota.Request."""
+
+    selector: ShareSelector
+    need: Need
+
+    @property
+    def kind(self) -> Kind:
+        need = self.need
+        if need.problem:
+            return Kind(self.selector, 0, frozenset(), preempts=False)
+        return Kind(self.selector, need.pods, frozenset(need.requests.items()), need.preempts)
+
+    @property
+    def sources(self) -> "Collection[ClaimKey]":
+        return self.need.claims
 
 
 def need_of_pod(pod: Pod, asked: "WithClaims | None" = None) -> Need:

@@ -48,13 +48,20 @@ class Rank(NamedTuple):
 class Reservation:
     """Amounts of one share, for one pod or for those that a group still needs."""
 
-    __slots__ = ("amounts", "pod", "rank", "uids")
+    __slots__ = ("amounts", "need", "rank")
 
-    def __init__(self, rank: Rank, pod: Pod, uids: Collection[str], amounts: Mapping[str, int]) -> None:
+    def __init__(self, rank: Rank, need: Need, amounts: Mapping[str, int]) -> None:
         self.rank = rank
-        self.pod = pod
-        self.uids = uids
+        self.need = need
         self.amounts = dict(amounts)
+
+    @property
+    def pod(self) -> Pod:
+        return self.need.pod
+
+    @property
+    def uids(self) -> Collection[str]:
+        return self.need.uids
 
     @property
     def age(self) -> tuple[int, str]:

@@ -57,12 +57,6 @@ class Reserving:
         self._make(ref, need, by_share=by_share, is_woken=True)
         self._woken.update(dict.fromkeys(need.uids, ref.ledger))
 
-    @property
-    def has_nominated(self) -> bool:
-        """Whether anything is reserved for nominated pods."""
-        self.compare()
-        return bool(self._nominated)
-
     def woken(self) -> Collection[str]:
         """The UIDs of pods that were woken, or whose group was, and that were not tried since."""
         return self._woken.keys()
@@ -80,8 +74,23 @@ class Reserving:
         """Say whether something may be reserved for a pod. For tests and debugging."""
         return uid in self._woken or uid in self._nominated
 
-    def release(self, uid: str) -> Root | None:
-        """Release what a pod, or its group, was woken with; return where, None if it was not."""
+    def is_for(self, uid: str, ref: ShareRef | None, need: Need) -> bool:
+        """Say whether a pod, or its group, was woken for a need."""
+        reservation = None if ref is None else ref.ledger.reservations.of(uid)
+        return (
+            ref is not None
+            and reservation is not None
+            and reservation.rank.share == ref.name
+            and reservation.need._replace(pod=need.pod, uids=need.uids) == need
+        )
+
+    def release(self, uid: str) -> None:
+        """Release what a pod, or its group, was woken with, if it was."""
+        root = self._release(uid)
+        if root is not None:
+            self._freed.add(root)
+
+    def _release(self, uid: str) -> Root | None:
         ledger = self._woken.get(uid)
         if ledger is None:
             return None
@@ -93,23 +102,23 @@ class Reserving:
         self.changes += 1
         return Root(ledger, ledger.root_of(released.rank.share))
 
-    def placed(self, uid: str, ref: ShareRef | None, amounts: Mapping[str, int]) -> Root | None:
-        """A pod counts now as usage; return where something was reserved for it that it has not used."""
+    def placed(self, uid: str, ref: ShareRef | None, amounts: Mapping[str, int]) -> None:
+        """A pod counts now as usage: what was reserved for it is free if it has not used it."""
         self._drop(uid)
         ledger = self._woken.get(uid)
         reservation = None if ledger is None else ledger.reservations.of(uid)
         if ledger is None or reservation is None:
-            return None
+            return
         used: Mapping[str, int] = {}
         if ref is not None and (ref.ledger, ref.name) == (ledger, reservation.rank.share):
             used = ledger.amounts(ref.said, amounts, 1)
         ledger.reservations.use(ledger.tree, uid, used)
         self.changes += 1
         is_left = any(reservation.amounts.values())
-        if is_left and len(reservation.uids) > 1:
-            return None  # for the others of its group
-        root = self.release(uid)
-        return root if is_left else None
+        if not is_left:
+            self._release(uid)
+        elif len(reservation.uids) == 1:  # else the rest is for the others of its group
+            self.release(uid)
 
     def counts(self, uid: str, *, is_usage: bool) -> None:
         """A pod counts as usage for a moment, or does so no longer."""
@@ -139,7 +148,7 @@ class Reserving:
                 self._freed.add(before)
 
     def take_freed(self) -> set[Root]:
-        """Return where nominations have ended of pods that got no node, since this was asked last."""
+        """Return where reservations were released, or nominations ended, since this was asked last."""
         self.compare()
         freed, self._freed = self._freed, set()
         return freed
@@ -170,7 +179,7 @@ class Reserving:
         ledger, asked = ref.ledger, Asked(need, ref.said)
         rank = ledger.rank_of(ref.name, asked)._replace(by_share=by_share, kept=kept, is_woken=is_woken)
         amounts = ledger.wanted(ref.name, asked)
-        ledger.reservations.make(ledger.tree, Reservation(rank, need.pod, need.uids, amounts))
+        ledger.reservations.make(ledger.tree, Reservation(rank, need, amounts))
         self.changes += 1
 
     def _drop(self, uid: str) -> Root | None:

@@ -99,7 +99,7 @@ CALLS: Final[Calls] = {
     "StoredColumns.forget": [],
 }
 
-ASKED_OF_A_POD: Final = ("key_of", "refusal", "nodes_for", "refusal_while_waiting")
+ASKED_OF_A_POD: Final = ("key_of", "refusal", "nodes_for")
 """The methods of Shares that take a pod."""
 
 SERVICES: Final = {

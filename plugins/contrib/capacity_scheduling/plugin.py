@@ -1,7 +1,7 @@
 """Keeps pods within their shares of the cluster: ElasticQuota of scheduler-plugins, Kueue's queues, or a tree in the
 arguments.
 
-    PreFilter: is there space in the pod's share? ─no─► it waits for its share ─► PreEnqueue: is there space now?
+    PreFilter: is there space in the pod's share? ─no─► it is pending for quota, in the queue, until there is
                                  │                ─yes► on which nodes, if the quota is for some nodes only
                                  └► PostFilter: who has borrowed what it is guaranteed? They are evicted
 
@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
@@ -137,22 +137,23 @@ class CapacityScheduling(
         self._executor = kept
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """The pod's own updates: what frees space in its share, or may be a node of its flavor, wakes it by itself."""
-        return (fw.on(fw.TARGET_POD, fw.Action.UPDATE),)
+        """The pod's own updates; and, for one with space in its share that lacks a node, what may give its flavor one.
+
+        Pods that lack space are out of reach of these: they are pending for quota.
+        """
+        own = fw.on(fw.TARGET_POD, fw.Action.UPDATE)
+        if not self.kueue_queues:
+            return (own,)
+        new_nodes = fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL)
+        return (own, new_nodes, *(fw.on(each, hint=_declares_otherwise, key=type) for each in _OF_KUEUE))
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
-        """Keep a pod out that PreFilter has refused, as long as there is no space; each is refused there once.
-
-        So is one whose preemption is under way, and if that fails, the pod is tried again.
-        """
+        """Keep a pod out whose preemption is under way; if that fails, the pod is tried again."""
         if self._executor.hold_back(pod.uid):
             return WAITING
         if self._executor.group_count and (group := self._groups.of(pod)) and self._executor.hold_back(group.uid):
             return GROUP_WAITING
-        if pod.uid in self._executor.retried or self._is_due(pod.uid):
-            return None
-        refusal = self._shares.refusal_while_waiting(pod)
-        return None if refusal is None else fw.unresolvable(refusal.message)
+        return None
 
     def _is_due(self, uid: str) -> bool:
         """Return whether a pod is tried because all of its victims, or those of its group, are gone."""
@@ -275,6 +276,12 @@ class CapacityScheduling(
             return is_under_way or any(each.is_deleting and reclaim.is_leaving_for(each) for each in pods)
 
         return ineligibility(pod, node_to_status, self._handle.nodes, is_on_the_way)
+
+
+def _declares_otherwise(pod: fw.Pod, old: Any, new: Any) -> fw.QueueingHint:
+    """Kueue writes the status of its objects all the time."""
+    is_same = old is not None and new is not None and old.spec == new.spec
+    return fw.QueueingHint.SKIP if is_same else fw.QueueingHint.QUEUE
 
 
 def _evicts(share: fw.DeclaredShare) -> bool:

@@ -29,8 +29,6 @@ MAX_SECONDS: Final = 900.0
 """For one preemption, which is retried within for a few minutes a victim; then the preemptor is tried again."""
 
 
-NONE: Final = frozenset[str]()
-
 CLUSTER: Final = "cluster"
 """In the place of a node's name for a group, whose victims are on any nodes."""
 
@@ -86,8 +84,6 @@ class Executor:
         """UID of a preemptor → the last preemption that it began, if that is under way."""
         self.group_count = 0
         """How many of them are for groups."""
-        self.retried = NONE
-        """The UIDs of pods that are being brought back, because their preemption has ended early."""
         self._disruptions = disruptions_of(handle)
         self._jobs = handle.tasks.jobs("preemption", MAX_SECONDS)
 
@@ -143,11 +139,7 @@ class Executor:
             if not done or preemption.is_known_gone or preemption.is_held_back or is_other_node:
                 # No event may come that would bring it back.
                 uids = [pod.uid for pod in preemption.preemptor.pods]
-                self.retried = frozenset(uids)
-                try:
-                    self._handle.activator.activate(uids)
-                finally:
-                    self.retried = NONE
+                self._handle.activator.activate(uids)
         result = SUCCESS if done else ERROR
         metrics = self._handle.metrics
         metrics.preemption_goroutines_execution.labels(result).inc()

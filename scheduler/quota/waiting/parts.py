@@ -11,7 +11,6 @@ from scheduler.api.read_only import NOTHING
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.core import Core
 from scheduler.framework.arguments import arguments_of
-from scheduler.framework.pod_groups import PodGroups
 from scheduler.process.metrics import Samples
 from scheduler.process.reporting import Due
 from scheduler.quota.adapters import AdaptedShares, QuotaListener
@@ -26,20 +25,19 @@ if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.quota.waiting.waker import Waker
 
 PAUSE: Final = 1.0
-"""Seconds between two looks at what has changed."""
+"""Seconds in which changes are collected."""
 
 RETRY: Final = 300.0
-"""Seconds after which pods are tried that may evict others, whatever has changed: as the queue does with all others."""
+"""Seconds after which pods are woken, whatever has changed: as the queue does with all others."""
 
 
 class ShareParts:
     """Connects them, also while the program runs."""
 
-    def __init__(self, core: Core, shares: AdaptedShares, groups: PodGroups, preemptions: Preemptions) -> None:
+    def __init__(self, core: Core, shares: AdaptedShares, preemptions: Preemptions) -> None:
         self.shares = shares
         self.waker: Waker | None = None
         """Wakes the pods that are pending for quota; None until there are any shares."""
-        self._groups = groups
         self._core = core
         self._clock = core.now
         self._statuses: QuotaStatuses | None = None
@@ -56,8 +54,6 @@ class ShareParts:
         plugin: Any = next((each for each in plugins if each is not None), None)
         arguments = None if plugin is None else arguments_of(plugin)
         if arguments == self._arguments:
-            if self.waker is not None:
-                self.waker.restart()  # the queue may have another order
             return
         self._arguments = arguments
         if plugin is None:
@@ -79,7 +75,7 @@ class ShareParts:
         core, shares = self._core, self.shares
         statuses = self._statuses = QuotaStatuses(shares, core.objects, core.writers.api, core.tasks, self._due.soon)
         self._reports = ShareReports(shares, core.cache.table, core.writers.object_events)
-        self.waker = Waker(shares, self._groups, core.queue, self._order_of(plugin), statuses, self._due.soon)
+        self.waker = Waker(shares, core.queue, self._order_of(plugin), statuses, self._due.soon)
         return self.waker
 
     def _put_in_order(self, plugin: Any, waker: "Waker") -> None:
@@ -120,14 +116,14 @@ class ShareParts:
         """Write and report for ever. What is due before this replica leads, is done then."""
         while True:
             await self._due.wait(sleep, RETRY)
-            self.look()
+            self.catch_up()
 
-    def look(self) -> None:
+    def catch_up(self) -> None:
         """Write and report what is new, and have those tried that are to be tried again."""
         if (now := self._clock()) >= self._retry_at:
             self._retry_at = now + RETRY
             if self.waker is not None:
-                self.waker.evictions_may_help()
+                self.waker.retry_all()
         if self.waker is not None and self.waker.retry():
             self._due.soon()
         if self._statuses is not None:

@@ -1,7 +1,7 @@
 """Plugins and pods for tests of the queue."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -10,9 +10,10 @@ from scheduler.api.pod import Pod
 from scheduler.framework.events import NODE, POD, POD_GROUP, Action, ClusterEvent, ClusterEventWithHint
 from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
 from scheduler.framework.pod_groups import NO_POD_GROUPS, GroupKey, NoPodGroups, PodGroup, PodGroups
-from scheduler.framework.queued import Entry, QueuedGroup, QueuedPod
+from scheduler.framework.queued import Entry, QueuedGroup, QueuedPod, pods_of
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.process.metrics import Metrics
+from scheduler.queue.quota import NO_QUOTA, Quota
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
 from scheduler.testing import a_pod
@@ -20,7 +21,7 @@ from tests import fakes
 from tests.fakes import FakeClock, sample
 
 PROFILE = "loadmaster"
-FIT, VOLUMES, GATE = "Fit", "Volumes", "Gate"
+FIT, VOLUMES, GATE, QUOTA = "Fit", "Volumes", "Gate", "Quota"
 
 NODE_ADD = ClusterEvent(NODE, Action.ADD, "NodeAdd")
 NODE_LABEL = ClusterEvent(NODE, Action.UPDATE_NODE_LABEL, "NodeUpdateNodeLabel")
@@ -152,6 +153,39 @@ class Grouped(NoPodGroups):
         )
 
 
+class Cores(NamedTuple):
+    """So many are needed. Implements queue.quota.Request."""
+
+    kind: int
+    sources: tuple[str, ...] = ()
+
+
+class FakeQuota:
+    """Has so many cores for those that the plugin `Quota` has refused. Implements queue.quota.Quota."""
+
+    def __init__(self) -> None:
+        self.cores = 1
+        self.sources: Mapping[str, tuple[str, ...]] = {}
+        """By the UID of a pod."""
+
+    def lacking(self, entry: Entry) -> Cores | None:
+        pods = pods_of(entry)
+        if not any(QUOTA in each.unschedulable_plugins for each in pods):
+            return None
+        cores = sum(_cores(each.pod) for each in pods)
+        return Cores(cores, self.sources.get(entry.pod.uid, ())) if cores > self.cores else None
+
+    def has_come_free(self, entry: Entry) -> bool:
+        return False
+
+
+def _cores(pod: Pod) -> int:
+    try:
+        return pod.requests.get("cpu", 1000) // 1000
+    except ValueError:
+        return 1
+
+
 class QueueUnderTest(SchedulingQueue):
     """A queue with all that it needs, within reach of the test."""
 
@@ -161,6 +195,7 @@ class QueueUnderTest(SchedulingQueue):
         events: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]] = REJECTOR_EVENTS,
         starvation_seconds: float = 10.0,
         groups: PodGroups = NO_POD_GROUPS,
+        quota: Quota = NO_QUOTA,
     ) -> None:
         self.clock = FakeClock()
         self.nominator = FakeNominator()
@@ -171,6 +206,7 @@ class QueueUnderTest(SchedulingQueue):
             self.nominator,
             now=self.clock,
             groups=groups,
+            quota=quota,
         )
 
     def pop_one(self) -> QueuedPod:

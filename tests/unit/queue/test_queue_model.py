@@ -20,8 +20,10 @@ from tests.unit.queue.fakes import (
     FIT,
     NODE_ADD,
     NODE_LABEL,
+    QUOTA,
     VOLUME_ADD,
     VOLUMES,
+    FakeQuota,
     Gate,
     Grouped,
     QueueUnderTest,
@@ -40,7 +42,7 @@ shapes = st.fixed_dictionaries(
         "nominated": st.sampled_from(["", "", "n1"]),
     }
 )
-plugins = st.sets(st.sampled_from([FIT, VOLUMES, "Unheard"]), max_size=2)
+plugins = st.sets(st.sampled_from([FIT, VOLUMES, QUOTA, "Unheard"]), max_size=2)
 events = st.sampled_from([NODE_ADD, NODE_LABEL, VOLUME_ADD, CLAIM_ADD])
 
 logging.getLogger("scheduler.queue").addHandler(logging.NullHandler())
@@ -50,7 +52,8 @@ class QueueLife(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.groups = Grouped("h")
-        self.queue = QueueUnderTest(Gate(), groups=self.groups)
+        self.quota = FakeQuota()
+        self.queue = QueueUnderTest(Gate(), groups=self.groups, quota=self.quota)
         self.nominator = Nominator()
         self.queue._nominator = self.nominator
         self.newest: dict[str, Pod] = {}
@@ -95,6 +98,15 @@ class QueueLife(RuleBasedStateMachine):
     @rule(event=events, uid=uids, checks=st.booleans())
     def move(self, event: ClusterEvent, uid: str, checks: bool) -> None:
         self.queue.move_all(event, None, object(), (lambda pod: pod.uid == uid) if checks else None)
+
+    @rule(cores=st.integers(0, 4), wakes=st.booleans())
+    def change_quota(self, cores: int, wakes: bool) -> None:
+        self.quota.cores = cores
+        for entry in tuple(self.queue.pending_for_quota):
+            if wakes:
+                self.queue.wake(entry.key, "QuotaFreed")
+            else:
+                self.queue.ask_quota_again(entry.key, "QuotaChanged")
 
     # The scheduling loop, careful or not.
 
@@ -223,6 +235,7 @@ class QueueLife(RuleBasedStateMachine):
             queue.fail(queued, "Unheard")
         for group in self.tried:
             queue.group_tried(group, Code.UNSCHEDULABLE)
+        self.change_quota(99, wakes=False)
         for name in "gh":
             self.change_group(name, exists=True, priority=0)
         for uid in self.newest:

@@ -114,7 +114,7 @@ class Sharing:
 
     async def after_a_look(self) -> int:
         """Let a second pass; return how often a pod was tried."""
-        self.engine.share_parts.look()
+        self.engine.share_parts.catch_up()
         return await self.schedule(11.0)
 
     @property

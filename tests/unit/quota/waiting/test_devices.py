@@ -548,9 +548,9 @@ async def test_a_group_whose_claim_is_gone_says_so_and_another_that_asks_for_as_
     await stage.schedule()
     stage.drop_claim("gone")
 
-    said = [refusal.message for pod in pods if (refusal := stage.shares.refusal_while_waiting(pod)) is not None]
+    refusals = [stage.shares.pending_refusal(*stage.shares.request_of(pod)) for pod in pods[1:3]]
 
-    assert [each.partition(":")[0] for each in said] == [
+    assert [refusal.message.partition(":")[0] for refusal in refusals if refusal is not None] == [
         'share "team" counts devices',
         'share "team" has no space for 2 pods that start together',
     ]

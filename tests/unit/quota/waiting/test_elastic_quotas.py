@@ -80,7 +80,7 @@ async def test_pods_that_end_together_wake_as_many_as_there_is_room_for_once() -
 
     assert await stage.schedule() == 4
     assert len(stage.placed) == 4
-    assert len(stage.engine.share_parts.waker or ()) == 32
+    assert len(stage.engine.queue.pending_for_quota) == 32
 
 
 async def test_the_most_important_pod_that_waits_is_woken_first() -> None:
@@ -335,7 +335,7 @@ async def test_a_pod_that_others_bind_waits_no_longer() -> None:
 
     stage.under_test.see(newer(pods[1], node_name="n"))
 
-    assert len(stage.engine.share_parts.waker or ()) == 0
+    assert len(stage.engine.queue.pending_for_quota) == 0
     assert stage.used() == 2000
 
 

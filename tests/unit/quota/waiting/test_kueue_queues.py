@@ -22,7 +22,6 @@ from scheduler.framework.events import (
     NAMESPACE,
     RESOURCE_FLAVOR,
 )
-from scheduler.quota.waiting.lacking_nodes import MAX_WOKEN
 from scheduler.testing import a_node, a_pod, a_requirement, a_term, required
 from tests.fakes import a_plugin, settle
 from tests.unit.cycle.fakes import PROFILE, an_engine, newer
@@ -105,14 +104,8 @@ class Queues:
 
     async def look(self) -> int:
         """Let a second pass in which it is looked at what has changed, then try pods; return how often one was."""
-        self.engine.share_parts.look()
+        self.engine.share_parts.catch_up()
         return await self.schedule()
-
-    @property
-    def for_nodes(self) -> list[str]:
-        """The UIDs of the pods that wait for nodes of their flavor."""
-        waker = self.engine.share_parts.waker
-        return [] if waker is None else list(waker.lacking_nodes)
 
     @property
     def asked(self) -> Counter[str]:
@@ -257,7 +250,6 @@ async def test_a_pod_for_whose_flavor_there_is_no_node_waits_for_one(others: Map
     queues.under_test.see(a_node("gone-1", cpu="4", labels={"kind": "gone"}))
     await queues.look()
     assert queues.kinds() == {"p": "gone"}
-    assert queues.for_nodes == []
     queues.check()
 
 
@@ -290,7 +282,7 @@ async def test_a_node_that_comes_while_a_pod_is_tried_is_seen_by_it() -> None:
     def post_filter(*_: Any) -> tuple[None, None]:
         if "gone-1" not in queues.engine.cache.table.names():
             queues.under_test.see(a_node("gone-1", cpu="4", labels={"kind": "gone"}))
-            queues.engine.share_parts.look()
+            queues.engine.share_parts.catch_up()
         return None, None
 
     queues = without_nodes(a_plugin("Meanwhile", fw.PostFilterPlugin, post_filter=post_filter))
@@ -300,7 +292,6 @@ async def test_a_node_that_comes_while_a_pod_is_tried_is_seen_by_it() -> None:
 
     assert tries == 2
     assert queues.kinds() == {"p": "gone"}
-    assert queues.for_nodes == []
     queues.check()
 
 
@@ -315,21 +306,6 @@ async def test_a_pod_that_backs_off_when_a_node_comes_is_tried_after_it() -> Non
     await queues.look()
 
     assert queues.kinds() == {"p": "gone"}
-
-
-async def test_many_pods_without_nodes_are_woken_in_portions_in_their_order() -> None:
-    queues = without_nodes()
-    for number in range(MAX_WOKEN + 1):
-        queues.pod(f"p{number}")
-    queues.pod("first", priority=5)
-    await queues.schedule()
-
-    queues.under_test.see(a_node("gone-1", cpu="1", labels={"kind": "gone"}))
-    tries = [await queues.look() for _ in range(3)]
-
-    assert tries == [MAX_WOKEN, 2, 0]
-    assert queues.kinds() == {"first": "gone"}
-    queues.check()
 
 
 async def test_what_helps_by_another_plugin_wakes_a_pod_at_once() -> None:
@@ -359,7 +335,6 @@ async def test_a_group_for_whose_flavor_there_is_no_node_waits_for_as_many_as_it
     queues.under_test.see(a_node("gone-2", cpu="4", labels={"kind": "gone"}))
     await queues.look()
     assert queues.kinds() == {"one": "gone", "two": "gone"}
-    assert queues.for_nodes == []
     queues.check()
 
 

@@ -162,7 +162,7 @@ async def test_a_quota_that_is_deleted_and_created_again_has_its_past_whatever_i
     amounts: dict[str, Any] = {"minimum": {"cpu": "6"}, "maximum": {"cpu": "12"}}
     for namespace in ("a", "b"):
         stage.quota(namespace, **amounts)
-    stage.engine.share_parts.look()
+    stage.engine.share_parts.catch_up()
     old = stage.pods(CORES, "a", node_name="n")
     stage.clock.advance(HOUR)
     stage.delete(*old)

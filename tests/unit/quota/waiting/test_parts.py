@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from scheduler.engine.dumper import dump
@@ -26,11 +26,11 @@ A = DeclaredShare("a", minimum={"cpu": "1"}, namespaces=("a",))
 LARGER = DeclaredShare("a", minimum={"cpu": "3"}, namespaces=("a",))
 
 
-def use(stage: Sharing, *shares: DeclaredShare) -> None:
+def use(stage: Sharing, *shares: DeclaredShare, **others: Any) -> None:
     """Have the same profile with other arguments of the plugin."""
     framework = stage.engine.frameworks[PROFILE]
     plugins = dict(framework.plugins.by_name)
-    plugins["CapacityScheduling"] = CapacityScheduling(shares=shares)
+    plugins["CapacityScheduling"] = CapacityScheduling(shares=shares, **others)
     object.__setattr__(framework.plugins, "by_name", plugins)
     stage.engine.share_parts.use(stage.engine.frameworks)
 
@@ -59,6 +59,19 @@ async def test_other_arguments_hold_at_once_and_wake_pods() -> None:
     await stage.schedule()
 
     assert len(stage.placed) == 3
+    stage.check()
+
+
+async def test_pods_are_pending_for_the_quotas_of_other_apis_once_the_arguments_name_these() -> None:
+    stage = Sharing(A)
+    stage.pods(4)
+    await stage.schedule()
+
+    use(stage, LARGER, elastic_quotas=False)
+    await stage.schedule()
+
+    assert len(stage.placed) == 3
+    assert len(stage.engine.queue.pending_for_quota) == 1
     stage.check()
 
 

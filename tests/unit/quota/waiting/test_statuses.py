@@ -55,7 +55,7 @@ class Stage(Sharing):
     async def look(self) -> list[tuple[str, Mapping[str, Any]]]:
         """Let a second pass; return the patches of that."""
         before = len(self.api.patches)
-        self.engine.share_parts.look()
+        self.engine.share_parts.catch_up()
         await settle()
         return self.api.patches[before:]
 

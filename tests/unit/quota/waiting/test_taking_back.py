@@ -308,3 +308,21 @@ async def test_a_large_pod_goes_where_a_small_one_would_give_back_enough_quota_b
 
     assert stage.under_test.evicted == ["b/large"]
     stage.check()
+
+
+async def test_an_older_pod_that_may_not_evict_does_not_stand_for_one_that_may() -> None:
+    stage = borrowing()
+    stage.quota("a", minimum={"memory": "64Gi"})
+    stage.quota("b", minimum={"cpu": "4", "memory": "64Gi"})
+    stage.under_test.see(newer(stage.pod("older"), preemption_policy="Never"))
+    newer_one = stage.pod("newer")
+    await stage.schedule()
+    assert stage.under_test.evicted == []
+
+    for namespace in ("b", "a"):
+        stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"})
+    await stage.after_a_look()
+
+    assert stage.under_test.evicted == ["b/b-3"]
+    assert stage.engine.nominator.node_of(newer_one.uid) == "n"
+    stage.check()

@@ -1,0 +1,43 @@
+"""What the queue asks of quota: whether an entry that was refused lacks it, so that it is pending for quota."""
+
+from collections.abc import Collection, Hashable
+from typing import Final, Protocol
+
+from scheduler.framework.queued import Entry
+
+
+class Request(Protocol):
+    """What an entry needs of its quota."""
+
+    @property
+    def kind(self) -> Hashable:
+        """The same for all entries for which there is space at the same time."""
+
+    @property
+    def sources(self) -> Collection[Hashable]:
+        """The objects that say how much it is, besides its pods."""
+
+
+class Quota(Protocol):
+    """Knows what entries need."""
+
+    def lacking(self, entry: Entry) -> Request | None:
+        """Return what an entry needs that quota has refused, and for which there is no space; None for others."""
+
+    def has_come_free(self, entry: Entry) -> bool:
+        """Say whether there is space now for a group that quota has refused as a whole."""
+
+
+class NoQuota:
+    """There is none. Implements Quota."""
+
+    __slots__ = ()
+
+    def lacking(self, entry: Entry) -> None:
+        return None
+
+    def has_come_free(self, entry: Entry) -> bool:
+        return False
+
+
+NO_QUOTA: Final[Quota] = NoQuota()
