@@ -47,6 +47,9 @@ class QueuedEntity:
     was_flushed: bool = False
     """Whether it left the unschedulable ones because of its age, not because of an event."""
 
+    flushed_at: float = 0.0
+    """When it was last tried because of its age; 0 if not since its last attempt."""
+
     created: float = field(init=False)
     """When it came into the queue; its first `timestamp`."""
 

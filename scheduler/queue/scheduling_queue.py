@@ -316,7 +316,7 @@ class SchedulingQueue:
             return False
         member.pod = flight.newest
         member.timestamp = self._now()
-        member.was_flushed = False
+        member.was_flushed, member.flushed_at = False, 0.0
         self._rejectors.add(member)
         return True
 
@@ -496,17 +496,18 @@ class SchedulingQueue:
             self._activate(queued, BACKOFF_COMPLETE)
 
     def flush_unschedulable_leftover(self) -> None:
-        """Try those again that have been refused for too long; gates stay closed."""
-        observed = ObservedEvent(UNSCHEDULABLE_TIMEOUT, None, None)
-        refused_before = self._now() - self._settings.leftover_seconds
-        leftovers = [queued for queued in self._unschedulable if queued.timestamp < refused_before]
+        """Try those again that have been refused for too long, and ask about gates whether they are still closed."""
+        now = self._now()
+        before = now - self._settings.leftover_seconds
+        leftovers = [each for each in self._unschedulable if max(each.timestamp, each.flushed_at) < before]
         for queued in leftovers:
-            queued.was_flushed = True
+            queued.flushed_at = now
+            self._requeue(queued, Requeue.AFTER_BACKOFF, UNSCHEDULABLE_TIMEOUT.label)
+            queued.was_flushed = not queued.gating_plugin
             for each in pods_of(queued):
-                each.was_flushed = True
-            self._requeue(queued, self._rules.decide(queued, observed), UNSCHEDULABLE_TIMEOUT.label)
+                each.was_flushed = queued.was_flushed
         if leftovers:
-            self._in_flight.record(observed)
+            self._in_flight.record(ObservedEvent(UNSCHEDULABLE_TIMEOUT, None, None))
 
     def rebuild(self) -> None:
         """Move everything that waits to its place again, and retry the refused ones: a change has failed half way.
@@ -867,7 +868,7 @@ class SchedulingQueue:
             queued.consecutive_errors_count += 1
         queued.timestamp = self._now()
         queued.backoff_expiration = 0.0
-        queued.was_flushed = False
+        queued.was_flushed, queued.flushed_at = False, 0.0
         self._rejectors.add(queued)
 
     def _ask(self, queued: QueuedPod) -> GateRefusal | None:
@@ -982,7 +983,7 @@ def _count_attempt(group: QueuedGroup, code: Code, now: float, *, keeps_timestam
     if not keeps_timestamp:
         group.timestamp = now
     group.backoff_expiration = 0.0
-    group.was_flushed = False
+    group.was_flushed, group.flushed_at = False, 0.0
 
 
 def _sorts_as(a: QueueSortPlugin, b: QueueSortPlugin) -> bool:

@@ -213,6 +213,36 @@ def test_a_pod_whose_gate_stays_closed_is_asked_at_each_event_until_it_opens() -
     assert gate.asked == ["a"] * 3
 
 
+def test_a_gate_that_opened_without_an_event_is_found_open_in_time() -> None:
+    gate = Closed()
+    queue = QueueUnderTest(gate)
+    queue.add(a_waiting_pod("a"))
+    places = []
+    for seconds, opens in ((301, False), (299, True), (2, True)):
+        gate.is_open = opens
+        queue.clock.advance(seconds)
+        queue.flush_unschedulable_leftover()
+        queue.check_invariants()
+        places.append(queue.where("a"))
+
+    assert places == ["gated", "gated", "active"]
+    assert gate.asked == ["a"] * 3, "five minutes after it was asked last"
+    assert queue.pop_one().was_flushed
+
+
+def test_a_pod_that_stays_gated_at_the_flush_does_not_count_as_flushed() -> None:
+    gate = Closed()
+    queue = QueueUnderTest(gate, events={PROFILE: {GATE: [ClusterEventWithHint(NODE_ADD)]}})
+    queue.add(a_waiting_pod("a"))
+    queue.clock.advance(301)
+    queue.flush_unschedulable_leftover()
+    gate.is_open = True
+
+    queue.move_all(NODE_ADD, None, None)
+
+    assert not queue.pop_one().was_flushed
+
+
 def test_a_pod_gated_on_its_return_waits_behind_the_gate() -> None:
     gate = Gate()
     queue = QueueUnderTest(gate)
