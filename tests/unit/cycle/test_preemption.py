@@ -291,3 +291,17 @@ async def test_a_replay_chooses_the_same_victim(attempts: int) -> None:
 
 
 HELD = fw.PermitWait(600)
+
+
+@pytest.mark.parametrize("cores", ["1", "5"])
+async def test_a_pod_that_is_resized_while_it_waits_is_tried_with_its_new_size(cores: str) -> None:
+    engine = an_engine()
+    engine.see(a_node("n"), a_pod("web", requests={"cpu": "6"}))
+    await engine.schedule()
+
+    resized = a_pod("web", requests={"cpu": cores})
+    engine.see(nominated(resized, ""))
+    engine.wait(30)
+    await engine.schedule()
+
+    assert engine.world.bound == ({resized.uid: "n"} if cores == "1" else {})
