@@ -251,6 +251,10 @@ class PodGroupCycle:
         self._metrics.schedule_attempts.labels(result, framework.name).inc()
         lasted = self._metrics.scheduling_attempt_duration.labels(result, framework.name)
         lasted.observe(time.perf_counter() - began)
+        if decision.preemption is not None:
+            self._metrics.preemption_attempts.labels(decision.preemption.label).inc()
+        if decision.preemption is Code.SUCCESS:
+            self._metrics.preemption_victims.observe(len(decision.victims))
         if _logger.isEnabledFor(logging.DEBUG):
             fields = {"podGroup": _name(self._groups, member), "result": result, "err": decision.message}
             _logger.debug("Tried to schedule a pod group", extra=fields)

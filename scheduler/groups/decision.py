@@ -81,6 +81,9 @@ class GroupDecision:
     victims: Sequence[Pod] = ()
     """The pods that are evicted for the group as a whole, in the order in which they were chosen."""
 
+    preemption: Code | None = None
+    """How the search for victims for the group as a whole ended; None without one."""
+
     given_up: Collection[GroupKey] = ()
     """The damaged groups of which what is left is evicted for it."""
 

@@ -59,6 +59,7 @@ def preempt(
     rules is about what it lacks.
     """
     victims, status = yield from _ask(framework, decision, pods, cache, reserved, again)
+    decision.preemption = Code.SUCCESS if status is None else status.code
     if not decision.refused_by:
         _note_damaged(framework, decision, pods[0], victims, status)
     if status is None:

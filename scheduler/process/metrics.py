@@ -1,6 +1,6 @@
 """kube-scheduler's metrics, with its names, labels and buckets, and a few of our own.
 
-Tables: pkg/scheduler/metrics/metrics.go at v1.36.3, and in component-base 0.36.3 metrics/prometheus (restclient, slis).
+Tables: pkg/scheduler/metrics/metrics.go at v1.37.2, and in component-base 0.37.2 metrics/prometheus (restclient, slis).
 Ours start with `loadmaster_`. Everything sits in one object with registries of its own, so that two schedulers in one
 process (tests, simulations) do not share counts. Of the program, not of a scheduler, is `process_metrics.py`.
 """
@@ -128,7 +128,10 @@ class Metrics:
             "scheduler_preemption_attempts", "Total preemption attempts in the cluster till now"
         )
         self.preemption_victims = histogram(
-            "scheduler_preemption_victims", "Number of selected preemption victims", (), exponential(1, 2, 7)
+            "scheduler_preemption_victims",
+            "Number of selected preemption victims for preemption initiated by a single pod",
+            (),
+            exponential(1, 2, 7),
         )
         self.preemption_goroutines_duration = histogram(
             "scheduler_preemption_goroutines_duration_seconds",
@@ -379,6 +382,17 @@ class Metrics:
                 exponential(0.001, 2, 15),
             ),
             self._counter(
+                "scheduler_workload_preemption_attempts",
+                "Total preemption attempts initiated by workload (including pod groups) in the cluster till now.",
+                ("result",),
+            ),
+            self._histogram(
+                "scheduler_workload_preemption_victims",
+                "Number of pod preemption victims caused by workload preemption.",
+                (),
+                exponential(1, 2, 11),
+            ),
+            self._counter(
                 "loadmaster_podgroup_reservations",
                 "Reservations of nodes for pod groups that had waited for too long, by how they ended: 'placed', "
                 "'replaced' by a group of higher priority, 'given up', 'gone' with the group, or 'turned off'.",
@@ -413,6 +427,8 @@ class PodGroupMetrics(NamedTuple):
     schedule_attempts: Counter
     scheduling_attempt_duration: Histogram
     scheduling_algorithm_duration: Histogram
+    preemption_attempts: Counter
+    preemption_victims: Histogram
     reservations: Counter
     given_up: Counter
 

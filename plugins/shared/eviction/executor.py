@@ -112,7 +112,8 @@ class Executor:
         if not staying:
             return
         self._disruptions.add(staying)
-        self._handle.metrics.preemption_victims.observe(len(victims))
+        if not preemptor.is_group:
+            self._handle.metrics.preemption_victims.observe(len(victims))
         if preemptor.uid not in self._newest:
             self.group_count += preemptor.is_group
         preemption = self._newest[preemptor.uid] = _Preemption(preemptor, node_name, self._node(node_name))
