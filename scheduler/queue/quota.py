@@ -1,4 +1,4 @@
-"""What the queue asks of quota: whether an entry that was refused lacks it, so that it is pending for quota."""
+"""The question that the queue asks of quota: whether an entry that was refused lacks it, and is pending for it."""
 
 from collections.abc import Collection, Hashable
 from typing import Final, Protocol
@@ -7,7 +7,7 @@ from scheduler.framework.queued import Entry
 
 
 class Request(Protocol):
-    """What an entry needs of its quota."""
+    """The need of an entry, as far as the queue knows it."""
 
     @property
     def kind(self) -> Hashable:
@@ -15,7 +15,7 @@ class Request(Protocol):
 
     @property
     def sources(self) -> Collection[Hashable]:
-        """The objects that say how much it is, besides its pods."""
+        """The objects, in addition to its pods, that say how much it is."""
 
 
 class Quota(Protocol):

@@ -49,7 +49,7 @@ class Kind(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What a pod, or a group, needs of the quota of a selector. Implements queue.quota.Request."""
+    """The need of a pod, or a group, and whose quota is meant. Implements queue.quota.Request."""
 
     selector: ShareSelector
     need: Need

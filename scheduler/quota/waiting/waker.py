@@ -208,7 +208,7 @@ class Waker(PodListener, QuotaListener):
         return bool(self._retries) or self._guarantees_may_be_had
 
     def check_invariants(self) -> None:
-        """What was woken waits no longer. For tests and debugging."""
+        """A pod that was woken is not pending any more. For tests and debugging."""
         for uid in self._reserving.woken():
             assert uid in self._queue, uid
             assert uid not in self._pending, uid

@@ -261,6 +261,8 @@ class Judge:
 
     def _note_circle(self, claimant: str, victim: str) -> None:
         self._quiet_evictions.append((claimant, victim))
+        if self._state.world.order == "DominantShare" and len(self._state.limited(claimant)) > 1:
+            return  # quota.md: each may take back what it is guaranteed of another resource
         pair = {claimant, victim}
         turns = [each for each in self._quiet_evictions if set(each) == pair]
         changes = sum(1 for one, other in pairwise(turns) if one != other)
