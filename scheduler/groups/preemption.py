@@ -128,7 +128,8 @@ def _ask(
             return (), victims
         preemptors = pods
         if group.is_ours or plugin.name == CAPACITY_SCHEDULING:
-            decision.members = _members_without(victims, cache.table, again, len(pods))
+            leaving = framework.handle.preemptions.leaving()
+            decision.members = _members_without(victims, leaving, cache.table, again, len(pods))
             needed = group.minimum - groups.members(pods[0]).scheduled_count
             preemptors = _nominate(framework, decision.members, needed) or pods  # nothing is kept for the others
         plugin.evict_for_pod_group(group, preemptors, victims)
@@ -178,12 +179,24 @@ def _choose(
 
 
 def _members_without(
-    victims: Sequence[Pod], table: NodeTable, again: Callable[[], GroupDecision], decisions: int
+    victims: Sequence[Pod],
+    leaving: Collection[str],
+    table: NodeTable,
+    again: Callable[[], GroupDecision],
+    decisions: int,
 ) -> list[MemberOutcome]:
-    """Return the members as they fit without the victims: nominated there, they keep what these give back."""
+    """Return the members as they fit without the victims: nominated there, they keep what these give back.
+
+    If need be, as they fit without those, too, that leave anyway; `leaving`: the UIDs of victims of others.
+    """
     with _what_if(table, again, decisions) as what_if:
         what_if.remove(victims)
         found = again()
+        if found.code is not Code.SUCCESS:
+            gone = {pod.uid for pod in victims}
+            others = [pod for pods in what_if.pods_by_node() for pod in pods if pod.is_deleting or pod.uid in leaving]
+            what_if.remove([pod for pod in others if pod.uid not in gone])
+            found = again()
     return found.members if found.code is Code.SUCCESS else []
 
 

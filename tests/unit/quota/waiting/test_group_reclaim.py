@@ -94,6 +94,20 @@ async def test_what_the_first_victims_leave_is_kept_for_it() -> None:
     assert "late" not in stage.placed
 
 
+async def test_what_leaves_anyway_is_kept_for_a_group_that_counts_on_it() -> None:
+    stage = Stage("n", "m", cpu="4")
+    for name in ("b-0", "b-2"):
+        leave(stage, name)
+    members = a_group(stage, "1", "1", "1", "1")
+
+    await stage.schedule()
+
+    assert len(stage.evicted) == 2
+    nodes = [stage.engine.nominator.node_of(member.uid) for member in members]
+    assert sum(Counter(nodes)[name] for name in ("n", "m")) == 4
+    stage.check()
+
+
 async def test_a_group_that_wants_more_than_its_share_is_guaranteed_evicts_nobody() -> None:
     stage = Stage()
     a_group(stage, "1", "1", "1", "1", "1")
