@@ -191,8 +191,8 @@ class Model:
             yield self.open_nodes()
             return
         places = {pod.place for pod in self.members(group) if pod.place}
-        if any(not self.nodes[place].exists for place in places):
-            return  # it waits until the node is back or the pod is gone
+        if places and not any(self.nodes[place].exists for place in places):
+            return  # it waits until a node is back or the pods are gone
         taken = {self.domain(place, level) for place in places}
         for domain, nodes in self.domains(level).items():
             if not taken or taken == {domain}:
