@@ -175,8 +175,8 @@ class AdaptedShares:
         if not self._ledgers or CAPACITY_SCHEDULING not in _refusing(entry):
             return None
         self.reserving.release(entry.pod.uid)  # it was tried
-        request = self.request_of(entry.pod)
-        if not request.need.problem and self.pending_refusal(*request) is None:
+        request = self._readable_request_of(entry.pod)
+        if request is None or self._has_space(request):
             return None
         self._listener.is_lacking(request)
         return request
@@ -184,8 +184,13 @@ class AdaptedShares:
     def has_come_free(self, entry: Entry) -> bool:
         if not self._ledgers or CAPACITY_SCHEDULING not in entry.unschedulable_plugins:
             return False
-        request = self.request_of(entry.pod)
-        return not request.need.problem and self.pending_refusal(*request) is None
+        request = self._readable_request_of(entry.pod)
+        return request is not None and self._has_space(request)
+
+    def needs_what_is_reserved(self, pod: Pod) -> bool:
+        """Say whether a pod that was woken, or its group, still needs what was reserved for it then."""
+        request = self._readable_request_of(pod)
+        return request is not None and self.reserving.is_for(pod.uid, self.ref(request.selector), request.need)
 
     # What the engine asks.
 
@@ -216,7 +221,7 @@ class AdaptedShares:
         return need_of_group(group, members, self.selector_of, None if self.devices is None else self._asked_by)
 
     def request_of(self, pod: Pod) -> Request:
-        """Return what a pod needs, or all that its group still needs."""
+        """Return what a pod needs, or all that its group still needs. Raises ValueError as `need_of_pod`."""
         group, may_preempt = self._groups.of(pod), pod.spec.preemption_policy != "Never"
         found = None if group is None else self.need_of_group(group, self._groups.members(pod))
         if found is not None:
@@ -319,6 +324,16 @@ class AdaptedShares:
         return ledger.counted(self._usages(ledger, again.values()))
 
     # Internals.
+
+    def _readable_request_of(self, pod: Pod) -> Request | None:
+        """Return the same; None if it cannot be read: such a pod is tried, and its error reported."""
+        try:
+            return self.request_of(pod)
+        except ValueError:
+            return None
+
+    def _has_space(self, request: Request) -> bool:
+        return not request.need.problem and self.pending_refusal(*request) is None
 
     def _reclaim(self, ref: ShareRef | None, need: Need) -> ShareReclaim | None:
         from scheduler.quota.dominant import dominant_share

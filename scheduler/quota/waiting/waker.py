@@ -123,11 +123,9 @@ class Waker(PodListener, QuotaListener):
 
     def pod_waits(self, pod: Pod) -> None:
         """A pod has a new version: it may need something else than was reserved for it."""
-        if self._reserving.is_woken(pod.uid):
-            selector, need = self._shares.request_of(pod)
-            if not self._reserving.is_for(pod.uid, self._shares.ref(selector), need):
-                self._reserving.release(pod.uid)
-                self._pass_on()
+        if self._reserving.is_woken(pod.uid) and not self._shares.needs_what_is_reserved(pod):
+            self._reserving.release(pod.uid)
+            self._pass_on()
 
     def pod_gone(self, pod: Pod) -> None:
         self._refused_by_nodes.pop(pod.uid, None)

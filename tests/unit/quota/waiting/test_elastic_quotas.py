@@ -371,3 +371,17 @@ async def test_nominated_pods_of_others_count_as_long_as_they_are_within_their_m
     pod = a_pod("pod", namespace="a", requests={"cpu": "1"})
 
     assert "total ElasticQuota used is more than min" in str(stage.shares.refusal(pod))
+
+
+async def test_a_pending_pod_that_asks_for_what_cannot_be_read_is_tried_and_says_so() -> None:
+    stage = Sharing()
+    stage.quota(minimum={"cpu": "1"})
+    stage.pods(2)
+    await stage.schedule()
+
+    pod = stage.pod("a-1", requests={"cpu": "lots"})
+    await stage.schedule()
+
+    assert "lots" in stage.note(pod)
+    assert len(stage.engine.queue.pending_for_quota) == 0
+    stage.check()
