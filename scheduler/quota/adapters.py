@@ -175,7 +175,7 @@ class AdaptedShares:
         if not self._ledgers or CAPACITY_SCHEDULING not in _refusing(entry):
             return None
         self.reserving.release(entry.pod.uid)  # it was tried
-        request = self._readable_request_of(entry.pod)
+        request = self.readable_request_of(entry.pod)
         if request is None or self._has_space(request):
             return None
         self._listener.is_lacking(request)
@@ -184,12 +184,12 @@ class AdaptedShares:
     def has_come_free(self, entry: Entry) -> bool:
         if not self._ledgers or CAPACITY_SCHEDULING not in entry.unschedulable_plugins:
             return False
-        request = self._readable_request_of(entry.pod)
+        request = self.readable_request_of(entry.pod)
         return request is not None and self._has_space(request)
 
     def needs_what_is_reserved(self, pod: Pod) -> bool:
         """Say whether a pod that was woken, or its group, still needs what was reserved for it then."""
-        request = self._readable_request_of(pod)
+        request = self.readable_request_of(pod)
         return request is not None and self.reserving.is_for(pod.uid, self.ref(request.selector), request.need)
 
     # What the engine asks.
@@ -230,6 +230,13 @@ class AdaptedShares:
         # No pod is evicted for a member beyond those that its group needs.
         need = self.need_of_pod(pod)._replace(preempts=may_preempt and group is None)
         return Request(self.selector_of(pod), need)
+
+    def readable_request_of(self, pod: Pod) -> Request | None:
+        """Return the same; None if it cannot be read: such a pod is tried, and its error reported."""
+        try:
+            return self.request_of(pod)
+        except ValueError:
+            return None
 
     def ref_of(self, pod: Pod) -> ShareRef | None:
         """Return where a pod counts: one with a node where it was counted first."""
@@ -324,13 +331,6 @@ class AdaptedShares:
         return ledger.counted(self._usages(ledger, again.values()))
 
     # Internals.
-
-    def _readable_request_of(self, pod: Pod) -> Request | None:
-        """Return the same; None if it cannot be read: such a pod is tried, and its error reported."""
-        try:
-            return self.request_of(pod)
-        except ValueError:
-            return None
 
     def _has_space(self, request: Request) -> bool:
         return not request.need.problem and self.pending_refusal(*request) is None

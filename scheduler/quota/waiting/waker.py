@@ -273,7 +273,8 @@ class Waker(PodListener, QuotaListener):
                 self._try_first(kind, BORROWED)
         for uid, queued in tuple(islice(self._refused_by_nodes.items(), MAX_TRIED)):
             self._refused_by_nodes[uid] = self._refused_by_nodes.pop(uid)  # others go before it at the next time
-            if self._shares.may_reclaim(*self._shares.request_of(queued.pod), ref, pod):
+            request = self._shares.readable_request_of(queued.pod)
+            if request is not None and self._shares.may_reclaim(*request, ref, pod):
                 self._queue.wake(uid, BORROWED)
 
     def _takes_back(self, pod: Pod) -> bool:
