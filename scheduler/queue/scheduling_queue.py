@@ -14,13 +14,15 @@
                    ├─ error ─────────────────────► PreEnqueue ─► BACKOFF
                    └─ done, or deleted meanwhile ──────────────► gone
     HELD ──────────── its turn in the lane ────────────────────► IN FLIGHT
-    PENDING ───────┬─ space, which is reserved for it ► PreEnqueue ► ACTIVE, or BACKOFF
-    FOR QUOTA      ├─ evictions may give it space, activate ► the same
-                   └─ it asks for less, or of another quota ───► the same
+    PENDING FOR ───┬─ space, reserved for it ─► PreEnqueue ────► ACTIVE, or BACKOFF
+    QUOTA          ├─ evictions may help, activate ► PreEnqueue ► ACTIVE, or BACKOFF
+                   └─ it asks for less, or of another quota ───► ACTIVE, or BACKOFF
     anywhere ──────── delete ──────────────────────────────────► gone
 
-An entry is in one place at a time. After `pop` a pod must be handed back (`add_unschedulable_if_not_present`) or be
-`done`. All pods of a group that have no node are one entry, which is tried as a whole:
+An entry that is pending for quota lacks space in it: no event of the cluster helps, and quota wakes it. One that has
+space and lacks a node is unschedulable like any other. An entry is in one place at a time. After `pop` a pod must be
+handed back (`add_unschedulable_if_not_present`) or be `done`. All pods of a group that have no node are one entry,
+which is tried as a whole:
 
     pod of a group ───┬─ the group's object is missing ────────► INCOMPLETE ── it comes ──► joins the entry
                       ├─ the group is IN FLIGHT ───────────────► PENDING ── group_tried ──► joins the entry
