@@ -37,9 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", action="store_true", help="do not stop at a difference, count them")
     parser.add_argument("--oracle-alone", action="store_true", help="only say what kube-scheduler judges")
     parser.add_argument("--check-generator", action="store_true", help="only say which cases could not exist")
-    parser.add_argument("--version", choices=VERSIONS, default=chosen(), help="of kube-scheduler (default %(default)s)")
+    parser.add_argument("--version", choices=VERSIONS, help=f"of kube-scheduler (default {chosen()})")
     options = parser.parse_args(arguments)
-    os.environ[VARIABLE] = options.version
+    if options.version:
+        os.environ[VARIABLE] = options.version
     logging.disable(logging.ERROR)  # generated clusters are full of errors: the verdicts tell of them
     seeds = range(options.start, options.start + options.seeds)
     if options.check_generator:

@@ -16,7 +16,7 @@ _MODES: Final[Json] = {"Pod": {"single": {}}, "PodGroup": {"all": {}}}
 
 def as_chosen(case: Json, draw: Draw) -> Json:
     """The case for the kube-scheduler that is chosen: in 1.37 gangs and preemption for groups have no own gates."""
-    if chosen().startswith("1.36."):
+    if chosen("groups").startswith("1.36."):
         return case
     gates = [gate for gate in case["gates"] if gate not in {GANG, PREEMPTION}]
     objects = [in_1_37(each, case["objects"], draw) if each["kind"] == "PodGroup" else each for each in case["objects"]]

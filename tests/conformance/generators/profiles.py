@@ -9,8 +9,8 @@ NAMES: Final = ("default-scheduler", "batch", "spread-out")
 DEFAULT_WEIGHTS: Final = {
     "SchedulingGates": 0,
     "PrioritySort": 0,
-    "NodeUnschedulable": 0,
     "NodeName": 0,
+    "NodeUnschedulable": 0,
     "TaintToleration": 3,
     "NodeAffinity": 2,
     "NodePorts": 0,
@@ -36,7 +36,7 @@ POINTS: Final = {
     "NodeResourcesFit": ("preFilter", "filter", "preScore", "score"),
     "VolumeRestrictions": ("preFilter", "filter"),
     "NodeVolumeLimits": ("preFilter", "filter"),
-    "VolumeBinding": ("preFilter", "filter", "preScore", "score"),
+    "VolumeBinding": ("filter", "preScore", "score"),  # its Score fails without its PreFilter
     "VolumeZone": ("preFilter", "filter"),
     "PodTopologySpread": ("preFilter", "filter", "preScore", "score"),
     "InterPodAffinity": ("preFilter", "filter", "preScore", "score"),
@@ -85,7 +85,8 @@ def plugins(draw: Draw) -> Json:
         name = draw.choice(tuple(POINTS))
         found[draw.choice(POINTS[name])] = {"disabled": [{"name": name}]}
     if draw.chance(0.3):
-        names = draw.several([name for name, points in POINTS.items() if "score" in points], most=3)
+        scoring = [name for name, points in POINTS.items() if "score" in points]
+        names = draw.several([name for name in scoring if name != "VolumeBinding"], most=3)
         disabled = [{"name": "*"}] if draw.chance(0.5) else []
         names = [] if disabled and draw.chance(0.2) else names
         found["score"] = {"disabled": disabled, "enabled": [plugin(name, draw.choice((0, 1, 4))) for name in names]}
