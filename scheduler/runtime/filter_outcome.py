@@ -60,10 +60,11 @@ class FilterOutcome:
     def count_into(self, diagnosis: Diagnosis, state: CycleState, pod: Pod) -> None:
         """Count the refusals by reason."""
         left = self.asked.copy()
-        left[list(self.overrides)] = False
-        statuses = {id(status): status for status in self.overrides.values()}  # a status is slow to hash
-        for each, nodes in Counter(map(id, self.overrides.values())).items():
-            diagnosis.add(statuses[each], nodes)
+        if self.overrides:
+            left[list(self.overrides)] = False
+            statuses = {id(status): status for status in self.overrides.values()}  # a status is slow to hash
+            for each, nodes in Counter(map(id, self.overrides.values())).items():
+                diagnosis.add(statuses[each], nodes)
         for step, codes in self.codes:
             refused = codes[left]
             for code, nodes in zip(*np.unique(refused[refused != 0], return_counts=True), strict=True):
@@ -75,8 +76,9 @@ class FilterOutcome:
         """Return which rows were refused with a status of this code."""
         left = self.asked.copy()
         found = np.zeros(len(left), np.bool_)
-        left[list(self.overrides)] = False
-        found[[row for row, status in self.overrides.items() if status.code is code]] = True
+        if self.overrides:
+            left[list(self.overrides)] = False
+            found[[row for row, status in self.overrides.items() if status.code is code]] = True
         for step, codes in self.codes:
             for reason in np.unique(codes[left]).tolist():
                 if reason and step.status(state, pod, reason).code is code:

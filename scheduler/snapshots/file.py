@@ -122,9 +122,10 @@ def check_target(path: Path, *, force: bool) -> None:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ConfigError([f"{path}: cannot be written: {reason}"]) from error
+    except ValueError as error:
+        raise ConfigError([f"{path}: cannot be written: no name of a file"]) from error
+    except OSError as error:
+        raise ConfigError([f"{path}: cannot be written: {error.strerror}"]) from error
     if stat.S_ISDIR(mode):
         raise ConfigError([f"{path}: this is a directory: name a file in it"])
     if not stat.S_ISREG(mode):

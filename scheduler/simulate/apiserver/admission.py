@@ -73,7 +73,7 @@ class Admission:
         for obj in others:
             try:
                 self._take(obj)
-            except Unreadable as error:
+            except (Unreadable, RecursionError) as error:
                 problems.append(f"{obj.place}: {reworded(error)}")
 
     def _take(self, obj: OtherObject) -> None:

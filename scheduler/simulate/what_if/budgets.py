@@ -113,7 +113,7 @@ class Budgets:
             if obj.label == LABEL:
                 try:
                     budget = _budget(obj.content, running)
-                except Unreadable as error:
+                except (Unreadable, RecursionError) as error:
                     problems.append(f"{obj.place}: {reworded(error)}")
                 except ValueError as error:
                     problems.append(f"{obj.place}: spec.selector: {error}")

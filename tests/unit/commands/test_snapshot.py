@@ -363,7 +363,7 @@ TARGETS = (
     BadTarget("/dev/null", "/dev/null: this is no ordinary file; --out - writes to standard output"),
     BadTarget("/proc/a", "/proc/a: cannot be written: No such file or directory"),
     BadTarget("x" * 300, "DIR/" + "x" * 300 + ": cannot be written: File name too long"),
-    BadTarget("a\0b", "DIR/a\\x00b: cannot be written: embedded null byte"),
+    BadTarget("a\0b", "DIR/a\\x00b: cannot be written: no name of a file"),
     BadTarget("", ".: this is a directory: name a file in it"),
 )
 
