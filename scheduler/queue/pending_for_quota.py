@@ -24,25 +24,26 @@ class PendingForQuota(Generic[R]):
         self._is_nominated = is_nominated
         self._kinds: dict[Hashable, PodHeap[Entry]] = {}
         """Those that were deferred longest ago first."""
-        self._requests: dict[EntityKey, R] = {}
+        self.requests: dict[EntityKey, R] = {}
+        """Key of an entry → what it needs. Mostly empty, so that the queue need not ask."""
         self._by_source: dict[Hashable, dict[EntityKey, None]] = {}
 
     def __len__(self) -> int:
-        return len(self._requests)
+        return len(self.requests)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._requests
+        return key in self.requests
 
     def __iter__(self) -> Iterator[Entry]:
         return (entry for entries in self._kinds.values() for entry in entries)
 
     def get(self, key: EntityKey) -> Entry | None:
-        request = self._requests.get(key)
+        request = self.requests.get(key)
         return None if request is None else self._kinds[request.kind].get(key)
 
     def request(self, key: EntityKey) -> R:
         """Return what an entry needs that is here."""
-        return self._requests[key]
+        return self.requests[key]
 
     def rank(self, entry: Entry) -> Any:
         """Return the order of the queue, by when an entry came."""
@@ -59,13 +60,13 @@ class PendingForQuota(Generic[R]):
         if entries is None:
             entries = self._kinds[request.kind] = PodHeap(self._order)
         entries.add(entry)
-        self._requests[entry.key] = request
+        self.requests[entry.key] = request
         for source in request.sources:
             self._by_source.setdefault(source, {})[entry.key] = None
 
     def remove(self, key: EntityKey) -> Entry | None:
         """Have an entry wait no longer; return it if it did."""
-        request = self._requests.pop(key, None)
+        request = self.requests.pop(key, None)
         if request is None:
             return None
         for source in request.sources:
@@ -80,8 +81,8 @@ class PendingForQuota(Generic[R]):
 
     def rekey(self, key: EntityKey) -> None:
         """Move an entry to its new place, if it is here."""
-        if key in self._requests:
-            self._kinds[self._requests[key].kind].rekey(key)
+        if key in self.requests:
+            self._kinds[self.requests[key].kind].rekey(key)
 
     def use(self, sort_key: Callable[[Entry], Any]) -> None:
         """Sort by another key from now on."""
@@ -97,7 +98,7 @@ class PendingForQuota(Generic[R]):
         """Return the first entry of a kind, with what it needs; None if there is none."""
         entries = self._kinds.get(kind)
         entry = None if entries is None else entries.peek()
-        return None if entry is None else (entry, self._requests[entry.key])
+        return None if entry is None else (entry, self.requests[entry.key])
 
     def defer(self, kind: Hashable) -> None:
         """Have others go before this kind at the next time."""
@@ -109,17 +110,17 @@ class PendingForQuota(Generic[R]):
 
     def clear(self) -> None:
         """Forget all."""
-        for each in (self._kinds, self._requests, self._by_source):
+        for each in (self._kinds, self.requests, self._by_source):
             each.clear()
 
     def check_invariants(self) -> None:
         """Each is of one kind, and in order. For tests and debugging."""
-        assert {entry.key for entry in self} == self._requests.keys()
+        assert {entry.key for entry in self} == self.requests.keys()
         for kind, entries in self._kinds.items():
             assert len(entries), kind
             entries.check_invariants()
-            assert all(self._requests[entry.key].kind == kind for entry in entries)
-        assert {key for keys in self._by_source.values() for key in keys} <= self._requests.keys()
+            assert all(self.requests[entry.key].kind == kind for entry in entries)
+        assert {key for keys in self._by_source.values() for key in keys} <= self.requests.keys()
 
     def _order(self, entry: Entry) -> tuple[bool, Any]:
         pods = entry.members if isinstance(entry, QueuedGroup) else (entry,)

@@ -689,7 +689,7 @@ class SchedulingQueue:
     def _refused(self, key: EntityKey) -> Entry | None:
         """Return an entry that waits for an event, for its gate to open, or for quota."""
         queued = self._unschedulable.get(key)
-        return self.pending_for_quota.get(key) if queued is None else queued
+        return self.pending_for_quota.get(key) if queued is None and self.pending_for_quota.requests else queued
 
     def _is_nominated(self, uid: str) -> bool:
         return bool(self._nominator.node_of(uid))
@@ -795,7 +795,7 @@ class SchedulingQueue:
                 else:
                     self._join(queued)
                 return True
-        if (pending := self.pending_for_quota.get(uid)) is not None:
+        if self.pending_for_quota.requests and (pending := self.pending_for_quota.get(uid)) is not None:
             self._replace(pending, new)
             if self._groups.key_of(new) is None:
                 self.ask_quota_again(uid, TARGET_POD_UPDATE.label)
@@ -920,7 +920,8 @@ class SchedulingQueue:
             self._park(queued, label)
             return
         self._unschedulable.remove(queued.key)
-        self.pending_for_quota.remove(queued.key)
+        if self.pending_for_quota.requests:
+            self.pending_for_quota.remove(queued.key)
         if decision is Requeue.AFTER_BACKOFF and self._backoff.is_backing_off(queued):
             self._backoff.add(queued)
             self._count_incoming("backoff", label, queued)
