@@ -92,6 +92,9 @@ class RankedPods:
         on_nodes = [known.get(row) or self._read(row) for row in rows.tolist()]
         if not self._rebuild_at:
             self._rebuild_at = max(_KIND_BYTES, 2 * self._kinds.bytes)
+        if not (self._kinds.priorities() < priority).any():  # asked for each group that waits
+            nothing, ends = np.zeros(0, np.int64), np.zeros(len(on_nodes), np.int64)
+            return RankedLowerPods(self._kinds, [()] * len(on_nodes), nothing.astype(np.int32), nothing, ends)
         codes = np.frombuffer(b"".join([each.codes for each in on_nodes]), np.int32)
         starts = np.frombuffer(b"".join([each.starts for each in on_nodes]), np.int64)
         ends = np.cumsum([len(each.codes) // 4 for each in on_nodes], dtype=np.int64)

@@ -52,6 +52,16 @@ def test_each_node_knows_its_pods_and_their_sum() -> None:
     assert lower.sums("example.com/gpu").tolist() == [0, 0, 0]
 
 
+def test_there_may_be_none_of_a_lower_priority_anywhere() -> None:
+    pods = RankedPods(some_pods())
+    lower = pods.below(-5, np.array([2, 1, 0]))
+
+    assert lower.counts.tolist() == [0, 0, 0]
+    assert lower.sums("cpu").tolist() == [0, 0, 0]
+    assert (list(lower.pods), ranked(pods, 0, below=-5)) == ([], [])
+    assert lower.on(np.array([True, False, True])).counts.tolist() == [0, 0]
+
+
 def test_pods_that_come_go_or_start_are_noticed() -> None:
     table = some_pods()
     pods = RankedPods(table)
