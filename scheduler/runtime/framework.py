@@ -299,12 +299,13 @@ class Framework:
     def _run_pre_score(self, known: KnownSpec, state: CycleState, pod: Pod, feasible: Rows) -> None:
         feasible.flags.writeable = False  # all Score plugins get the same array
         with self._calls.at("PreScore"):
-            plugins = self._pre_score
-            if not state.record_plugin_metrics:
-                plugins, skipping, passing = known.concerned_at_score or self._concerned_at_score(known, pod)
-                state.skip_score |= skipping
-                for evaluations in passing:
-                    evaluations.value += 1
+            # Score skips the same plugins whether or not this cycle times them: their scores have one plan then.
+            plugins, skipping, passing = known.concerned_at_score or self._concerned_at_score(known, pod)
+            state.skip_score |= skipping
+            if state.record_plugin_metrics:
+                plugins, passing = self._pre_score, ()
+            for evaluations in passing:
+                evaluations.value += 1
             for plugin in plugins:
                 status = self._calls.run("PreScore", plugin.name, plugin.pre_score, state, pod, self._nodes, feasible)
                 if status is not None and status is not SKIP:

@@ -20,8 +20,10 @@ from scheduler.runtime.plans import FilterPlan, ScorePlan
 from scheduler.runtime.pod_limits import excess_of
 
 ConcernedAtPreFilter = tuple[tuple[PreFilterPlugin, ...], frozenset[str], tuple[Counter, ...]]
-ConcernedAtPreScore = tuple[tuple[PreScorePlugin, ...], frozenset[str], tuple[Counter, ...]]
 """The PreFilter plugins that some pods concern, the names of those that skip them, and counters of the others."""
+
+ConcernedAtPreScore = tuple[tuple[PreScorePlugin, ...], frozenset[str], tuple[Counter, ...]]
+"""The same for PreScore."""
 
 _NO_SOURCE = Volume()
 
