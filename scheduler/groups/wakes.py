@@ -74,7 +74,8 @@ class GroupWakes(PodListener):
     def _members_changed(self, key: GroupKey, helps: bool) -> None:
         self._statuses.mark(key)
         self._refusals.mark(key)
-        if helps:
+        members = self._groups.members_by_group.of(key)
+        if helps or members.ready_count < members.count:
             self._wake(key, MEMBER_GONE)
 
     def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
@@ -109,7 +110,8 @@ class GroupWakes(PodListener):
         group = self._groups.of(pods[0]) if pods else None
         if group is None:
             return
-        if group.is_ours and (group.problem or self._groups.members(pods[0]).ready_count < group.minimum):
+        members = self._groups.members(pods[0])
+        if group.is_ours and (group.problem or members.ready_count < max(group.minimum, members.count)):
             self._core.preemptions.withdraw(group.uid)
         else:
             self._core.queue.wake(key, label)

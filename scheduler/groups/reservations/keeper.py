@@ -255,7 +255,7 @@ class Reservations:
         if group is None or group.problem or pods[0].spec.scheduler_name not in self._frameworks:
             return None
         members = self._groups.members(pods[0])
-        if members.scheduled_count >= group.minimum or members.ready_count < group.minimum:
+        if members.scheduled_count >= group.minimum or members.ready_count < max(group.minimum, members.count):
             return None
         return _Candidate(key, group, pods[0])
 

@@ -112,6 +112,10 @@ class Model:
         """The pods of a group that count as its members."""
         return [pod for pod in self.pods.values() if pod.group == group and pod.is_active]
 
+    def is_gated(self, group: GroupState) -> bool:
+        """Whether a pod of a group has scheduling gates, which keep all of it waiting."""
+        return any(pod.is_gated for pod in self.members(group.plan.name))
+
     def minimum(self, group: GroupState) -> int:
         """How many pods it needs: for an annotated group, as its pods without a node say."""
         said = [pod.minimum for pod in self.members(group.plan.name) if not pod.place and not group.plan.has_object]

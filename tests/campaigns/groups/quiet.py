@@ -143,7 +143,8 @@ class QuietPoint:
         said = {(pod.priority, pod.minimum if not group.plan.has_object else 0) for pod in waiting}
         has_license = self.model.has_license or not group.plan.needs_license
         has_least = not group.plan.least or self._is_free(group) >= group.plan.least
-        is_complete = len(waiting) >= max(1, need) and len(said) == 1 and not self._lacks_object(group)
+        is_held = self._lacks_object(group) or self.model.is_gated(group)
+        is_complete = len(waiting) >= max(1, need) and len(said) == 1 and not is_held
         return is_complete and has_license and has_least
 
     def _is_free(self, group: GroupState) -> int:

@@ -61,6 +61,8 @@ class ReservationRules:
             yield "it has its minimum"
         elif len(waiting) < need:
             yield "it has too few pods"
+        elif model.is_gated(group):
+            yield "a pod of it is gated"
         elif group.plan.needs_license and not model.has_license:
             yield "another plugin refuses it"
         elif not self._may_fit(group, waiting, need):
@@ -82,7 +84,7 @@ class ReservationRules:
         need = model.minimum(group) - sum(bool(pod.place) for pod in members) - model.succeeded(group, at_most=True)
         since = max((pod.came for pod in waiting), default=now)
         said = {(pod.priority, pod.minimum) for pod in waiting}
-        if len(waiting) < max(1, need) or need <= 0 or len(said) > 1 or group.plan.least:
+        if len(waiting) < max(1, need) or need <= 0 or len(said) > 1 or group.plan.least or model.is_gated(group):
             return False
         if any(pod.is_deleting and self._group_of(pod.evicted_for) == group.plan.name for pod in model.pods.values()):
             return False  # its nominations keep nodes for it

@@ -285,9 +285,9 @@ class Rules:
 
     def _has_all_but_space(self, group: GroupState) -> bool:
         """Whether a group has lost no pods, nor what it wants in the whole cluster, in the moment of its evictions."""
-        members = [pod for pod in self._model.members(group.plan.name) if not pod.is_gated]
+        members = self._model.members(group.plan.name)
         has_pods = len(members) + self._model.succeeded(group, at_most=True) >= self._model.minimum(group)
-        return has_pods and self._own_and_free(group) >= group.plan.least
+        return has_pods and not self._model.is_gated(group) and self._own_and_free(group) >= group.plan.least
 
     def _own_and_free(self, group: GroupState) -> int:
         """The cores that a group has, and that are free."""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from scheduler.api.coscheduling import POD_GROUP_LABEL
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.testing import a_node
 from tests.unit.quota.in_time import Life
@@ -45,6 +46,23 @@ def test_nothing_is_kept_for_a_group_that_is_gone_though_its_pods_are_not() -> N
         assert set(life.engine.nominator.nodes) == {"n1", "n2"}
 
         life.remove(COSCHEDULING_POD_GROUP, life.engine.objects.get(COSCHEDULING_POD_GROUP, "gang", "team"))
+
+        assert not life.engine.nominator.nodes
+        life.pods(4, "low2")
+        life.advance(60)
+        assert life.running("low2") == 4
+
+
+def test_nothing_is_kept_for_a_group_that_a_pod_with_scheduling_gates_joins() -> None:
+    with without_quota() as life:
+        life.set_node(a_node("n1", cpu=2), a_node("n2", cpu=2))
+        life.pods(4, "low")
+        life.advance(5)
+        life.group("gang", 4, "team", priority=10)
+        life.advance(1)
+        assert set(life.engine.nominator.nodes) == {"n1", "n2"}
+
+        life.pod("gated", "team", priority=10, labels={POD_GROUP_LABEL: "gang"}, gates=("later",))
 
         assert not life.engine.nominator.nodes
         life.pods(4, "low2")
