@@ -84,23 +84,31 @@ class RankedPods:
         self._on_nodes: dict[int, _OnNode] = {}
         self._position = self._log.position
         self._rebuild_at = _KIND_BYTES
+        self._least: tuple[int, int, Rows] | None = None
+        """A priority below which there was no pod, the position of that time, and the rows."""
 
     def below(self, priority: int, rows: Rows) -> "RankedLowerPods":
         """Return the pods of a lower priority on each of `rows`, which are nodes. Raises ValueError as `code` does."""
         self._catch_up()
-        known = self._on_nodes
+        known, least = self._on_nodes, self._least
+        if least is not None and priority <= least[0] and self._position == least[1] and np.array_equal(rows, least[2]):
+            return self._none(len(rows))
         on_nodes = [known.get(row) or self._read(row) for row in rows.tolist()]
         if not self._rebuild_at:
             self._rebuild_at = max(_KIND_BYTES, 2 * self._kinds.bytes)
         if not (self._kinds.priorities() < priority).any():  # asked for each group that waits
-            nothing, ends = np.zeros(0, np.int64), np.zeros(len(on_nodes), np.int64)
-            return RankedLowerPods(self._kinds, [()] * len(on_nodes), nothing.astype(np.int32), nothing, ends)
+            self._least = priority, self._position, rows
+            return self._none(len(rows))
         codes = np.frombuffer(b"".join([each.codes for each in on_nodes]), np.int32)
         starts = np.frombuffer(b"".join([each.starts for each in on_nodes]), np.int64)
         ends = np.cumsum([len(each.codes) // 4 for each in on_nodes], dtype=np.int64)
         lower = self._kinds.priorities()[codes] < priority
         ends = np.concatenate([[0], np.cumsum(lower)])[ends]
         return RankedLowerPods(self._kinds, [each.pods for each in on_nodes], codes[lower], starts[lower], ends)
+
+    def _none(self, nodes: int) -> "RankedLowerPods":
+        nothing, ends = np.zeros(0, np.int64), np.zeros(nodes, np.int64)
+        return RankedLowerPods(self._kinds, [()] * nodes, nothing.astype(np.int32), nothing, ends)
 
     def _catch_up(self) -> None:
         too_many = len(self._kinds) > _MAX_KINDS and len(self._kinds) > 2 * int(self._nodes.pod_count.sum())

@@ -62,6 +62,18 @@ def test_there_may_be_none_of_a_lower_priority_anywhere() -> None:
     assert lower.on(np.array([True, False, True])).counts.tolist() == [0, 0]
 
 
+def test_that_there_are_none_is_known_until_pods_change_and_of_these_nodes_alone() -> None:
+    table = some_pods()
+    pods = RankedPods(table)
+    assert pods.below(1, np.array([0])).counts.tolist() == [0]
+
+    assert pods.below(1, np.array([2])).counts.tolist() == [1]
+    assert pods.below(1, np.array([0])).counts.tolist() == [0]
+    table.add_pod("n", pod("lower", 0))
+
+    assert pods.below(1, np.array([0])).counts.tolist() == [1]
+
+
 def test_pods_that_come_go_or_start_are_noticed() -> None:
     table = some_pods()
     pods = RankedPods(table)
