@@ -166,6 +166,7 @@ class Judge:
             self.find("leak", f"{victim_name} is evicted for {claimant_name}, which is gone")
             return
         lacks_nodes = lawful.may_lack_nodes(state, claimant)
+        others = [pod for pod in state.running if pod is not victim]
         claim = self._claims.setdefault(self._claimant(claimant), Claim(claimant_name))
         claim.for_nodes |= lacks_nodes
         claim.victims[victim_name] = None
@@ -175,7 +176,9 @@ class Judge:
         is_new = not choice.victims
         choice.victims.append(victim_name)
         victim.ending = True
-        if is_new:
+        if lacks_nodes and victim.quota != claimant.quota and state.within(victim.quota, victim, others):
+            claim.disturbed = True  # quota.md: DefaultPreemption goes by priority alone, and that share takes back
+        elif is_new:
             claim.rounds.append(now)
         rounds = len(claim.rounds)
         if rounds >= 2 and not (claim.for_nodes and claim.outranked):
