@@ -44,6 +44,7 @@ func explainClaims(
 				claims.MaybeRemoveClaimPendingAllocation(claim.UID, true)
 			}
 		}
+		reserver.Unreserve(ctx, state, pod, name) // the claim for extended resources is in no list
 		said.Nodes[name] = answer
 	}
 	return nil
