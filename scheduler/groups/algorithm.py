@@ -36,6 +36,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
@@ -63,6 +64,9 @@ from scheduler.groups.topology.ranks import rank_of
 from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT
 from scheduler.runtime.framework import Framework
 from scheduler.state.node_table import NodeTable
+
+MAX_SCORES: Final = 1 << 21
+"""Of nodes, kept for the first members of a group until all are decided about: 32 MB at most."""
 
 _logger = logging.getLogger(__name__)
 
@@ -300,6 +304,7 @@ class PodGroupAlgorithm:
         outcome = MemberOutcome(queued, state, SchedulerError("not decided"), started)
         try:
             self._schedule(outcome, schedule)
+            self._keep_scores(outcome, len(assumed))
             if outcome.node_name:
                 assumed.add(outcome)
         except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
@@ -318,6 +323,13 @@ class PodGroupAlgorithm:
             self._duration.observe(time.perf_counter() - outcome.started)
         outcome.decision = decision
         outcome.node_name = decision.node_name if isinstance(decision, Placed) else decision.nominated_node_name or ""
+
+    def _keep_scores(self, outcome: MemberOutcome, number: int) -> None:
+        """Let the scores be those of this decision when it is noted, after that about the whole group."""
+        state, decision = outcome.state, outcome.decision
+        if isinstance(decision, Placed) and state.scored is not None:
+            fits = number * self._cache.table.size < MAX_SCORES
+            state.scored = state.scored.kept(decision.row) if fits else None
 
 
 def _refused_at_once(framework: Framework, pod: Pod) -> Status | None:

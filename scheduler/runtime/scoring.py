@@ -73,6 +73,25 @@ class Scored(NamedTuple):
         assert self.total is not None, "a decision has one of both"
         return self.feasible, self.total
 
+    def kept(self, row: int) -> "KeptScores":
+        """Return what stays valid after the next decision; `row`: that of the chosen node."""
+        return KeptScores(self.of(row), self.totals())
+
+
+class KeptScores(NamedTuple):
+    """The scores of a decision that is noted only after others were made."""
+
+    of_chosen: tuple[tuple[str, ...], tuple[int, ...]]
+    of_all: tuple[Rows | None, Int64Column]
+
+    def of(self, _row: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Return the plugins, and their weighted scores of the chosen row."""
+        return self.of_chosen
+
+    def totals(self) -> tuple[Rows | None, Int64Column]:
+        """The same as those of `Scored`."""
+        return self.of_all
+
 
 class Scoring:
     """The Score plugins of one profile."""

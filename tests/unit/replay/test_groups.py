@@ -16,6 +16,7 @@ from scheduler.api.objects import ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.cycle import loop as loop_module
 from scheduler.framework.events import POD_GROUP
+from scheduler.groups import algorithm
 from tests.fakes import settle
 from tests.unit.replay.stage import Stage, a_busy_hour
 from tests.unit.replay.test_replay import CaptureFixture, kinds_of, lines_of, record_play, replayed
@@ -126,6 +127,29 @@ def test_a_recording_that_begins_amid_gangs_knows_their_members(tmp_path: Path, 
     assert replayed(capsys, path)[0] == 0
     assert len(outcomes(path)) == 4
     assert all(outcomes(path))
+
+
+async def a_gang(stage: Stage, name: str) -> None:
+    a_group(stage, name, 3)
+    members(stage, name, 3)
+    await stage.schedule()
+
+
+def test_a_large_group_keeps_the_scores_of_its_first_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(algorithm, "MAX_SCORES", 13)  # there are 12 nodes
+
+    path = record_play(tmp_path / "t", partial(a_gang, name="g"), gates=GATES)
+
+    decisions = [line[3] for line in lines_of(path)[1:] if line[0] == "member"]
+    assert [len(each) > 3 and each[3] > 0 for each in decisions] == [True, True, False]
+
+
+def test_a_member_has_the_scores_of_its_own_decision(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path = record_play(tmp_path / "t", partial(a_gang, name="h"), before=partial(a_gang, name="g"), gates=GATES)
+
+    code, document = replayed(capsys, path)  # in which no pod was seen before
+
+    assert (code, document["differences"]) == (0, [])
 
 
 WHOLE_NODE: Final = {"resources": {"requests": {"cpu": "4"}}}
