@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.conftest import MakeNodes
+from tests.cluster.coscheduling import GROUPS
 from tests.cluster.kueue_definitions import DEFINITIONS, NAMES
 from tests.cluster.loadmaster import granted, node_of, start, with_plugin
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
@@ -164,7 +165,7 @@ def test_a_group_takes_its_own_back_for_all_of_its_pods_or_for_none(
 ) -> None:
     make_nodes(4, cpu="1")
     two_queues(cluster, namespace)
-    with granted(cluster, "Coscheduling", "scheduling.x-k8s.io"), started(cluster, tmp_path, "Coscheduling"):
+    with granted(cluster, "Coscheduling", *GROUPS), started(cluster, tmp_path, "Coscheduling"):
         api.create_many(of_queue("b", 4), namespace)
         wait_until(lambda: len(running(api, namespace, "b")) == 4, 30, "one queue uses what both are guaranteed")
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.loadmaster import allow_groups, metric, node_of, start
+from tests.cluster.older_wording import as_newer
 from tests.controlplane import Client, Cluster, Component, ControlPlane, Settings, a_node, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
@@ -79,7 +80,7 @@ class Gang:
     def messages(self) -> list[str]:
         """Why the pods are not scheduled, as their conditions say, in any order: equals are tried in any order."""
         found = [condition(self.api.get("Pod", name, self.namespace), "PodScheduled") for name in self.pods]
-        return sorted(each["message"] for each in found if each is not None and each["status"] == "False")
+        return sorted(as_newer(each["message"]) for each in found if each is not None and each["status"] == "False")
 
     def bound(self) -> int:
         return sum(bool(node_of(self.api.get("Pod", name, self.namespace))) for name in self.pods)
