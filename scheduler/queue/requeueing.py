@@ -175,7 +175,7 @@ class RequeueRules:
         profile = queued.pod.spec.scheduler_name
         key = (
             profile,
-            queued.gating_plugin,
+            _gate_of(queued),
             frozenset(queued.unschedulable_plugins),
             frozenset(queued.pending_plugins),
         )
@@ -277,7 +277,8 @@ class RequeueRules:
             *((Requeue.IMMEDIATELY, plugin) for plugin in pending),
             *((Requeue.AFTER_BACKOFF, plugin) for plugin in rejectors),
         ]
-        return Rejection(asked, registered, self._gate_events[queued.gating_plugin] if queued.gated else None)
+        gate = _gate_of(queued)
+        return Rejection(asked, registered, self._gate_events[gate] if gate else None)
 
 
 def _key_functions(registrations: Sequence[ClusterEventWithHint]) -> tuple[KeyFunction, ...] | None:
@@ -290,6 +291,11 @@ def _key_functions(registrations: Sequence[ClusterEventWithHint]) -> tuple[KeyFu
             return None
         functions[hinted.key] = None
     return tuple(functions)
+
+
+def _gate_of(queued: QueuedEntity) -> str:
+    """Return the plugin that keeps an entry out of activeQ: of a member of a group, the one that keeps that out."""
+    return queued.gating_plugin if queued.group is None else queued.group.gating_plugin
 
 
 def _concerns(patterns: Sequence[ClusterEvent], event: ClusterEvent) -> bool:

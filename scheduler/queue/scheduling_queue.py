@@ -183,13 +183,16 @@ class SchedulingQueue:
         if not self._rules.is_of_interest(event):
             return
         observed = ObservedEvent(event, old, new)
+        groups = set[EntityKey]()
         for kind, decision in self._unschedulable.helped_by(observed):
             for queued in tuple(kind.values()):
                 if pre_check is None or pre_check(queued.pod):
-                    if queued.group is None:
+                    group = queued.group if isinstance(queued, QueuedPod) else queued
+                    if group is None:
                         self._requeue(queued, decision, event.label)
-                    elif self._unschedulable.asks(queued):  # the group has not moved yet
-                        self._requeue(queued.group, decision, event.label)
+                    elif self._unschedulable.asks(queued) and group.key not in groups:  # it has not moved yet
+                        groups.add(group.key)
+                        self._requeue(group, decision, event.label)
         self._in_flight.record(observed)
 
     # Called by the scheduling loop.
@@ -741,14 +744,12 @@ class SchedulingQueue:
     def _joined(self, group: QueuedGroup, member: QueuedPod, decision: Requeue, label: str) -> None:
         """Have a waiting group go on with a further pod: it is tried if the pod was not refused before."""
         if group.key in self._unschedulable:
-            if decision is Requeue.SKIP:
-                if not group.gated:
-                    self._unschedulable.ask(member, group)
-                self._count("unschedulable", label, 1)
-                return
-            self._ask(member)
-            self._requeue(group, Requeue.AFTER_BACKOFF, label)
+            if decision is not Requeue.SKIP:
+                self._ask(member)
+                self._requeue(group, Requeue.AFTER_BACKOFF, label)
             if group.key in self._unschedulable:
+                if member.unschedulable_plugins or member.pending_plugins:
+                    self._unschedulable.ask(member, group)
                 self._count("unschedulable", label, 1)
         elif group.key in self.pending_for_quota:
             if self.ask_quota_again(group.key, label):

@@ -4,7 +4,7 @@
 
 An event is looked up once per rejection and its hints run once per kind: its cost does not grow with the pods. Of a
 group each member is asked that a plugin refused, and the group itself if it was refused as a whole: if an event helps
-one of them, the group moves. Of a gated one only the member is asked that keeps it out.
+one of them, the group moves. About a gated group they are asked at events that may open its gate.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -95,9 +95,10 @@ class Unschedulable:
             self.ask(member, group)
 
     def gating_member_is(self, group: QueuedGroup, before: QueuedPod | None) -> None:
-        """A stored group is gated as it was `before`, perhaps because of another member: that one is asked now."""
-        if group.gating_member is not before or before is None or not self.asks(before):
-            self.add(group)
+        """A stored group is gated as it was `before`, perhaps because of another member: that one is asked, too."""
+        gating = group.gating_member
+        if gating is not None and (gating is not before or not self.asks(gating)):
+            self.ask(gating, group)
 
     def member_left(self, uid: str, group: QueuedGroup) -> None:
         """A stored group has lost a member."""
@@ -158,8 +159,6 @@ def asked_of(queued: Entry) -> Sequence[Entry]:
     """Return those that are asked whether an event helps a pod or group: of a group itself, any event does."""
     if not isinstance(queued, QueuedGroup):
         return (queued,)
-    if (gating := queued.gating_member) is not None and queued.gated:
-        return (gating,)
     own = (queued,) if queued.unschedulable_plugins or queued.pending_plugins else ()
     asked = (*own, *(each for each in queued.members if each.unschedulable_plugins or each.pending_plugins))
     return asked or (queued,)

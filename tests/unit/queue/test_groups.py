@@ -8,10 +8,23 @@ import math
 import pytest
 
 from scheduler.api.pod import Pod
+from scheduler.framework.events import ASSIGNED_POD_DELETE, ClusterEventWithHint, QueueingHint
+from scheduler.framework.plugin import PreEnqueuePlugin
 from scheduler.framework.queued import QueuedPod, in_order
-from scheduler.framework.status import Code
+from scheduler.framework.status import Code, Status, unresolvable
 from tests.fakes import sample
-from tests.unit.queue.fakes import FIT, NODE_ADD, VOLUME_ADD, VOLUMES, Gate, Grouped, QueueUnderTest, a_waiting_pod
+from tests.unit.queue.fakes import (
+    FIT,
+    GATE,
+    NODE_ADD,
+    PROFILE,
+    VOLUME_ADD,
+    VOLUMES,
+    Gate,
+    Grouped,
+    QueueUnderTest,
+    a_waiting_pod,
+)
 
 ABC = ("a", "b", "c")
 
@@ -104,6 +117,41 @@ def test_a_group_whose_gated_pod_is_deleted_is_tried() -> None:
     queue.delete("c")
 
     assert [queue.where(each) for each in ABC] == ["active", "active", ""]
+    queue.check_invariants()
+
+
+class Evictions(PreEnqueuePlugin):
+    """Refuses all pods while they wait for their victims, as DefaultPreemption does."""
+
+    name = GATE
+
+    def __init__(self) -> None:
+        self.are_under_way = False
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        return unresolvable("waiting for the preemption") if self.are_under_way else None
+
+
+def test_an_event_that_may_open_the_gate_is_asked_of_all_pods_of_the_group() -> None:
+    gone = ASSIGNED_POD_DELETE
+    skip = ClusterEventWithHint(gone, lambda pod, old, new: QueueingHint.SKIP, lambda pod: None)
+    gate = Evictions()
+    events = {PROFILE: {FIT: [ClusterEventWithHint(NODE_ADD), ClusterEventWithHint(gone)], GATE: [skip]}}
+    queue = QueueUnderTest(gate, groups=Grouped(), events=events)
+    queue.add(a_member("a"))
+    queue.end(queue.pop_group(), {"a": [FIT]})
+
+    gate.are_under_way = True
+    queue.add(a_member("b"))
+    queue.move_all(gone, None, None)
+    queue.check_invariants()
+    assert queue.where("a") == queue.where("b") == "gated"
+    gate.are_under_way = False
+    queue.move_all(NODE_ADD, None, None)
+    assert queue.where("a") == "gated", "the gate has not registered for it"
+    queue.move_all(gone, None, None)
+
+    assert queue.where("a") == queue.where("b") == "backoff"
     queue.check_invariants()
 
 
