@@ -157,7 +157,8 @@ class Stage:
         expects: Mapping[str, Callable[[Any], bool]] = {
             "scheduled": lambda names: all(self._node_of(each) for each in names),
             "unschedulable": lambda names: all(self._is_unschedulable(each) for each in names),
-            "gated": lambda names: metric(self._scheduler.port, "scheduler_pending_pods", queue="gated") == len(names),
+            "gated": partial(self._pending, "gated"),
+            "incomplete": partial(self._pending, "incomplete"),
             "removed": lambda names: not any(self._is_there(each) for each in names),
             "some": self._has_some,
             "condition": self._has_condition,
@@ -215,6 +216,9 @@ class Stage:
     def _is_unschedulable(self, name: str) -> bool:
         found = condition(self._pod(name), "PodScheduled")
         return found is not None and (found["status"], found.get("reason")) == ("False", "Unschedulable")
+
+    def _pending(self, queue: str, names: Sequence[str]) -> bool:
+        return metric(self._scheduler.port, "scheduler_pending_pods", queue=queue) == len(names)
 
     def _is_there(self, name: str) -> bool:
         try:

@@ -92,7 +92,9 @@ def test_a_pod_takes_the_place_of_a_lower_one(
     assert notes(api, namespace, "Preempted") == {"low": f"Preempted by pod {uid} on node {node}"}
     wait_until(lambda: api.get("Pod", "high", namespace)["status"].get("nominatedNodeName"), 10, "the nomination")
     assert nominated["status"].get("nominatedNodeName", node) == node
-    assert notes(api, namespace, "FailedScheduling")["high"] == "0/1 nodes are available: 1 Insufficient cpu."
+    found = f"preemption: found a potential placement for pod on node {node}, preempting 1 victims"
+    told = notes(api, namespace, "FailedScheduling")["high"]
+    assert told == f"0/1 nodes are available: 1 Insufficient cpu. {found}"
     assert not node_of(api.get("Pod", "high", namespace)), "the victim is still there"
 
     api.patch("Pod", "low", {"metadata": {"finalizers": None}}, namespace)
