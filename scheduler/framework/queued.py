@@ -168,9 +168,10 @@ class QueuedGroup(QueuedEntity):
 
     def take_all(self) -> Sequence[QueuedPod]:
         """Take all members out."""
-        members = self.members
+        members = tuple(self._members.values())
         self._members.clear()
-        self.gated_members.clear()
+        if self.gated_members:
+            self.gated_members.clear()
         return members
 
 

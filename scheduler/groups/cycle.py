@@ -108,6 +108,8 @@ class PodGroupCycle:
     def _is_in_vain(self, attempt: "_Attempt") -> bool:
         """Return whether to leave a group of our own rules alone for now, as too little is free for it."""
         queued = attempt.group
+        if queued.attempts == 1:
+            return False
         framework = self._frameworks.get(queued.pod.spec.scheduler_name)
         plugins = queued.unschedulable_plugins.union(*[each.unschedulable_plugins for each in queued.members])
         if framework is None or queued.was_flushed or plugins <= NOT_FOR_NODES:

@@ -91,11 +91,17 @@ class GroupEntries:
             del self.members[queued.pod.uid]
         return taken
 
-    def begin(self, group: QueuedGroup) -> None:
-        """A group is being tried: its members do not wait."""
+    def begin(self, group: QueuedGroup) -> Sequence[QueuedPod]:
+        """A group is being tried: its members, which are returned, do not wait."""
         group.is_tried, group.is_woken = True, False
-        for each in group.members:
-            self.members.pop(each.pod.uid, None)
+        members = group.members
+        for each in members:
+            del self.members[each.pod.metadata.uid]
+        return members
+
+    def forget(self, group: QueuedGroup) -> None:
+        """Forget a group that has no members any more."""
+        del self._groups[group.group_key]
 
     def drop(self, group: QueuedGroup) -> Sequence[QueuedPod]:
         """Forget a group, and return its members; what waits apart stays there."""

@@ -224,8 +224,7 @@ class SchedulingQueue:
             self._count_incoming("active", POP_FROM_BACKOFF_Q, queued)
         queued.attempts += 1
         if isinstance(queued, QueuedGroup):
-            self._entries.begin(queued)
-            for each in queued.members:
+            for each in self._entries.begin(queued):
                 each.attempts += 1
                 self._rejectors.remove(each)
                 self._in_flight.start(each)
@@ -270,6 +269,9 @@ class SchedulingQueue:
         `code`: of the attempt, SUCCESS if some got their node. `plugins`: those that refused the group as a whole.
         """
         group.is_tried = False
+        if not (group or self._entries.pending):  # all have their node
+            self._entries.forget(group)
+            return
         group.unschedulable_plugins = set(plugins)
         decision = self._decide_about_group(group, code)
         back = [each for each in self._entries.drop(group) if self._come_back(each)]
