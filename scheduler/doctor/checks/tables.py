@@ -55,7 +55,9 @@ async def repairs(facts: Facts, _: Cluster) -> list[Finding]:
     if repaired := samples.total("loadmaster_resync_repairs_total"):
         advice = "each was a change that the watch lost: docs/runbook.md, LoadmasterChangesMissed"
         findings.append(warning(f"{repaired:,.0f} lost changes were repaired since its start", advice))
-    if unreadable := samples.by("resource", "loadmaster_watch_errors_total"):
-        message = f"objects that could not be used: {', '.join(list(unreadable)[:5])}"
+    errors = samples.of("loadmaster_watch_errors_total")
+    # What is not served has a line of its own, if it should be.
+    if unusable := {labels["resource"] for labels, count in errors if count and labels["reason"] != "absent"}:
+        message = f"objects that could not be used: {', '.join(sorted(unusable)[:5])}"
         findings.append(warning(message, "its log names them, and what is wrong with them"))
     return findings or [ok("no change was lost since its start")]

@@ -31,3 +31,9 @@ async def test_lost_changes_and_unreadable_objects_are_told() -> None:
     assert levels(findings) == [WARNING, WARNING]
     assert "3 lost changes" in findings[0].message
     assert "nodes" in findings[1].message
+
+
+async def test_a_resource_that_is_not_served_is_no_object_that_could_not_be_used() -> None:
+    text = 'loadmaster_watch_errors_total{reason="absent",resource="devicetaintrules.v1.resource.k8s.io"} 1.0\n'
+
+    assert levels(await tables.repairs(facts(samples=samples(text)), FakeCluster())) == [OK]
