@@ -561,6 +561,7 @@ CHANGED: dict[str, Values] = {
     "loadmaster.topologyLevels": {"loadmaster": {"topologyLevels": ["example.com/rack"]}},
     "loadmaster.groupReservationSeconds": {"loadmaster": {"groupReservationSeconds": 60}},
     "loadmaster.groupBackfill": {"loadmaster": {"groupBackfill": "Enforced"}},
+    "loadmaster.damagedGroupSeconds": {"loadmaster": {"damagedGroupSeconds": 60}},
     "loadmaster.pluginLimits": {"loadmaster": {"pluginLimits": [{"name": "*", "callBudget": "1s"}]}},
     "loadmaster.bindTimeoutSeconds": {"loadmaster": {"bindTimeoutSeconds": 5}},
     "leaderElection": {"leaderElection": {"leaseDuration": "20s"}},
