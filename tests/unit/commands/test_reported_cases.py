@@ -24,7 +24,7 @@ SIMULATED: Final = (
     Case("namespace-not-in", ["blue/new: placed on n1"]),
     Case("all-devices-partly-used", ["default/a: 0/1 nodes are available: 1 cannot allocate all claims."]),
     Case("budget-of-two-preemptors", ["would preempt default/w2", "would preempt default/other"], ["default/w1"]),
-    Case("image-volume", ["n2 fits 470 300 97 0 73", "n1 fits 446 300 97 0 49"]),
+    Case("image-volume", ["n2 fits 470 300 97 0 0 73", "n1 fits 446 300 97 0 0 49"]),
 )
 
 EXPLAINED: Final = {

@@ -23,9 +23,14 @@ BY_LABEL = {(kind.api_version, kind.name): kind for kind in KINDS}
 
 
 def a_cluster(seed: int) -> list[Json]:
-    """A random cluster as an API server has it, with the objects in the order of snapshots; all pods are ours."""
+    """A random cluster as an API server has it, with the objects in the order of snapshots; all pods are ours.
+
+    Without pods that compete for the devices of several pools: these are taken by name, and names change.
+    """
     objects = []
     for number, each in enumerate(generate(seed)["objects"]):
+        if each["kind"] == "Pod" and any(_is_contested(claim) for claim in each["spec"].get("resourceClaims", ())):
+            continue
         metadata = {"resourceVersion": "1", "uid": f"uid-{number}", **each["metadata"]}
         whole = with_uids({**each, "metadata": metadata})
         if each["kind"] == "Pod":
@@ -33,6 +38,10 @@ def a_cluster(seed: int) -> list[Json]:
         objects.append(whole)
     order = [kind.name for kind in KINDS]
     return sorted(objects, key=lambda each: order.index(each["kind"]) if each["kind"] in order else len(order))
+
+
+def _is_contested(claim: Json) -> bool:
+    return str(claim.get("resourceClaimName")).startswith("newer-")
 
 
 def with_uids(value: Any) -> Any:
