@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -57,9 +58,10 @@ SCENE_TIMEOUT: Final = 60.0
 EXPLAIN_ROLE: Final = "kube-system:loadmaster:explain"
 SETTINGS: Final = Settings(
     controller_manager=True,
-    kwok=True,
     disable_admission=("TaintNodesByCondition",),  # its taint would be one more reason in the message of `huge`
 )
+STAYING: Final = replace(SETTINGS, kwok=True)
+"""Pods that a user deletes go only once something in the place of a kubelet agrees."""
 FAILURES: Final = (ApiError, ApiUnreachable, KubectlError, OSError, ProcessError, subprocess.SubprocessError)
 
 
@@ -74,7 +76,7 @@ def main() -> int:
         return 2
     try:
         keep = os.environ.get("KEEP", "") not in ("", "0")
-        find_binaries(programs(SETTINGS) + (["kubectl"] if keep else []))  # builds them, and shows its own progress
+        find_binaries(needed(keep=keep))  # builds them, and shows its own progress
         perform(keep=keep)
     except BuildError as error:
         print(f"make demo: Building the control plane failed: {error}", file=sys.stderr)
@@ -88,11 +90,16 @@ def main() -> int:
     return 0
 
 
+def needed(*, keep: bool) -> list[str]:
+    """The programs that it starts."""
+    return [*programs(STAYING), "kubectl"] if keep else programs(SETTINGS)
+
+
 def perform(*, keep: bool) -> None:
     """Start everything, play, sum up, end everything."""
     with ExitStack() as stack:
-        with announced("Starting etcd, kube-apiserver, kube-controller-manager and kwok"):
-            cluster = stack.enter_context(ControlPlane(SETTINGS))
+        with announced("Starting etcd, kube-apiserver and kube-controller-manager" + (", and kwok" if keep else "")):
+            cluster = stack.enter_context(ControlPlane(STAYING if keep else SETTINGS))
         with announced("Installing the shipped service account and its RBAC"):
             loadmaster.install_rbac(cluster)
         api = stack.enter_context(cluster.client())

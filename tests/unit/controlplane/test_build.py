@@ -6,9 +6,8 @@ import pytest
 
 from tests.controlplane import build
 from tests.controlplane.build import KUBE_SCHEDULER, KUBECTL, KUBERNETES, MODULES, in_version
-from tests.controlplane.controlplane import programs
 from tests.controlplane.daemon import Wishes
-from tests.demo.command import SETTINGS
+from tests.demo.command import needed
 
 
 @pytest.fixture(autouse=True)
@@ -34,8 +33,8 @@ def test_an_api_server_of_another_version_has_the_kube_scheduler_that_we_equal(m
 
 @pytest.mark.parametrize(
     "started",
-    [programs(SETTINGS), Wishes().programs(), Wishes(kube_scheduler=True).programs()],
-    ids=["make demo", "up", "up --kube-scheduler"],
+    [needed(keep=False), needed(keep=True), Wishes().programs(), Wishes(kube_scheduler=True).programs()],
+    ids=["make demo", "KEEP=1 make demo", "up", "up --kube-scheduler"],
 )
 def test_only_what_is_started_is_built(started: list[str]) -> None:
     found = build.find_binaries(started)
