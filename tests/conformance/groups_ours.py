@@ -95,6 +95,7 @@ class Witness:
         self.said: Json = {
             "namespace": namespace,
             "name": name,
+            "isThere": True,
             "gated": {},
             "code": "",
             "message": "",
@@ -111,17 +112,17 @@ class Witness:
         await self._simulation.start()
         parts = engine.queue.pending_pods()
         held = {queued.pod.uid for queued in (*parts["gated"], *parts["incomplete"])}
+        said["isThere"] = not any(queued.pod in members for queued in parts["incomplete"])
         gated = {pod.uid: holder for pod in members if pod.uid in held and (holder := self._holder(pod))}
         said["gated"] = {pod.name: gated[pod.uid] for pod in members if pod.uid in gated}
-        for uid in gated if chosen().startswith("1.36.") else ():
+        for uid in gated if chosen("groups").startswith("1.36.") else ():
             engine.queue.delete(uid)  # there, the others are tried without it
         assert engine.pod_groups is not None, "groups are on"
         first = next((entry for entry in _popped(engine.queue) if any(pod.uid in entry for pod in members)), None)
-        if first is None:
-            return
-        with self._listening(engine.pod_groups):
-            engine.loop.schedule_one(first)
-            await asyncio.sleep(1)  # of the simulation: what is written in the background is written then
+        if first is not None:
+            with self._listening(engine.pod_groups):
+                engine.loop.schedule_one(first)
+                await asyncio.sleep(1)  # of the simulation: what is written in the background is written then
         self._read_condition()
 
     @contextmanager
