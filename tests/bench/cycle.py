@@ -118,7 +118,6 @@ def decision(series: Series, case: Case, cluster: Cluster, cost: Costs) -> Decis
         cost.median_together,
         in_turn=cost.median_in_turn,
         first=cost.first,
-        aim=case.aim,
     )
 
 

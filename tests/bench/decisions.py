@@ -40,8 +40,6 @@ class Decision:
     """Pods of all apps in turn, where the others are of one app; 0 if that was not measured, here and below."""
     first: float = 0.0
     """The first decision of its kind."""
-    aim: float | None = None
-    """Milliseconds that the median is to stay below on the first cluster of the tables."""
 
 
 def read_decisions(file: Path) -> tuple[Setting, list[Decision]]:
@@ -82,10 +80,10 @@ def case_parts(found: Sequence[Decision]) -> tuple[str, str]:
         f"{nodes:,} nodes with {pods:,} pods of 50 apps",
         *(f"{nodes:,} nodes with {pods:,}" for nodes, pods in others),
     ]
-    head = ["pod", "aim", *(title for nodes, _ in clusters for title in (f"{nodes:,} nodes: median", "p99", "first"))]
+    head = ["pod", *(title for nodes, _ in clusters for title in (f"{nodes:,} nodes: median", "p99", "first"))]
     rows: dict[str, list[str]] = {}
     for one in found:
-        row = rows.setdefault(one.case, [one.case, "" if one.aim is None else f"{one.aim:.1f}"])
+        row = rows.setdefault(one.case, [one.case])
         row += [f"{1e3 * each:.3f}" for each in (one.median, one.p99, one.first)]
     return f"{', and '.join(said)}, ms:", markdown(head, rows.values(), texts=(0,))
 

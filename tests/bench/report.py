@@ -14,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from tests.bench.aims import aim
 from tests.bench.contenders import OURS, PEER
 from tests.bench.decisions import read_decisions, section
 from tests.bench.plot import Curve, curves
@@ -50,7 +49,6 @@ COLUMNS: Final = (
     Column("peak memory, MiB", lambda m: m.peak_memory / 2**20, "{:,.0f}"),
     Column("API calls per pod", lambda m: sum(m.requests.values()), "{:.2f}"),
 )
-"""Of the first one, `aims` has what is to be reached."""
 
 
 @dataclass(slots=True)
@@ -92,11 +90,11 @@ def tables(results: Sequence[Results]) -> str:
 
 
 def conditions(settings: Sequence[Setting]) -> str:
-    """Where and with what it was measured: a paragraph for each machine, and a line for each series."""
+    """A line for each machine: what it ran, and when and at which commits it was measured."""
     series: dict[str, list[str]] = {}
     for one in settings:
-        series.setdefault(machine(one), []).append(f"- {one.started} UTC, commit {one.commit}: `{one.command}`")
-    return "\n\n".join(f"{where}:\n\n" + "\n".join(lines) for where, lines in series.items())
+        series.setdefault(machine(one), []).append(f"{one.started.partition(' ')[0]}, commit {one.commit}")
+    return "\n\n".join(f"{where}; {', and '.join(dict.fromkeys(when))}." for where, when in series.items())
 
 
 def machine(one: Setting) -> str:
@@ -109,9 +107,8 @@ def machine(one: Setting) -> str:
 
 def table(group: Group) -> str:
     """A row a workload: of each figure Loadmaster's and kube-scheduler's median."""
-    first, *others = (column.title for column in COLUMNS)
     lines = [
-        ["workload", "nodes", "pods", f"{first} (aim)", *others],
+        ["workload", "nodes", "pods", *(column.title for column in COLUMNS)],
         ["---", *("---:" for _ in range(len(COLUMNS) + 2))],
     ]
     broken = {(one.workload, one.scheduler) for one in group.failures}
@@ -120,8 +117,6 @@ def table(group: Group) -> str:
         size = next(iter([*ours, *peers]), None)
         nodes, pods = (f"{size.nodes:,}", f"{size.pods:,}") if size else ("", "")
         cells = [cell(ours, peers, column, (name, OURS) in broken, (name, PEER) in broken) for column in COLUMNS]
-        wanted = aim(name, lifted=group.lifted)
-        cells[0] += f" (≥ {wanted:g})" if wanted is not None else ""
         lines.append([name, nodes, pods, *cells])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
