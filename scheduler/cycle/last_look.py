@@ -8,12 +8,14 @@ Our own pods cannot cause that, as each is counted before the next decision: onl
 checked, so a binding usually costs a look-up. Then those Filter plugins run that depend on the pod's spec and the node
 alone (`signs_spec`), which are the kubelet's checks too: resources, ports, node affinity, taints. kube-scheduler has no
 such check.
+
+So is the group of a pod: its other members may be gone by then, and a part of a gang would start.
 """
 
 import logging
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NoReturn
 
 import msgspec
 
@@ -22,6 +24,7 @@ from scheduler.cycle.cycle_events import BindingRetried
 from scheduler.cycle.writers import BindingWriter
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import BindRejected
+from scheduler.framework.pod_groups import lacks_others
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
@@ -76,22 +79,28 @@ class LastLook:
             self._stream.publish(BindingRetried(pod.uid, failure))
 
     def check(self, uid: str, node_name: str) -> None:
-        """Raise BindRejected if the pod no longer fits the node."""
+        """Raise BindRejected if the pod no longer fits the node, or would start without its group."""
         placement = self._placements.get(uid)
-        if placement is None or placement.node_name != node_name:
+        if placement is None:
+            return
+        framework, state, pod = placement.framework, placement.state, placement.pod
+        if state.is_of_group_cycle and lacks_others(framework.handle.pod_groups, pod):
+            self._withdraw(pod, node_name, "too few other pods of its group have a node any longer")
+        if placement.node_name != node_name:
             return  # a Bind plugin chose another node: it is not checked
         if self._cache.changed_by_others(node_name) == placement.version:
             return
         # What is tried out for a group of pods meanwhile is not there.
-        others = [pod for pod in self._cache.what_ifs.values() if pod.node_name == node_name]
-        framework, state = placement.framework, placement.state
-        reason = why_not(self._cache, framework, state, placement.pod, node_name, without=others)
-        if not reason:
-            return
+        others = [each for each in self._cache.what_ifs.values() if each.node_name == node_name]
+        reason = why_not(self._cache, framework, state, pod, node_name, without=others)
+        if reason:
+            self._withdraw(pod, node_name, f"node {node_name!r} changed since it was chosen: {reason}")
+
+    def _withdraw(self, pod: Pod, node_name: str, reason: str) -> NoReturn:
         self._withdrawn.inc()
-        fields = {"pod": str(placement.pod), "node": node_name, "reason": reason}
-        _logger.info("A binding was withdrawn: the node changed since it was chosen", extra=fields)
-        raise BindRejected(f"node {node_name!r} changed since it was chosen: {reason}")
+        fields = {"pod": str(pod), "node": node_name, "reason": reason}
+        _logger.info("A binding was withdrawn", extra=fields)
+        raise BindRejected(reason)
 
 
 def why_not(

@@ -8,6 +8,7 @@ import msgspec
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import NOTHING
+from scheduler.framework.events import POD_GROUP
 
 
 class GroupKey(NamedTuple):
@@ -218,3 +219,12 @@ class NoPodGroups:
 
 
 NO_POD_GROUPS: Final[PodGroups] = NoPodGroups()
+
+
+def lacks_others(groups: PodGroups, pod: Pod) -> bool:
+    """Return whether a pod with a node would run with fewer others than its group of our own rules needs."""
+    key = groups.key_of(pod)
+    if key is None or key.source == POD_GROUP:
+        return False
+    group = groups.of(pod)
+    return group is None or groups.members(pod).scheduled_count < group.minimum

@@ -269,7 +269,7 @@ class Metrics:
         self.bindings_withdrawn = counter(
             "loadmaster_bindings_withdrawn",
             "Bindings that were not sent: others had changed the node since it was chosen, and the pod fits there no "
-            "longer.",
+            "longer; or its gang had lost pods.",
         )
         self.extender_calls = counter(
             "loadmaster_extender_calls",

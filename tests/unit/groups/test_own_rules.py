@@ -6,7 +6,7 @@ import pytest
 
 from scheduler import framework as fw
 from scheduler.testing import a_node
-from tests.fakes import Eviction, Unschedulable
+from tests.fakes import Eviction, Unschedulable, settle
 from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.groups.coscheduling import Coscheduled
 
@@ -157,6 +157,36 @@ async def test_a_member_that_dies_is_replaced() -> None:
     await stage.schedule()
 
     assert "g-4" in stage.bound
+    stage.check()
+
+
+async def test_a_replacement_is_not_bound_if_the_others_have_gone_since_it_was_decided() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    pods = stage.pods(3)
+    await stage.schedule()
+    stage.engine.handlers.pod_deleted(pods[0].bound_to("n0"))
+    stage.pods(1, first=3)
+
+    stage.engine.loop.schedule_one(stage.under_test.pop_group())
+    stage.engine.handlers.pod_deleted(pods[1].bound_to("n0"))
+    await settle()
+
+    assert "g-3" not in stage.bound
+    assert "too few other pods of its group have a node" in stage.under_test.world.notes()[-1]
+    stage.check()
+
+
+async def test_a_gang_whose_podgroup_has_gone_since_it_was_decided_is_not_bound() -> None:
+    stage = Stage()
+    stage.create(minimum=3)
+    stage.pods(3)
+
+    stage.engine.loop.schedule_one(stage.under_test.pop_group())
+    stage.delete()
+    await settle()
+
+    assert stage.bound == {}
     stage.check()
 
 
