@@ -8,7 +8,6 @@ add environment variables, filters of warnings, handlers of loggers, daemon thre
 for `random` is none either, as nothing here decides by it.
 """
 
-import asyncio
 import gc
 import locale
 import logging
@@ -27,19 +26,9 @@ import numpy as np
 from scheduler.framework.tracebacks import described
 from scheduler.plugin_loading.modules import PREFIX
 
-_WATCHED: Final = frozenset(
-    (
-        *("asyncio", "asyncio.base_events", "asyncio.events", "asyncio.runners", "asyncio.tasks", "base64", "builtins"),
-        *("collections", "concurrent.futures", "contextlib", "copy", "datetime", "functools", "gc", "hashlib"),
-        *("http.client", "importlib", "inspect", "io", "itertools", "json", "json.decoder", "json.encoder", "locale"),
-        *("logging", "math", "msgspec", "numpy", "os", "pathlib", "posixpath", "queue", "random", "re", "select"),
-        *("selectors", "shutil", "signal", "socket", "ssl", "struct", "subprocess", "sys", "tempfile", "threading"),
-        *("time", "types", "typing", "urllib.request", "uuid", "weakref"),
-    )
-)
-"""Modules whose functions and classes must not change, in addition to the scheduler's own."""
-
 _OURS: Final = ("scheduler", "plugins")
+_WATCHED: Final = sys.stdlib_module_names | {*_OURS, "msgspec", "numpy"}
+"""Packages whose functions and classes must not change."""
 
 _READ: Final = frozenset(
     (
@@ -57,18 +46,10 @@ _Member = tuple[str, str]
 """A module, or a module and a class of it; a name in that."""
 
 
-def _tracing() -> object:
-    return sys.gettrace(), sys.getprofile(), getattr(sys, "tracebacklimit", None)
-
-
-def _root_level() -> object:
-    return logging.root.level, logging.root.disabled, logging.root.manager.disable
-
-
-def _silenced() -> object:
-    loggers = logging.root.manager.loggerDict.items()
-    ours = (each for name, each in loggers if name.partition(".")[0] in _OURS)
-    return any(isinstance(each, logging.Logger) and each.disabled for each in ours)
+def _log() -> object:
+    root, loggers = logging.root, logging.root.manager.loggerDict.items()
+    ours = [each for name, each in loggers if name.partition(".")[0] in _OURS and isinstance(each, logging.Logger)]
+    return root.level, root.disabled, root.manager.disable, any(each.disabled for each in ours)
 
 
 def _mask() -> int:
@@ -77,63 +58,44 @@ def _mask() -> int:
     return mask
 
 
-def _policy() -> object:
-    policy = getattr(asyncio.events, "_event_loop_policy", None)  # reading it would make one
-    return asyncio.DefaultEventLoopPolicy if policy is None else type(policy)
-
-
-def _handlers() -> object:
+def _signals() -> object:
     handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
     return handlers, signal.pthread_sigmask(signal.SIG_BLOCK, ()), signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-def _spelling() -> object:
-    categories = (locale.LC_NUMERIC, locale.LC_TIME, locale.LC_COLLATE, locale.LC_MONETARY)
-    return [locale.setlocale(category) for category in categories], time.tzname
-
-
 _SETTINGS: Final[Mapping[str, Callable[[], object]]] = {
-    "it changes the working directory (os.chdir)": os.getcwd,
-    "it changes the mask of new files (os.umask)": _mask,
-    "it takes another object for os.environ": lambda: id(os.environ),
-    "it silences the log (logging.disable, a level of the root logger)": _root_level,
-    "it disables loggers of the scheduler (disable_existing_loggers of logging.config?)": _silenced,
-    "it changes how log records are made (logging.setLogRecordFactory)": logging.getLogRecordFactory,
-    "it changes the timeout of all sockets (socket.setdefaulttimeout)": socket.getdefaulttimeout,
-    "it changes the garbage collector (gc.disable, gc.set_threshold or gc.set_debug)": lambda: (
-        gc.isenabled(),
-        gc.get_threshold(),
-        gc.get_debug(),
-    ),
-    "it changes what signals do (signal.signal, signal.alarm or signal.pthread_sigmask)": _handlers,
-    "it changes the locale or the time zone (locale.setlocale, time.tzset)": _spelling,
-    "it changes the policy of event loops (asyncio.set_event_loop_policy)": _policy,
-    "it has every call traced or tracebacks cut (sys.settrace, sys.setprofile, sys.tracebacklimit)": _tracing,
-    "it changes what numpy does about faulty numbers (numpy.seterr; numpy.errstate does it for a while)": np.geterr,
-    "it closes sys.stdout or sys.stderr": lambda: [
-        getattr(each, "closed", None) for each in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
-    ],
+    "the working directory (os.chdir)": os.getcwd,
+    "the mask of new files (os.umask)": _mask,
+    "os.environ to another object": lambda: id(os.environ),
+    "what is logged (logging.disable, a level of the root logger, disable_existing_loggers)": _log,
+    "the timeout of all sockets (socket.setdefaulttimeout)": socket.getdefaulttimeout,
+    "the garbage collector (gc.disable, gc.set_threshold)": lambda: (gc.isenabled(), gc.get_threshold()),
+    "what signals do (signal.signal, signal.alarm, signal.pthread_sigmask)": _signals,
+    "the locale (locale.setlocale)": lambda: locale.setlocale(locale.LC_ALL),
+    "how calls are traced (sys.settrace, sys.setprofile)": lambda: (sys.gettrace(), sys.getprofile()),
+    "what numpy does about faulty numbers (numpy.seterr; numpy.errstate does it for a while)": np.geterr,
+    "sys.stdout or sys.stderr, which it closes": lambda: [each and each.closed for each in (sys.stdout, sys.stderr)],
 }
-"""The message about a change, and the changed object."""
+"""The state of a process by what a message says of it."""
 
 
 class Surroundings:
     """The state of the process that plugins must not change, as it is when this is made."""
 
     def __init__(self) -> None:
-        self._settings = {problem: _value(of) for problem, of in _SETTINGS.items()}
+        self._settings = {what: _value(of) for what, of in _SETTINGS.items()}
         self._handlers = tuple(logging.root.handlers)
         self._recursion = sys.getrecursionlimit()
         self._environment = dict(os.environ)
         self._path = list(sys.path)
-        self._modules = {name: each for name, each in sys.modules.items() if _is_watched(name)}
+        self._modules = {name: each for name, each in sys.modules.items() if name.partition(".")[0] in _WATCHED}
         self._members = dict(_members(self._modules))
         self._threads = set(threading.enumerate())
 
     def changes(self) -> Iterator[str]:
         """Yield what has changed since: what was replaced first, as the rest may fail by that."""
         yield from (f"it replaces {name}, which the whole program uses" for name in self._replaced())
-        yield from (problem for problem, of in _SETTINGS.items() if _value(of) != self._settings[problem])
+        yield from (f"it changes {what}" for what, of in _SETTINGS.items() if _value(of) != self._settings[what])
         if not set(self._handlers) <= set(logging.root.handlers):
             yield "it takes away handlers of the root logger (force=True of logging.basicConfig?)"
         if sys.getrecursionlimit() < self._recursion:
@@ -176,16 +138,12 @@ def _value(of: Callable[[], object]) -> object:
         return type(error)
 
 
-def _is_watched(name: str) -> bool:
-    return name in _WATCHED or name.partition(".")[0] in _OURS
-
-
 def _members(modules: Mapping[str, ModuleType]) -> Iterator[tuple[_Member, object]]:
     """Yield the functions and classes of modules, and the methods of these classes."""
     for name, module in modules.items():
         for key, value in tuple(vars(module).items()):
-            if not callable(value) or (name == "sys" and key.endswith("hook")) or key == "_logRecordFactory":
-                continue  # what is replaced on purpose, or looked at among the settings
+            if not callable(value) or (name == "sys" and key.endswith("hook")):
+                continue  # replaced on purpose
             yield (name, key), value
             if isinstance(value, type) and (value.__module__, value.__name__) == (name, key):
                 yield from (((f"{name}.{key}", *each[:1]), each[1]) for each in _methods(value))

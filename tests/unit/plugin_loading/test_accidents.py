@@ -21,24 +21,24 @@ class Plugin{number}(fw.FilterPlugin):
         return None
 """
 
-SIGNALS: Final = "it changes what signals do (signal.signal, signal.alarm or signal.pthread_sigmask)"
-COLLECTOR: Final = "it changes the garbage collector (gc.disable, gc.set_threshold or gc.set_debug)"
-SILENT: Final = "it silences the log (logging.disable, a level of the root logger)"
-HANDLERS: Final = "it takes away handlers of the root logger (force=True of logging.basicConfig?)"
-TRACED: Final = "it has every call traced or tracebacks cut (sys.settrace, sys.setprofile, sys.tracebacklimit)"
 PATH: Final = (
     "it changes sys.path other than at its end, which may hide libraries: the files of a directory import each other "
     "by `from .name import …`"
 )
-CLOSED: Final = "it closes sys.stdout or sys.stderr"
-DIRECTORY: Final = "it changes the working directory (os.chdir)"
 THREAD: Final = "it leaves the thread 'mine' running: what goes on in the background begins in `start`"
-LOCALE: Final = "it changes the locale or the time zone (locale.setlocale, time.tzset)"
 
 
 def replaces(name: str) -> str:
     return f"it replaces {name}, which the whole program uses"
 
+
+def changes(what: str) -> str:
+    return f"it changes {what}"
+
+
+DIRECTORY: Final = changes("the working directory (os.chdir)")
+LOG: Final = changes("what is logged (logging.disable, a level of the root logger, disable_existing_loggers)")
+SIGNALS: Final = changes("what signals do (signal.signal, signal.alarm, signal.pthread_sigmask)")
 
 ACCIDENTS: Final = {
     "import json; json.dumps = None": replaces("json.dumps"),
@@ -46,52 +46,37 @@ ACCIDENTS: Final = {
     "import json; json.JSONEncoder.default = lambda self, value: str(value)": replaces(
         "json.encoder.JSONEncoder.default"
     ),
-    "import time; time.sleep = lambda seconds: None": replaces("time.sleep"),
-    "import builtins; builtins.open = None": replaces("builtins.open"),
-    "import ssl; ssl._create_default_https_context = ssl._create_unverified_context": (
-        replaces("ssl._create_default_https_context")
-    ),
-    "import asyncio; asyncio.sleep = None": replaces("asyncio.sleep"),
+    "import shutil; shutil.which = None": replaces("shutil.which"),
     "from scheduler import framework as fw; fw.Pod.labels = property(lambda pod: {})": (
         replaces("scheduler.api.pod.Pod.labels")
     ),
-    "from scheduler.api import text; text.printable = str": replaces("scheduler.api.text.printable"),
     "import sys, types; sys.modules['uuid'] = types.ModuleType('uuid')": replaces("the module uuid"),
     "import os; os.chdir('/')": DIRECTORY,
     "import os, tempfile; d = tempfile.mkdtemp(); os.chdir(d); os.rmdir(d)": DIRECTORY,
-    "import os; os.umask(0o123)": "it changes the mask of new files (os.umask)",
-    "import os; os.environ['PATH'] = '/nowhere'": "it changes the environment variable PATH",
-    "import os; os.environ.pop('KEPT_BY_US')": "it changes the environment variable KEPT_BY_US",
-    "import os; os.environ['HTTPS_PROXY'] = 'http://nowhere'": "it changes the environment variable HTTPS_PROXY",
-    "import os; os.environ = dict(os.environ)": "it takes another object for os.environ",
-    "import logging; logging.disable(logging.CRITICAL)": SILENT,
-    "import logging; logging.getLogger().setLevel(logging.DEBUG)": SILENT,
-    "import logging; logging.basicConfig(force=True)": HANDLERS,
-    "import logging.config; logging.config.dictConfig({'version': 1})": (
-        "it disables loggers of the scheduler (disable_existing_loggers of logging.config?)"
+    "import os; os.umask(0o123)": changes("the mask of new files (os.umask)"),
+    "import os; os.environ['PATH'] = '/nowhere'": changes("the environment variable PATH"),
+    "import os; os.environ.pop('KEPT_BY_US')": changes("the environment variable KEPT_BY_US"),
+    "import os; os.environ['HTTPS_PROXY'] = 'http://nowhere'": changes("the environment variable HTTPS_PROXY"),
+    "import os; os.environ = dict(os.environ)": changes("os.environ to another object"),
+    "import logging; logging.disable(logging.CRITICAL)": LOG,
+    "import logging; logging.getLogger().setLevel(logging.DEBUG)": LOG,
+    "import logging.config; logging.config.dictConfig({'version': 1})": LOG,
+    "import logging; logging.basicConfig(force=True)": (
+        "it takes away handlers of the root logger (force=True of logging.basicConfig?)"
     ),
-    "import logging; logging.setLogRecordFactory(lambda *a, **k: logging.LogRecord(*a, **k))": (
-        "it changes how log records are made (logging.setLogRecordFactory)"
-    ),
-    "import socket; socket.setdefaulttimeout(5)": "it changes the timeout of all sockets (socket.setdefaulttimeout)",
-    "import gc; gc.disable()": COLLECTOR,
-    "import gc; gc.set_threshold(0)": COLLECTOR,
+    "import socket; socket.setdefaulttimeout(5)": changes("the timeout of all sockets (socket.setdefaulttimeout)"),
+    "import gc; gc.disable()": changes("the garbage collector (gc.disable, gc.set_threshold)"),
     "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)": SIGNALS,
-    "import signal; signal.signal(signal.SIGINT, lambda *_: None)": SIGNALS,
     "import signal; signal.setitimer(signal.ITIMER_REAL, 3600)": SIGNALS,
     "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])": SIGNALS,
-    "import locale; locale.setlocale(locale.LC_TIME, 'C.UTF-8')": LOCALE,
-    "import asyncio; asyncio.set_event_loop_policy(type('P', (asyncio.DefaultEventLoopPolicy,), {})())": (
-        "it changes the policy of event loops (asyncio.set_event_loop_policy)"
-    ),
+    "import locale; locale.setlocale(locale.LC_TIME, 'C.UTF-8')": changes("the locale (locale.setlocale)"),
     "import sys; sys.setrecursionlimit(500)": "it lowers the limit of recursion (sys.setrecursionlimit)",
-    "import sys; sys.setprofile(lambda *_: None)": TRACED,
-    "import sys; sys.tracebacklimit = 0": TRACED,
+    "import sys; sys.setprofile(lambda *_: None)": changes("how calls are traced (sys.settrace, sys.setprofile)"),
     "import sys; sys.path.insert(0, '/nowhere')": PATH,
     "import sys; sys.path.clear()": PATH,
-    "import sys; sys.stdout.close()": CLOSED,
-    "import numpy; numpy.seterr(all='raise')": (
-        "it changes what numpy does about faulty numbers (numpy.seterr; numpy.errstate does it for a while)"
+    "import sys; sys.stdout.close()": changes("sys.stdout or sys.stderr, which it closes"),
+    "import numpy; numpy.seterr(all='raise')": changes(
+        "what numpy does about faulty numbers (numpy.seterr; numpy.errstate does it for a while)"
     ),
     "import threading; threading.Thread(target=threading.Event().wait, name='mine').start()": THREAD,
     "import threading\ndef forever(): threading.Event().wait()\n"
@@ -148,7 +133,7 @@ def test_what_libraries_and_authors_do_by_habit_is_none(tmp_path: Path) -> None:
     ("statement", "text"),
     [
         ("import time; time.monotonic = None", replaces("time.monotonic")),
-        ("import os; os.environ = None", "it takes another object for os.environ"),
+        ("import os; os.environ = None", changes("os.environ to another object")),
         ("import threading; threading.enumerate = None", replaces("threading.enumerate")),
     ],
 )
