@@ -165,7 +165,7 @@ class ExtendedAttempts:
 
     def _newest(self, opened: _OpenAttempt) -> Pod:
         queued = opened.queued
-        pod = self._queue.in_flight_version(queued.pod.uid)
+        pod = self._queue.in_flight.newest(queued.pod.uid)
         if pod is None or opened.loop.should_skip(pod):
             raise _Unwanted(f"{queued.pod} need not be placed")
         if SearchStarted in self._stream.listeners:
@@ -187,7 +187,7 @@ class ExtendedAttempts:
         self._in_lane[lane] -= 1
         self._under_way.discard(opened)
         try:
-            if not opened.is_decided and self._queue.in_flight_version(uid) is None:
+            if not opened.is_decided and self._queue.in_flight.newest(uid) is None:
                 self._queue.done(uid)
             elif error is not None or not opened.is_decided:
                 opened.loop.settle(opened.queued)

@@ -206,7 +206,7 @@ class PodGroupCycle:
             if number:
                 yield
             uid = queued.pod.metadata.uid
-            newest = self._queue.in_flight_version(uid)
+            newest = self._queue.in_flight.newest(uid)
             if newest is None or loop.should_skip(newest):  # deleted or bound by others meanwhile
                 del attempt.open[uid]
                 self._queue.done(uid)

@@ -32,6 +32,9 @@ class Apart:
     def key_of(self, uid: str) -> GroupKey | None:
         return self._key_of.get(uid)
 
+    def has(self, key: GroupKey) -> bool:
+        return key in self._pods
+
     def add(self, key: GroupKey, queued: QueuedPod) -> None:
         uid = queued.pod.uid
         self._key_of[uid] = key
@@ -99,9 +102,13 @@ class GroupEntries:
             del self.members[each.pod.metadata.uid]
         return members
 
-    def forget(self, group: QueuedGroup) -> None:
-        """Forget a group that has no members any more."""
+    def end(self, group: QueuedGroup) -> bool:
+        """A group has been tried; return False, and forget it, if all of its members have their node."""
+        group.is_tried = False
+        if group or self.pending.has(group.group_key):
+            return True
         del self._groups[group.group_key]
+        return False
 
     def drop(self, group: QueuedGroup) -> Sequence[QueuedPod]:
         """Forget a group, and return its members; what waits apart stays there."""

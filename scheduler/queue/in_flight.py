@@ -89,6 +89,11 @@ class InFlightPods:
     def get(self, uid: str) -> Flight | None:
         return self._flights.get(uid)
 
+    def newest(self, uid: str) -> Pod | None:
+        """Return the newest version of a pod; None if it is not in flight, or was deleted."""
+        flight = self._flights.get(uid)
+        return None if flight is None or flight.deleted else flight.newest
+
     def start(self, queued: QueuedPod) -> None:
         """Remember a popped pod, which must not be in flight yet."""
         self._flights[queued.pod.uid] = Flight(queued, self._start + len(self._events), queued.pod)

@@ -117,7 +117,7 @@ class SchedulingQueue:
         self._active = PodHeap[Entry](self.sort_key)
         self._backoff = BackoffQueue(settings.backoff, self.sort_key, now)
         self._fairness = Fairness(self._active, now, settings.starvation_seconds)
-        self._in_flight = InFlightPods()
+        self.in_flight = InFlightPods()
         self._held = HeldPods(self.sort_key)
         self._gates = Gates(settings.pre_enqueue, metrics, now)
         self._rules = RequeueRules(settings.rejector_events, metrics)
@@ -135,7 +135,7 @@ class SchedulingQueue:
 
     def __contains__(self, uid: str) -> bool:
         """Return whether a pod waits or is in flight, and was not deleted."""
-        flight = self._in_flight.get(uid)
+        flight = self.in_flight.get(uid)
         return self._waits(uid) if flight is None else not flight.deleted
 
     # Called by the watch.
@@ -157,7 +157,7 @@ class SchedulingQueue:
         """Forget a pod, given itself or its UID. One in flight will not come back."""
         uid = pod if isinstance(pod, str) else pod.uid
         self._nominator.delete(uid)
-        flight = self._in_flight.get(uid)
+        flight = self.in_flight.get(uid)
         if flight is not None:
             flight.deleted = True
             if flight.on_delete is not None:
@@ -193,7 +193,7 @@ class SchedulingQueue:
                     elif self._unschedulable.asks(queued) and group.key not in groups:  # it has not moved yet
                         groups.add(group.key)
                         self._requeue(group, decision, event.label)
-        self._in_flight.record(observed)
+        self.in_flight.record(observed)
 
     # Called by the scheduling loop.
 
@@ -227,10 +227,10 @@ class SchedulingQueue:
             for each in self._entries.begin(queued):
                 each.attempts += 1
                 self._rejectors.remove(each)
-                self._in_flight.start(each)
+                self.in_flight.start(each)
         else:
             self._rejectors.remove(queued)
-            self._in_flight.start(queued)
+            self.in_flight.start(queued)
         return queued
 
     def add_unschedulable_if_not_present(self, queued: QueuedPod) -> None:
@@ -239,7 +239,7 @@ class SchedulingQueue:
         If none did, the attempt ended in an error. A pod that was deleted meanwhile is dropped: check `uid in queue`.
         """
         uid = queued.pod.uid
-        flight = self._in_flight.get(uid)
+        flight = self.in_flight.get(uid)
         if self._waits(uid) or (flight is not None and flight.queued is not queued):
             _log.warning("Pod came back although it is in the queue already", extra={"pod": str(queued.pod)})
             return
@@ -248,7 +248,7 @@ class SchedulingQueue:
             if queued.group is not None and queued.group.is_tried:
                 queued.group.add(queued)  # until `group_tried`
                 return
-            observed_events = self._in_flight.since(flight)
+            observed_events = self.in_flight.since(flight)
             self.done(uid)
             if flight.deleted:
                 return
@@ -268,9 +268,7 @@ class SchedulingQueue:
 
         `code`: of the attempt, SUCCESS if some got their node. `plugins`: those that refused the group as a whole.
         """
-        group.is_tried = False
-        if not (group or self._entries.pending):  # all have their node
-            self._entries.forget(group)
+        if not self._entries.end(group):
             return
         group.unschedulable_plugins = set(plugins)
         decision = self._decide_about_group(group, code)
@@ -298,12 +296,12 @@ class SchedulingQueue:
         """Return what the events since its pop mean for a group."""
         if code is Code.SUCCESS:
             return Requeue.IMMEDIATELY
-        flights = [flight for each in group.members if (flight := self._in_flight.get(each.pod.uid)) is not None]
+        flights = [flight for each in group.members if (flight := self.in_flight.get(each.pod.uid)) is not None]
         if code is Code.ERROR or group.is_woken or self._quota.has_come_free(group):
             return Requeue.AFTER_BACKOFF
         if any(flight.own_events for flight in flights):
             return Requeue.AFTER_BACKOFF
-        events = self._in_flight.since(flights[0]) if flights else ()
+        events = self.in_flight.since(flights[0]) if flights else ()
         best, kinds = Requeue.SKIP, set[Hashable]()
         for each in asked_of(group) if events else ():
             kind = self._rules.kind_of(each)
@@ -317,7 +315,7 @@ class SchedulingQueue:
 
     def _come_back(self, member: QueuedPod) -> bool:
         """Have a member back whose attempt is over; return whether it was not deleted meanwhile."""
-        flight = self._in_flight.get(member.pod.uid)
+        flight = self.in_flight.get(member.pod.uid)
         self.done(member.pod.uid)
         if flight is None or flight.deleted:
             return False
@@ -333,7 +331,7 @@ class SchedulingQueue:
         A failed binding brings the pod back too. Until its outcome is known, the pod is best left in flight: here its
         updates and its deletion are remembered.
         """
-        flight = self._in_flight.finish(uid)
+        flight = self.in_flight.finish(uid)
         if flight is not None and flight.deleted:
             # It may have been nominated after it was deleted.
             self._nominator.delete(uid)
@@ -352,7 +350,7 @@ class SchedulingQueue:
         Until `pop_held` it counts as one of activeQ.
         """
         uid = queued.pod.uid
-        flight = self._in_flight.get(uid)
+        flight = self.in_flight.get(uid)
         if flight is None or flight.queued is not queued:
             return  # another attempt, or the queue is closed
         self.done(uid)
@@ -369,19 +367,14 @@ class SchedulingQueue:
         if queued is not None:
             queued.attempts += 1
             self._rejectors.remove(queued)
-            self._in_flight.start(queued)
+            self.in_flight.start(queued)
         return queued
 
     def when_deleted(self, uid: str, end: Callable[[], None]) -> None:
         """Call `end` if a pod in flight is deleted, or bound by others, so that its attempt has become pointless."""
-        flight = self._in_flight.get(uid)
+        flight = self.in_flight.get(uid)
         if flight is not None:
             flight.on_delete = end
-
-    def in_flight_version(self, uid: str) -> Pod | None:
-        """Return the newest version of a pod in flight; None if it is not in flight, or was deleted."""
-        flight = self._in_flight.get(uid)
-        return None if flight is None or flight.deleted else flight.newest
 
     def activate(self, uids: Iterable[str]) -> None:
         """Bring pods, with their groups, to activeQ in spite of backoff; for one in flight it counts as an event."""
@@ -391,7 +384,7 @@ class SchedulingQueue:
                 self._requeue(refused, Requeue.IMMEDIATELY, FORCE_ACTIVATE.label)
             elif (waiting := self._backoff.remove(key)) is not None:
                 self._activate(waiting, FORCE_ACTIVATE.label)
-            elif (flight := self._in_flight.get(uid)) is not None:
+            elif (flight := self.in_flight.get(uid)) is not None:
                 flight.own_events.append(ObservedEvent(FORCE_ACTIVATE, None, None))
 
     def wake(self, key: EntityKey, label: str) -> bool:
@@ -405,7 +398,7 @@ class SchedulingQueue:
             self._requeue(refused, Requeue.AFTER_BACKOFF, label)
             return self._refused(key) is None
         if isinstance(key, str):
-            if (flight := self._in_flight.get(key)) is not None:
+            if (flight := self.in_flight.get(key)) is not None:
                 flight.own_events.append(ObservedEvent(ClusterEvent(ANY, Action.ALL, label), None, None))
             return flight is not None
         group = self._entries.get(key)
@@ -514,7 +507,7 @@ class SchedulingQueue:
             for each in pods_of(queued):
                 each.was_flushed = queued.was_flushed
         if leftovers:
-            self._in_flight.record(ObservedEvent(UNSCHEDULABLE_TIMEOUT, None, None))
+            self.in_flight.record(ObservedEvent(UNSCHEDULABLE_TIMEOUT, None, None))
 
     def rebuild(self) -> None:
         """Move everything that waits to its place again, and retry the refused ones: a change has failed half way.
@@ -529,11 +522,11 @@ class SchedulingQueue:
         for each in (*self._entries.incomplete, *self._entries.pending):
             self._rejectors.add(each)
         for key, queued in waiting.items():
-            if key not in self._in_flight:
+            if key not in self.in_flight:
                 for each in pods_of(queued):
                     self._rejectors.add(each)
                 self._requeue(queued, Requeue.AFTER_BACKOFF, CHANGE_REPAIRED)
-        self._in_flight.record(ObservedEvent(ClusterEvent(ANY, Action.ALL, CHANGE_REPAIRED), None, None))
+        self.in_flight.record(ObservedEvent(ClusterEvent(ANY, Action.ALL, CHANGE_REPAIRED), None, None))
 
     # Another configuration.
 
@@ -561,7 +554,7 @@ class SchedulingQueue:
 
         Yields after each pod, so that other tasks can run; pods that come meanwhile are left out.
         """
-        self._in_flight.record(ObservedEvent(ClusterEvent(ANY, Action.ALL, CONFIGURATION_CHANGED), None, None))
+        self.in_flight.record(ObservedEvent(ClusterEvent(ANY, Action.ALL, CONFIGURATION_CHANGED), None, None))
         waiting = [each.key for each in self._waiting_entries() if each.pod.spec.scheduler_name in profiles]
         for key in waiting:
             self._ask_again(key)
@@ -598,7 +591,7 @@ class SchedulingQueue:
     def close(self) -> None:
         """Wake all waiting callers; nothing is popped any more."""
         self._closed = True
-        self._in_flight.clear()
+        self.in_flight.clear()
         self._arrived.set()
 
     # For metrics and debugging.
@@ -661,7 +654,7 @@ class SchedulingQueue:
 
     def in_flight_pods(self) -> Sequence[QueuedPod]:
         """Return the pods that were popped and are not done, the first popped first; for debugging."""
-        return tuple(flight.queued for flight in self._in_flight)
+        return tuple(flight.queued for flight in self.in_flight)
 
     def check_invariants(self) -> None:
         """Every pod is in one place; orders, gates and counts are right. For tests and `--paranoid`."""
@@ -671,7 +664,7 @@ class SchedulingQueue:
         uids = [queued.pod.uid for queued in (*waiting, *self.in_flight_pods())]
         assert len(uids) == len(set(uids)), "a pod is in two places"
         assert not any(each.gated for each in (*self._active, *self._held, *self._backoff, *self.pending_for_quota))
-        places = (self._active, self._held, self._fairness, self._backoff, self._unschedulable, self._in_flight)
+        places = (self._active, self._held, self._fairness, self._backoff, self._unschedulable, self.in_flight)
         for part in (*places, self.pending_for_quota, self._entries):
             part.check_invariants()
         groups = [queued for queued in self._waiting_entries() if isinstance(queued, QueuedGroup)]
@@ -680,7 +673,7 @@ class SchedulingQueue:
 
     def in_flight_event_counts(self) -> Mapping[str, int]:
         """Return the number of events stored for pods in flight, by label; the pods themselves as PodPopped."""
-        return self._in_flight.event_counts()
+        return self.in_flight.event_counts()
 
     # Internals.
 
@@ -783,10 +776,10 @@ class SchedulingQueue:
     def _refresh(self, old: Pod | None, new: Pod) -> bool:
         """Give a known pod its new version, and move it if that may help; False if it is unknown."""
         uid = new.uid
-        flight = self._in_flight.get(uid)
+        flight = self.in_flight.get(uid)
         if flight is not None:
             for event in pod_changes(old or flight.newest, new):
-                self._in_flight.record(ObservedEvent(event, old, new))
+                self.in_flight.record(ObservedEvent(event, old, new))
             flight.newest, flight.deleted = new, False
             return True
         for heap in (self._active, self._backoff, self._held):

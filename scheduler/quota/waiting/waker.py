@@ -117,7 +117,7 @@ class Waker(PodListener, QuotaListener):
         self._refused_by_nodes.pop(uid, None)
         self._pass_on()
         if ref is not None and (self._taking_back or self._refused_by_nodes):
-            pod = self._queue.in_flight_version(uid)
+            pod = self._queue.in_flight.newest(uid)
             if pod is not None:
                 self._let_evict(ref, pod)
 

@@ -137,9 +137,9 @@ def test_the_end_of_a_pod_is_told_to_its_attempt() -> None:
     queue, told = a_queue(1), []
     popped = pop(queue)
     queue.when_deleted(popped.pod.uid, lambda: told.append("gone"))
-    assert queue.in_flight_version(popped.pod.uid) is popped.pod
+    assert queue.in_flight.newest(popped.pod.uid) is popped.pod
 
     queue.delete(popped.pod)
 
     assert told == ["gone"]
-    assert queue.in_flight_version(popped.pod.uid) is None
+    assert queue.in_flight.newest(popped.pod.uid) is None
