@@ -46,7 +46,10 @@ class Unstructured:
         return cls(with_metadata.metadata, content)
 
     def keep_only(self, parts: Iterable[str]) -> None:
-        """Forget all but its kind and these parts, such as `spec.selector`. Only for an object that was just read."""
+        """Forget all but its kind and these parts, such as `spec.selector`. Only for an object that was just read.
+
+        A path goes on in each item of a list: `spec.replicatedJobs.name` is the name of each of the jobs.
+        """
         kept: dict[str, Any] = {key: self._content[key] for key in _KIND if key in self._content}
         for part in parts:
             _copy_part(self._content, kept, part.split("."))
@@ -77,10 +80,15 @@ def _copy_part(content: dict[str, Any], kept: dict[str, Any], path: Sequence[str
     key, *inner = path
     if key not in content:
         return
+    value = content[key]
     if not inner:
-        kept[key] = content[key]
-    elif isinstance(content[key], dict):
-        _copy_part(content[key], kept.setdefault(key, {}), inner)
+        kept[key] = value
+    elif isinstance(value, dict):
+        _copy_part(value, kept.setdefault(key, {}), inner)
+    elif isinstance(value, list):
+        for item, copy in zip(value, kept.setdefault(key, [{} for _ in value]), strict=True):
+            if isinstance(item, dict):
+                _copy_part(item, copy, inner)
 
 
 class _AnyObject(msgspec.Struct, gc=False):

@@ -19,12 +19,13 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 import msgspec
 
 from scheduler.api.labels import subdomain_problems
 from scheduler.api.text import printable
+from scheduler.api.workloads import GangKind
 from scheduler.commands.options import feature_gates, registry
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.http.client import Client, connected
@@ -43,10 +44,13 @@ OUTAGE: Final = RetryPolicy(first=2.0, limit=15.0, tries=10)
 """How long watching waits for the next answer: two minutes."""
 
 
+_MAKERS: Final = ("CronJob", "RayJob", "TrainJob")
+"""Kinds of objects that make workloads."""
+
 GROUP_KINDS: Final = frozenset(
-    {"podgroup", "podgroups", "pg", "job", "jobs", "jobset", "jobsets", "leaderworkerset", "leaderworkersets", "lws"}
-)
-"""Kinds that may stand before the name of a group, or of the Job whose pods it has, as kubectl has them."""
+    f"{kind.lower()}{plural}" for kind in ("PodGroup", *get_args(GangKind), *_MAKERS) for plural in ("", "s")
+) | {"pg", "lws"}
+"""Kinds that may stand before the name of a group, or of the workload whose pods it has, as kubectl has them."""
 
 Document = Mapping[str, Any]
 

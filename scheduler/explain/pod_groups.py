@@ -16,6 +16,7 @@ from typing import Final
 from scheduler.api.owners import controller_of
 from scheduler.api.pod import Pod
 from scheduler.api.text import counted, timestamp
+from scheduler.api.workloads import WORKLOADS
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.engine.engine import Engine
 from scheduler.explain.documents import GroupMember, GroupReport
@@ -72,16 +73,30 @@ def reports_on_groups(engine: Engine, pods: Iterable[Pod]) -> Iterator[GroupRepo
 
 
 def name_of_group(engine: Engine, namespace: str, name: str) -> str:
-    """Return the group of this name, or that of the pods of a workload of this name; empty if there is neither."""
-    of_controller, known = "", _groups(engine)
+    """Return the group of this name, or that of the pods of a workload of this name; empty if there is neither.
+
+    The workload may have made the one that is the group, as a RayJob makes a RayCluster.
+    """
+    known, asked = _groups(engine), dict[str, bool]()
     for pod in engine.pods.values():
         if pod.namespace == namespace and (group := known.name_of(pod)):
             if group == name:
                 return name
             owner = controller_of(pod)
-            if name in ("" if owner is None else owner.name, *group.split("/")[1:2]):
-                of_controller = group
-    return of_controller
+            if group not in asked:
+                asked[group] = name in (*group.split("/")[1:2], _maker_of(engine, known.of(pod)))
+            asked[group] |= owner is not None and owner.name == name
+    return next((group for group, is_meant in reversed(asked.items()) if is_meant), "")
+
+
+def _maker_of(engine: Engine, group: PodGroup | None) -> str:
+    """Return the name of the object that made the workload which is a group; empty if there is none."""
+    workload = None if group is None or group.owner is None else WORKLOADS.get(group.owner.kind)
+    if group is None or group.owner is None or workload is None:
+        return ""
+    found = engine.objects.get(workload.resource, group.owner.name, group.namespace)
+    owners = () if found is None else found.metadata.owner_references or ()
+    return next((owner.name for owner in owners if owner.controller), "")
 
 
 def report_on_group_of(engine: Engine, pod: Pod, *, tries: bool = False) -> GroupReport | None:

@@ -5,9 +5,10 @@ Without groups the loop, the cache and the handlers know none of them, and no po
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scheduler.api.pod import Pod
+from scheduler.api.workloads import GANG_ANNOTATION, LEADER_WORKER_SET
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.types import LoadmasterSettings
@@ -15,11 +16,13 @@ from scheduler.cycle.core import Core
 from scheduler.cycle.listeners import PodListener
 from scheduler.cycle.steps import Steps
 from scheduler.cycle.wings import Loop
+from scheduler.framework.events import NAMESPACE
 from scheduler.framework.handle import ObjectLister
 from scheduler.framework.queued import QueuedGroup
 from scheduler.groups.apis.adapters import AdaptedGroups, Adapter
 from scheduler.groups.apis.annotations import AnnotatedGroups
 from scheduler.groups.apis.coscheduling import CoschedulingGroups
+from scheduler.groups.apis.gang_defaults import GangDefaults, ProfileGangs
 from scheduler.groups.apis.kubernetes import KubernetesGroups
 from scheduler.groups.apis.owners import OwnedGroups
 from scheduler.groups.ignored import IgnoredGroups
@@ -42,9 +45,11 @@ PAUSE: Final = 5.0
 def adapted_groups(objects: ObjectLister, gates: FeatureGates, now: Callable[[], float]) -> AdaptedGroups:
     """Return all adapters, those of Kubernetes' own groups if the gates are on. `now`: the queue's clock."""
     of_kubernetes: list[Adapter] = [KubernetesGroups(objects)] if gates.generic_workload else []
+    defaults = GangDefaults()
     return AdaptedGroups(
         of_kubernetes,
-        (CoschedulingGroups(objects), AnnotatedGroups(), OwnedGroups(objects)),
+        (CoschedulingGroups(objects), AnnotatedGroups(), OwnedGroups(objects, defaults)),
+        defaults=defaults,
         are_tried_in_placements=gates.topology_aware_workload_scheduling,
         preempt_as_a_whole=gates.workload_aware_preemption,
         now=now,
@@ -68,6 +73,7 @@ class GroupParts(PodListener):
         self._gates = gates
         self._made: tuple[PodGroupAlgorithm, PodGroupCycle] | None = None
         self.are_on = False
+        core.objects.subscribe(NAMESPACE, self._namespace_changed)
 
     @property
     def cycle(self) -> "PodGroupCycle | None":
@@ -126,10 +132,15 @@ class GroupParts(PodListener):
 
         If that changes which pods have groups, all pods are looked at in one step, as decisions need all members.
         """
-        changed = self.groups.use([name for name, each in frameworks.items() if COSCHEDULING in each.plugins.by_name])
+        gangs = {
+            name: _gangs(each.plugins.by_name[COSCHEDULING])
+            for name, each in frameworks.items()
+            if COSCHEDULING in each.plugins.by_name
+        }
+        changed = self.groups.use_gangs(gangs) | self.groups.use(gangs)
         (self._core.listeners.remove if self.groups.has_ours else self._core.listeners.add)(self.ignored)
         self.groups.damaged.use(settings)
-        on, members = self.groups.are_on, self.groups.members_by_group
+        on = self.groups.are_on
         is_new = on and self._made is None
         if is_new:
             self._made = self._make_cycle()
@@ -138,6 +149,7 @@ class GroupParts(PodListener):
         if not changed and not is_new:
             return
         self.are_on = on
+        members = self.groups.members_by_group
         if on:
             self._core.cache.listen(members, first=True)
             self._core.listeners.add(self)
@@ -145,9 +157,30 @@ class GroupParts(PodListener):
             self._core.cache.ignore(members)
             self._core.listeners.remove(self)
         self._wakes.listen(wanted=on)
-        self._core.cache.forget_left()  # as members, they have no node
-        members.restart(self._counted(frameworks) if on else (), self._core.cache.assumed_pods())
-        self._core.queue.regroup()
+        self._group_again()
+
+    def _namespace_changed(self, old: Any, new: Any) -> None:
+        """The label of a namespace may make gangs of its workloads, or end that."""
+        namespace = (new or old).metadata
+        value = "" if new is None else (new.metadata.labels or {}).get(GANG_ANNOTATION, "")
+        if self.groups.label(namespace.name, value) and self.are_on and self._has_pods(namespace.name):
+            self._group_again()
+
+    def _has_pods(self, namespace: str) -> bool:
+        return any(pod.metadata.namespace == namespace for pod in self._core.pods.values())
+
+    def _group_again(self) -> None:
+        """Look at all pods: they may have other groups than before, or none."""
+        core, members = self._core, self.groups.members_by_group
+        core.cache.forget_left()  # as members, they have no node
+        members.restart(self._counted(core.frameworks) if self.are_on else (), core.cache.assumed_pods())
+        core.queue.regroup()
 
     def _counted(self, frameworks: Mapping[str, Framework]) -> Iterable[Pod]:
         return (pod for pod in self._core.pods.values() if pod.node_name or pod.spec.scheduler_name in frameworks)
+
+
+def _gangs(plugin: Any) -> ProfileGangs:
+    """Return what the arguments of Coscheduling say about gangs."""
+    kinds = frozenset(plugin.gangs.kinds)
+    return ProfileGangs(kinds, kinds.union(plugin.workloads, [LEADER_WORKER_SET]))

@@ -18,7 +18,7 @@ from scheduler.api.coscheduling import PodGroup
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
 from scheduler.api.pod_groups import PodGroup as KubernetesPodGroup
-from scheduler.api.workloads import WORKLOAD_PARTS
+from scheduler.api.workloads import KIND_OF
 from scheduler.cycle.core import Core
 from scheduler.cycle.listeners import PodListener
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, Action, ClusterEvent
@@ -53,7 +53,7 @@ class GroupWakes(PodListener):
             members = self._groups.members_by_group.listen(self._members_changed)
             ours = core.objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed)
             theirs = [core.objects.subscribe(source, self._kubernetes_group_changed) for source in VERSIONS]
-            owners = [core.objects.subscribe(each, partial(self._owner_changed, each)) for each in WORKLOAD_PARTS]
+            owners = [core.objects.subscribe(each, partial(self._owner_changed, each)) for each in KIND_OF]
             self._ends = (members, ours, *theirs, *owners)
         elif not wanted:
             core.listeners.remove(self)

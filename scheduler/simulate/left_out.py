@@ -6,10 +6,12 @@ from typing import Any, Final
 
 from scheduler.api.near_names import near_names
 from scheduler.api.text import counted
+from scheduler.api.workloads import WORKLOADS
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.config.types import Config
 from scheduler.groups.ignored import named_by
 from scheduler.simulate.cluster import SimulatedCluster
+from scheduler.simulate.controllers.workloads import CONTROLLERS
 from scheduler.simulate.files.unknown_fields import known_fields
 from scheduler.simulate.other_objects import OtherObject
 
@@ -19,16 +21,8 @@ MAX_DEPTH: Final = 12
 MAX_NAMED: Final = 5
 """Schedulers that are named."""
 
-WORKLOADS: Final = (
-    "CronJob",
-    "DaemonSet",
-    "Deployment",
-    "Job",
-    "Pod",
-    "ReplicaSet",
-    "ReplicationController",
-    "StatefulSet",
-)
+_WITH_PODS: Final = ("CronJob", "DaemonSet", "Pod", *(kind for kind, *_ in CONTROLLERS.values()), *WORKLOADS)
+"""Kinds of objects of which pods come."""
 
 
 class LeftOut:
@@ -77,7 +71,7 @@ def _why(obj: OtherObject, *, has_pods: bool) -> str:
     if served is not None and served != version and _group(version) in _BUILT_IN:
         what = "of a version that Kubernetes 1.36 does not serve" if version != "v1" else "with no apiVersion, or v1"
         return f"{what}: {kind} is {served}"
-    near = near_names(kind, [each for each in WORKLOADS if each != kind])
+    near = near_names(kind, [each for each in _WITH_PODS if each != kind])
     if near and near[0].casefold() == kind.casefold():
         return f"of a kind that does not exist: it is {near[0]}"
     if has_pods:
@@ -107,7 +101,7 @@ def _group(version: str) -> str:
 def _has_pods(obj: OtherObject) -> bool:
     """Return whether an object looks like a workload."""
     kind = obj.label.partition(" ")[0].casefold()
-    return any(kind == each.casefold() for each in WORKLOADS) or _has_containers(obj.content, MAX_DEPTH)
+    return any(kind == each.casefold() for each in _WITH_PODS) or _has_containers(obj.content, MAX_DEPTH)
 
 
 def _has_containers(value: Any, depth: int) -> bool:

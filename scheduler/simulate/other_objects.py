@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from scheduler.api.decoding import Unreadable, convert, reread
 from scheduler.api.unstructured import unstructured_hook
-from scheduler.api.workloads import JOB, JOB_SET
+from scheduler.api.workloads import KIND_OF
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import (
     COSCHEDULING_POD_GROUP,
@@ -29,7 +29,6 @@ from scheduler.framework.resources import (
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     SERVICE,
-    STATEFUL_SET,
     ApiResource,
     struct_of,
 )
@@ -41,9 +40,7 @@ _IN_DEFAULT: Final = frozenset(
         SERVICE,
         REPLICATION_CONTROLLER,
         REPLICA_SET,
-        STATEFUL_SET,
-        JOB,
-        JOB_SET,
+        *KIND_OF,
         POD_DISRUPTION_BUDGET,
         CSI_STORAGE_CAPACITY,
         RESOURCE_CLAIM,

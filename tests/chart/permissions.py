@@ -8,9 +8,12 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from plugins import SHIPPED
+from plugins.contrib.coscheduling.plugin import Coscheduling
+from scheduler.api.workloads import WORKLOADS
 from scheduler.config.defaults import FOR_POD_GROUPS
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.types import DEFAULT_GATES
+from scheduler.framework.resources import parse_resource
 from scheduler.kube.permissions import PERMISSIONS, permissions_for
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
 from tests.chart.helm import CHART
@@ -28,6 +31,16 @@ STORAGE: Final = "storage.k8s.io"
 DEVICES: Final = "resource.k8s.io"
 KUEUE: Final = "kueue.x-k8s.io"
 
+DEFAULT_KINDS: Final = Coscheduling.workloads
+
+OF_KINDS: Final[dict[str, Resource]] = {
+    kind: (resource.group, resource.plural)
+    for kind, each in WORKLOADS.items()
+    if kind not in DEFAULT_KINDS
+    for resource in (parse_resource(each.resource),)
+}
+"""The kinds of workloads that Coscheduling reads where its arguments name them → their resource."""
+
 REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
     (("", "nodes"), WATCH): "the nodes on which pods can run",
     (("", "pods"), WATCH): "running and waiting pods",
@@ -42,7 +55,7 @@ REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
     ),
     (("events.k8s.io", "events"), ("create",)): "Events for the pods' owners",
     (("events.k8s.io", "events"), ("patch",)): "counts a repeated Event instead of creating another",
-    (("", "namespaces"), WATCH): "`namespaceSelector` of affinity and of shares",
+    (("", "namespaces"), WATCH): "`namespaceSelector` of affinity and of shares; labels that make gangs of workloads",
     (("", "persistentvolumeclaims"), WATCH): "the volumes that a pod has or could get",
     (("", "persistentvolumeclaims"), ("patch",)): "binds a claim that waits for its first pod",
     (("", "persistentvolumeclaims"), ("get",)): "the outcome of such a patch whose response was lost",
@@ -55,6 +68,7 @@ REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
     (("apps", "statefulsets"), WATCH): "default spreading: which pods belong together; gangs: how many start together",
     (("batch", "jobs"), WATCH): "gangs: how many pods of a Job start together",
     (("jobset.x-k8s.io", "jobsets"), WATCH): "gangs: how many pods of a JobSet start together",
+    **{(resource, WATCH): f"gangs: how many pods of a {kind} start together" for kind, resource in OF_KINDS.items()},
     (("metrics.k8s.io", "nodes"), ("list",)): "the measured usage of nodes; a Prometheus as its source needs no rule",
     (("policy", "poddisruptionbudgets"), WATCH): "preemption respects them",
     (("scheduling.k8s.io", "priorityclasses"), WATCH): "which pods tolerate preemption, and for how long",
@@ -113,7 +127,8 @@ class Need(NamedTuple):
     resource: Resource
     verbs: tuple[str, ...]
     plugins: tuple[str, ...]
-    """Shipped plugins, of which any needs this; none if the scheduler itself does."""
+    """Shipped plugins, of which any needs this; none if the scheduler itself does. `Coscheduling/RayCluster` is the
+    plugin with that kind in its arguments."""
 
     reason: str
 
@@ -148,6 +163,8 @@ def needs() -> list[Need]:
         for resource, verbs in declared_by(plugin).items():
             for verb in verbs:
                 users.setdefault((resource, verb), []).append(plugin)
+    for kind, resource in OF_KINDS.items():
+        users.update({(resource, verb): [f"Coscheduling/{kind}"] for verb in WATCH})
     explained = {(resource, verb) for resource, verbs in REASONS for verb in verbs}
     if problems := sorted(explained ^ users.keys()):
         raise LookupError(f"REASONS and the plugins differ in {problems}")
@@ -172,7 +189,8 @@ def file_text() -> str:
     """Return the text of the chart's file: which rules templates/rbac.yaml chooses from."""
     lines = [
         "# Which permission each plugin needs, and why. `make manifest` writes this file from the plugins.",
-        "# Without `plugins`: the scheduler itself. templates/rbac.yaml grants what the enabled plugins need.",
+        "# Without `plugins`: the scheduler itself. templates/rbac.yaml grants what the enabled plugins need;",
+        "# Coscheduling/RayCluster is that plugin with the kind in its arguments.",
         f"defaultPlugins: [{', '.join(_default_plugins())}]",
         "rules:",
     ]

@@ -1,4 +1,5 @@
-{{/* The plugins that any profile enables at any point, as scheduler/config/merge.py has it: a JSON list in `names`. */}}
+{{/* The plugins that any profile enables at any point, as scheduler/config/merge.py has it, and the kinds of workloads
+     that Coscheduling is to know, as Coscheduling/RayCluster: a JSON list in `names`. */}}
 {{- define "loadmaster.plugins" -}}
 {{- $default := (.Files.Get "files/permissions.yaml" | fromYaml).defaultPlugins -}}
 {{- $names := list -}}
@@ -11,6 +12,14 @@
   {{- end -}}
   {{- range $set := $sets -}}
     {{- range (($set | default dict).enabled | default list) }}{{ $names = append $names .name }}{{ end -}}
+  {{- end -}}
+  {{- range ($profile.pluginConfig | default list) -}}
+    {{- $args := .args | default dict -}}
+    {{- if eq .name "Coscheduling" -}}
+      {{- range concat ($args.workloads | default list) (($args.gangs | default dict).kinds | default list) -}}
+        {{- $names = append $names (printf "Coscheduling/%s" .) -}}
+      {{- end -}}
+    {{- end -}}
   {{- end -}}
 {{- end -}}
 {{- /* The feature gate makes the scheduler itself read groups of pods, whatever the profiles enable. */ -}}

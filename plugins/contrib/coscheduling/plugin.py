@@ -6,14 +6,28 @@ decision about a whole group in scheduler/groups: nothing is held for a group th
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
 
 from plugins.shared.gangs import Gangs
 from scheduler import framework as fw
-from scheduler.api.workloads import GANG_ANNOTATION, WORKLOAD_PARTS, WORKLOADS
+from scheduler.api.workloads import GANG_ANNOTATION, WORKLOADS, GangKind, WatchedKind
 from scheduler.framework.field_errors import invalid
 
 _MAX_SECONDS: Final = 2**31 - 1
+
+
+_PARTS: Final = {each.resource: each.parts for each in WORKLOADS.values()}
+
+
+@dataclass(frozen=True)
+class GangArguments:
+    """The gangs that there are without a word in the template of their pods."""
+
+    kinds: Sequence[GangKind] = ()
+    """The kinds of workloads whose pods start together."""
+
+
+_ASKED_ONLY: Final = GangArguments()
 
 
 @dataclass
@@ -25,11 +39,14 @@ class Coscheduling(Gangs):
         fw.Write(fw.COSCHEDULING_POD_GROUP, ("get",)),
         fw.Write(fw.COSCHEDULING_POD_GROUP, ("patch",), "status"),
     )
-    reads: ClassVar[Sequence[str]] = (fw.COSCHEDULING_POD_GROUP, *WORKLOAD_PARTS)
-    parts: ClassVar[Mapping[str, Sequence[str]]] = WORKLOAD_PARTS
+    reads: ClassVar[Sequence[str]] = (fw.COSCHEDULING_POD_GROUP, fw.NAMESPACE, *_PARTS)
+    parts: ClassVar[Mapping[str, Sequence[str]]] = {fw.NAMESPACE: (), **_PARTS}
 
-    workloads: Sequence[Literal["Job", "JobSet", "StatefulSet"]] = ("Job", "JobSet", "StatefulSet")
-    """The kinds of workloads that are watched, since an annotation may have all pods of one start together."""
+    workloads: Sequence[WatchedKind] = ("Job", "JobSet", "StatefulSet")
+    """The kinds of workloads that are watched, as an annotation may have all pods of one start together."""
+
+    gangs: GangArguments = _ASKED_ONLY
+    """The gangs that there are without that annotation; their kinds are watched, too."""
 
     permit_waiting_time_seconds: int = 60
     """How long pods that have a node wait for the others of their group, if the group does not say."""
@@ -41,8 +58,9 @@ class Coscheduling(Gangs):
     """Without an effect: nothing is held for a group that does not fit."""
 
     def __post_init__(self) -> None:
-        watched = [WORKLOADS[kind] for kind in self.workloads]
-        self.reads = (fw.COSCHEDULING_POD_GROUP, *watched)  # type: ignore[misc]
+        kinds = dict.fromkeys((*self.workloads, *self.gangs.kinds))
+        watched = [WORKLOADS[kind].resource for kind in kinds if kind in WORKLOADS]
+        self.reads = (fw.COSCHEDULING_POD_GROUP, fw.NAMESPACE, *watched)  # type: ignore[misc]
 
     def problems(self) -> Iterator[tuple[str, str]]:
         for field, value in (

@@ -7,7 +7,7 @@ Coscheduling                  annotations.py     groups without any object
 """
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, Protocol
 
@@ -19,6 +19,7 @@ from scheduler.api.read_only import read_only_attribute
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.pod_groups import Declaration, GroupKey, GroupMembers, PodGroup
 from scheduler.groups.apis.annotations import NO_ANNOTATIONS
+from scheduler.groups.apis.gang_defaults import GangDefaults, ProfileGangs
 from scheduler.groups.damaged import DamagedGroups
 from scheduler.state.group_members import MembersByGroup
 
@@ -62,15 +63,20 @@ class AdaptedGroups:
         *,
         are_tried_in_placements: bool = False,
         preempt_as_a_whole: bool = False,
+        defaults: GangDefaults | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`adapters`: for pods of all profiles; `ours`: for those of the profiles that `use` names."""
+        """`adapters`: for pods of all profiles; `ours`: for those of the profiles that `use` names.
+
+        `defaults`: those that the adapters of `ours` follow.
+        """
         self._adapters = tuple(adapters)
         self._ours = tuple(ours)
         self._of_profile: dict[str, Sequence[Adapter]] = {}
         self._by_source = {each.source: each for each in (*adapters, *ours)}
         self._are_tried_in_placements = are_tried_in_placements
         self._preempt_as_a_whole = preempt_as_a_whole
+        self._defaults = defaults or GangDefaults()
         self._asked: tuple[Pod | None, GroupKey | None] = None, None
         """The pod that was asked about last, and its key: each is asked about several times in a row."""
         self.members_by_group = MembersByGroup(self.key_of, self._declaration_of)
@@ -85,6 +91,16 @@ class AdaptedGroups:
         self._of_profile = dict.fromkeys(profiles, (*self._adapters, *self._ours))
         self._asked = None, None
         return True
+
+    def use_gangs(self, profiles: Mapping[str, ProfileGangs]) -> bool:
+        """Make gangs of workloads as these profiles ask for; return whether that is another choice."""
+        self._asked = None, None
+        return self._defaults.use(profiles)
+
+    def label(self, namespace: str, value: str) -> bool:
+        """Make gangs of workloads as the label of a namespace says; return whether it said something else before."""
+        self._asked = None, None
+        return self._defaults.label(namespace, value)
 
     @property
     def are_on(self) -> bool:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -75,8 +74,7 @@ def play(scenario: Scenario) -> Record:
     logging.disable(logging.WARNING)
     record = Record()
     try:
-        clock = patch("time.perf_counter", _Ticks().next)
-        with patch("time.time", _time_of_day), clock, _errors_of(record):
+        with patch("time.time", _time_of_day), _errors_of(record):
             world = World(scenario, record)
             with world:
                 _live(world)
@@ -101,18 +99,6 @@ def _errors_of(record: Record) -> Iterator[None]:
         yield
     finally:
         logging.getLogger().removeHandler(handler)
-
-
-class _Ticks:
-    """As time.perf_counter, without a machine's load: each look at it takes a moment, and some let a time slice end."""
-
-    def __init__(self) -> None:
-        self._now = 0.0
-        self._random = random.Random(0)
-
-    def next(self) -> float:
-        self._now += 0.003 if self._random.random() < 0.05 else 1e-6
-        return self._now
 
 
 def _time_of_day() -> float:

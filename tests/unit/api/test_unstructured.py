@@ -83,3 +83,16 @@ def test_of_an_object_only_the_parts_that_are_read_are_kept() -> None:
         "status": {"replicas": 3},
     }
     assert (owner.name, owner.namespace, owner.metadata.labels) == ("web", "shop", {"a": "b"})
+
+
+def test_parts_of_the_items_of_a_list_can_be_kept() -> None:
+    job_set = Unstructured.from_dict(
+        {
+            "metadata": {"name": "js"},
+            "spec": {"jobs": [{"name": "a", "template": {"spec": {"n": 2, "big": "x"}}}, "odd", {"name": "b"}]},
+        }
+    )
+
+    job_set.keep_only(["spec.jobs.name", "spec.jobs.template.spec.n"])
+
+    assert job_set.content == {"spec": {"jobs": [{"name": "a", "template": {"spec": {"n": 2}}}, {}, {"name": "b"}]}}

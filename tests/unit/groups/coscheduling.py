@@ -18,9 +18,15 @@ class Coscheduled:
     """An engine whose nodes have room for two pods of one core each."""
 
     def __init__(
-        self, *plugins: type[fw.Plugin], nodes: int = 2, gates: FeatureGates = DEFAULT_GATES, **options: Any
+        self,
+        *plugins: type[fw.Plugin],
+        nodes: int = 2,
+        gates: FeatureGates = DEFAULT_GATES,
+        plugin: type[Coscheduling] = Coscheduling,
+        **options: Any,
     ) -> None:
-        self.under_test: EngineUnderTest = an_engine(Coscheduling, *plugins, gates=gates, **options)
+        """`plugin`: with other arguments by default."""
+        self.under_test: EngineUnderTest = an_engine(plugin, *plugins, gates=gates, **options)
         self.engine = self.under_test.engine
         self._version = 0
         self.under_test.see(*(a_node(f"n{number}", cpu="2") for number in range(nodes)))

@@ -1,12 +1,15 @@
 """Workloads whose pods start together: how many they are is read from the workload."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
 from scheduler.api.objects import OwnerReference
-from scheduler.api.workloads import JOB, JOB_SET
+from scheduler.api.workloads import JOB, JOB_SET, RAY_CLUSTER, WatchedKind
 from scheduler.explain.explainer import Explainer
 from scheduler.framework.resources import STATEFUL_SET
 from scheduler.testing import a_pod
@@ -17,13 +20,28 @@ GANG = {"loadmaster.dev/gang": "owner"}
 JOB_OWNER = OwnerReference(api_version="batch/v1", kind="Job", name="train", uid="u-job", controller=True)
 
 
+@dataclass
+class WithRay(Coscheduling):
+    """Knows more kinds by default."""
+
+    workloads: Sequence[WatchedKind] = ("RayCluster", "MPIJob")
+
+
 class Owned(Coscheduled):
     """With workloads, and pods that they replicate."""
 
-    def workload(self, resource: str, name: str, spec: dict[str, Any], **status: Any) -> None:
-        """Let the watch show a workload, or its new version."""
+    def workload(self, resource: str, name: str, spec: dict[str, Any], made_by: str = "", **status: Any) -> None:
+        """Let the watch show a workload, or its new version; `made_by`: kind/name of its owner."""
         self._version += 1
-        metadata = {"name": name, "namespace": "default", "uid": f"u-{name}", "resourceVersion": str(self._version)}
+        kind, _, maker = made_by.partition("/")
+        owner = {"apiVersion": "v1", "kind": kind, "name": maker, "uid": "u", "controller": True}
+        metadata = {
+            "name": name,
+            "namespace": "default",
+            "uid": f"u-{name}",
+            "resourceVersion": str(self._version),
+            "ownerReferences": [owner] if made_by else [],
+        }
         written = fw.Unstructured.from_dict({"metadata": metadata, "spec": spec, "status": status})
         self.engine.object_handlers.object_changed(resource, written)
 
@@ -217,3 +235,28 @@ async def test_a_gang_is_found_by_the_name_of_its_workload(name: str) -> None:
     report = await Explainer(stage.engine, stage.under_test.clock).about_group("default", name)
 
     assert (report.name, report.state) == ("jobset/js", "incomplete")
+
+
+async def test_a_gang_is_found_by_the_name_of_what_made_its_workload() -> None:
+    stage = Owned(plugin=WithRay)
+    stage.workload(RAY_CLUSTER, "tune-x7k2p", {"workerGroupSpecs": [{"replicas": 2}]}, made_by="RayJob/tune")
+    stage.replicated(2, owner=owned_by("RayCluster", "tune-x7k2p", "ray.io/v1"))
+
+    report = await Explainer(stage.engine, stage.under_test.clock).about_group("default", "tune")
+
+    assert (report.name, report.needed) == ("raycluster/tune-x7k2p", 3)
+
+
+async def test_the_launcher_of_an_mpi_job_starts_with_its_workers() -> None:
+    stage = Owned(plugin=WithRay)
+    roles = {"Launcher": {"replicas": 1}, "Worker": {"replicas": 2}}
+    stage.workload("mpijobs.v2beta1.kubeflow.org", "pi", {"mpiReplicaSpecs": roles})
+    labels = {"training.kubeflow.org/operator-name": "mpi-operator", "training.kubeflow.org/job-name": "pi"}
+    stage.replicated(2, owner=owned_by("MPIJob", "pi"), labels=labels)
+    await stage.schedule()
+    assert stage.bound == {}
+
+    stage.replicated(1, prefix="launcher", owner=owned_by("Job", "pi-launcher", "batch/v1"), labels=labels)
+    await stage.schedule()
+
+    assert len(stage.bound) == 3
