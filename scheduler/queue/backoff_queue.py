@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler.framework.queued import EntityKey, Entry, QueuedGroup
-from scheduler.queue.pod_heap import PodHeap
+from scheduler.queue.entity_heap import EntityHeap
 
 ORDERING_WINDOW: Final = 1.0
 """Seconds. Backoffs are rounded down to it, and pods whose backoff is over are moved this often."""
@@ -52,8 +52,8 @@ class BackoffQueue:
         self._backoff = backoff
         self._now = now
         self._sort_key = sort_key
-        self._refused = PodHeap[Entry](self._key_of_refused)
-        self._to_the_end = PodHeap[Entry](self.expiration)
+        self._refused = EntityHeap[Entry](self._key_of_refused)
+        self._to_the_end = EntityHeap[Entry](self.expiration)
 
     def _key_of_refused(self, queued: Entry) -> Any:
         return self.expiration(queued), self._sort_key(queued)

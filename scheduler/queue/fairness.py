@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from scheduler.framework.queued import Entry
-from scheduler.queue.pod_heap import PodHeap
+from scheduler.queue.entity_heap import EntityHeap
 
 RETRIES_IN_A_ROW: Final = 3
 
@@ -32,7 +32,7 @@ class Fairness:
 
     __slots__ = ("_active", "_by_priority", "_count", "_now", "_numbers", "_retries", "limit")
 
-    def __init__(self, active: PodHeap[Entry], now: Callable[[], float], starvation_seconds: float) -> None:
+    def __init__(self, active: EntityHeap[Entry], now: Callable[[], float], starvation_seconds: float) -> None:
         """`starvation_seconds`: how long a pod may wait while others are retried; infinity for strict priority."""
         self._active = active
         self._now = now

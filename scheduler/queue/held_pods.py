@@ -10,8 +10,8 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from scheduler.framework.queued import EntityKey, QueuedPod
+from scheduler.queue.entity_heap import EntityHeap
 from scheduler.queue.fairness import RETRIES_IN_A_ROW
-from scheduler.queue.pod_heap import PodHeap
 
 
 class HeldPods:
@@ -22,7 +22,7 @@ class HeldPods:
     def __init__(self, key: Callable[[QueuedPod], Any]) -> None:
         """`key`: what activeQ sorts by."""
         self._key = key
-        self._lanes: dict[Hashable, PodHeap[QueuedPod]] = {}
+        self._lanes: dict[Hashable, EntityHeap[QueuedPod]] = {}
         self._lane_of: dict[EntityKey, Hashable] = {}
         self._by_order: Counter[Hashable] = Counter()
         """Pods that left a lane in the order of activeQ since one left by its age."""
@@ -50,7 +50,7 @@ class HeldPods:
     def add(self, queued: QueuedPod, lane: Hashable) -> None:
         """Hold a pod that is not held yet."""
         self._lane_of[queued.key] = lane
-        self._lanes.setdefault(lane, PodHeap[QueuedPod](self._key)).add(queued)
+        self._lanes.setdefault(lane, EntityHeap[QueuedPod](self._key)).add(queued)
 
     def rekey(self, uid: EntityKey) -> None:
         """Move a changed pod to its new place."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from scheduler.framework.queued import EntityKey, Entry, QueuedGroup, QueuedPod
-from scheduler.queue.pod_heap import PodHeap
+from scheduler.queue.entity_heap import EntityHeap
 from scheduler.queue.quota import Request
 
 R = TypeVar("R", bound=Request)
@@ -22,7 +22,7 @@ class PendingForQuota(Generic[R]):
         """`sort_key`: what activeQ sorts by. `is_nominated` says it of the UID of a pod."""
         self._sort_key = sort_key
         self._is_nominated = is_nominated
-        self._kinds: dict[Hashable, PodHeap[Entry]] = {}
+        self._kinds: dict[Hashable, EntityHeap[Entry]] = {}
         """Those that were deferred longest ago first."""
         self.requests: dict[EntityKey, R] = {}
         """Key of an entry → what it needs. Mostly empty, so that the queue need not ask."""
@@ -58,7 +58,7 @@ class PendingForQuota(Generic[R]):
         self.remove(entry.key)
         entries = self._kinds.get(request.kind)
         if entries is None:
-            entries = self._kinds[request.kind] = PodHeap(self._order)
+            entries = self._kinds[request.kind] = EntityHeap(self._order)
         entries.add(entry)
         self.requests[entry.key] = request
         for source in request.sources:

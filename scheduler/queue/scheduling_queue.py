@@ -62,13 +62,13 @@ from scheduler.framework.status import Code
 from scheduler.process.instruments import Counter
 from scheduler.process.metrics import Metrics
 from scheduler.queue.backoff_queue import BackoffQueue, seconds_to_next_window
+from scheduler.queue.entity_heap import EntityHeap
 from scheduler.queue.fairness import Fairness
 from scheduler.queue.gates import GateRefusal, Gates
 from scheduler.queue.group_entries import GroupEntries
 from scheduler.queue.held_pods import HeldPods
 from scheduler.queue.in_flight import InFlightPods, ObservedEvent
 from scheduler.queue.pending_for_quota import PendingForQuota
-from scheduler.queue.pod_heap import PodHeap
 from scheduler.queue.quota import NO_QUOTA, Quota
 from scheduler.queue.rejectors import RejectorCounts
 from scheduler.queue.requeueing import Requeue, RequeueRules
@@ -114,7 +114,7 @@ class SchedulingQueue:
         self._faults = PluginFaults(metrics)
         self.sort_key: SortKey = self._sort_key(settings)
         """Orders its pods."""
-        self._active = PodHeap[Entry](self.sort_key)
+        self._active = EntityHeap[Entry](self.sort_key)
         self._backoff = BackoffQueue(settings.backoff, self.sort_key, now)
         self._fairness = Fairness(self._active, now, settings.starvation_seconds)
         self.in_flight = InFlightPods()

@@ -14,7 +14,7 @@ HeapEntry: TypeAlias = tuple[Any, int, E]
 """(sort key, number, entry). The number makes equals first in, first out, and keeps entries from being compared."""
 
 
-class PodHeap(Generic[E]):
+class EntityHeap(Generic[E]):
     """A heap of queued pods and groups by key.
 
     A removed or moved one leaves its old place in the heap, where it is skipped once it comes to the top. The

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.framework.queued import QueuedPod
-from scheduler.queue.pod_heap import PodHeap
+from scheduler.queue.entity_heap import EntityHeap
 from tests.unit.queue.fakes import a_waiting_pod
 
 
@@ -10,14 +10,14 @@ def by_priority(queued: QueuedPod) -> int:
     return -queued.pod.priority
 
 
-def a_heap(**priorities: int) -> PodHeap[QueuedPod]:
-    heap = PodHeap[QueuedPod](by_priority)
+def a_heap(**priorities: int) -> EntityHeap[QueuedPod]:
+    heap = EntityHeap[QueuedPod](by_priority)
     for uid, priority in priorities.items():
         heap.add(QueuedPod(a_waiting_pod(uid, priority=priority), 0.0))
     return heap
 
 
-def drain(heap: PodHeap[QueuedPod]) -> list[str]:
+def drain(heap: EntityHeap[QueuedPod]) -> list[str]:
     uids = []
     while (queued := heap.pop()) is not None:
         uids.append(queued.pod.uid)
@@ -108,7 +108,7 @@ def test_an_empty_heap_has_no_first_pod() -> None:
     )
 )
 def test_any_sequence_of_operations_pops_what_a_sorted_list_would(steps: list[tuple[str, int, int]]) -> None:
-    heap = PodHeap[QueuedPod](by_priority)
+    heap = EntityHeap[QueuedPod](by_priority)
     model: dict[str, tuple[int, int]] = {}  # UID → (key, number of its arrival there)
     for number, (step, name, priority) in enumerate(steps):
         uid = str(name)
