@@ -319,6 +319,8 @@ class SchedulingQueue:
         self.done(member.pod.uid)
         if flight is None or flight.deleted:
             return False
+        if flight.newest is not member.pod:
+            self._nominator.update(member.pod, flight.newest)
         member.pod = flight.newest
         member.timestamp = self._now()
         member.was_flushed, member.flushed_at = False, 0.0

@@ -333,6 +333,19 @@ def test_a_deleted_pod_does_not_come_back_to_its_group() -> None:
     queue.check_invariants()
 
 
+def test_a_pod_that_changes_once_it_is_back_and_its_group_is_not_has_the_nomination_of_its_new_version() -> None:
+    queue = a_queue("a", "b")
+    group = queue.pop_group()
+    first, second = group.take_all()
+    queue.fail(first, FIT)
+    queue.update(first.pod, a_member("a", version=2))
+    queue.fail(second, FIT)
+
+    queue.group_tried(group, Code.UNSCHEDULABLE)
+
+    assert queue.nominator.calls[2:] == [("update", "a")]
+
+
 def test_a_group_is_woken_by_its_key_or_by_a_pod_of_it() -> None:
     queue = a_queue("a", "b", groups=(groups := Grouped()))
     for key in ("b", groups.key()):
