@@ -107,12 +107,15 @@ class ElasticQuotas(Adapter):
     def goes_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
         """Of the same quota if it is as important; of others if these are within their minimum. Rule: usedOverMin.
 
-        Where shares go before priorities, what others borrow goes ahead of those that borrow, too.
+        One that was woken to borrow does not go ahead of what another quota is guaranteed. Where shares go before
+        priorities, what others borrow goes ahead of those that borrow, too.
         """
         if reserved.kept or reserved.share not in tree.shares:
             return reserved.kept > 0 and reserved.goes_ahead_of(request)
         if reserved.share == request.share:
             return reserved.priority >= request.priority
+        if reserved.is_woken and reserved.borrows and not request.borrows:
+            return False
         goes_by_share = reserved.by_share and reserved.borrows <= request.borrows
         return goes_by_share or not tree.holds_more(reserved.share, tree.resources)
 

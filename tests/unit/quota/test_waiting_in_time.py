@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from scheduler.api.coscheduling import POD_GROUP_LABEL
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod
 from tests.unit.cycle.fakes import newer
@@ -164,3 +165,22 @@ def test_a_group_gets_what_went_for_it_before_a_pod_that_evicted_later() -> None
         life.advance(5)
         assert life.with_node("a") == ["a/a6"]
         assert len(life.victims) == 2
+
+
+def test_a_group_that_takes_what_it_is_guaranteed_has_what_was_freed_before_a_pod_that_borrows() -> None:
+    with Life(default_preemption=False) as life:
+        for team, minimum in (("a", 3), ("b", 1), ("c", 1)):
+            life.quota(team, minimum)
+        life.set_node(a_node("n", cpu=100))
+        life.group("g", 2)
+        life.pod("b0", "b")
+        life.pods(2, "c")
+        life.pod("g-2", labels={POD_GROUP_LABEL: "g"})
+        life.pod("b1", "b")
+        life.advance(60)
+
+        life.end("a/g-0")
+        life.advance(60)
+
+        assert life.with_node() == ["a/g-1", "a/g-2", "b/b0", "c/c0", "c/c1"]
+        assert life.victims == []
