@@ -14,6 +14,7 @@ import asyncio
 import logging
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -82,7 +83,9 @@ class SchedulingLoop:
         last_look: LastLook,
         groups: GroupWing = NO_GROUPS,
         extenders: ExtenderWing = NO_EXTENDERS,
+        stopwatch: Callable[[], float] = time.perf_counter,
     ) -> None:
+        """`stopwatch` measures how long pods are scheduled before other tasks get their turn."""
         self._now = core.now
         self._frameworks = core.frameworks
         self._queue = core.queue
@@ -104,6 +107,7 @@ class SchedulingLoop:
         self._pauses = core.pauses
         self._groups = groups
         self._extenders = extenders
+        self._stopwatch = stopwatch
         self._binding_ended = asyncio.Event()
         self.group_steps = 0
         """How many steps were taken of the last group that was scheduled so."""
@@ -126,7 +130,8 @@ class SchedulingLoop:
 
     async def run(self) -> None:
         """Schedule pods until the queue is closed."""
-        time_slice = TimeSlice(SLICE_SECONDS)
+        stopwatch = self._stopwatch
+        time_slice = TimeSlice(SLICE_SECONDS, stopwatch)
         while True:
             queued = self._queue.pop_nowait()
             if queued is None:
@@ -146,7 +151,7 @@ class SchedulingLoop:
             while len(self._bindings) - self._parked >= MAX_BINDINGS:
                 self._binding_ended.clear()
                 await self._binding_ended.wait()
-            if time.perf_counter() > time_slice.end:  # without a call: this runs for each pod
+            if stopwatch() > time_slice.end:  # without a call: this runs for each pod
                 await time_slice.give_way()
 
     async def _schedule_group(self, group: QueuedGroup, time_slice: TimeSlice) -> None:
@@ -164,7 +169,7 @@ class SchedulingLoop:
                     self._report_unexpected(group, error)
                     return
                 self.group_steps += 1
-                if time.perf_counter() > time_slice.end:
+                if self._stopwatch() > time_slice.end:
                     await time_slice.give_way()
                     await self._pauses.released()
         finally:

@@ -1,5 +1,6 @@
 """The scheduler without its connection to a cluster: tables, queue, profiles and loop, for `run` and `simulate`."""
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -207,11 +208,13 @@ def build_engine(
     extender_access: ExtenderAccess | None = None,
     stream: EventStream | None = None,
     make_plugins: Callable[[ProfileSpec, Registry], ProfilePlugins] = build,
+    stopwatch: Callable[[], float] = time.perf_counter,
 ) -> Engine:
     """Put a scheduler together and start its plugins; `now` in seconds, monotonic; `tasks` are its own by default.
 
     `extender_access`: the extenders, and what they need; without it none is asked, whatever the configuration says.
     `stream`: where it publishes its events, one of its own by default. `make_plugins`: makes those of a profile.
+    `stopwatch`: the clock, in seconds, of how long pods are scheduled before other tasks get their turn.
 
     Raises ConfigError if a profile cannot be built, or a plugin does not start.
     """
@@ -300,7 +303,7 @@ def build_engine(
     group_parts.use(profiles.frameworks, config.loadmaster)
     share_parts = ShareParts(core, shares, preemptions)
     share_parts.use(profiles.frameworks)
-    loop = SchedulingLoop(core, last_look, group_parts, extenders or NO_EXTENDERS)
+    loop = SchedulingLoop(core, last_look, group_parts, extenders or NO_EXTENDERS, stopwatch)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     engine = Engine(
         core,

@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any, Final, Self, TypeVar
 
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
+from scheduler.cycle.loop import SLICE_SECONDS
 from scheduler.cycle.writers import Writers
 from scheduler.engine.engine import Engine, build_engine
 from scheduler.framework.handle import ApiWriter, Reader
@@ -102,8 +104,12 @@ class Scheduler:
         api: ApiWriter | None = None,
         reader: Reader | None = None,
         server: ApiServer | None = None,
+        decisions_at_once: int = 3,
     ) -> None:
-        """`server` takes the place of one where every write takes effect at once."""
+        """`server` takes the place of one where every write takes effect at once.
+
+        `decisions_at_once`: so many are made before other tasks get their turn, however long they take.
+        """
         self._make: Callable[[Writers, Metrics, Tasks], Engine] = lambda writers, metrics, tasks: build_engine(
             config,
             registry,
@@ -113,6 +119,7 @@ class Scheduler:
             tasks,
             stream=stream,
             make_plugins=make_plugins,
+            stopwatch=partial(next, count(0.0, SLICE_SECONDS / decisions_at_once)),
         )
         self._simulated_api = SimulatedApi()
         self._api: ApiWriter = api or self._simulated_api

@@ -96,7 +96,7 @@ def _smaller(found: Scenario) -> Iterator[Scenario]:
 
 def _simpler(world: World) -> Iterator[World]:
     plain = World(world.source, world.quotas, world.nodes)
-    for name in ("replaced_after", "grace", "order", "default_preemption"):
+    for name in ("replaced_after", "grace", "order", "default_preemption", "decisions_at_once"):
         if getattr(world, name) != getattr(plain, name):
             yield replace(world, **{name: getattr(plain, name)})
     for quota in world.quotas:

@@ -94,7 +94,7 @@ class Cluster(Scheduler):
         self._world = world
         self._pods = _Server(watcher, world.grace)
         self._version = 0
-        super().__init__(config_of(world), SHIPPED, server=self._pods)
+        super().__init__(config_of(world), SHIPPED, server=self._pods, decisions_at_once=world.decisions_at_once)
 
     def begin(self) -> None:
         """Create the objects that the quotas are."""
@@ -204,7 +204,11 @@ def pod_of(pod: model.Pod) -> Pod:
         made,
         metadata=replace(made.metadata, creation_timestamp=_time(pod.came), group_annotations=group),
         spec=replace(made.spec, preemption_policy="Never" if pod.never else None),
-        status=replace(made.status, phase="Running" if pod.node else "Pending"),
+        status=replace(
+            made.status,
+            phase="Running" if pod.node else "Pending",
+            start_time=BEGIN + timedelta(seconds=pod.started) if pod.node else None,
+        ),
     )
 
 

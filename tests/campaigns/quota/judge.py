@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
@@ -58,7 +58,7 @@ class Claim:
     """Whether it may be DefaultPreemption's, by whose rules a more important pod may take the node."""
 
     outranked: bool = False
-    """Whether a more important pod has come since."""
+    """Whether a more important pod has come since, or started, or one that is guaranteed what this one borrows."""
 
     disturbed: bool = False
     """Whether something outside has changed since that may cost it its space."""
@@ -144,7 +144,7 @@ class Judge:
     def bound(self, now: float, name: str, node: str) -> None:
         self.now = self.last_change = now
         pod = self._state.pods[name]
-        pod.node, pod.nominated = node, ""
+        pod.node, pod.started, pod.nominated = node, now, ""
         short = self._state.lacks(pod.quota, pod.asks, [p for p in self._state.running if p is not pod])
         if short:
             self.find("limit", f"{pod} starts, although {pod.quota} has {spelled(short)} less than it asks for")
@@ -155,6 +155,7 @@ class Judge:
                 other.served = True
                 if other.for_nodes:
                     other.rounds.clear()  # what DefaultPreemption frees is not kept
+        self._note_outranked(pod)
         if not pod.group and not claim:
             self._check_rank(pod)
 
@@ -189,6 +190,7 @@ class Judge:
             self._note_circle(claimant.quota, victim.quota)
         if victim.group:
             self._broken.add(victim.group)
+        self._note_outranked(claimant)
 
     def ended(self, now: float, name: str) -> Pod | None:
         self.now = self.last_change = now
@@ -239,6 +241,21 @@ class Judge:
 
     def _claimant(self, pod: Pod) -> str:
         return pod.group or pod.name
+
+    def _note_outranked(self, pod: Pod) -> None:
+        """Note from whom a pod takes what DefaultPreemption freed: that is kept for nobody.
+
+        As in kube-scheduler, a more important pod may take it, also one that waited for its quota until then; and in
+        quota.md those within their share's guarantee go first.
+        """
+        state = self._state
+        running = [each for each in state.running if each is not pod]
+        is_guaranteed = state.within(pod.quota, replace(pod, asks=lawful.needed(state, pod)), running)
+        for claim in self._claims.values():
+            claimant = state.pods.get(claim.claimant)
+            if claim.for_nodes and claimant is not None and claimant.quota != pod.quota:
+                borrows = not state.within(claimant.quota, claimant, running)
+                claim.outranked |= pod.priority > claimant.priority or (is_guaranteed and borrows)
 
     def _check_rank(self, pod: Pod) -> None:
         """Of pods of one quota that ask for the same, where nodes are never short."""

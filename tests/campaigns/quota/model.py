@@ -25,6 +25,9 @@ class Pod:
     minimum: int = 0
     is_foreign: bool = False
     node: str = ""
+    started: float = 0.0
+    """When it got its node."""
+
     ending: bool = False
     nominated: str = ""
 

@@ -193,6 +193,7 @@ class Played:
             event.priority,
             is_foreign=True,
             node=node,
+            started=self._now,
         )
         self._new(pod)
         self._say(self._now, f"another scheduler starts {pod} on {node}")

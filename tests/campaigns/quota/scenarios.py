@@ -29,6 +29,7 @@ def scenario(seed: int, number: int) -> Scenario:
         default_preemption=chance.random() < 0.5,
         grace=chance.choice((0.0, 0.0, 5.0, 25.0)),
         replaced_after=chance.choice((None, 0.0, 2.0)),
+        decisions_at_once=random.Random(f"{seed} {number} at once").choice((1, 3, 1_000)),
     )
     return Scenario(world, tuple(_Events(chance, world, has_gpus).all()))
 

@@ -77,6 +77,9 @@ class World:
     replaced_after: float | None = None
     """In how many seconds a controller replaces an evicted pod; None: never."""
 
+    decisions_at_once: int = 3
+    """How many are made before what they have set off takes effect."""
+
     @property
     def has_ample_nodes(self) -> bool:
         return min(self.nodes) >= 500
@@ -95,6 +98,7 @@ class World:
             "none is replaced"
             if self.replaced_after is None
             else f"evicted ones are replaced after {self.replaced_after:g} s",
+            f"{self.decisions_at_once} decisions at once",
         )
         return "\n      ".join((", ".join(settings), *map(str, self.quotas)))
 
