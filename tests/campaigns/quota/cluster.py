@@ -1,7 +1,7 @@
 """The engine over virtual time, with pods that take a while to end; and quotas as objects."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final, Protocol
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from plugins import SHIPPED
 from scheduler.api import kueue
 from scheduler.api.elastic_quotas import ElasticQuota, ElasticQuotaSpec
-from scheduler.api.objects import GroupAnnotations, LabelSelector, Node, ObjectMeta
+from scheduler.api.objects import GroupAnnotations, LabelSelector, Node, ObjectMeta, PodCondition
 from scheduler.api.pod import Pod
 from scheduler.explain.shares import report_on_shares
 from scheduler.framework.events import (
@@ -30,6 +30,7 @@ from tests.campaigns.quota.world import ELASTIC, GPU, KUEUE, Amounts, Quota, Wor
 
 PROFILE: Final = "default-scheduler"
 FLAVOR: Final = "default"
+PREEMPTED: Final = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
 _EPOCH: Final = 1_000.0
 """What the clock of a virtual event loop shows at its beginning."""
 
@@ -64,11 +65,11 @@ class _Server(ApiServer):
             return False
         self.evicted.append(victim)
         self._watcher.evicted(_now(), victim.name, preemptor.name)
-        self.end(victim.uid)
+        self.end(victim.uid, conditions=(PREEMPTED,))
         return True
 
-    def end(self, uid: str, at_once: bool = False) -> None:
-        """Let a pod end, after its grace period if it runs and is deleted."""
+    def end(self, uid: str, at_once: bool = False, conditions: Sequence[PodCondition] | None = None) -> None:
+        """Let a pod end, after its grace period if it runs and is deleted. `conditions`: what it has from then on."""
         pod = self.engine.pods.get(uid)
         if pod is None or (pod.is_deleting and not at_once):
             return
@@ -76,7 +77,11 @@ class _Server(ApiServer):
             self._gone(uid)
             return
         self.engine.handlers.pod_changed(
-            replace(pod, metadata=replace(pod.metadata, deletion_timestamp=_time(_now() + self._grace)))
+            replace(
+                pod,
+                metadata=replace(pod.metadata, deletion_timestamp=_time(_now() + self._grace)),
+                status=replace(pod.status, conditions=conditions),
+            )
         )
         asyncio.get_running_loop().call_later(self._grace, self._gone, uid)
 
