@@ -50,7 +50,7 @@ class QuietPoint:
 
     def damaged_pairs(self) -> Iterator[tuple[list[str], list[str]]]:
         """Yield the pods with a node of two damaged groups, the first of which is complete if the second gives way."""
-        damaged = [each for each in self.groups if self.model.is_damaged(each) and not self._is_kept_waiting(each)]
+        damaged = [each for each in self.groups if self.model.is_damaged(each) and self._lacks_nodes_only(each)]
         for first, second in permutations(damaged, 2):
             more, fewer = self.model.placed(first), self.model.placed(second)
             may_be_either = len(more) == len(fewer) and self._is_complete(second, more)
@@ -58,12 +58,20 @@ class QuietPoint:
             if first.plan.priority == second.plan.priority and is_first and self._is_complete(first, fewer):
                 yield [pod.name for pod in more], [pod.name for pod in fewer]
 
+    def _lacks_nodes_only(self, group: GroupState) -> bool:
+        return self._may_start(group, *self._waiting(group)) and not self._is_kept_waiting(group)
+
+    def _waiting(self, group: GroupState) -> tuple[list[PodState], int]:
+        """Return the pods of a group that wait for nodes, and how many of them it needs."""
+        waiting = [pod for pod in self.model.members(group.plan.name) if not pod.place and not pod.is_gated]
+        placed = len(self.model.placed(group))
+        return waiting, self.model.minimum(group) - placed - self.model.succeeded(group)
+
     def _is_complete(self, group: GroupState, gone: Sequence[PodState]) -> bool:
-        """Whether a group that requires no level surely has its minimum if these pods are gone."""
+        """Whether a group that lacks nodes only, and requires no level, surely has its minimum if these are gone."""
         name, model = group.plan.name, self.model
-        waiting = [pod for pod in model.members(name) if not pod.place and not pod.is_gated]
-        need = model.minimum(group) - len(model.placed(group)) - model.succeeded(group)
-        if group.plan.required or not self._may_start(group, waiting, need):
+        waiting, need = self._waiting(group)
+        if group.plan.required:
             return False
         taken = [*self.taken(without=name), *((pod.place, -pod.cpu) for pod in gone)]
         return model.holds(model.open_nodes(), sorted(pod.cpu for pod in waiting)[:need], taken)
@@ -122,12 +130,9 @@ class QuietPoint:
 
     def _check_group(self, group: GroupState) -> None:
         name = group.plan.name
-        members = self.model.members(name)
-        placed = [pod for pod in members if pod.place]
-        waiting = [pod for pod in members if not pod.place and not pod.is_gated]
-        need = self.model.minimum(group) - len(placed) - self.model.succeeded(group)
-        if not self._may_start(group, waiting, need) or self._is_kept_waiting(group):
+        if not self._lacks_nodes_only(group):
             return
+        placed, (waiting, need) = self.model.placed(group), self._waiting(group)
         taken = self.taken(without=name)
         cpus = sorted(pod.cpu for pod in waiting)[: max(1, need)]
         for nodes in self.model.allowed(name):

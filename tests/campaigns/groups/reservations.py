@@ -92,10 +92,12 @@ class ReservationRules:
             return False
         if group.plan.needs_license or (group.plan.has_object and not group.object_exists) or group.was_given_up:
             return False
-        cpus = sorted(pod.cpu for pod in waiting)[-need:]
+        cpus, allowed = sorted(pod.cpu for pod in waiting), list(model.allowed(group.plan.name))
+        if any(model.holds(nodes, cpus[:need]) for nodes in allowed):
+            return False  # it lacks no nodes, and only its backoff keeps it waiting
         return any(
-            model.holds_in({name: self._emptied(group, name, of_daemons=True) for name in nodes}, cpus)
-            for nodes in model.allowed(group.plan.name)
+            model.holds_in({name: self._emptied(group, name, of_daemons=True) for name in nodes}, cpus[-need:])
+            for nodes in allowed
         )
 
     def _group_of(self, uid: str) -> str:

@@ -30,6 +30,9 @@ class StepOfGroup:
     """Of pods that still exist."""
     minimum: int
     sent: list[str] = field(default_factory=list)
+    """Without those whose binding has failed already."""
+    has_failure: bool = False
+    """Whether a binding has failed, and none was sent since: those before it could not know."""
     level: str = ""
     """The narrowest level, from the preferred one up, of which one domain holds all pods; empty without one."""
     domains: Collection[Collection[str]] = ()
@@ -124,9 +127,14 @@ class Rules:
         if step is None:
             step = self._steps[pod.group] = self._open(group, pod)
         step.sent.append(pod.name)
+        step.has_failure = False
         self._check_level(group, pod, step)
 
     def binding_failed(self, pod: PodState) -> None:
+        step = self._steps.get(pod.group)
+        if step is not None and pod.name in step.sent:
+            step.sent.remove(pod.name)
+            step.has_failure = True
         if pod.group:
             self.changed_group(pod.group)
 
@@ -211,7 +219,7 @@ class Rules:
     def _close(self, name: str, step: StepOfGroup) -> None:
         group = self._model.groups[name]
         placed = len(step.before) + len(step.sent)
-        if placed + step.succeeded < step.minimum:
+        if placed + step.succeeded < step.minimum and not step.has_failure:
             if placed + group.ever_succeeded >= step.minimum:
                 symptom = "successes of another controller count"
             elif placed + step.succeeded + step.terminating >= step.minimum:
@@ -233,7 +241,8 @@ class Rules:
 
     def _check_preferred(self, group: GroupState, step: StepOfGroup) -> None:
         """Check that the pods are together if one domain holds them, also without what others took at that moment."""
-        pods = [self._model.pods[name] for name in step.sent if name in self._model.pods]
+        sent = [self._model.pods[name] for name in step.sent if name in self._model.pods]
+        pods = [pod for pod in sent if pod.is_active]  # no others are members
         places = {pod.place for pod in pods if pod.place}
         if (
             not step.level
