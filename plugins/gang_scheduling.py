@@ -16,7 +16,7 @@ TOO_FEW_PLACED: Final = fw.PermitWait(PERMIT_SECONDS, "waiting for minCount pods
 
 @dataclass
 class GangScheduling(Gangs):
-    """Rule: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go at v1.36.3."""
+    """Rule: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go at v1.37.2."""
 
     name: ClassVar[str] = "GangScheduling"
 
@@ -43,6 +43,13 @@ class GangScheduling(Gangs):
 
     def too_few_placed(self, group: fw.PodGroup) -> fw.PermitWait:
         return TOO_FEW_PLACED
+
+    def incomplete(self, minimum: int, progress: fw.PlacementProgress) -> fw.Status:
+        scheduled, remaining = progress.scheduled, progress.remaining
+        so_far = f": {scheduled} scheduled, {remaining} remaining"
+        if scheduled + remaining < minimum:
+            return fw.unschedulable(f"minCount ({minimum}) cannot be satisfied{so_far}")
+        return fw.wait(f"minCount ({minimum}) is not yet satisfied{so_far}")
 
     def hint_after_pod_change(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod) -> fw.QueueingHint:
         """Another pod of the group may be the one that is missing.

@@ -32,11 +32,9 @@ from plugins.shared.eviction.executor import CLUSTER, Executor, Preemptor
 from scheduler import framework as fw
 from scheduler.api.messages import aggregated
 from scheduler.framework.field_errors import invalid
+from scheduler.framework.victims import NEVER, priority_of
 
-PLACEMENTS: Final = fw.unschedulable("preemption: not eligible due to placement-based pod group scheduling limitation")
-AS_A_WHOLE: Final = fw.unschedulable("preemption: not eligible due to workload aware preemption enabled")
-FOR_THE_GROUP: Final = fw.unschedulable("preemption: only for its group as a whole")
-NO_GROUP: Final = fw.unschedulable("preemption: pod group for pod not found")
+ONGOING: Final = fw.Status(fw.Code.SUCCESS, ("ongoing preemption on nominated nodes",))
 
 ASKED: Final = "DefaultPreemption was asked"
 """In the state of a cycle: other plugins leave what is a matter of nodes alone to it."""
@@ -82,9 +80,7 @@ class DefaultPreemption(
 
     def start(self, handle: fw.Handle) -> None:
         self.handle = handle
-        groups = handle.pod_groups
-        self._groups = groups
-        self._groups_in_placements = groups if groups.are_tried_in_placements else None
+        self._groups = handle.pod_groups
         self._executor = Executor(handle, self.name)
         self._in_vain: tuple[Hashable, fw.Rows, SearchResult] = None, NO_ROWS, SearchResult()
         """The last search without a candidate, with its nodes: pods that are alike need not repeat it."""
@@ -120,7 +116,7 @@ class DefaultPreemption(
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
         """Refuse a pod whose preemption is under way, or that of its group."""
-        if self._executor.group_count and self._groups.preempts_as_a_whole(pod):
+        if self._executor.group_count and self._groups.name_of(pod):
             group = self._groups.of(pod)
             return GROUP_WAITING if group is not None and self._executor.is_running(group.uid) else None
         return WAITING if self._executor.is_running(pod.uid) else None
@@ -131,15 +127,6 @@ class DefaultPreemption(
         """Nominate a node and begin to evict, or say why not. Raises PluginError."""
         state.write(ASKED, True)
         try:
-            if self._groups_in_placements is not None:
-                group = self._groups_in_placements.of(pod)
-                if group is not None and group.has_constraints:
-                    return None, PLACEMENTS
-                if group is None and self._groups_in_placements.name_of(pod):
-                    return None, NO_GROUP
-            if self._groups.preempts_as_a_whole(pod):
-                key = self._groups.key_of(pod)
-                return None, AS_A_WHOLE if key is not None and key.source == fw.POD_GROUP else FOR_THE_GROUP
             return self._preempt(state, pod, node_to_status)
         finally:
             self.handle.metrics.preemption_attempts.inc()
@@ -170,8 +157,17 @@ class DefaultPreemption(
         self, group: fw.PodGroup, pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf
     ) -> Generator[None, None, Sequence[fw.Pod] | fw.Status]:
         """Choose victims for a group as a whole, or say why there are none."""
-        budgets = Budgets.of(self.handle)
-        return select_victims(group, pods, self.handle.pod_groups, budgets, what_if)
+        if any(pod.spec.preemption_policy == "Never" for pod in pods):
+            return NEVER
+        if not group.is_ours and self._is_ongoing(group, pods):
+            return ONGOING
+        return (yield from select_victims(group, self._groups, Budgets.of(self.handle), what_if))
+
+    def _is_ongoing(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> bool:
+        """Return whether pods are leaving the nodes for which members are nominated. Rule: isOngoingPreemption."""
+        rows = map(self.handle.nodes.row_of, {pod.nominated_node_name for pod in pods} - {""})
+        there = (pod for row in rows if row is not None for pod in self.handle.nodes.info(row).pods)
+        return any(is_leaving_for_another(pod) and priority_of(self._groups, pod) < group.priority for pod in there)
 
     def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: Sequence[fw.Pod]) -> None:
         """Begin to evict them. What they free is kept for a group of our own rules; kube-scheduler keeps nothing."""

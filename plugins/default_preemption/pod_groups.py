@@ -9,8 +9,10 @@ may be found than one by one.
 
 Tens of thousands may have to be asked about, so all is done in steps, of a unit each.
 
-Rules: framework/preemption/podgrouppreemption.go and
-types.go at v1.36.3.
+For a group of Kubernetes' own it is asked once who gets which node without all of them: a unit comes back where the
+group's pods fit those nodes nevertheless. Those that are left come back where as many of its pods fit other nodes.
+
+Rules: framework/preemption/podgrouppreemption.go and types.go at v1.37.2.
 """
 
 from collections.abc import Collection, Generator, Sequence
@@ -22,7 +24,7 @@ import numpy as np
 from plugins.shared.eviction.budgets import Budgets
 from plugins.shared.eviction.group_units import WithoutUnits
 from scheduler import framework as fw
-from scheduler.framework.victims import NEVER, Unit, group_that_goes, needed, pods_of
+from scheduler.framework.victims import Unit, group_that_goes, needed, pods_of, priority_of
 
 T = TypeVar("T")
 
@@ -40,11 +42,9 @@ MAX_DECISIONS: Final = 40_000
 
 
 def select_victims(
-    group: fw.PodGroup, pods: Sequence[fw.Pod], groups: fw.PodGroups, budgets: Budgets, what_if: fw.GroupWhatIf
+    group: fw.PodGroup, groups: fw.PodGroups, budgets: Budgets, what_if: fw.GroupWhatIf
 ) -> Steps[Sequence[fw.Pod] | fw.Status]:
     """Return the pods without which the group fits, the most important first, or why it cannot be."""
-    if any(pod.spec.preemption_policy == "Never" for pod in pods):
-        return NEVER
     giving_way = groups.giving_way(group)
     units = yield from _units(group.priority, groups, giving_way, what_if)
     if not units:
@@ -69,10 +69,13 @@ def select_victims(
         units = [unit for unit in units if unit not in protected]
     ordered = [*compress(units, violates), *compress(units, [not each for each in violates])]
     is_quick = len(units) * what_if.decisions <= MAX_DECISIONS
-    without = WithoutUnits(what_if, MAX_DECISIONS)
+    without = WithoutUnits(what_if, MAX_DECISIONS, None if group.is_ours else what_if.keeps_its_nodes)
     victims = yield from needed([[unit] for unit in ordered] if is_quick else [ordered], without)
     if without.is_too_long:
         return TOO_LONG
+    if not group.is_ours and len(victims) > 1:
+        without.ask(what_if.has_other_nodes)
+        victims = yield from needed([[unit] for unit in victims], without)
     victims = yield from _in_order(victims)
     return [*pods_of(victims), *_left_of([unit for unit in victims if unit.priority >= group.priority], groups)]
 
@@ -100,8 +103,8 @@ def _units(
             group = groups.of(pod) if giving_way and groups.key_of(pod) in giving_way else group_that_goes(groups, pod)
             if group is not None:
                 together.setdefault(group.uid, (group, []))[1].append(pod)
-            elif pod.priority < priority:
-                units.append(Unit.of_pod(pod, is_of_group=bool(groups.name_of(pod))))
+            elif (its := priority_of(groups, pod)) < priority:
+                units.append(Unit.of_pod(pod, its, is_of_group=bool(groups.name_of(pod))))
         yield
     goes = [each for each in together.values() if each[0].priority < priority or each[0].key in giving_way]
     return units + [Unit.of_group(group, of) for group, of in goes]

@@ -37,6 +37,7 @@ from scheduler.framework.field_errors import invalid
 NOT_AVAILABLE: Final = fw.unresolvable("resourceclaim not available on the node")
 NOT_ALLOCATABLE: Final = fw.unresolvable("cannot allocate all claims")
 NOTHING_TO_DEALLOCATE: Final = fw.unschedulable()
+RELEASED: Final = fw.unschedulable("deallocation and deletion of ResourceClaims completed")
 CANNOT_FIT: Final = fw.unresolvable("cannot fit resource")
 STALE_CLAIM: Final = fw.unresolvable("cannot schedule extended resource claim")
 DELETED: Final = fw.unschedulable("deletion of ResourceClaim completed")
@@ -62,6 +63,7 @@ class DynamicResources(
     fw.PreFilterPlugin,
     fw.FilterNodesPlugin,
     fw.PostFilterPlugin,
+    fw.PodGroupReleasePlugin,
     fw.ScoreNodesPlugin,
     fw.NormalizeScorePlugin,
     fw.SignPlugin,
@@ -268,6 +270,15 @@ class DynamicResources(
             self._extended_writer.delete(pod, claim_state.claims[-1])
             return None, DELETED
         return None, NOTHING_TO_DEALLOCATE
+
+    def release_for_pod_group(self, group: fw.PodGroup, members: Sequence[tuple[fw.CycleState, fw.Pod]]) -> fw.Status:
+        """Do the same for each member of a group; like kube-scheduler, not for one that has a topology."""
+        if self.handle.pod_groups.are_tried_in_placements and group.has_constraints:
+            return NOTHING_TO_DEALLOCATE
+        for state, pod in members:
+            if state.get(self.name, ClaimState) is not None:
+                self.post_filter(state, pod, {})
+        return RELEASED
 
     def score_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows

@@ -1,6 +1,7 @@
 """All or nothing, for whatever API has the groups: no pod of a gang is bound before its minimum of pods have nodes.
 
-PreEnqueue: is the group there, and has it pods enough? ─► Permit: wait until pods enough have nodes
+PreEnqueue: is the group there, and has it pods enough? ─► PlacementFeasible: would pods enough have nodes?
+    ─► Permit: wait until they have
 """
 
 from abc import abstractmethod
@@ -8,10 +9,10 @@ from abc import abstractmethod
 from scheduler import framework as fw
 
 
-class Gangs(fw.PreEnqueuePlugin, fw.PermitPlugin):
+class Gangs(fw.PreEnqueuePlugin, fw.PlacementFeasiblePlugin):
     """The base of plugins that hold back the pods of incomplete gangs.
 
-    Rule: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go at v1.36.3.
+    Rule: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go at v1.37.2.
     """
 
     def start(self, handle: fw.Handle) -> None:
@@ -54,6 +55,17 @@ class Gangs(fw.PreEnqueuePlugin, fw.PermitPlugin):
             return fw.unresolvable(group.problem)
         count = self.count(self._groups.members(pod))
         return self.too_few_pods(group, count) if count < group.minimum else None
+
+    def placement_feasible(self, state: fw.CycleState, pod: fw.Pod, progress: fw.PlacementProgress) -> fw.Status | None:
+        """Wait until pods enough would have nodes."""
+        key = self.key(pod)
+        group = None if key is None else self._groups.of(pod)
+        minimum = 0 if group is None else max(1, group.minimum)
+        return None if progress.scheduled >= minimum else self.incomplete(minimum, progress)
+
+    def incomplete(self, minimum: int, progress: fw.PlacementProgress) -> fw.Status:
+        """Say that fewer pods than the minimum would have nodes so far."""
+        return fw.wait()
 
     def permit(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | fw.PermitWait | None:
         """Let a pod wait until its gang is complete; the one that completes it lets all of them go."""

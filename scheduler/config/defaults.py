@@ -45,7 +45,7 @@ FOR_POD_GROUPS: Final = frozenset({"GangScheduling", "PodGroupPodsCount", "Topol
 
 def default_plugins(gates: FeatureGates) -> Plugins:
     """Return the plugins of a profile with these feature gates. Rule: applyFeatureGates there."""
-    further = [PluginRef("GangScheduling")] if gates.gang_scheduling else []
+    further = [PluginRef("GangScheduling")] if gates.generic_workload else []
     if gates.topology_aware_workload_scheduling:
         further += [PluginRef("TopologyPlacementGenerator"), PluginRef("PodGroupPodsCount", 1)]
     enabled = DEFAULT_PLUGINS.multi_point.enabled

@@ -72,16 +72,10 @@ class FeatureGates:
     """Serve `/statusz`."""
 
     generic_workload: bool = False
-    """Schedule the pods of a PodGroup together."""
+    """Schedule the pods of a PodGroup together; enable the plugin GangScheduling in the default profile."""
 
     topology_aware_workload_scheduling: bool = False
     """Try each group in several placements, those of plugins; enable these in the default profile."""
-
-    gang_scheduling: bool = False
-    """Part of GenericWorkload: enable the plugin GangScheduling in the default profile."""
-
-    workload_aware_preemption: bool = False
-    """Part of GenericWorkload: evict pods for a group as a whole, not for each of its members."""
 
     given: Mapping[str, bool] = field(default_factory=dict)
     """All gates that were set, ours or not, by kube-scheduler's names."""
@@ -102,7 +96,7 @@ class FeatureGates:
 OURS: Final = {
     "".join(part.capitalize() for part in each.name.split("_")): each.name
     for each in fields(FeatureGates)
-    if each.type is bool and each.name not in ("gang_scheduling", "workload_aware_preemption")
+    if each.type is bool
 }
 """Name of a gate → its field."""
 
@@ -170,8 +164,7 @@ def read_gates(texts: Sequence[str]) -> tuple[FeatureGates, tuple[str, ...]]:
     if problems:
         raise ConfigError([f"{FLAG}: {problem}" for problem in problems])
     ours = {OURS[name]: wanted for name, wanted in chosen.items() if name in OURS}
-    of_groups = dict.fromkeys(("gang_scheduling", "workload_aware_preemption"), ours.get("generic_workload", False))
-    return FeatureGates(**ours, **of_groups, given={**given, **chosen}), tuple(notes)
+    return FeatureGates(**ours, given={**given, **chosen}), tuple(notes)
 
 
 def _unmet(chosen: Mapping[str, bool]) -> Iterator[str]:

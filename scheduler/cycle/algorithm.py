@@ -30,8 +30,6 @@ _logger = logging.getLogger(__name__)
 MIN_NODES_TO_FIND: Final = 100
 """Feasible nodes to look for, however low the percentage is."""
 
-NO_POST_FILTER: Final = "All PostFilter plugins are skipped"
-
 NO_REASON: Final = unresolvable()
 """The status of nodes that no plugin answered about, as in kube-scheduler."""
 
@@ -164,7 +162,6 @@ class Algorithm:
         search = self.search(framework, state, pod, placement=placement)
         if len(search.feasible) == 0:
             if not runs_post_filter:
-                search.diagnosis.post_filter_message = NO_POST_FILTER
                 return unplaced_by(search.diagnosis, None)
             return self._unplaced(framework, state, pod, search.diagnosis)
         if len(search.feasible) == 1:

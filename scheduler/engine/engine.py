@@ -294,7 +294,7 @@ def build_engine(
         now,
     )
     listeners.add(PreemptionEnds(core))
-    handlers = ClusterEventHandlers(core, waiting_pods, ends, announces_pods=gates.gang_scheduling)
+    handlers = ClusterEventHandlers(core, waiting_pods, ends, announces_pods=gates.generic_workload)
     extenders = None
     if extender_access is not None:
         extenders = AskedExtenders(core, extender_access.pods, last_look.check, handlers.assumption_expired)

@@ -275,7 +275,7 @@ def _tried(engine: Engine, group: PodGroup, queued: Sequence[QueuedPod]) -> Grou
     if not queued or len(queued) > MAX_TRIED or engine.pod_groups is None:
         return None
     framework = engine.frameworks[queued[0].pod.spec.scheduler_name]
-    decision = engine.pod_groups.simulate(framework, in_order(queued), runs_post_filter=False)
+    decision = engine.pod_groups.simulate(framework, in_order(queued))
     scheduled = _groups(engine).members(queued[0].pod).scheduled_count
     return GroupRecords(now=lambda: 0.0).add(group, framework.name, decision, len(queued), scheduled)
 

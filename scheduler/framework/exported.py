@@ -71,6 +71,7 @@ from scheduler.framework.extenders import Overtaken as Overtaken
 from scheduler.framework.extenders import PreemptionExtenders as PreemptionExtenders
 from scheduler.framework.group_preemption import GroupWhatIf as GroupWhatIf
 from scheduler.framework.group_preemption import PodGroupPostFilterPlugin as PodGroupPostFilterPlugin
+from scheduler.framework.group_preemption import PodGroupReleasePlugin as PodGroupReleasePlugin
 from scheduler.framework.handle import Access as Access
 from scheduler.framework.handle import ApiWriter as ApiWriter
 from scheduler.framework.handle import Binder as Binder
@@ -120,7 +121,9 @@ from scheduler.framework.plugin import NormalizePlacementScorePlugin as Normaliz
 from scheduler.framework.plugin import NormalizeScorePlugin as NormalizeScorePlugin
 from scheduler.framework.plugin import PermitPlugin as PermitPlugin
 from scheduler.framework.plugin import PermitWait as PermitWait
+from scheduler.framework.plugin import PlacementFeasiblePlugin as PlacementFeasiblePlugin
 from scheduler.framework.plugin import PlacementGeneratePlugin as PlacementGeneratePlugin
+from scheduler.framework.plugin import PlacementProgress as PlacementProgress
 from scheduler.framework.plugin import PlacementScorePlugin as PlacementScorePlugin
 from scheduler.framework.plugin import Plugin as Plugin
 from scheduler.framework.plugin import PostBindPlugin as PostBindPlugin
@@ -170,6 +173,7 @@ from scheduler.framework.status import Status as Status
 from scheduler.framework.status import pending as pending
 from scheduler.framework.status import unresolvable as unresolvable
 from scheduler.framework.status import unschedulable as unschedulable
+from scheduler.framework.status import wait as wait
 from scheduler.framework.stored_columns import ChangedRows as ChangedRows
 from scheduler.framework.stored_columns import Column as Column
 from scheduler.framework.stored_columns import StoredColumns as StoredColumns

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from typing import Protocol
 
 from scheduler.api.pod import Pod
+from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.plugin import Plugin
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.framework.status import Status
@@ -33,6 +34,12 @@ class GroupWhatIf(Protocol):
     def refusal(self) -> Status | None:
         """Return why the group does not fit now; None if it does."""
 
+    def keeps_its_nodes(self) -> bool:
+        """Return whether its pods fit now where they did when `refusal` returned None last."""
+
+    def has_other_nodes(self) -> bool:
+        """Return whether as many of its pods fit now on any nodes; then these count for `keeps_its_nodes`."""
+
 
 class PodGroupPostFilterPlugin(Plugin):
     """Makes space for a group of pods."""
@@ -47,6 +54,8 @@ class PodGroupPostFilterPlugin(Plugin):
     ) -> Generator[None, None, Sequence[Pod] | Status]:
         """Choose who is to leave for `group`, whose `pods` are without a node; return them, or why there are none.
 
+        A Status of the code SUCCESS says that those of an earlier choice are still leaving.
+
         It yields every few microseconds, and others may have their turn then: it goes by nothing but `what_if`, and
         evicts none yet.
         """
@@ -54,3 +63,11 @@ class PodGroupPostFilterPlugin(Plugin):
     @abstractmethod
     def evict_for_pod_group(self, group: PodGroup, pods: Sequence[Pod], victims: Sequence[Pod]) -> None:
         """Begin to evict those that were chosen and are still there; `pods`: those that get what the victims free."""
+
+
+class PodGroupReleasePlugin(Plugin):
+    """Gives back what pods of a group hold that keeps them from fitting."""
+
+    @abstractmethod
+    def release_for_pod_group(self, group: PodGroup, members: Sequence[tuple[CycleState, Pod]]) -> Status:
+        """Do so for the pods of a group that does not fit, and say `unschedulable(…)`: it is tried again later."""

@@ -5,7 +5,7 @@
 
 A group of pods whose nodes are to be near each other is tried in several placements, sets of nodes:
 
-    PlacementGenerate → for each placement: PreFilter … Permit for each of the pods, taken back
+    PlacementGenerate → for each placement: PreFilter … Reserve for each of the pods, taken back
     → PlacementScore → NormalizePlacementScore → Reserve … PostBind for each of the pods
 
 A plugin is a class that names its extension points as bases, usually a dataclass whose fields are its arguments in
@@ -335,6 +335,28 @@ class PermitPlugin(Plugin):
     @abstractmethod
     def permit(self, state: CycleState, pod: Pod, node_name: str) -> Status | PermitWait | None:
         """Approve (None), deny, or hold the binding."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementProgress:
+    """How far the pods of a group have been tried together."""
+
+    remaining: int
+    """How many are still to be tried."""
+
+    scheduled: int
+    """How many have a node, or would get one."""
+
+
+class PlacementFeasiblePlugin(PermitPlugin):
+    """A Permit plugin that also says whether a group is complete. It is asked before and after each pod is tried."""
+
+    @abstractmethod
+    def placement_feasible(self, state: CycleState, pod: Pod, progress: PlacementProgress) -> Status | None:
+        """Answer None if the group of `pod` is complete, `wait(…)` if it may be later, `unschedulable(…)` if it cannot.
+
+        After a refusal the other pods are not tried.
+        """
 
 
 class PreBindPlugin(Plugin):

@@ -152,12 +152,6 @@ class PodGroups(Protocol):
     def are_tried_in_placements(self) -> bool:
         """Whether each group is tried in several placements: then no member of it may evict others by itself."""
 
-    def preempts_as_a_whole(self, pod: Pod) -> bool:
-        """Return whether others are evicted for a pod's group as a whole, and for none of its members alone.
-
-        It may have none: then they are evicted for itself.
-        """
-
     def name_of(self, pod: Pod) -> str:
         """Return the name of a pod's group, which may not exist; empty for a pod without."""
 
@@ -204,9 +198,6 @@ class NoPodGroups:
 
     def key_of(self, pod: Pod) -> GroupKey | None:
         return None
-
-    def preempts_as_a_whole(self, pod: Pod) -> bool:
-        return False
 
     def of(self, pod: Pod) -> PodGroup | None:
         return None

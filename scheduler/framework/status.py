@@ -73,6 +73,11 @@ def unresolvable(*reasons: str) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
 
 
+def wait(*reasons: str) -> Status:
+    """Not yet: it depends on what is still to be tried."""
+    return Status(Code.WAIT, reasons)
+
+
 def pending(*reasons: str) -> Status:
     """Not yet: something outside the scheduler has to finish first. The retry skips the backoff."""
     return Status(Code.PENDING, reasons)

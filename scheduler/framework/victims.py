@@ -46,8 +46,8 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Whether it is a group, or a pod of one."""
 
     @classmethod
-    def of_pod(cls, pod: Pod, *, is_of_group: bool) -> "Unit":
-        return cls(uid=pod.uid, pods=(pod,), priority=pod.priority, started=started(pod), is_of_group=is_of_group)
+    def of_pod(cls, pod: Pod, priority: int, *, is_of_group: bool) -> "Unit":
+        return cls(uid=pod.uid, pods=(pod,), priority=priority, started=started(pod), is_of_group=is_of_group)
 
     @classmethod
     def of_group(cls, group: PodGroup, pods: Sequence[Pod]) -> "Unit":
@@ -59,6 +59,12 @@ def group_that_goes(groups: PodGroups, pod: Pod) -> PodGroup | None:
     """Return the group of which all pods have to go if this one does; None if it may go alone."""
     group = groups.of(pod) if groups.name_of(pod) else None
     return group if group is not None and group.is_disrupted_together else None
+
+
+def priority_of(groups: PodGroups, pod: Pod) -> int:
+    """Return the priority by which a pod may be evicted: that of its group, if that is one of Kubernetes' own."""
+    group = groups.of(pod) if groups.name_of(pod) else None
+    return pod.priority if group is None or group.is_ours else group.priority
 
 
 def pods_of(units: Iterable[Unit]) -> list[Pod]:

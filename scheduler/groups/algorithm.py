@@ -1,10 +1,10 @@
 """Decides about a group of pods at once: a what-if on the live tables, all of which is taken back.
 
-    for each member:  schedule ─► assume ─► reserve ─► permit: does any plugin say that the group is complete?
+    for each member:  schedule ─► assume ─► reserve ─► PlacementFeasible: is the group complete? can it not be any more?
     at the end:       unreserve, forget, in reverse order
 
-A member sees those before it on their nodes. One that fits nowhere is left out: the others may be enough. One that
-needs a preemption counts on its nominated node. What is only assumed is taken back whatever a plugin raises.
+A member sees those before it on their nodes. One that fits nowhere is left out: the others may be enough. What is only
+assumed is taken back whatever a plugin raises.
 
 A decision about thousands of pods takes a second, so it is made in steps, of a member each, and the event loop has its
 turn every few milliseconds. It is sound all the same:
@@ -27,7 +27,7 @@ not, pods of others are as if gone meanwhile, so that is done in one go (`preemp
 With placements, this is done in each of them: see `placements.py`. With a level of a topology, in the domains that may
 hold the group: see `topology/levels.py`.
 
-Rule: podGroupSchedulingDefaultAlgorithm in pkg/scheduler/schedule_one_podgroup.go at v1.36.3.
+Rule: podGroupSchedulingDefaultAlgorithm in pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 """
 
 import logging
@@ -38,6 +38,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
+import numpy as np
+
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
 from scheduler.cycle.algorithm import Placed, Unplaced
@@ -47,15 +49,16 @@ from scheduler.cycle.steps import MAX_OVERTAKEN, QUICK, Overtaken, Steps, in_one
 from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import CycleState, GroupCycleState
 from scheduler.framework.errors import SchedulerError
+from scheduler.framework.plugin import PlacementProgress
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.shares import IS_CHARGED
 from scheduler.framework.status import Code, Status, unresolvable, unschedulable
 from scheduler.groups.amounts import demand_of, total_of
 from scheduler.groups.assumed import AssumedMembers, all_fit_still
-from scheduler.groups.decision import WAITING_FOR_PREEMPTION, GroupDecision, MemberOutcome
+from scheduler.groups.decision import NONE_PLACED, UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
 from scheduler.groups.placements import decide_among_placements
-from scheduler.groups.preemption import preempt
+from scheduler.groups.preemption import Trials, post_filter
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.space import may_have_space, resource_gap
 from scheduler.groups.topology.filling import Filling, Schedule
@@ -109,13 +112,11 @@ class PodGroupAlgorithm:
             began = time.perf_counter()
             decision = yield from self._decide(framework, members)
             decision.seconds = time.perf_counter() - began
-            groups, pod = framework.handle.pod_groups, members[0].pod
-            if decision.code is Code.UNSCHEDULABLE and (decision.refused_by or groups.preempts_as_a_whole(pod)):
-                again = partial(
-                    self.simulate, framework, members, runs_post_filter=False, is_charged=bool(decision.refused_by)
-                )
+            if decision.code is Code.UNSCHEDULABLE:
+                again = partial(self.simulate, framework, members, is_charged=bool(decision.refused_by))
                 pods, reserved = [queued.pod for queued in members], self._reserved.reservation
-                yield from preempt(framework, decision, pods, self._cache, reserved, again)
+                there = partial(self.fit_there, framework)
+                yield from post_filter(framework, decision, pods, self._cache, reserved, Trials(again, there))
             return decision
 
     def may_fit(self, framework: Framework, group: PodGroup, members: GroupMembers) -> bool:
@@ -139,27 +140,33 @@ class PodGroupAlgorithm:
                     self._nominator.add(pod, node_name)
 
     def simulate(
-        self,
-        framework: Framework,
-        members: Sequence[QueuedPod],
-        *,
-        runs_post_filter: bool,
-        is_charged: bool = False,
+        self, framework: Framework, members: Sequence[QueuedPod], *, is_charged: bool = False
     ) -> GroupDecision:
-        """The same in one go; `runs_post_filter`: whether PostFilter runs for members that fit nowhere.
-
-        `is_charged`: whether there is space in the group's share is not asked.
-        """
+        """The same in one go, without preemption; `is_charged`: whether its share has space for it is not asked."""
         try:
-            return in_one_go(self._simulate(framework, members, runs_post_filter, is_charged=is_charged))
+            return in_one_go(self._simulate(framework, members, is_charged=is_charged))
         finally:
             self.forget_left()
+
+    def fit_there(self, framework: Framework, outcomes: Sequence[MemberOutcome]) -> bool:
+        """Return whether members that were placed together fit these nodes now, one after the other."""
+        assumed = AssumedMembers(framework, self._cache)
+        try:
+            for each in outcomes:
+                only = np.zeros(self._cache.table.size, np.bool_)
+                only[self._cache.table.row_of(each.node_name)] = True
+                there = partial(self._algorithm.schedule, framework, runs_post_filter=False, placement=only)
+                if not self._decide_member(framework, each.queued, assumed, there).is_placed:
+                    return False
+            return True
+        finally:
+            assumed.take_back_all()
 
     def _decide(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
         for _ in range(MAX_OVERTAKEN):
             since = self._cache.changes
             try:
-                decision = yield from self._simulate(framework, members, runs_post_filter=True)
+                decision = yield from self._simulate(framework, members)
             except Overtaken:
                 pass
             else:
@@ -167,16 +174,16 @@ class PodGroupAlgorithm:
                     break
             _logger.debug("The nodes for a pod group have changed meanwhile", extra={"pod": str(members[0].pod)})
         else:
-            decision = in_one_go(self._simulate(framework, members, runs_post_filter=True))
+            decision = in_one_go(self._simulate(framework, members))
         decision.changes = self._cache.changes
         return decision
 
     def _simulate(
-        self, framework: Framework, members: Sequence[QueuedPod], runs_post_filter: bool, *, is_charged: bool = False
+        self, framework: Framework, members: Sequence[QueuedPod], *, is_charged: bool = False
     ) -> Steps[GroupDecision]:
         self._cache.mend()  # before anything is counted in the table
         layout = self._cache.layouts
-        schedule: Schedule = partial(self._algorithm.schedule, framework, runs_post_filter=runs_post_filter)
+        schedule: Schedule = partial(self._algorithm.schedule, framework, runs_post_filter=False)
         if is_charged:
             schedule = partial(_schedule_charged, schedule)
         groups, pod = framework.handle.pod_groups, members[0].pod
@@ -214,13 +221,13 @@ class PodGroupAlgorithm:
         """Decide about mixed members in other orders if they do not fit: large ones first, then refused ones first."""
         first = decision = yield from decide(members)
         for is_last in (False, True):
-            if not decision.is_rejected or decision.is_waiting_for_preemption or not _are_mixed(decision):
+            if not decision.is_rejected or not _are_mixed(decision):
                 break
             refused = [each.queued for each in decision.members if not each.is_placed]
             placed = [each.queued for each in decision.members if each.is_placed]
             by_size = partial(_size, framework, self._algorithm.table)
             decision = yield from decide([*refused, *placed] if is_last else sorted(members, key=by_size, reverse=True))
-        return first if decision.is_rejected and not decision.is_waiting_for_preemption else decision
+        return first if decision.is_rejected else decision
 
     def _decide_filling(
         self,
@@ -259,8 +266,10 @@ class PodGroupAlgorithm:
         `layout`: that in which rows are counted which `schedule` knows; None if it knows none. `leaves`: whether to
         leave those in the tables that are to be bound.
         """
+        progress = _Progress(framework, members)
+        if not progress.may_go_on():
+            return GroupDecision(status=_of_group(progress.status))
         decision = GroupDecision()
-        requires_preemption = False
         assumed = AssumedMembers(framework, self._cache)
         try:
             for queued in members:
@@ -270,19 +279,10 @@ class PodGroupAlgorithm:
                         raise Overtaken
                 outcome = self._decide_member(framework, queued, assumed, schedule)
                 decision.members.append(outcome)
-                if isinstance(outcome.decision, SchedulerError):
-                    text = f"failed to schedule other pod from a pod group: {outcome.decision}"
-                    decision.status = Status(Code.ERROR, (text,))
-                    decision.is_waiting_for_preemption = False
+                progress.note(outcome)
+                if not progress.may_go_on():
                     break
-                requires_preemption |= outcome.requires_preemption
-                if outcome.is_permitted and requires_preemption:
-                    rejected = GroupDecision().status
-                    assert rejected is not None, "a group is rejected until a plugin permits a member"
-                    decision.status = Status(rejected.code, (*rejected.reasons, WAITING_FOR_PREEMPTION))
-                    decision.is_waiting_for_preemption = True
-                elif outcome.is_permitted:
-                    decision.status = None
+            decision.status = progress.end(len(assumed))
             end = assumed.leave if leaves and decision.status is None else assumed.take_back
             while assumed:
                 end()
@@ -322,7 +322,7 @@ class PodGroupAlgorithm:
         finally:
             self._duration.observe(time.perf_counter() - outcome.started)
         outcome.decision = decision
-        outcome.node_name = decision.node_name if isinstance(decision, Placed) else decision.nominated_node_name or ""
+        outcome.node_name = decision.node_name if isinstance(decision, Placed) else ""
 
     def _keep_scores(self, outcome: MemberOutcome, number: int) -> None:
         """Let the scores be those of this decision when it is noted, after that about the whole group."""
@@ -330,6 +330,50 @@ class PodGroupAlgorithm:
         if isinstance(decision, Placed) and state.scored is not None:
             fits = number * self._cache.table.size < MAX_SCORES
             state.scored = state.scored.kept(decision.row) if fits else None
+
+
+class _Progress:
+    """Whether a group is complete, while its members are tried one after the other."""
+
+    def __init__(self, framework: Framework, members: Sequence[QueuedPod]) -> None:
+        self._framework = framework
+        self._pod = members[0].pod
+        self._remaining = len(members)
+        self._scheduled = framework.handle.pod_groups.members(self._pod).scheduled_count
+        self.status = self._ask()
+
+    def may_go_on(self) -> bool:
+        return self.status is None or self.status.code is Code.WAIT
+
+    def note(self, outcome: MemberOutcome) -> None:
+        if isinstance(outcome.decision, SchedulerError):
+            text = f"failed to schedule other pod from a pod group: {outcome.decision}"
+            self.status = Status(Code.ERROR, (text,))
+            return
+        self._remaining -= 1
+        self._scheduled += outcome.is_placed
+        self.status = self._ask()
+
+    def end(self, placed: int) -> Status | None:
+        """Return the answer after the last member: one of them has to be placed."""
+        if self.status is None:
+            return None if placed else NONE_PLACED
+        return _of_group(self.status) if self.may_go_on() else self.status
+
+    def _ask(self) -> Status | None:
+        progress = PlacementProgress(self._remaining, self._scheduled)
+        try:
+            return self._framework.run_placement_feasible(CycleState(), self._pod, progress)
+        except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
+            self._framework.faults.report(error, self._pod)
+            return Status(Code.ERROR, (f"failed to evaluate placement feasibility: {as_scheduler_error(error)}",))
+
+
+def _of_group(status: Status | None) -> Status | None:
+    """Return the refusal of a group that is not complete."""
+    if status is None or status.code is Code.ERROR:
+        return status
+    return unschedulable(UNSCHEDULABLE_GROUP, *status.reasons)
 
 
 def _refused_at_once(framework: Framework, pod: Pod) -> Status | None:

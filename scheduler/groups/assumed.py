@@ -1,7 +1,7 @@
 """The members of a group that are assumed on their nodes to see what fits in addition, until they are taken back.
 
-    add: assume ─► reserve ─► permit        take_back: unreserve ─► forget, the last one first
-                                            leave: unreserve ─► leave in the table, to be assumed for good
+    add: assume ─► reserve        take_back: unreserve ─► forget, the last one first
+                                  leave: unreserve ─► leave in the table, to be assumed for good
 
 To everyone else they are assumed pods as others are, which nobody publishes: see `state/cache.py`. So the watch may go
 on meanwhile. A member that is deleted or that others bind is in its place then, and taking it back does no more than
@@ -15,12 +15,9 @@ from contextlib import ExitStack
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import refused_by
 from scheduler.framework.errors import PluginError, SchedulerError
-from scheduler.framework.plugin import PermitWait
 from scheduler.groups.decision import MemberOutcome
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
-
-ASKED_TO_WAIT = "one or more plugins asked to wait and no plugin rejected pod"
 
 _logger = logging.getLogger(__name__)
 
@@ -37,7 +34,7 @@ class AssumedMembers:
         return len(self._members)
 
     def add(self, outcome: MemberOutcome) -> None:
-        """Assume a member on its node, run Reserve and Permit; take it back at once if they refuse, or raise."""
+        """Assume a member on its node and run Reserve; take it back at once if that refuses, or raises."""
         framework, state, node_name = self._framework, outcome.state, outcome.node_name
         pod = outcome.queued.pod.bound_to(node_name)
         try:
@@ -47,17 +44,12 @@ class AssumedMembers:
         self._members.append((outcome, pod))
         try:
             refusal = framework.run_reserve(state, pod, node_name)
-            if refusal is None:
-                holds, refusal = framework.run_permit(state, pod, node_name)
         except BaseException:
             self.take_back()
             raise
         if refusal is not None:
             self.take_back()
             outcome.decision, outcome.node_name = refused_by(refusal), ""
-            return
-        outcome.is_permitted = not holds
-        outcome.permit_message = _waiting_for(list(holds.values())) if holds else ""
 
     def leave(self) -> None:
         """Leave the last one in the table if nobody can see that, else take it back.
@@ -123,8 +115,3 @@ def _fit(framework: Framework, cache: Cache, row: int, together: Sequence[Member
         if refusal is not None:
             return False
     return True
-
-
-def _waiting_for(holds: Sequence[PermitWait]) -> str:
-    """Return what kube-scheduler says of a pod that waits at Permit: what the last plugin said, and its own words."""
-    return f"{holds[-1].message}, {ASKED_TO_WAIT}" if holds[-1].message else ASKED_TO_WAIT

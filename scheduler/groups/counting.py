@@ -81,7 +81,11 @@ def counted(
         return None
     state, names = found
     missing = group.minimum - framework.handle.pod_groups.members(pods[0]).scheduled_count
-    refused = none_fits(1) if framework.handle.pod_groups.are_tried_in_placements else UNSCHEDULABLE_GROUP
+    refused = (
+        none_fits(1, UNSCHEDULABLE_GROUP)
+        if framework.handle.pod_groups.are_tried_in_placements
+        else UNSCHEDULABLE_GROUP
+    )
     runs = partial(framework.handle.dry_runs.begin, state, pods[0])
     status, is_rest = Status(Code.UNSCHEDULABLE, (refused,)), group.is_ours and missing <= 0
     needed = len(pods) if is_rest else max(1, missing)
@@ -201,6 +205,12 @@ class CountedWhatIf:
         if self._is_open:
             self._is_open, self.needed = False, max(1, min(self.needed, self._fits))
         return None if self._fits >= self.needed else self.refused
+
+    def keeps_its_nodes(self) -> bool:
+        return self.refusal() is None
+
+    def has_other_nodes(self) -> bool:
+        return self.refusal() is None
 
     def fits_still(self, cache: Cache, since: int, victims: Iterable[Pod]) -> bool:
         """Return whether the group fits if the `victims` leave, whatever others have done to nodes `since`.

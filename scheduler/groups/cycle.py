@@ -128,15 +128,16 @@ class PodGroupCycle:
         attempt.open = {queued.pod.uid: queued for queued in members}
         for queued in members:
             queued.attempt_began = now
-        try:
-            framework = self._framework_of(members)
-        except SchedulerError as error:
+        if problem := disagreement(self._groups, [queued.pod for queued in members]):
             attempt.code = Code.ERROR
             for queued in members:
                 del attempt.open[queued.pod.uid]
-                self._failure.handle(queued.pod.spec.scheduler_name, queued, error, time.perf_counter())
+                name = queued.pod.spec.scheduler_name
+                self._failure.handle(name, queued, SchedulerError(problem), time.perf_counter())
                 yield
+            self._set_condition(self._groups.of(members[0].pod), "error", problem)
             return
+        framework = self._frameworks.get(members[0].pod.spec.scheduler_name)
         self._under_way = framework
         tried = yield from self._worth_trying(framework, members, attempt, loop)
         if framework is None or not tried:
@@ -174,18 +175,6 @@ class PodGroupCycle:
             if not number % QUICK:
                 yield
         return tried
-
-    def _framework_of(self, members: Sequence[QueuedPod]) -> Framework | None:
-        """Return the profile of all members; None if it was removed. Raises SchedulerError if there are several."""
-        name = members[0].pod.spec.scheduler_name
-        for queued in members:
-            other = queued.pod.spec.scheduler_name
-            if other != name:
-                raise SchedulerError(
-                    "all pods in a single pod group should have the same .spec.schedulerName set, "
-                    f'got: "{other}" and "{name}"'
-                )
-        return self._frameworks.get(name)
 
     def _submit(
         self,
@@ -246,7 +235,6 @@ class PodGroupCycle:
     ) -> None:
         """Count the attempt, set the group's condition, and say at the group why it waits."""
         result = result_of(decision)
-        reason = REASONS[result]
         if result == "error":
             fields = {"podGroup": _name(self._groups, member), "err": decision.message}
             _logger.error("Error scheduling pod group; retrying", extra=fields)
@@ -264,9 +252,12 @@ class PodGroupCycle:
             self._events.group_event(record.group, member, "Warning", "FailedScheduling", "Scheduling", record.text)
         if record is not None and decision.given_up:
             self._report_given_up(record.group, decision)
-        if record is not None and not record.group.is_ours:
-            is_scheduled = decision.status is None
-            self._conditions.set(record.group, is_scheduled=is_scheduled, reason=reason, message=decision.message)
+        self._set_condition(None if record is None else record.group, result, decision.message)
+
+    def _set_condition(self, group: PodGroup | None, result: str, message: str) -> None:
+        if group is not None and not group.is_ours:
+            is_scheduled = result == "scheduled"
+            self._conditions.set(group, is_scheduled=is_scheduled, reason=REASONS[result], message=message)
 
     def _report_given_up(self, to: PodGroup, decision: GroupDecision) -> None:
         """Say at damaged groups that what is left of them is evicted."""
@@ -314,13 +305,13 @@ def verdicts_of(
     decided = {outcome.queued.pod.metadata.uid: outcome for outcome in decision.members}
     for number, queued in enumerate(members):
         outcome = decided.get(queued.pod.metadata.uid)
-        verdict = verdict_of(decision, outcome, is_ours=is_ours)
+        verdict = verdict_of(decision, queued, outcome, is_ours=is_ours)
         if is_ours and number and outcome is None and isinstance(verdict, Unplaced):
             verdict = replace(verdict, unschedulable_plugins=frozenset())
         yield queued, outcome, verdict
 
 
-def verdict_of(decision: GroupDecision, outcome: MemberOutcome | None, *, is_ours: bool = False) -> Verdict:
+def verdict_of(decision: GroupDecision, queued: QueuedPod, outcome: MemberOutcome | None, *, is_ours: bool) -> Verdict:
     """Return what becomes of one member. Rule: submitPodGroupAlgorithmResult."""
     if decision.status is None and outcome is not None and isinstance(outcome.decision, Placed):
         return outcome.decision
@@ -328,28 +319,60 @@ def verdict_of(decision: GroupDecision, outcome: MemberOutcome | None, *, is_our
         if outcome is not None and isinstance(outcome.decision, SchedulerError):
             return outcome.decision
         return SchedulerError(decision.message)
-    refused_by = frozenset(filter(None, (decision.refused_by,)))
-    if outcome is None:  # the group was refused before its members were looked at: nominations stay as they are
+    refused_by, nominated = frozenset(filter(None, (decision.refused_by,))), decision.nominations.get(queued.pod.uid)
+    if outcome is None:  # it was not looked at
         return Unplaced(
-            decision.message,
-            nominated_node_name=None,
+            decision.refusal,
+            nominated_node_name=nominated,
             unschedulable_plugins=refused_by,
             refused_group_by=decision.refused_by,
         )
-    of_group = WAITS_FOR_OTHERS if is_ours else f"{UNSCHEDULABLE_GROUP}, {outcome.permit_message or ''}"
     if decision.keeps_nominations:
         plugins = outcome.decision.unschedulable_plugins if isinstance(outcome.decision, Unplaced) else refused_by
         return Unplaced(decision.message, nominated_node_name=None, unschedulable_plugins=plugins)
     if isinstance(outcome.decision, Placed):
         if decision.is_waiting_for_preemption:
-            return Unplaced(decision.message, nominated_node_name=outcome.node_name, unschedulable_plugins=refused_by)
-        return Unplaced(of_group)
-    if outcome.requires_preemption and not decision.is_waiting_for_preemption:
-        return Unplaced(of_group)
+            return Unplaced(decision.message, nominated_node_name=nominated, unschedulable_plugins=refused_by)
+        return Unplaced(WAITS_FOR_OTHERS if is_ours else f"{UNSCHEDULABLE_GROUP}, {decision.message}")
     if is_ours and decision.status is None and isinstance(outcome.decision, Unplaced):
         # The others have what was freed for the group: nothing is kept for this one.
         return replace(outcome.decision, nominated_node_name="")
+    if nominated is not None and isinstance(outcome.decision, Unplaced):
+        return replace(outcome.decision, nominated_node_name=nominated)
     return outcome.decision
+
+
+def disagreement(groups: PodGroups, pods: Sequence[Pod]) -> str:
+    """Return what keeps these pods of a group from being tried together; empty if nothing does.
+
+    Groups of our own rules are looked at before their pods come into the queue. Rule: validatePodGroup.
+    """
+    group, first = groups.of(pods[0]), pods[0]
+    if group is None:
+        key = groups.key_of(first)
+        return f"pod group object not found for pod group {key}"
+    for pod in (*pods, *groups.members(first).scheduled):
+        problem = _difference(group, first, pod)
+        if problem:
+            return f"all pods in a single pod group should have the same {problem}"
+    return ""
+
+
+def _difference(group: PodGroup, first: Pod, pod: Pod) -> str:
+    name, own = first.spec.scheduler_name, pod.spec.scheduler_name
+    if own != name:
+        return f'.spec.schedulerName set, got: "{own}" and "{name}"'
+    if group.is_ours:
+        return ""
+    if pod.priority != group.priority:
+        return f"priority as the pod group's priority, got {pod.priority} and {group.priority}"
+    if _policy(pod) != _policy(first):
+        return f"preemption policy, got {_policy(pod)} and {_policy(first)}"
+    return ""
+
+
+def _policy(pod: Pod) -> str:
+    return pod.spec.preemption_policy or "PreemptLowerPriority"
 
 
 def _name(groups: PodGroups, pod: Pod) -> str:

@@ -1,9 +1,9 @@
 """The decision about a group of pods in one cycle, before any of it takes effect.
 
-Rule: algorithmResult and podGroupAlgorithmResult in pkg/scheduler/schedule_one_podgroup.go at v1.36.3.
+Rule: algorithmResult and podGroupAlgorithmResult in pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,11 +13,12 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.pod_groups import GroupKey
 from scheduler.framework.queued import QueuedPod
-from scheduler.framework.status import Code, Status
+from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.groups.topology.near_misses import NearMiss
 
 UNSCHEDULABLE_GROUP: Final = "pod group is unschedulable"
-WAITING_FOR_PREEMPTION: Final = "pod group is waiting for preemption to complete"
+NONE_PLACED: Final = unschedulable(UNSCHEDULABLE_GROUP)
+"""The status of a group that is complete as it is, when no further member gets a node."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,22 +35,12 @@ class MemberOutcome:
     """How long that took."""
 
     node_name: str = ""
-    """The node on which the members after it see it: that which was chosen, or that it is nominated to."""
-
-    permit_message: str | None = None
-    """The reason why Permit plugins wait; empty if they let it go, None if they were not asked, or refused it."""
-
-    is_permitted: bool = False
+    """The node that was chosen, on which the members after it see it."""
 
     @property
     def is_placed(self) -> bool:
-        """Whether a node was chosen, and Reserve and Permit agree."""
+        """Whether a node was chosen, and Reserve agrees."""
         return isinstance(self.decision, Placed)
-
-    @property
-    def requires_preemption(self) -> bool:
-        """Whether it fits once its victims are gone."""
-        return bool(self.node_name) and isinstance(self.decision, Unplaced)
 
 
 @dataclass(slots=True, eq=False)
@@ -57,12 +48,18 @@ class GroupDecision:
     """The decision about the whole group."""
 
     members: list[MemberOutcome] = field(default_factory=list)
-    """In the order in which they were decided; after an error those that come later are missing."""
+    """In the order in which they were decided; after an error, or once the group cannot fit, the others are missing."""
 
-    status: Status | None = field(default_factory=lambda: Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE_GROUP,)))
+    status: Status | None = NONE_PLACED
     """None: those with a node are to be bound. Otherwise none of them is."""
 
+    post_filter: str | None = None
+    """The PodGroupPostFilter plugins' part of the message; None if it has none."""
+
     is_waiting_for_preemption: bool = False
+    nominations: Mapping[str, str] = field(default_factory=dict)
+    """UID of a member → the node that it gets once the victims are gone; empty if it is not nominated any more."""
+
     keeps_nominations: bool = False
     """Whether members stay nominated where they were: their victims are leaving."""
 
@@ -99,6 +96,11 @@ class GroupDecision:
 
     @property
     def message(self) -> str:
+        return self.refusal if self.post_filter is None else f"{self.refusal}, {self.post_filter}"
+
+    @property
+    def refusal(self) -> str:
+        """The message without the answer of PodGroupPostFilter plugins."""
         return "" if self.status is None else self.status.message
 
     @property

@@ -51,7 +51,6 @@ def adapted_groups(objects: ObjectLister, gates: FeatureGates, now: Callable[[],
         (CoschedulingGroups(objects), AnnotatedGroups(), OwnedGroups(objects, defaults)),
         defaults=defaults,
         are_tried_in_placements=gates.topology_aware_workload_scheduling,
-        preempt_as_a_whole=gates.workload_aware_preemption,
         now=now,
     )
 

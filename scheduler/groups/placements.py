@@ -4,7 +4,7 @@
                                                      ├─ one ───────► that one
                                                      └─ several ───► plugins: which is best? equals: by a hash
 
-Rule: podGroupSchedulingPlacementAlgorithm in pkg/scheduler/schedule_one_podgroup.go at v1.36.3.
+Rule: podGroupSchedulingPlacementAlgorithm in pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,8 +19,8 @@ from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.placements import Placement, PodGroupAssignments, ProposedAssignment
 from scheduler.framework.queued import QueuedPod
-from scheduler.framework.status import Code, Status
-from scheduler.groups.decision import UNSCHEDULABLE_GROUP, GroupDecision
+from scheduler.framework.status import Code, Status, unschedulable
+from scheduler.groups.decision import NONE_PLACED, UNSCHEDULABLE_GROUP, GroupDecision
 from scheduler.runtime.framework import Framework
 
 WhatIf: TypeAlias = Callable[[BoolColumn | None], Steps[GroupDecision]]
@@ -47,11 +47,13 @@ def decide_among_placements(
         if result.code is Code.ERROR:
             return result
         first = first or result
-        if result.code is Code.SUCCESS or result.is_waiting_for_preemption:
+        if result.status is None or result.status is NONE_PLACED:
             fitting.append((placement, result))
     if not fitting:
         assert first is not None, "there is one placement at least"
-        first.status, first.placement = Status(Code.UNSCHEDULABLE, (none_fits(len(placements)),)), ""
+        assert first.status is not None, "it did not fit"
+        text = none_fits(len(placements), first.status.reasons[0])
+        first.status, first.placement = unschedulable(UNSCHEDULABLE_GROUP, text), ""
         return first
     if len(fitting) == 1:
         return fitting[0][1]
@@ -64,9 +66,9 @@ def decide_among_placements(
     return fitting[algorithm.select(best, pod, members[0].attempts)][1]
 
 
-def none_fits(placements: int) -> str:
-    """Return what is said of a group that fits in none of so many placements."""
-    return f"0/{placements} placements are available, first placement status: {UNSCHEDULABLE_GROUP}"
+def none_fits(placements: int, first: str) -> str:
+    """Return what is said of a group that fits in none of so many placements; `first`: the refusal in the first one."""
+    return f"0/{placements} placements are available, first placement status: {first}"
 
 
 def failed(framework: Framework, members: Sequence[QueuedPod], error: BaseException) -> GroupDecision:

@@ -9,20 +9,25 @@
 Victims are chosen for the nodes as they were when they were looked at; kube-scheduler chooses on a snapshot, too. What
 others do meanwhile is looked at in the end, in the step in which the evictions begin.
 
-Rule: runWorkloadAwarePreemption in pkg/scheduler/schedule_one_podgroup.go at v1.36.3.
+Other PodGroupPostFilter plugins give back what the group holds and cannot use.
+
+Rule: RunPodGroupPostFilterPlugins in pkg/scheduler/framework/runtime/framework.go, and Preempt in
+pkg/scheduler/framework/preemption/podgrouppreemption.go at v1.37.2.
 """
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
+
+import msgspec
 
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
-from scheduler.framework.group_preemption import PodGroupPostFilterPlugin
+from scheduler.framework.group_preemption import PodGroupPostFilterPlugin, PodGroupReleasePlugin
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.framework.victims import IN_VAIN, LEAVING
@@ -36,46 +41,99 @@ from scheduler.state.node_table import NodeTable
 OF_NODES: Final = "DefaultPreemption"
 """The plugin that is asked if the nodes have no space."""
 
-NO_PLUGIN: Final = unschedulable("default preemption plugin is not registered, workload aware preemption is disabled")
-CONSTRAINED: Final = unschedulable(
-    "workload aware preemption is not supported for pod groups with scheduling constraints"
-)
+PREFIX: Final = "pod group preemption: "
+MAX_LIVE: Final = 4_000
+"""Pods of a group of Kubernetes' own, and units that may leave, with which victims are chosen as in kube-scheduler."""
 
 _logger = logging.getLogger(__name__)
 
 
-def preempt(
+class Trials(NamedTuple):
+    """Decisions about a group with pods gone from their nodes."""
+
+    again: Callable[[], GroupDecision]
+    """Decides about it once more, without preemption."""
+
+    there: Callable[[Sequence[MemberOutcome]], bool]
+    """Whether members fit the nodes that an earlier decision gave them."""
+
+
+def post_filter(
     framework: Framework,
     decision: GroupDecision,
     pods: Sequence[Pod],
     cache: Cache,
     reserved: Reservation | None,
-    again: Callable[[], GroupDecision],
+    trials: Trials,
 ) -> Steps[None]:
     """Add to the decision about a group that does not fit whether it will once its victims are gone.
 
-    `reserved`: the nodes that are kept for a group. `again` decides about it once more, without PostFilter. Why there
-    are no victims is said as kube-scheduler says it, and only where it would say it: the message of a group of our own
-    rules is about what it lacks.
+    `reserved`: the nodes that are kept for a group. What the plugins say is in the message of groups of Kubernetes' own
+    only: that of a group of our own rules is about what it lacks.
     """
-    victims, status = yield from _ask(framework, decision, pods, cache, reserved, again)
-    decision.preemption = Code.SUCCESS if status is None else status.code
+    group, reasons = framework.handle.pod_groups.of(pods[0]), list[str]()
+    if group is None:
+        return
+    preempting, status = _preempting(framework, decision), unschedulable()
+    for plugin in framework.plugins.at["pod_group_post_filter"]:
+        if plugin is preempting:
+            status = yield from _preempt(framework, preempting, group, decision, pods, cache, reserved, trials)
+        elif isinstance(plugin, PodGroupReleasePlugin):
+            status = _release(framework, plugin, group, decision, pods[0])
+        else:
+            continue
+        if status.code is not Code.UNSCHEDULABLE:
+            break
+        reasons += status.reasons
+    if preempting is None:
+        _note_damaged(framework, decision, pods[0], (), unschedulable())
+    if status.code is Code.ERROR:
+        decision.status = Status(
+            Code.ERROR, (f'error in "{plugin.name}" PodGroupPostFilter plugins: {status.message}',)
+        )
+    elif not group.is_ours:
+        decision.post_filter = ", ".join(reasons if status.code is Code.UNSCHEDULABLE else status.reasons)
+
+
+def _preempting(framework: Framework, decision: GroupDecision) -> PodGroupPostFilterPlugin | None:
+    """Return the plugin that chooses victims, if any does."""
+    is_for_share = decision.refused_by == CAPACITY_SCHEDULING
+    by_name = {each.name: each for each in framework.plugins.of("pod_group_post_filter", PodGroupPostFilterPlugin)}
+    return by_name.get(CAPACITY_SCHEDULING if is_for_share or OF_NODES not in by_name else OF_NODES)
+
+
+def _release(
+    framework: Framework, plugin: PodGroupReleasePlugin, group: PodGroup, decision: GroupDecision, pod: Pod
+) -> Status:
+    members = [(each.state, each.queued.pod) for each in decision.members]
+    try:
+        return plugin.release_for_pod_group(group, members)
+    except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
+        return _fault(framework, error, pod)
+
+
+def _fault(framework: Framework, error: BaseException, pod: Pod) -> Status:
+    framework.faults.report(error, pod)
+    return Status(Code.ERROR, (str(as_scheduler_error(error)),))
+
+
+def _preempt(
+    framework: Framework,
+    plugin: PodGroupPostFilterPlugin,
+    group: PodGroup,
+    decision: GroupDecision,
+    pods: Sequence[Pod],
+    cache: Cache,
+    reserved: Reservation | None,
+    trials: Trials,
+) -> Steps[Status]:
+    """Evict others for the group, and say whether it will fit then."""
+    victims, status = yield from _ask(framework, plugin, group, decision, pods, cache, reserved, trials)
+    decision.preemption = status.code
+    decision.is_waiting_for_preemption, decision.victims = status.code is Code.SUCCESS, victims
     if not decision.refused_by:
-        _note_damaged(framework, decision, pods[0], victims, status)
-    if status is None:
-        decision.is_waiting_for_preemption, decision.victims = True, victims
-    elif status.code is Code.ERROR:
-        decision.status = status
-    elif _follows_kube_scheduler(framework, pods[0]):
-        assert decision.status is not None, "the group does not fit"
-        decision.status = Status(decision.status.code, (*decision.status.reasons, status.message))
-
-
-def _follows_kube_scheduler(framework: Framework, pod: Pod) -> bool:
-    """Return whether kube-scheduler, too, would look for victims for the group of a pod as a whole."""
-    groups = framework.handle.pod_groups
-    group = groups.of(pod)
-    return groups.preempts_as_a_whole(pod) and (group is None or not group.is_ours)
+        _note_damaged(framework, decision, pods[0], victims, None if status.code is Code.SUCCESS else status)
+    return msgspec.structs.replace(status, reasons=(f"{PREFIX}{status.message}",))
 
 
 def _note_damaged(
@@ -100,45 +158,39 @@ def _note_damaged(
 
 def _ask(
     framework: Framework,
+    plugin: PodGroupPostFilterPlugin,
+    group: PodGroup,
     decision: GroupDecision,
     pods: Sequence[Pod],
     cache: Cache,
     reserved: Reservation | None,
-    again: Callable[[], GroupDecision],
-) -> Steps[tuple[Sequence[Pod], Status | None]]:
-    is_for_share = decision.refused_by == CAPACITY_SCHEDULING
-    by_name = {each.name: each for each in framework.plugins.of("pod_group_post_filter", PodGroupPostFilterPlugin)}
-    plugin = by_name.get(CAPACITY_SCHEDULING if is_for_share or OF_NODES not in by_name else OF_NODES)
-    if plugin is None:
-        return (), NO_PLUGIN
-    groups = framework.handle.pod_groups
-    group = groups.of(pods[0])
-    if group is None:
-        missing = f'podgroup.scheduling.k8s.io "{groups.name_of(pods[0])}" not found'
-        return (), Status(Code.ERROR, (f"failed to get pod group object: {missing}",))
-    if group.topology_keys:
-        return (), CONSTRAINED
+    trials: Trials,
+) -> Steps[tuple[Sequence[Pod], Status]]:
     under_way = framework.handle.preemptions.of(group.uid)
     if under_way is not None:
         decision.keeps_nominations = not under_way.is_due
         return (), IN_VAIN if under_way.is_due else LEAVING
     try:
-        victims = yield from _choose(framework, plugin, group, pods, cache, reserved, again)
+        victims, placed = yield from _choose(framework, plugin, group, pods, cache, reserved, trials)
         if isinstance(victims, Status):
+            if victims.code is Code.SUCCESS:  # those of an earlier attempt are still leaving
+                decision.nominations = {pod.uid: pod.nominated_node_name for pod in pods}
             return (), victims
         preemptors = pods
         if group.is_ours or plugin.name == CAPACITY_SCHEDULING:
-            leaving = framework.handle.preemptions.leaving()
-            decision.members = _members_without(victims, leaving, cache.table, again, len(pods))
-            needed = group.minimum - groups.members(pods[0]).scheduled_count
-            preemptors = _nominate(framework, decision.members, needed) or pods  # nothing is kept for the others
+            decision.members = _members_without(framework, victims, cache.table, trials, len(pods))
+            needed = group.minimum - framework.handle.pod_groups.members(pods[0]).scheduled_count
+            placed = _nominate(framework, decision.members, needed)
+            preemptors = [each.queued.pod for each in placed] or pods  # nothing is kept for the others
+        elif placed is None:
+            placed = _members_without(framework, victims, cache.table, trials, len(pods))
+        decision.nominations = {each.queued.pod.uid: each.node_name for each in placed if each.node_name}
         plugin.evict_for_pod_group(group, preemptors, victims)
     except GeneratorExit:  # the scheduler stops
         raise
     except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
-        framework.faults.report(error, pods[0])
-        return (), Status(Code.ERROR, (str(as_scheduler_error(error)),))
-    return victims, None
+        return (), _fault(framework, error, pods[0])
+    return victims, Status(Code.SUCCESS, (f"found a placement for podgroup, preempting {len(victims)} victims",))
 
 
 def _choose(
@@ -148,27 +200,31 @@ def _choose(
     pods: Sequence[Pod],
     cache: Cache,
     reserved: Reservation | None,
-    again: Callable[[], GroupDecision],
-) -> Steps[Sequence[Pod] | Status]:
-    """Choose victims without whom the group fits now, or say why there are none."""
+    trials: Trials,
+) -> Steps["tuple[Sequence[Pod] | Status, Sequence[MemberOutcome] | None]"]:
+    """Choose victims without whom the group fits now, or say why there are none.
 
-    def once() -> Steps[Sequence[Pod] | Status]:
+    Also return the members with the nodes that they were chosen for, if they were.
+    """
+
+    def once() -> Steps["tuple[Sequence[Pod] | Status, Sequence[MemberOutcome] | None]"]:
         since = cache.changes
         may_leave = plugin.may_leave(group, pods)
-        is_charged = plugin.name == CAPACITY_SCHEDULING
-        quick = yield from counted(framework, cache, reserved, group, pods, may_leave, is_charged=is_charged)
+        is_charged, quick = plugin.name == CAPACITY_SCHEDULING, None
+        if group.is_ours or is_charged or _are_many(cache.table, pods, may_leave):
+            quick = yield from counted(framework, cache, reserved, group, pods, may_leave, is_charged=is_charged)
         if quick is None:
-            with _what_if(cache.table, again, len(pods)) as what_if:
-                return in_one_go(plugin.pod_group_victims(group, pods, what_if))
+            with _what_if(cache.table, trials, len(pods)) as what_if:
+                return in_one_go(plugin.pod_group_victims(group, pods, what_if)), what_if.placed
         chosen = yield from plugin.pod_group_victims(group, pods, quick)
         if isinstance(chosen, Status):
-            return chosen
+            return chosen, None
         if sum(_waits(framework, pod) for pod in pods) < quick.needed:
-            return quick.refused
+            return quick.refused, None
         victims = [now for pod in chosen if (now := cache.get(pod.uid)) is not None and now.node_name == pod.node_name]
         if not quick.fits_still(cache, since, victims):
             raise Overtaken
-        return victims
+        return victims, None
 
     for _ in range(MAX_OVERTAKEN):
         try:
@@ -178,29 +234,32 @@ def _choose(
     return in_one_go(once())
 
 
+def _are_many(table: NodeTable, pods: Sequence[Pod], may_leave: Callable[[Pod], bool]) -> bool:
+    """Return whether victims for these pods have to be counted."""
+    leaving = (may_leave(pod) for name in table.node_names() for pod in table.pods_on(name))
+    return len(pods) > MAX_LIVE or sum(leaving) > MAX_LIVE
+
+
 def _members_without(
-    victims: Sequence[Pod],
-    leaving: Collection[str],
-    table: NodeTable,
-    again: Callable[[], GroupDecision],
-    decisions: int,
+    framework: Framework, victims: Sequence[Pod], table: NodeTable, trials: Trials, decisions: int
 ) -> list[MemberOutcome]:
     """Return the members as they fit without the victims: nominated there, they keep what these give back.
 
-    If need be, as they fit without those, too, that leave anyway; `leaving`: the UIDs of victims of others.
+    If need be, as they fit without the victims of others, too, that leave anyway.
     """
-    with _what_if(table, again, decisions) as what_if:
+    leaving = framework.handle.preemptions.leaving()
+    with _what_if(table, trials, decisions) as what_if:
         what_if.remove(victims)
-        found = again()
+        found = trials.again()
         if found.code is not Code.SUCCESS:
             gone = {pod.uid for pod in victims}
             others = [pod for pods in what_if.pods_by_node() for pod in pods if pod.is_deleting or pod.uid in leaving]
             what_if.remove([pod for pod in others if pod.uid not in gone])
-            found = again()
+            found = trials.again()
     return found.members if found.code is Code.SUCCESS else []
 
 
-def _nominate(framework: Framework, members: Sequence[MemberOutcome], missing: int) -> Sequence[Pod]:
+def _nominate(framework: Framework, members: Sequence[MemberOutcome], missing: int) -> Sequence[MemberOutcome]:
     """Nominate members before any victim may be gone: those that are missing to the minimum, or all if none is.
 
     Return them.
@@ -211,7 +270,7 @@ def _nominate(framework: Framework, members: Sequence[MemberOutcome], missing: i
         framework.handle.nominator.add(each.queued.pod, each.node_name)
     for each in fitting[needed:]:
         each.decision, each.node_name = Unplaced(UNSCHEDULABLE_GROUP), ""
-    return [each.queued.pod for each in fitting[:needed]]
+    return fitting[:needed]
 
 
 def _waits(framework: Framework, pod: Pod) -> bool:
@@ -223,10 +282,12 @@ def _waits(framework: Framework, pod: Pod) -> bool:
 class _WhatIf:
     """Implements framework.group_preemption.GroupWhatIf on the live table."""
 
-    def __init__(self, table: NodeTable, again: Callable[[], GroupDecision], decisions: int) -> None:
+    def __init__(self, table: NodeTable, trials: Trials, decisions: int) -> None:
         self.decisions: Final = decisions
+        self.placed: Sequence[MemberOutcome] = ()
+        """The members that have a node by the last decision in which the group fits."""
         self._table = table
-        self._again = again
+        self._trials = trials
         self._removed: dict[str, Pod] = {}
         self._orders: dict[str, tuple[str, ...]] = {}
         """Node → the UIDs of its pods, in their order."""
@@ -252,7 +313,20 @@ class _WhatIf:
             del self._removed[pod.uid]
 
     def refusal(self) -> Status | None:
-        return self._again().status
+        found = self._trials.again()
+        if found.status is None:
+            self.placed = [each for each in found.members if each.is_placed]
+        return found.status
+
+    def keeps_its_nodes(self) -> bool:
+        return self._trials.there(self.placed)
+
+    def has_other_nodes(self) -> bool:
+        before, refusal = self.placed, self.refusal()
+        if refusal is None and len(self.placed) < len(before):
+            self.placed = before
+            return False
+        return refusal is None
 
     def undo(self) -> None:
         """Put back all that are removed, and each node's pods in their order."""
@@ -268,9 +342,9 @@ class _WhatIf:
 
 
 @contextmanager
-def _what_if(table: NodeTable, again: Callable[[], GroupDecision], decisions: int) -> Iterator[_WhatIf]:
+def _what_if(table: NodeTable, trials: Trials, decisions: int) -> Iterator[_WhatIf]:
     """Let pods leave and come back; all are there again at the end, in their order."""
-    what_if = _WhatIf(table, again, decisions)
+    what_if = _WhatIf(table, trials, decisions)
     try:
         try:
             yield what_if

@@ -154,12 +154,12 @@ def _parts(minimum: int, decision: GroupDecision, tried: int, scheduled: int) ->
     if result == "waiting_on_preemption":
         yield f"; it waits until {_pods(len(victims_of(decision)), 'is', 'are')} evicted for it"
         return
-    if later := sum(each.requires_preemption for each in decision.members):
-        yield f", {later:,} more only if others were evicted"
     refused = [each for each in decision.members if isinstance(each.decision, Unplaced) and not each.node_name]
     if refused:
         yield f"; {len(refused):,} {_verb(len(refused), 'does', 'do')} not: "
         yield ", ".join(_reasons(refused))
+    if skipped := tried - len(decision.members):
+        yield f"; {skipped:,} {_verb(skipped, 'was', 'were')} not tried"
 
 
 @lru_cache(maxsize=64)  # groups of one pod come by the thousand

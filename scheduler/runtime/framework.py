@@ -17,7 +17,9 @@ from scheduler.framework.plugin import (
     BindPlugin,
     PermitPlugin,
     PermitWait,
+    PlacementFeasiblePlugin,
     PlacementGeneratePlugin,
+    PlacementProgress,
     PlacementScorePlugin,
     Plugin,
     PostBindPlugin,
@@ -106,6 +108,7 @@ class Framework:
         self._pre_score_evaluations = {p.name: calls.evaluations("PreScore", p.name) for p in self._pre_score}
         self._reserve = plugins.of("reserve", ReservePlugin)
         self._permit = plugins.of("permit", PermitPlugin)
+        self._placement_feasible = plugins.of("permit", PlacementFeasiblePlugin)
         self.is_permit_of_tree = all(is_of_tree(type(plugin)) for plugin in self._permit)
         """Whether no Permit plugin is another one than ours, of which it is known what they look at."""
         self._pre_bind = plugins.of("pre_bind", PreBindPlugin)
@@ -376,6 +379,27 @@ class Framework:
                     return {}, refusal
             timer.code = Code.WAIT if holds else Code.SUCCESS
         return holds, None
+
+    def run_placement_feasible(self, state: CycleState, pod: Pod, progress: PlacementProgress) -> Status | None:
+        """Say whether the group of a pod is complete: None, the first refusal, or the last one's reason to wait.
+
+        Raises PluginError.
+        """
+        found: Status | None = None
+        with self._calls.at("PlacementFeasible") as timer:
+            for plugin in self._placement_feasible:
+                ask = plugin.placement_feasible
+                answer = self._calls.run("PlacementFeasible", plugin.name, ask, state, pod, progress)
+                if answer is None:
+                    continue
+                found = check_status(plugin.name, "PlacementFeasible", ask, answer)
+                if found.code is not Code.WAIT:
+                    break
+            if found is not None:
+                timer.code = found.code
+                if found.code not in (Code.WAIT, Code.UNSCHEDULABLE):
+                    raise disallowed(plugin.name, "PlacementFeasible", ask, found)
+        return found
 
     # The binding cycle.
 

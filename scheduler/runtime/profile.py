@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from scheduler.framework.arguments import parse_arguments
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.group_preemption import PodGroupPostFilterPlugin
+from scheduler.framework.group_preemption import PodGroupPostFilterPlugin, PodGroupReleasePlugin
 from scheduler.framework.handle import Handle
 from scheduler.framework.plugin import (
     MAX_NODE_SCORE,
@@ -61,7 +61,7 @@ POINTS: Final[Mapping[str, tuple[type[Plugin], ...]]] = {
     "post_bind": (PostBindPlugin,),
     "placement_generate": (PlacementGeneratePlugin,),
     "placement_score": (PlacementScorePlugin,),
-    "pod_group_post_filter": (PodGroupPostFilterPlugin,),
+    "pod_group_post_filter": (PodGroupPostFilterPlugin, PodGroupReleasePlugin),
 }
 """Extension point → what a plugin there is."""
 

@@ -23,7 +23,7 @@ from tests.unit.groups.coscheduling import Coscheduled
 from tests.unit.groups.groups import Groups
 from tests.unit.groups.topology.clusters import LEVELS, RACK
 
-GATES: Final = FeatureGates(generic_workload=True, gang_scheduling=True, workload_aware_preemption=True)
+GATES: Final = FeatureGates(generic_workload=True)
 AMOUNTS: Final = {"cpu": "100m", "memory": "100Mi"}
 
 

@@ -8,21 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.conformance.generators.group_versions import GANG, GENERIC, PREEMPTION, TOPOLOGY, as_chosen
-from tests.conformance.generators.groups import RACK
-from tests.conformance.generators.topic import Draw
+from tests.conformance.generators.groups import GENERIC, RACK, TOPOLOGY
 
 Json = dict[str, Any]
-ALL: Final = (GENERIC, GANG, TOPOLOGY, PREEMPTION)
-ONLY_GANGS: Final = (GENERIC, GANG)
-
-NO_PLACEMENT: Final = "0/1 placements are available, first placement status: pod group is unschedulable"
-NO_VICTIMS: Final = "No preemption victims found for incoming preemptor"
-WAITS: Final = (
-    "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, "
-    "one or more plugins asked to wait and no plugin rejected pod"
-)
-AS_A_GROUP: Final = "preemption: not eligible due to workload aware preemption enabled"
+UNSCHEDULABLE: Final = "pod group is unschedulable"
+NO_VICTIMS: Final = "pod group preemption: No preemption victims found for incoming preemptor"
+RELEASED: Final = "deallocation and deletion of ResourceClaims completed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +32,7 @@ class Example:
     waiting: bool = False
     nominated: Mapping[str, str] = field(default_factory=dict)
     placement: str = ""
-    gates: Sequence[str] = ALL
+    gates: Sequence[str] = (GENERIC, TOPOLOGY)
     schedulers: Sequence[str] = ("default-scheduler",)
 
     @property
@@ -52,8 +43,7 @@ class Example:
             "kind": "KubeSchedulerConfiguration",
             "profiles": [{"schedulerName": name} for name in self.schedulers],
         }
-        case = {"name": self.name, "gates": list(self.gates), "config": config, "objects": list(self.objects)}
-        return as_chosen(case, Draw(self.name))
+        return {"name": self.name, "gates": list(self.gates), "config": config, "objects": list(self.objects)}
 
 
 def node(name: str, cpu: str = "1", rack: str = "") -> Json:
@@ -72,7 +62,7 @@ def group(name: str = "job", minimum: int | None = None, priority: int | None = 
     """A gang with this minimum, or a basic group."""
     policy: Json = {"basic": {}} if minimum is None else {"gang": {"minCount": minimum}}
     return {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "apiVersion": "scheduling.k8s.io/v1beta1",
         "kind": "PodGroup",
         "metadata": {"name": name, "namespace": "default", "uid": f"uid-of-group-{name}"},
         "spec": {"schedulingPolicy": policy} | ({} if priority is None else {"priority": priority}) | spec,
@@ -106,14 +96,27 @@ def racks() -> Json:
     return {"schedulingConstraints": {"topology": [{"key": RACK}]}}
 
 
-def insufficient(nodes: int, told: str = AS_A_GROUP) -> str:
+def insufficient(nodes: int) -> str:
     """What a member is told that fits on none of so many nodes."""
-    return f"0/{nodes} nodes are available: {nodes} Insufficient cpu. {told}".rstrip()
+    return f"0/{nodes} nodes are available: {nodes} Insufficient cpu."
+
+
+def too_few(minimum: int, scheduled: int, remaining: int = 0) -> str:
+    """What is said of a group that cannot have its minimum any more."""
+    return f"minCount ({minimum}) cannot be satisfied: {scheduled} scheduled, {remaining} remaining"
+
+
+def no_placement(first: str) -> str:
+    """What is said of a group that fits in none of one placement, which says this."""
+    return f"{UNSCHEDULABLE}, 0/1 placements are available, first placement status: {first}"
+
+
+def preempting(victims: int) -> str:
+    """What is said of a group for which so many are evicted."""
+    return f"pod group preemption: found a placement for podgroup, preempting {victims} victims"
 
 
 OLD: Final = (pod("old-0", "old", "n1", 0, 1), pod("old-1", "old", "n2", 0, 2))
-
-PREEMPTING: Final = "preemption: found a potential placement for pod on node n1, preempting 1 victims"
 
 EXAMPLES: Final = (
     Example(
@@ -125,8 +128,24 @@ EXAMPLES: Final = (
         "a gang that lacks room for one is not placed",
         [node("n1"), node("n2"), group(minimum=3), pod("m0"), pod("m1"), pod("m2")],
         code="Unschedulable",
-        message=f"{NO_PLACEMENT}, {NO_VICTIMS}",
-        members={"m0": WAITS, "m1": WAITS, "m2": insufficient(2)},
+        message=f"{no_placement(too_few(3, 2))}, {NO_VICTIMS}",
+        members={
+            "m0": f"{UNSCHEDULABLE}, {no_placement(too_few(3, 2))}, {NO_VICTIMS}",
+            "m1": f"{UNSCHEDULABLE}, {no_placement(too_few(3, 2))}, {NO_VICTIMS}",
+            "m2": insufficient(2),
+        },
+    ),
+    Example(
+        "the other members of a gang that cannot be complete any more are not tried",
+        [node("n1"), group(minimum=3), pod("m0"), pod("m1"), pod("m2")],
+        code="Unschedulable",
+        message=f"{too_few(3, 1, 1)}, {NO_VICTIMS}",
+        members={
+            "m0": f"{UNSCHEDULABLE}, {too_few(3, 1, 1)}, {NO_VICTIMS}",
+            "m1": insufficient(1),
+            "m2": too_few(3, 1, 1),
+        },
+        gates=(GENERIC,),
     ),
     Example(
         "a gang above its minimum is placed without those that do not fit",
@@ -151,9 +170,13 @@ EXAMPLES: Final = (
         members={"m0": "n1", "m1": insufficient(1)},
     ),
     Example(
-        "members with higher priority come first",
-        [node("n1"), group(), pod("m0", priority=1), pod("m1", priority=2)],
-        members={"m0": insufficient(1), "m1": "n1"},
+        "members that do not have the priority of their group are not tried",
+        [node("n1"), group(), pod("m0"), pod("m1", priority=2)],
+        code="",
+        members=dict.fromkeys(
+            ("m0", "m1"),
+            "all pods in a single pod group should have the same priority as the pod group's priority, got 2 and 10",
+        ),
     ),
     Example(
         "a gang lies within the rack that has room for it",
@@ -183,61 +206,59 @@ EXAMPLES: Final = (
         "a topology key that no node has leaves no placement",
         [node("n1"), group(minimum=1, **racks()), pod("m0")],
         code="Unschedulable",
-        message=(
-            "no feasible placements found, "
-            "workload aware preemption is not supported for pod groups with scheduling constraints"
-        ),
-        members={
-            "m0": (
-                "no feasible placements found, "
-                "workload aware preemption is not supported for pod groups with scheduling constraints"
-            )
-        },
+        message=f"no feasible placements found, {NO_VICTIMS}",
+        members={"m0": "no feasible placements found"},
     ),
     Example(
         "a group preempts a pod with lower priority",
         [node("n1"), pod("low", "", "n1", 0), group(minimum=1), pod("m0")],
         code="Unschedulable",
-        message=NO_PLACEMENT,
+        message=f"{no_placement(too_few(1, 0))}, {preempting(1)}",
         members={"m0": insufficient(1)},
+        nominated={"m0": "n1"},
         victims=["default/low"],
         waiting=True,
     ),
     Example(
-        "what counts for a group's preemption is the priority of the group",
-        [node("n1"), pod("low", "", "n1", 0), group(minimum=1, priority=None), pod("m0")],
+        "what counts for a pod of a group is the priority of the group",
+        [node("n1"), group("old", 1, 10), pod("low", "old", "n1", 0), group(minimum=1), pod("m0")],
         code="Unschedulable",
-        message=f"{NO_PLACEMENT}, {NO_VICTIMS}",
+        message=f"{no_placement(too_few(1, 0))}, {NO_VICTIMS}",
         members={"m0": insufficient(1)},
     ),
     Example(
-        "one member that must not preempt keeps its group from it",
-        [node("n1"), pod("low", "", "n1", 0), group(minimum=1), pod("m0"), pod("m1", preemptionPolicy="Never")],
+        "members that must not preempt keep their group from it",
+        [node("n1"), pod("low", "", "n1", 0), group(minimum=1), pod("m0", preemptionPolicy="Never")],
         code="Unschedulable",
-        message=f"{NO_PLACEMENT}, not eligible due to preemptionPolicy=Never.",
-        members={"m0": insufficient(1), "m1": insufficient(1)},
+        message=(
+            f"{no_placement(too_few(1, 0))}, {RELEASED}, "
+            "pod group preemption: not eligible due to preemptionPolicy=Never."
+        ),
+        members={"m0": insufficient(1)},
     ),
     Example(
-        "of a group that is disrupted pod by pod the pod that started last goes",
+        "of a group that is disrupted pod by pod the pod goes that is in the way",
         [
-            *(node("n1"), node("n2"), group("old", 1, 0, disruptionMode="Pod"), *OLD),
+            *(node("n1"), node("n2"), group("old", 1, 0, disruptionMode={"single": {}}), *OLD),
             *(group(minimum=1), pod("m0")),
         ],
         code="Unschedulable",
-        message=NO_PLACEMENT,
+        message=f"{no_placement(too_few(1, 0))}, {preempting(1)}",
         members={"m0": insufficient(2)},
-        victims=["default/old-1"],
+        nominated={"m0": "n1"},
+        victims=["default/old-0"],
         waiting=True,
     ),
     Example(
         "a group that is disrupted as a whole goes as a whole",
         [
-            *(node("n1"), node("n2"), group("old", 1, 0, disruptionMode="PodGroup"), *OLD),
+            *(node("n1"), node("n2"), group("old", 1, 0, disruptionMode={"all": {}}), *OLD),
             *(group(minimum=1), pod("m0")),
         ],
         code="Unschedulable",
-        message=NO_PLACEMENT,
+        message=f"{no_placement(too_few(1, 0))}, {preempting(2)}",
         members={"m0": insufficient(2)},
+        nominated={"m0": "n1"},
         victims=["default/old-0", "default/old-1"],
         waiting=True,
     ),
@@ -251,16 +272,5 @@ EXAMPLES: Final = (
             'got: "batch" and "default-scheduler"',
         ),
         schedulers=("default-scheduler", "batch"),
-    ),
-    Example(
-        "without preemption for the group its members preempt one by one",
-        [node("n1"), pod("low", "", "n1", 0), group(minimum=1), pod("m0")],
-        code="Unschedulable",
-        message="pod group is unschedulable, pod group is waiting for preemption to complete",
-        members={"m0": insufficient(1, PREEMPTING)},
-        nominated={"m0": "n1"},
-        victims=["default/low"],
-        waiting=True,
-        gates=ONLY_GANGS,
     ),
 )

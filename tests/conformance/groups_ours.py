@@ -7,7 +7,7 @@ for they are all tried for the first time at the same moment.
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from itertools import chain
 from typing import Any, Final
 from unittest import mock
 
@@ -15,7 +15,8 @@ import plugins
 import plugins.default_preemption.plugin
 from scheduler.api.objects import node_from_dict
 from scheduler.api.pod import Pod
-from scheduler.config.feature_gates import OURS, FeatureGates, read_gates
+from scheduler.api.pod_groups import POD_GROUP_INITIALLY_SCHEDULED, POD_GROUP_SCHEDULED
+from scheduler.config.feature_gates import read_gates
 from scheduler.config.load import config_from_dict
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.failure import FailureHandler
@@ -23,27 +24,25 @@ from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.steps import Steps
 from scheduler.engine.engine import Engine
 from scheduler.framework.errors import SchedulerError
-from scheduler.framework.events import POD_GROUP
 from scheduler.framework.queued import QueuedGroup, QueuedPod
 from scheduler.groups.algorithm import PodGroupAlgorithm
-from scheduler.groups.apis.kubernetes import name_of
+from scheduler.groups.apis.kubernetes import VERSIONS, name_of
 from scheduler.groups.decision import GroupDecision
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.engine import Simulation, simulation_of
 from scheduler.simulate.recording import RecordingWriters
-from tests.conformance.oracle import chosen
 from tests.conformance.ours import DEFAULT_CONFIG, as_kube_scheduler_sees, others
 
 Json = dict[str, Any]
 Verdict = Unplaced | SchedulerError
 
-_OF_1_36: Final = ("GangScheduling", "WorkloadAwarePreemption")
+TYPES: Final = (POD_GROUP_SCHEDULED, POD_GROUP_INITIALLY_SCHEDULED)
 
 
 def judge(case: Json) -> Json:
     """The verdict on a case, in the oracle's form."""
-    gates = gates_of(case)
+    gates, _ = read_gates([f"{name}=true" for name in case["gates"]])
     config = config_from_dict(case.get("config") or DEFAULT_CONFIG, plugins.IN_TREE, gates=gates)
     profiles = {profile.scheduler_name for profile in config.profiles}
     nodes = tuple(node_from_dict(obj) for obj in case["objects"] if obj["kind"] == "Node")
@@ -58,20 +57,6 @@ def judge(case: Json) -> Json:
             simulation.run(witness.schedule([pod for pod in members if pod.spec.scheduler_name in profiles]))
             verdicts.append(witness.said)
     return {"groups": verdicts}
-
-
-def has_gates(case: Json) -> bool:
-    """Whether we have all the feature gates of a case."""
-    return {*OURS, *_OF_1_36} >= set(case["gates"])
-
-
-def gates_of(case: Json) -> FeatureGates:
-    """The gates of a case, which are those of 1.36 unless its groups are of v1beta1: one for each part of it."""
-    gates, _ = read_gates([f"{name}=true" for name in case["gates"]])
-    if any(each["apiVersion"] == "scheduling.k8s.io/v1beta1" for each in case["objects"]):
-        return gates
-    parts = (name in case["gates"] for name in _OF_1_36)
-    return replace(gates, gang_scheduling=next(parts), workload_aware_preemption=next(parts))
 
 
 @contextmanager
@@ -115,8 +100,6 @@ class Witness:
         said["isThere"] = not any(queued.pod in members for queued in parts["incomplete"])
         gated = {pod.uid: holder for pod in members if pod.uid in held and (holder := self._holder(pod))}
         said["gated"] = {pod.name: gated[pod.uid] for pod in members if pod.uid in gated}
-        for uid in gated if chosen("groups").startswith("1.36.") else ():
-            engine.queue.delete(uid)  # there, the others are tried without it
         assert engine.pod_groups is not None, "groups are on"
         first = next((entry for entry in _popped(engine.queue) if any(pod.uid in entry for pod in members)), None)
         if first is not None:
@@ -172,9 +155,10 @@ class Witness:
         return ""
 
     def _read_condition(self) -> None:
-        found = self._engine.objects.get(POD_GROUP, self.said["name"], self.said["namespace"])
-        for each in () if found is None else found.status.conditions or ():
-            if each.type == "PodGroupScheduled":
+        objects, said = self._engine.objects, self.said
+        found = [objects.get(version, said["name"], said["namespace"]) for version in VERSIONS]
+        for each in chain.from_iterable(group.status.conditions or () for group in found if group is not None):
+            if each.type in TYPES:
                 self.said["condition"] = {"status": each.status, "reason": each.reason, "message": each.message}
 
 

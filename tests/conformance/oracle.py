@@ -39,13 +39,10 @@ def version_of(go_mod: Path) -> str:
 VERSIONS: Final = {version_of(path): path for path in (SOURCES / "go.mod", *sorted(SOURCES.glob("*/go.mod")))}
 """Version of kube-scheduler → its go.mod."""
 
-DEFAULTS: Final = {"oracle": next(iter(VERSIONS)), "groups": "1.36.3"}
-"""Kind → the version that is asked by default: our pod groups are those of 1.36 yet."""
 
-
-def chosen(kind: str = "oracle") -> str:
-    """The version that the environment names, or the default. Raises BuildError for one that there is no go.mod for."""
-    version = os.environ.get(VARIABLE) or DEFAULTS[kind]
+def chosen() -> str:
+    """The version that the environment names, or the first. Raises BuildError for one that there is no go.mod for."""
+    version = os.environ.get(VARIABLE) or next(iter(VERSIONS))
     if version not in VERSIONS:
         raise BuildError(f"{VARIABLE}={version} is none of: {', '.join(VERSIONS)}")
     return version
@@ -99,7 +96,7 @@ def write_lines(stream: IO[str], lines: Iterable[str]) -> None:
 
 def find_oracle(kind: str = "oracle") -> Path:
     """The path of this kind of binary, built first if its sources changed. Raises BuildError."""
-    directory, version = cache_directory().parent / "conformance", chosen(kind)
+    directory, version = cache_directory().parent / "conformance", chosen()
     binary = directory / f"{kind}-{version}-{sources_hash(version)}"
     if binary.is_file():
         return binary

@@ -62,7 +62,6 @@ class AdaptedGroups:
         ours: Sequence[Adapter] = (),
         *,
         are_tried_in_placements: bool = False,
-        preempt_as_a_whole: bool = False,
         defaults: GangDefaults | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -75,7 +74,6 @@ class AdaptedGroups:
         self._of_profile: dict[str, Sequence[Adapter]] = {}
         self._by_source = {each.source: each for each in (*adapters, *ours)}
         self._are_tried_in_placements = are_tried_in_placements
-        self._preempt_as_a_whole = preempt_as_a_whole
         self._defaults = defaults or GangDefaults()
         self._asked: tuple[Pod | None, GroupKey | None] = None, None
         """The pod that was asked about last, and its key: each is asked about several times in a row."""
@@ -129,10 +127,6 @@ class AdaptedGroups:
             if name:
                 return GroupKey(pod.metadata.namespace, adapter.source, name)
         return None
-
-    def preempts_as_a_whole(self, pod: Pod) -> bool:
-        key = self.key_of(pod)
-        return key is not None and (self._preempt_as_a_whole or key.source != POD_GROUP)
 
     def of(self, pod: Pod) -> PodGroup | None:
         asked, key = self._asked  # inlines `key_of`

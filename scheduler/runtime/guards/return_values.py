@@ -42,6 +42,7 @@ MAY_ANSWER: Final = {
     "PreBindPreFlight": "None or SKIP",
     "PreBind": f"None, {_REFUSALS}",
     "Bind": f"None, SKIP, {_REFUSALS}",
+    "PlacementFeasible": "None, wait(…) or unschedulable(…)",
     "PlacementGenerate": f"Placements, {_REFUSALS}",
 }
 """Extension point → what its plugins may answer. All may answer a Status with the code Error, too."""

@@ -40,6 +40,13 @@ MENDED: Final[Edits] = {
                 "\t\tfor _, driverName := range slices.Sorted(maps.Values(newVolumes)) {\n"
             ),
         },
+        # A group of which no pod came as far as this plugin has no claims to give back.
+        f"{PLUGINS}/dynamicresources/dynamicresources.go": {
+            "\tpodGroupState, err := getPodGroupStateDataFromPodGroupCycleState(state)\n\tif err != nil {\n": (
+                "\tpodGroupState, err := getPodGroupStateDataFromPodGroupCycleState(state)\n"
+                "\tif err != nil && !errors.Is(err, fwk.ErrNotFound) {\n"
+            ),
+        },
         # Of several budgets that select a pod the first by name is charged, not any.
         f"{SCHEDULER}/framework/preemption/preemption.go": {
             'import (\n\t"context"\n\t"errors"\n\t"fmt"\n\t"math"\n': (
@@ -110,7 +117,7 @@ BY_NAME: Final[Mapping[str, Mapping[str, str]]] = {
     },
     f"{SCHEDULER}/framework/preemption/types.go": {
         'import (\n\t"fmt"\n': 'import (\n\t"fmt"\n\t"slices"\n\t"strings"\n',
-        # The order of victims, and of the pods of each.
+        # The order of victims, and of the pods of each; one whose node is gone does not keep others from being chosen.
         "\tfor _, node := range nodes {\n\t\tfor _, podInfo := range node.GetPods() {\n": (
             "\tbyNode := func(a, b fwk.NodeInfo) int { return strings.Compare(a.Node().Name, b.Node().Name) }\n"
             '\tpodKey := func(p fwk.PodInfo) string { return p.GetPod().Namespace + "/" + p.GetPod().Name }\n'
@@ -119,6 +126,10 @@ BY_NAME: Final[Mapping[str, Mapping[str, str]]] = {
             "\t\tfor _, podInfo := range slices.SortedFunc(slices.Values(node.GetPods()), byPod) {\n"
         ),
         "\tpodInfos := make([]fwk.PodInfo, len(allPods))\n": (
+            "\tallPods = slices.DeleteFunc(allPods, func(p *v1.Pod) bool {\n"
+            "\t\t_, err := snapshot.NodeInfos().Get(p.Spec.NodeName)\n"
+            "\t\treturn err != nil\n"
+            "\t})\n"
             "\tslices.SortFunc(allPods, func(a, b *v1.Pod) int {\n"
             '\t\treturn strings.Compare(a.Spec.NodeName+"/"+a.Name, b.Spec.NodeName+"/"+b.Name)\n'
             "\t})\n"

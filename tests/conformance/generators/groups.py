@@ -7,19 +7,13 @@ It is small: at most a dozen nodes, and ten members of a group that wait.
 from collections.abc import Sequence
 from typing import Final
 
-from tests.conformance.generators.group_versions import GANG, GENERIC, PREEMPTION, TOPOLOGY, as_chosen
 from tests.conformance.generators.preemption import APPS, budget
 from tests.conformance.generators.taints import Taints
 from tests.conformance.generators.topic import Cluster, Draw, Json
 
-GATES: Final = (
-    ((GENERIC, GANG, TOPOLOGY, PREEMPTION), 60),
-    ((GENERIC, GANG), 14),
-    ((GENERIC, GANG, TOPOLOGY), 10),
-    ((GENERIC, GANG, PREEMPTION), 10),
-    ((GENERIC,), 3),
-    ((GENERIC, TOPOLOGY), 3),
-)
+GENERIC: Final = "GenericWorkload"
+TOPOLOGY: Final = "TopologyAwareWorkloadScheduling"
+GATES: Final = (((GENERIC, TOPOLOGY), 73), ((GENERIC,), 27))
 """Each set of feature gates, and how often it is drawn of a hundred times."""
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -49,8 +43,9 @@ def generate(seed: int) -> Json:
         for topic in dress if pod["kind"] == "Pod" else ():
             topic.dress_pod(draw, pod, cluster)
     start(draw, [*running, *waiting])
-    case = {"name": f"groups-{seed}", "gates": list(gates), "config": config}
-    return as_chosen(case | {"objects": [*budgets, *nodes, *running, *waiting]}, draw)
+    objects = [*budgets, *nodes, *running, *waiting]
+    agree(draw, objects)
+    return {"name": f"groups-{seed}", "gates": list(gates), "config": config, "objects": objects}
 
 
 def configuration(draw: Draw) -> Json:
@@ -140,11 +135,11 @@ def pod_group(draw: Draw, name: str, namespace: str, count: int, priority: int) 
     if draw.chance(0.4):
         topology = [{"key": draw.choice((ZONE, RACK, RACK, RACK, HOSTNAME, "example.com/nowhere"))}]
         spec["schedulingConstraints"] = {"topology": topology} if draw.chance(0.95) else {}
-    spec["disruptionMode"] = draw.choice(("Pod", "Pod", "Pod", "PodGroup"))  # the API server's default is Pod
+    spec["disruptionMode"] = {draw.choice(("single", "single", "single", "all")): {}}  # the default is single
     if draw.chance(0.85):
         spec["priority"] = priority if draw.chance(0.85) else draw.choice(HIGH)
     made: Json = {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "apiVersion": "scheduling.k8s.io/v1beta1",
         "kind": "PodGroup",
         "metadata": {"name": name, "namespace": namespace, "uid": f"uid-of-group-{namespace}-{name}"},
         "spec": spec,
@@ -154,7 +149,7 @@ def pod_group(draw: Draw, name: str, namespace: str, count: int, priority: int) 
         made["status"] = {
             "conditions": [
                 {
-                    "type": "PodGroupScheduled",
+                    "type": "PodGroupInitiallyScheduled",
                     "status": status,
                     "reason": reason,
                     "message": "as it was",
@@ -246,6 +241,22 @@ def placed_of(draw: Draw, name: str, namespace: str, priority: int, cluster: Clu
         on_node = place if draw.chance(0.7) else draw.choice((*cluster.node_names, "gone"))
         made.append(pod(draw, f"{name}-placed-{i}", namespace, draw.choice(AMOUNTS), priority, on_node))
     return made
+
+
+def agree(draw: Draw, objects: Sequence[Json]) -> None:
+    """Let groups have the priority of their pods, mostly: with other ones they are not even tried."""
+    for made in (each for each in objects if each["kind"] == "PodGroup"):
+        members = [each["spec"] for each in objects if each["kind"] == "Pod" and is_member(each, made)]
+        if members and draw.chance(0.9):
+            made["spec"]["priority"] = members[0]["priority"]
+            for each in members:
+                each["priority"] = members[0]["priority"]
+
+
+def is_member(pod: Json, group: Json) -> bool:
+    """Whether a pod names this group."""
+    name, metadata = pod["spec"].get("schedulingGroup", {}).get("podGroupName"), group["metadata"]
+    return (pod["metadata"]["namespace"], name) == (metadata["namespace"], metadata["name"])
 
 
 def join(members: Sequence[Json], name: str) -> None:

@@ -108,13 +108,6 @@ def test_a_gate_is_on_with_all_that_it_depends_on() -> None:
     assert (gates.generic_workload, gates.topology_aware_workload_scheduling, notes) == (True, True, ())
 
 
-@pytest.mark.parametrize("generic", [False, True])
-def test_gangs_and_their_preemption_are_part_of_generic_workload(generic: bool) -> None:
-    gates, _ = read_gates([f"GenericWorkload={generic}"])
-
-    assert (gates.gang_scheduling, gates.workload_aware_preemption) == (generic, generic)
-
-
 def test_a_gate_that_1_37_removed_is_accepted_once_more_and_that_is_said() -> None:
     gates, notes = read_gates(["GangScheduling=true,SidecarContainers=false"])
 

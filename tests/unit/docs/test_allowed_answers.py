@@ -21,6 +21,7 @@ METHODS: Final = {
     "PreBindPreFlight": "pre_bind_pre_flight",
     "PreBind": "pre_bind",
     "Bind": "bind",
+    "PlacementFeasible": "placement_feasible",
     "PlacementGenerate": "generate_placements",
 }
 

@@ -47,7 +47,7 @@ async def test_a_gang_that_does_not_fit_says_how_many_fit_and_on_what_the_others
 
 async def test_reasons_are_summed_up_over_the_pods() -> None:
     groups = Groups(nodes=1)
-    groups.create(minimum=5)
+    groups.create(minimum=3)
     groups.pods(3)
     groups.pods(1, first=3, requests={"cpu": "1", "memory": "1Ti"})
     groups.pods(1, first=4, node_selector={"disk": "ssd"})
@@ -56,7 +56,7 @@ async def test_reasons_are_summed_up_over_the_pods() -> None:
     report = await about(groups)
 
     assert report.text == (
-        "5 pods are needed at once: 2 of 5 fit; 3 do not: Insufficient cpu (2 pods, on 1 node), "
+        "3 pods are needed at once: 2 of 5 fit; 3 do not: Insufficient cpu (2 pods, on 1 node), "
         "Insufficient memory (1 pod, on 1 node), "
         "node(s) didn't match Pod's node affinity/selector (1 pod, on 1 node)"
     )

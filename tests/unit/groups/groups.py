@@ -12,7 +12,7 @@ from scheduler.testing import a_node, a_pod
 from tests.fakes import settle
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine
 
-GATES = FeatureGates(generic_workload=True, gang_scheduling=True)
+GATES = FeatureGates(generic_workload=True)
 
 
 class ApiForGroups:
@@ -79,8 +79,10 @@ class Groups:
         return self.engine.objects.get(POD_GROUP, name, "default")
 
     def pods(self, count: int, group: str = "g", first: int = 0, **fields: Any) -> list[fw.Pod]:
-        """Let the watch show pods of a group, numbered from `first` on."""
-        fields = {"requests": {"cpu": "1"}, "scheduler_name": PROFILE, **fields}
+        """Let the watch show pods of a group, with its priority, numbered from `first` on."""
+        found = self.object(group)
+        priority = 0 if found is None else found.spec.priority or 0
+        fields = {"requests": {"cpu": "1"}, "scheduler_name": PROFILE, "priority": priority, **fields}
         made = [a_pod(f"{group}-{number}", group=group, **fields) for number in range(first, first + count)]
         self.under_test.see(*made)
         return made

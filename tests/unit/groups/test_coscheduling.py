@@ -84,7 +84,7 @@ async def test_a_lower_minimum_lets_a_group_go() -> None:
 
 
 async def test_a_group_of_each_kind_may_have_the_same_name() -> None:
-    groups = Coscheduled(gates=FeatureGates(generic_workload=True, gang_scheduling=True))
+    groups = Coscheduled(gates=FeatureGates(generic_workload=True))
     groups.create("g", minimum=2)
     groups.pods(1)
     groups.annotated(1, 2, group="g", first=1)

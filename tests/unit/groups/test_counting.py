@@ -139,5 +139,7 @@ def test_a_group_of_unlike_pods_for_which_too_many_might_leave_evicts_none(monke
     found, condition, _ = outcome(groups)
 
     assert found == []
-    text = "preemption takes too long for so many pods that are not alike"
-    assert condition == ("False", "Unschedulable", f"pod group is unschedulable, {text}")
+    text = "pod group preemption: preemption takes too long for so many pods that are not alike"
+    released = "deallocation and deletion of ResourceClaims completed"
+    refused = "minCount (3) cannot be satisfied: 0 scheduled, 2 remaining"
+    assert condition == ("False", "Unschedulable", f"{refused}, {released}, {text}")

@@ -3,17 +3,13 @@
 import pytest
 
 from scheduler import framework as fw
-from scheduler.config.feature_gates import FeatureGates
+from scheduler.config.defaults import default_plugins
 from scheduler.framework.errors import ApiError
+from scheduler.runtime.profile_spec import Plugins, PluginSet
 from scheduler.testing import a_node, a_pod
 from tests.fakes import Nomination, a_plugin, run, settle
 from tests.unit.cycle.fakes import PROFILE, an_engine, newer, raising
 from tests.unit.groups.groups import GATES, Groups
-
-WAITS = (
-    "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, "
-    "one or more plugins asked to wait and no plugin rejected pod"
-)
 
 
 def test_a_gang_that_fits_is_bound_in_one_cycle() -> None:
@@ -58,9 +54,11 @@ def test_a_gang_that_does_not_fit_holds_nothing_and_says_why() -> None:
         assert groups.bound == {}
         assert list(groups.engine.cache.assumed_pods()) == []
         assert [groups.where(f"g-{number}") for number in range(3)] == ["unschedulable"] * 3
-        assert groups.condition() == ("False", "Unschedulable", "pod group is unschedulable")
+        no_victims = "pod group preemption: No preemption victims found for incoming preemptor"
+        text = f"minCount (3) cannot be satisfied: 2 scheduled, 0 remaining, {no_victims}"
+        assert groups.condition() == ("False", "Unschedulable", text)
         notes = {event.pod: event.note for event in groups.under_test.world.events}
-        assert notes["default/g-0"] == notes["default/g-1"] == WAITS
+        assert notes["default/g-0"] == notes["default/g-1"] == f"pod group is unschedulable, {text}"
         assert notes["default/g-2"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
         count = groups.under_test.count
         assert count("scheduler_podgroup_schedule_attempts_total", result="unschedulable", profile=PROFILE) == 1
@@ -116,18 +114,17 @@ def test_a_group_that_is_no_gang_binds_what_fits() -> None:
     run(play())
 
 
-def test_the_most_important_members_are_tried_first_then_those_that_came_first() -> None:
+def test_the_members_that_came_first_are_tried_first() -> None:
     async def play() -> None:
         groups = Groups(nodes=1)
         groups.create(minimum=2)
-        for name, priority in (("low", 1), ("early", 5), ("late", 5)):
+        for name in ("late", "early"):
             groups.under_test.clock.advance(1)
-            pod = a_pod(name, group="g", priority=priority, requests={"cpu": "1"}, scheduler_name=PROFILE)
-            groups.under_test.see(pod)
+            groups.under_test.see(a_pod(name, group="g", requests={"cpu": "1"}, scheduler_name=PROFILE))
 
         await groups.schedule()
 
-        assert groups.under_test.world.asked == [("default/early", "n0"), ("default/late", "n0")]
+        assert groups.under_test.world.asked == [("default/late", "n0"), ("default/early", "n0")]
 
     run(play())
 
@@ -156,7 +153,9 @@ def test_pods_that_came_before_their_group_are_let_in_when_it_comes() -> None:
 
 def test_without_the_gang_plugin_members_are_only_tried_together() -> None:
     async def play() -> None:
-        groups = Groups(nodes=1, gates=FeatureGates(generic_workload=True))
+        enabled = default_plugins(GATES).multi_point.enabled
+        without = tuple(each for each in enabled if each.name != "GangScheduling")
+        groups = Groups(nodes=1, only=Plugins(multi_point=PluginSet(without)))
         groups.create()
         groups.pods(3)
 
@@ -222,24 +221,20 @@ def test_a_refusal_of_one_member_leaves_the_others_their_chance() -> None:
     run(play())
 
 
-@pytest.mark.parametrize("point", ["reserve", "permit"])
-def test_an_error_of_one_member_fails_the_group_and_leaves_no_trace(point: str) -> None:
+def test_an_error_of_one_member_fails_the_group_and_leaves_no_trace() -> None:
     def fail(state: fw.CycleState, pod: fw.Pod, node: str) -> None:
         if pod.name == "g-1":
             raise fw.AttemptFailed("broken")
 
     async def play() -> None:
-        if point == "reserve":
-            failing = a_plugin("Failing", fw.ReservePlugin, reserve=fail, unreserve=lambda *_: None)
-        else:
-            failing = a_plugin("Failing", fw.PermitPlugin, permit=fail)
+        failing = a_plugin("Failing", fw.ReservePlugin, reserve=fail, unreserve=lambda *_: None)
         groups = Groups(failing)
         groups.create()
         groups.pods(3)
 
         await groups.schedule()
 
-        of_pod = f'running {point.capitalize()} plugin "Failing": broken'
+        of_pod = 'running Reserve plugin "Failing": broken'
         of_group = f"failed to schedule other pod from a pod group: {of_pod}"
         notes = {event.pod: event.note for event in groups.under_test.world.events}
         assert notes == {"default/g-0": of_group, "default/g-1": of_pod, "default/g-2": of_group}
@@ -318,29 +313,6 @@ def test_members_keep_no_room_from_each_other_by_their_nominations() -> None:
 
         assert groups.bound == {first.name: "n0", second.name: "n0"}
         groups.check()
-
-    run(play())
-
-
-def test_a_member_that_needs_a_preemption_sends_the_whole_group_to_wait_for_it() -> None:
-    async def play() -> None:
-        groups = Groups(nodes=1)
-        groups.create(minimum=2)
-        groups.under_test.see(a_pod("victim", node_name="n0", priority=0, requests={"cpu": "1"}))
-        groups.pods(2, priority=10)
-
-        await groups.schedule()
-
-        waiting = "pod group is unschedulable, pod group is waiting for preemption to complete"
-        assert groups.condition() == ("False", "Unschedulable", waiting)
-        assert [eviction.victim for eviction in groups.under_test.world.writes if hasattr(eviction, "victim")] == [
-            "default/victim"
-        ]
-        nominated = groups.engine.nominator.nominated_pods("n0")
-        assert sorted(pod.name for pod in nominated) == ["g-0", "g-1"]
-        assert groups.bound == {}
-        result = {"result": "waiting_on_preemption", "profile": PROFILE}
-        assert groups.under_test.count("scheduler_podgroup_schedule_attempts_total", **result) == 1
 
     run(play())
 

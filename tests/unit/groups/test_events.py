@@ -58,7 +58,7 @@ async def test_an_annotated_group_has_one_event_too() -> None:
 
 
 async def test_a_group_of_kube_scheduler_has_the_event_and_its_pods_have_theirs() -> None:
-    groups = Groups(gates=FeatureGates(generic_workload=True, gang_scheduling=True))
+    groups = Groups(gates=FeatureGates(generic_workload=True))
     events = GroupEvents(groups.engine)
     groups.create(minimum=5)
     groups.pods(5)

@@ -26,11 +26,11 @@ from tests.unit.groups.groups import GATES, Groups
 CORES: Final = {"g": 1, "h": 2}
 """Group → what each of its pods asks for: alike, so that it can be said how many fit."""
 
+PRIORITIES: Final = {"g": 1, "h": 0}
+
 ALL_GATES: Final = FeatureGates(
     generic_workload=True,
-    gang_scheduling=True,
     topology_aware_workload_scheduling=True,
-    workload_aware_preemption=True,
 )
 HOSTNAME: Final = "kubernetes.io/hostname"
 
@@ -49,11 +49,11 @@ class GroupLife(single.CycleLife):
 
     @initialize(minimum=minima, count=st.integers(1, 4))
     def there_is_a_group(self, minimum: int | None, count: int) -> None:
-        self.a_group_comes_or_goes("g", minimum, priority=1, is_constrained=False)
-        self.members_come("g", count, priority=1, held=False, gated=False, is_late=False)
+        self.a_group_comes_or_goes("g", minimum, is_constrained=False)
+        self.members_come("g", count, held=False, gated=False, is_late=False)
 
-    @rule(name=names, minimum=minima, priority=st.integers(0, 2), is_constrained=single.rarely)
-    def a_group_comes_or_goes(self, name: str, minimum: int | None, priority: int, is_constrained: bool) -> None:
+    @rule(name=names, minimum=minima, is_constrained=single.rarely)
+    def a_group_comes_or_goes(self, name: str, minimum: int | None, is_constrained: bool) -> None:
         old = self.groups.object(name)
         if old is not None:
             self.engine.engine.object_handlers.object_deleted(POD_GROUP, old)
@@ -64,7 +64,7 @@ class GroupLife(single.CycleLife):
         spec = api.PodGroupSpec(
             scheduling_policy=api.SchedulingPolicy(gang=gang),
             scheduling_constraints=api.SchedulingConstraints(topology=topology) if is_constrained else None,
-            priority=priority,
+            priority=PRIORITIES[name],
             disruption_mode=api.TOGETHER if minimum == 2 else "Pod",
         )
         metadata = ObjectMeta(name=name, namespace="default", uid=f"group {self.made}")
@@ -73,20 +73,24 @@ class GroupLife(single.CycleLife):
     @rule(
         name=names,
         count=st.integers(1, 4),
-        priority=st.integers(0, 2),
         held=single.rarely,
         gated=single.rarely,
         is_late=single.rarely,
     )
-    def members_come(self, name: str, count: int, priority: int, held: bool, gated: bool, is_late: bool) -> None:
+    def members_come(self, name: str, count: int, held: bool, gated: bool, is_late: bool) -> None:
         """One of them may be held in Permit, or gated."""
         for number in range(count):
             self.made += 1
             labels = {"held": ""} if held and not number else {}
             gates = ("gate",) if gated and not number else ()
-            requests = {"cpu": CORES[name]}
+            requests, priority = {"cpu": CORES[name]}, PRIORITIES[name]
             pod = a_pod(
-                f"{name}{self.made}", group=name, requests=requests, priority=priority, labels=labels, gates=gates
+                f"{name}{self.made}",
+                group=name,
+                requests=requests,
+                priority=priority,
+                labels=labels,
+                gates=gates,
             )
             self.cluster.put(newer(pod))
             if not is_late:

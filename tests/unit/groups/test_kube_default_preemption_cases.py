@@ -1,4 +1,4 @@
-"""kube-scheduler's own cases of what DefaultPreemption does for a member of a group, and when it lets one in."""
+"""kube-scheduler's own cases of when DefaultPreemption lets a pod in."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +9,6 @@ from scheduler import framework as fw
 from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
-from scheduler.cycle.algorithm import Unplaced
 from scheduler.framework.queued import QueuedPod
 from scheduler.testing import a_node, a_pod
 from tests.conformance.transcribed import Case, cases
@@ -20,15 +19,12 @@ from tests.unit.groups.groups import Groups
 HIGH = 1000
 
 
-def a_full_cluster(groups: dict[str, str | None], gates: Iterable[str]) -> Groups:
-    """One node, with room for the pod that it has. `groups`: name → topology key; `gates`: those that are on."""
-    on: dict[str, Any] = dict.fromkeys(gates, True)
-    made = Groups(nodes=0, gates=FeatureGates(generic_workload=True, **on))
+def a_full_cluster(groups: Iterable[str]) -> Groups:
+    """One node, with room for the pod that it has."""
+    made = Groups(nodes=0, gates=FeatureGates(generic_workload=True))
     made.under_test.see(a_node("node1", pods=1), a_pod("p1", node_name="node1"))
-    for name, key in groups.items():
-        topology = None if key is None else (api.TopologyConstraint(key=key),)
-        constraints = None if key is None else api.SchedulingConstraints(topology=topology)
-        spec = api.PodGroupSpec(priority=HIGH, scheduling_constraints=constraints)
+    for name in groups:
+        spec = api.PodGroupSpec(priority=HIGH)
         made.store(api.PodGroup(metadata=ObjectMeta(name=name, namespace="default", uid=name), spec=spec))
     return made
 
@@ -37,29 +33,11 @@ def a_preemptor(name: str, group: str = "") -> fw.Pod:
     return a_pod(name, group=group, priority=HIGH, scheduler_name=PROFILE)
 
 
-@pytest.mark.parametrize("case", cases("default_preemption_post_filter"))
-def test_a_member_evicts_others_by_itself_where_it_does_in_kube_scheduler(case: Case) -> None:
-    async def play() -> None:
-        groups = a_full_cluster(case["groups"], case["gates"])
-        pod = a_preemptor("p-with-podgroup", "foo")
-        groups.under_test.see(pod)
-
-        decision = groups.engine.algorithm.schedule(groups.under_test.framework, fw.CycleState(), pod)
-        await settle()
-
-        assert isinstance(decision, Unplaced)
-        assert decision.nominated_node_name == case.get("node")  # None: it stays as it is
-        assert case.get("refusal", "") in decision.message
-
-    run(play())
-
-
 @pytest.mark.parametrize("case", cases("default_preemption_pre_enqueue"))
 def test_a_pod_waits_for_its_preemption_or_that_of_its_group(case: Case) -> None:
     async def play() -> None:
         together = case.get("together", False)
-        gates = ["workload_aware_preemption"] if together else []
-        groups = a_full_cluster(dict.fromkeys(case.get("groups", ())), gates)
+        groups = a_full_cluster(case.get("groups", ()))
         preemptor = a_preemptor("p", case.get("of", ""))
         groups.under_test.see(preemptor)
         framework = groups.under_test.framework

@@ -1,7 +1,5 @@
 """kube-scheduler's own cases of preemption for a group as a whole: who has to go, and who comes back."""
 
-from collections.abc import Generator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
@@ -12,17 +10,15 @@ from scheduler import framework as fw
 from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta, PodStatus
 from scheduler.config.feature_gates import FeatureGates
-from scheduler.framework.queued import QueuedPod
 from scheduler.framework.resources import POD_DISRUPTION_BUDGET
-from scheduler.groups.decision import GroupDecision
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
 from scheduler.testing import a_node, a_pod, an_object
 from tests.conformance.transcribed import Case, cases
-from tests.fakes import Eviction, a_plugin, run
+from tests.fakes import Eviction, run
 from tests.unit.cycle.fakes import PROFILE
 from tests.unit.groups.groups import Groups
 
-GATES = FeatureGates(generic_workload=True, gang_scheduling=True, workload_aware_preemption=True)
+GATES = FeatureGates(generic_workload=True)
 PLUGINS = ("PrioritySort", "Rules", "DefaultPreemption", "DefaultBinder", "GangScheduling")
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 NO_VICTIMS = "No preemption victims found for incoming preemptor"
@@ -107,89 +103,9 @@ def a_preemptor(number: int, priority: int, never: bool = False) -> fw.Pod:
     return fw.Pod(metadata=pod.metadata, spec=spec, status=pod.status)
 
 
-class FakePreemption(fw.PostFilterPlugin, fw.PodGroupPostFilterPlugin):
-    """Says what a case says when it is asked to make room for a group, and for no pod."""
-
-    name: ClassVar[str] = "DefaultPreemption"
-    asked: ClassVar[list[str]] = []
-    answer: ClassVar[fw.Status | None] = fw.unschedulable("default fake podgroup postfilter failure")
-
-    def post_filter(
-        self, state: fw.CycleState, pod: fw.Pod, node_to_status: object
-    ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
-        return None, fw.unschedulable()
-
-    def pod_group_victims(
-        self, group: fw.PodGroup, pods: Sequence[fw.Pod], what_if: object
-    ) -> Generator[None, None, Sequence[fw.Pod] | fw.Status]:
-        self.asked.append(group.name)
-        yield
-        return self.answer or ()
-
-    def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: Sequence[fw.Pod]) -> None:
-        """Evict nobody."""
-
-
-def tried(plugin: type[fw.Plugin], group: str, groups: dict[str, bool], gate: bool = True) -> GroupDecision:
-    """Decide about a pod of a group that fits nowhere. `groups`: the groups that there are → have they constraints?"""
-    nowhere = a_plugin("Nowhere", fw.FilterPlugin, filter=lambda *_: fw.unschedulable("no"))
-    only = Plugins(
-        multi_point=PluginSet(tuple(map(PluginRef, ("PrioritySort", "Nowhere", plugin.name, "DefaultBinder"))))
-    )
-    gates = replace(GATES, workload_aware_preemption=gate)
-    under_test = Groups(nowhere, plugin, nodes=1, only=only, gates=gates)
-    for name, is_constrained in groups.items():
-        constraints = api.SchedulingConstraints(topology=(api.TopologyConstraint(),)) if is_constrained else None
-        metadata = ObjectMeta(name=name, namespace="default", uid=name)
-        under_test.store(api.PodGroup(metadata=metadata, spec=api.PodGroupSpec(scheduling_constraints=constraints)))
-    pod = a_pod("p1", group=group, scheduler_name=PROFILE)
-    assert under_test.engine.pod_groups is not None
-    return under_test.engine.pod_groups.decide(under_test.engine.frameworks[PROFILE], [QueuedPod(pod, 0.0)])
-
-
-def saying(answer: list[str] | None = None, name: str = "DefaultPreemption") -> type[FakePreemption]:
-    """Make a plugin that answers with this code and message."""
-    said: dict[str, Any] = {"asked": [], "name": name}
-    if answer is not None:
-        said["answer"] = None if answer[0] == "Success" else fw.unschedulable(answer[1])
-    return type("FakePreemption", (FakePreemption,), said)
-
-
-@pytest.mark.parametrize("case", cases("run_workload_aware_preemption"))
-def test_what_comes_of_the_preemption_is_said_of_the_group(case: Case) -> None:
-    plugin = saying(case.get("answer"), "DefaultPreemption" if case["registered"] else "OtherPreemption")
-
-    decision = tried(plugin, case["group"], case.get("groups", {"pg1": False} if not case["registered"] else {}))
-
-    assert decision.is_waiting_for_preemption == (case["code"] == "Success")
-    if case["code"] == "Error":
-        assert (decision.code.label, decision.message) == ("Error", case["message"])
-    else:
-        said = ", ".join(filter(None, ("pod group is unschedulable", case.get("message", ""))))
-        assert (decision.code.label, decision.message) == ("Unschedulable", said)
-
-
-@pytest.mark.parametrize("case", [*cases("pod_group_cycle_post_filter"), *cases("pod_group_post_filter_plugins")])
-def test_only_default_preemption_is_asked_and_only_with_the_gate(case: Case) -> None:
-    plugin = saying(name=case["plugin"])
-
-    tried(plugin, "pg", {"pg": False}, case["gate"])
-
-    assert plugin.asked == (["pg"] if case["preempts"] else [])
-
-
 def one_of(priority: int) -> Case:
     """A preemptor of one pod."""
     return {"priority": priority, "pods": [{"priority": priority}]}
-
-
-@pytest.mark.parametrize("case", cases("select_victims_on_domain"))
-def test_victims_are_those_of_kube_scheduler(case: Case) -> None:
-    victims, message = preempted(case, case["preemptor"], case["rules"])
-
-    assert sorted(victims) == sorted(case.get("victims", []))
-    if "refused" in case:
-        assert WORDS[case["refused"]] in message
 
 
 @pytest.mark.parametrize("case", cases("more_important_victim"))
@@ -201,9 +117,9 @@ def test_the_less_important_victim_goes(case: Case) -> None:
         if group:
             cluster["groups"][group] = {"mode": "PodGroup", "priority": facts["priority"]}
         for number in range(facts.get("pods", 1)):
-            pod = {"node": node, "priority": facts["priority"], "group": group, "started": facts.get("started", 0)}
+            pod = {"node": "node1", "priority": facts["priority"], "group": group, "started": facts.get("started", 0)}
             cluster["pods"][f"{node}-{number}"] = pod
-    rules = [(node, [name for name in cluster["pods"] if name.startswith(node)]) for node in ("first", "second")]
+    rules = [("node1", [name for name in cluster["pods"] if name.startswith(which)]) for which in ("first", "second")]
 
     victims, _ = preempted(cluster, one_of(1000), rules)
 
@@ -220,15 +136,3 @@ def test_a_pod_goes_with_its_group_if_that_says_so(case: Case) -> None:
     victims, _ = preempted({"pods": pods, "groups": groups}, one_of(10), [("node1", ["p1"])])
 
     assert sorted(victims) == (["p1", "p2"] if case["together"] else ["p1"])
-
-
-@pytest.mark.parametrize("case", cases("new_domain_for_workload_preemption"))
-def test_who_goes_together_has_one_priority(case: Case) -> None:
-    for victim in case["victims"]:
-        name, priority = victim["pods"][0], victim["priority"]
-        rules = [(case["pods"][name]["node"], [name])]
-
-        assert sorted(preempted(case, one_of(priority + 1), rules)[0]) == victim["pods"]
-        assert preempted(case, one_of(priority), rules)[0] == []
-    if not case["victims"]:
-        assert preempted(case, one_of(10), []) == ([], f"pod group is unschedulable, {NO_VICTIMS}")

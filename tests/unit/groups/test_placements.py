@@ -17,8 +17,9 @@ from tests.fakes import run
 from tests.unit.cycle.fakes import newer
 from tests.unit.groups.groups import Groups
 
-GATES = FeatureGates(generic_workload=True, gang_scheduling=True, topology_aware_workload_scheduling=True)
+GATES = FeatureGates(generic_workload=True, topology_aware_workload_scheduling=True)
 RACK = "rack"
+NO_VICTIMS = "No preemption victims found for incoming preemptor"
 
 
 class Racks(Groups):
@@ -30,14 +31,15 @@ class Racks(Groups):
             for number in range(nodes):
                 self.under_test.see(a_node(f"{rack}-{number}", cpu="2", labels={RACK: rack}))
 
-    def create_in_racks(self, minimum: int, key: str = RACK) -> None:
-        self.create_constrained(minimum, key)
+    def create_in_racks(self, minimum: int, key: str = RACK, priority: int | None = None) -> None:
+        self.create_constrained(minimum, key, priority=priority)
 
-    def create_constrained(self, minimum: int, *keys: str) -> None:
+    def create_constrained(self, minimum: int, *keys: str, priority: int | None = None) -> None:
         constraints = api.SchedulingConstraints(topology=tuple(api.TopologyConstraint(key=key) for key in keys))
         spec = api.PodGroupSpec(
             scheduling_policy=api.SchedulingPolicy(gang=api.GangPolicy(min_count=minimum)),
             scheduling_constraints=constraints,
+            priority=priority,
         )
         self.store(api.PodGroup(metadata=ObjectMeta(name="g", namespace="default", uid="g"), spec=spec))
 
@@ -70,8 +72,11 @@ def test_a_group_that_no_domain_holds_is_refused_though_all_nodes_would() -> Non
 
         await groups.schedule()
 
-        text = "0/2 placements are available, first placement status: pod group is unschedulable"
-        assert groups.condition() == ("False", "Unschedulable", text)
+        text = (
+            "pod group is unschedulable, 0/2 placements are available, first placement status: "
+            "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
+        )
+        assert groups.condition() == ("False", "Unschedulable", f"{text}, pod group preemption: {NO_VICTIMS}")
         assert groups.bound == {}
         assert groups.under_test.world.notes()[-1].startswith("0/1 nodes are available: 1 Insufficient cpu.")
         groups.check()
@@ -87,7 +92,8 @@ def test_a_topology_that_no_node_has_is_no_placement() -> None:
 
         await groups.schedule()
 
-        assert groups.condition() == ("False", "Unschedulable", "no feasible placements found")
+        text = f"no feasible placements found, pod group preemption: {NO_VICTIMS}"
+        assert groups.condition() == ("False", "Unschedulable", text)
         assert groups.under_test.world.notes() == ["no feasible placements found"] * 2
 
     run(play())
@@ -145,13 +151,12 @@ def test_no_member_of_a_constrained_group_evicts_others(keys: tuple[str, ...]) -
     async def play() -> None:
         groups = Racks(a=1)
         groups.under_test.see(a_pod("low", node_name="a-0", priority=0, requests={"cpu": "2"}))
-        groups.create_constrained(1, *keys)
-        groups.pods(1, priority=10)
+        groups.create_constrained(2, *keys)
+        groups.pods(2, priority=0)
 
         await groups.schedule()
 
-        [note] = groups.under_test.world.notes()
-        assert note.endswith("preemption: not eligible due to placement-based pod group scheduling limitation")
+        assert groups.under_test.world.notes()[0] == "0/1 nodes are available: 1 Insufficient cpu."
         assert not any(hasattr(write, "victim") for write in groups.under_test.world.writes)
 
     run(play())

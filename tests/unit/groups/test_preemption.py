@@ -23,11 +23,8 @@ from tests.unit.cycle.fakes import PROFILE, raising
 from tests.unit.groups.groups import Groups
 from tests.unit.groups.test_placements import Racks
 
-GATES = FeatureGates(generic_workload=True, gang_scheduling=True, workload_aware_preemption=True)
-WAITS = (
-    "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, "
-    "one or more plugins asked to wait and no plugin rejected pod"
-)
+GATES = FeatureGates(generic_workload=True)
+RELEASED = "deallocation and deletion of ResourceClaims completed, "
 
 
 class Preempting(Groups):
@@ -64,8 +61,15 @@ def test_no_more_leave_than_the_group_needs_and_it_waits_for_them() -> None:
 
         await groups.schedule()
 
-        assert sorted(groups.victims) == ["low-1", "low-2", "low-3"]  # the one that has run longest stays
-        assert groups.condition() == ("False", "Unschedulable", "pod group is unschedulable")
+        assert len(groups.victims) == 3
+        assert groups.condition() == (
+            "False",
+            "Unschedulable",
+            "minCount (3) cannot be satisfied: 0 scheduled, 2 remaining, "
+            "pod group preemption: found a placement for podgroup, preempting 3 victims",
+        )
+        nominated = [groups.engine.nominator.node_of(f"default/g-{number}") for number in range(3)]
+        assert sorted(filter(None, nominated)) in (["n0", "n0", "n1"], ["n0", "n1", "n1"])
         result = {"result": "waiting_on_preemption", "profile": PROFILE}
         assert groups.under_test.count("scheduler_podgroup_schedule_attempts_total", **result) == 1
         assert groups.under_test.count("scheduler_workload_preemption_attempts_total", result="Success") == 1
@@ -110,7 +114,9 @@ def test_nobody_leaves_for_a_group_that_does_not_fit_even_then() -> None:
 
         assert groups.victims == []
         assert groups.condition() == (
-            "False", "Unschedulable", "pod group is unschedulable, pod group is unschedulable",
+            "False", "Unschedulable",
+            f"minCount (3) cannot be satisfied: 1 scheduled, 1 remaining, {RELEASED}"
+            "pod group preemption: minCount (3) cannot be satisfied: 2 scheduled, 0 remaining",
         )  # fmt: skip
         groups.check()
 
@@ -122,14 +128,15 @@ def test_only_pods_of_lower_priority_than_the_groups_own_leave() -> None:
         groups = Preempting()
         groups.create(minimum=2, priority=5)
         groups.run_pod("equal", "n0", priority=5)
-        groups.pods(2, priority=100)
+        groups.pods(2)
 
         await groups.schedule()
 
         assert groups.victims == []
-        text = "pod group is unschedulable, No preemption victims found for incoming preemptor"
+        refused = "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"
+        text = f"{refused}, pod group preemption: No preemption victims found for incoming preemptor"
         assert groups.condition() == ("False", "Unschedulable", text)
-        assert groups.under_test.world.notes()[0] == WAITS
+        assert groups.under_test.world.notes()[0] == f"pod group is unschedulable, {text}"
 
     run(play())
 
@@ -139,38 +146,80 @@ def test_no_member_evicts_others_by_itself() -> None:
         groups = Preempting()
         groups.create(minimum=3, priority=5)
         groups.run_pod("low", "n0")
-        groups.pods(3, priority=100)
-
-        await groups.schedule()
-
-        assert groups.under_test.world.notes()[-1].endswith(
-            "preemption: not eligible due to workload aware preemption enabled"
-        )
-
-    run(play())
-
-
-def test_a_member_that_may_not_preempt_keeps_the_group_from_it() -> None:
-    async def play() -> None:
-        groups = Preempting()
-        groups.create(minimum=2, priority=5)
-        groups.run_pod("low", "n0")
-        for name, policy in (("p", "Never"), ("q", None)):
-            pod = a_pod(name, group="g", requests={"cpu": "1"}, scheduler_name=PROFILE)
-            spec = fw.Pod(metadata=pod.metadata, spec=_with_policy(pod, policy), status=pod.status)
-            groups.under_test.see(spec)
+        groups.pods(3)
 
         await groups.schedule()
 
         assert groups.victims == []
-        text = "pod group is unschedulable, not eligible due to preemptionPolicy=Never."
-        assert groups.condition() == ("False", "Unschedulable", text)
+        assert groups.under_test.world.notes()[1] == "0/1 nodes are available: 1 Insufficient cpu."
 
     run(play())
 
 
-def _with_policy(pod: fw.Pod, policy: str | None) -> Any:
-    return msgspec.structs.replace(pod.spec, preemption_policy=policy)
+def test_members_that_may_not_preempt_keep_the_group_from_it() -> None:
+    async def play() -> None:
+        groups = Preempting()
+        groups.create(minimum=2, priority=5)
+        groups.run_pod("low", "n0")
+        for name in ("p", "q"):
+            groups.under_test.see(with_policy(a_member(name), "Never"))
+
+        await groups.schedule()
+
+        assert groups.victims == []
+        status, reason, message = groups.condition() or ("", "", "")
+        assert (status, reason) == ("False", "Unschedulable")
+        assert message.endswith(f"{RELEASED}pod group preemption: not eligible due to preemptionPolicy=Never.")
+
+    run(play())
+
+
+def a_member(name: str, priority: int = 5) -> fw.Pod:
+    return a_pod(name, group="g", requests={"cpu": "1"}, scheduler_name=PROFILE, priority=priority)
+
+
+def with_policy(pod: fw.Pod, policy: str | None) -> fw.Pod:
+    spec = msgspec.structs.replace(pod.spec, preemption_policy=policy)
+    return fw.Pod(metadata=pod.metadata, spec=spec, status=pod.status)
+
+
+TOGETHER = "all pods in a single pod group should have the same"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "problem"),
+    [
+        pytest.param(
+            a_member("p"), a_member("q", 7), "priority as the pod group's priority, got 7 and 5", id="priorities"
+        ),
+        pytest.param(
+            a_member("p", 7), a_member("q", 7), "priority as the pod group's priority, got 7 and 5", id="the group's"
+        ),
+        pytest.param(
+            a_member("p"),
+            with_policy(a_member("q"), "Never"),
+            "preemption policy, got Never and PreemptLowerPriority",
+            id="policies",
+        ),
+        pytest.param(
+            a_member("p"), a_member("q", 7).bound_to("n0"), "priority as the pod group's priority, got 7 and 5",
+            id="one has a node",
+        ),
+    ],
+)  # fmt: skip
+def test_pods_that_do_not_agree_are_not_tried(first: fw.Pod, second: fw.Pod, problem: str) -> None:
+    async def play() -> None:
+        groups = Preempting()
+        groups.create(minimum=2, priority=5)
+        groups.under_test.see(first, second)
+
+        await groups.schedule()
+
+        assert groups.bound == {}
+        assert groups.condition() == ("False", "SchedulerError", f"{TOGETHER} {problem}")
+        assert set(groups.under_test.world.notes()) == {f"{TOGETHER} {problem}"}
+
+    run(play())
 
 
 def test_a_group_that_is_disrupted_together_leaves_as_a_whole() -> None:
@@ -316,31 +365,24 @@ def test_a_table_is_made_again_if_a_victim_of_a_what_if_cannot_be_put_back(monke
     run(play())
 
 
-def test_a_group_with_a_topology_preempts_nobody() -> None:
+def test_a_group_with_a_topology_preempts_in_one_domain() -> None:
     async def play() -> None:
-        gates = FeatureGates(
-            generic_workload=True,
-            gang_scheduling=True,
-            topology_aware_workload_scheduling=True,
-            workload_aware_preemption=True,
-        )
-        groups = Racks(gates, a=1)
-        groups.under_test.see(a_pod("low", node_name="a-0", requests={"cpu": "2"}))
-        groups.create_in_racks(1)
-        groups.pods(1, priority=10)
+        groups = Racks(a=1, b=1)
+        for rack in ("a", "b"):
+            groups.under_test.see(a_pod(f"low-{rack}", node_name=f"{rack}-0", requests={"cpu": "2"}))
+        groups.create_in_racks(2, priority=10)
+        groups.pods(2)
 
         await groups.schedule()
 
         status, reason, message = groups.condition() or ("", "", "")
         assert (status, reason) == ("False", "Unschedulable")
-        assert message.endswith(
-            ", workload aware preemption is not supported for pod groups with scheduling constraints"
-        )
+        assert message.endswith("pod group preemption: found a placement for podgroup, preempting 1 victims")
 
     run(play())
 
 
-def test_without_the_plugin_that_is_said() -> None:
+def test_without_the_plugin_nobody_leaves() -> None:
     async def play() -> None:
         enabled = default_plugins(GATES).multi_point.enabled
         only = Plugins(multi_point=PluginSet(tuple(each for each in enabled if each.name != "DefaultPreemption")))
@@ -350,8 +392,8 @@ def test_without_the_plugin_that_is_said() -> None:
 
         await groups.schedule()
 
-        text = "default preemption plugin is not registered, workload aware preemption is disabled"
-        assert groups.condition() == ("False", "Unschedulable", f"pod group is unschedulable, {text}")
+        text = "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
+        assert groups.condition() == ("False", "Unschedulable", f"{text}, {RELEASED.removesuffix(', ')}")
 
     run(play())
 

@@ -8,13 +8,18 @@ import pytest
 
 from plugins.default_preemption.plugin import DefaultPreemption
 from scheduler.cycle import loop as loop_module
-from scheduler.groups import counting
+from scheduler.groups import counting, preemption
 from scheduler.testing import a_node, a_pod
 from tests.fakes import run, settle
 from tests.unit.groups.test_preemption import Preempting
 
 STEPS = range(0, 60, 4)
 """Those after which something happens; the choice takes about as many in the cluster of these tests."""
+
+
+@pytest.fixture(autouse=True)
+def _as_of_many_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preemption, "MAX_LIVE", 0)
 
 
 def a_full_cluster() -> Preempting:

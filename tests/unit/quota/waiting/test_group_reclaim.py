@@ -15,7 +15,6 @@ from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP
 from scheduler.framework.shares import DeclaredShare
 from scheduler.groups.apis.annotations import MIN_AVAILABLE_ANNOTATION, POD_GROUP_ANNOTATION
 from scheduler.testing import a_node
-from tests.fakes import Unschedulable
 from tests.unit.cycle.fakes import newer
 from tests.unit.quota.waiting.shares import Sharing
 from tests.unit.quota.waiting.test_policies import COMPANY, a_team, leave, running, two_queues
@@ -213,7 +212,7 @@ def a_group_of_kubernetes(stage: Sharing, **spec: Any) -> list[fw.Pod]:
 
 
 async def test_a_group_of_kubernetes_takes_its_share_back_too() -> None:
-    stage = Stage(gates=FeatureGates(generic_workload=True, gang_scheduling=True))
+    stage = Stage(gates=FeatureGates(generic_workload=True))
     a_group_of_kubernetes(stage)
     await stage.schedule()
     assert stage.evicted == ["b/b-5", "b/b-6", "b/b-7"]
@@ -224,19 +223,6 @@ async def test_a_group_of_kubernetes_takes_its_share_back_too() -> None:
 
     assert {"k-0", "k-1", "k-2"} <= set(stage.placed)
     stage.check()
-
-
-async def test_without_its_gate_nothing_is_said_of_workload_aware_preemption() -> None:
-    stage = Stage(gates=FeatureGates(generic_workload=True, gang_scheduling=True))
-    topology = (pod_groups.TopologyConstraint("example.com/rack"),)
-    a_group_of_kubernetes(stage, scheduling_constraints=pod_groups.SchedulingConstraints(topology))
-
-    await stage.schedule()
-
-    assert stage.evicted == []
-    said = [each.message for each in stage.under_test.world.written(Unschedulable)]
-    assert len(said) == 3
-    assert not [message for message in said if "workload aware" in message]
 
 
 async def test_an_elastic_quota_takes_its_minimum_back_for_a_group() -> None:

@@ -25,7 +25,7 @@ from tests.unit.quota.waiting.test_kueue_queues import Queues
 BUDGET = "policy/PodDisruptionBudget"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LEAVING = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
-GATES = FeatureGates(generic_workload=True, gang_scheduling=True, workload_aware_preemption=True)
+GATES = FeatureGates(generic_workload=True)
 COMPANY = DeclaredShare("company")
 
 
