@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 
 from plugins.shared.gangs import Gangs
 from scheduler import framework as fw
+from scheduler.api.pod_groups import PodGroup
 
 PERMIT_SECONDS: Final = 300.0
 """How long pods that have a node wait for the others of their gang."""
@@ -25,7 +26,6 @@ class GangScheduling(Gangs):
             fw.on(fw.UNSCHEDULED_POD, fw.Action.ADD, self.hint_after_pod_change, self.key),
             fw.on(fw.ASSIGNED_POD, fw.Action.ADD, self.hint_after_pod_change, self.key),
             fw.on(fw.POD_GROUP, fw.Action.ADD, self.hint_after_group_change, self.key),
-            # minCount may change there.
             fw.on(fw.POD_GROUP_V1BETA1, fw.Action.ADD | fw.Action.UPDATE, self.hint_after_group_change, self.key),
         )
 
@@ -59,10 +59,16 @@ class GangScheduling(Gangs):
         key = self.key(pod)
         return _queue_if(key is not None and key == self.key(new) and self.pre_enqueue(pod) is None)
 
-    def hint_after_group_change(self, pod: fw.Pod, old: object, new: fw.Unstructured) -> fw.QueueingHint:
-        """The group may be the pod's."""
+    def hint_after_group_change(self, pod: fw.Pod, old: PodGroup | None, new: PodGroup) -> fw.QueueingHint:
+        """The group may be the pod's, and has come, or needs fewer pods."""
         key = self.key(pod)
-        return _queue_if(key is not None and (key.namespace, key.name) == (new.metadata.namespace, new.metadata.name))
+        is_its = key is not None and (key.namespace, key.name) == (new.metadata.namespace, new.metadata.name)
+        return _queue_if(is_its and (old is None or _needs_fewer(old, new)))
+
+
+def _needs_fewer(old: PodGroup, new: PodGroup) -> bool:
+    before, after = old.spec.scheduling_policy.gang, new.spec.scheduling_policy.gang
+    return before is not None and after is not None and after.min_count < before.min_count
 
 
 def _queue_if(helps: bool) -> fw.QueueingHint:

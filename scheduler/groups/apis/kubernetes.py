@@ -1,7 +1,7 @@
 """The groups of `scheduling.k8s.io`: PodGroup objects, which pods name in `spec.schedulingGroup.podGroupName`.
 
-Kubernetes 1.36 serves them as v1alpha2, 1.37 as v1beta1. Both are watched, so an upgrade of the API server needs no
-restart. Of v1beta1 this reads what v1alpha2 has, too.
+Kubernetes 1.37 serves them as v1beta1, 1.36 as v1alpha2. Both are watched, so an upgrade of the API server needs no
+restart. The rules are those of 1.37 for both.
 """
 
 import logging
@@ -18,7 +18,7 @@ from scheduler.framework.resources import ApiResource, parse_resource
 Written: TypeAlias = tuple[ApiResource, str, tuple[str, ...]]
 """Resource, subresource, verbs."""
 
-VERSIONS: Final = (POD_GROUP, POD_GROUP_V1BETA1)
+VERSIONS: Final = (POD_GROUP_V1BETA1, POD_GROUP)
 """The resources that the groups are read from: a cluster serves one of them."""
 
 MAX_REMEMBERED: Final = 1000

@@ -114,6 +114,18 @@ def test_a_group_that_comes_wakes_its_pods(group: Any, hint: fw.QueueingHint) ->
     assert Gangs((), ()).plugin.hint_after_group_change(a_pod("p", group="pg"), None, group) is hint
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "hint"),
+    [(3, 2, QUEUE), (3, 3, SKIP), (2, 3, SKIP), (None, 1, SKIP), (2, None, SKIP)],
+)
+def test_a_group_that_changes_wakes_its_pods_only_if_it_needs_fewer(
+    before: int | None, after: int | None, hint: fw.QueueingHint
+) -> None:
+    old, new = a_group("pg", before), a_group("pg", after)
+
+    assert Gangs((), ()).plugin.hint_after_group_change(a_pod("p", group="pg"), old, new) is hint
+
+
 @pytest.mark.parametrize("name", ["non-gang", "basic-pod"])
 def test_a_pod_without_a_gang_waits_for_nothing(name: str) -> None:
     gangs = Gangs(GROUPS, [name])
