@@ -81,6 +81,10 @@ class GroupAnnotations(Wire, frozen=True):
     expected_seconds: str = msgspec.field(default="", name="loadmaster.dev/expected-seconds")
     gang: str = msgspec.field(default="", name="loadmaster.dev/gang")
     leader_worker_size: str = msgspec.field(default="", name="leaderworkerset.sigs.k8s.io/size")
+    volcano_group: str = msgspec.field(default="", name="scheduling.k8s.io/group-name")
+    koordinator_gang: str = msgspec.field(default="", name="gang.scheduling.koordinator.sh/name")
+    koordinator_min_available: str = msgspec.field(default="", name="gang.scheduling.koordinator.sh/min-available")
+    koordinator_waiting_time: str = msgspec.field(default="", name="gang.scheduling.koordinator.sh/waiting-time")
     kueue_required_topology: str = msgspec.field(default="", name="kueue.x-k8s.io/podset-required-topology")
     kueue_preferred_topology: str = msgspec.field(default="", name="kueue.x-k8s.io/podset-preferred-topology")
 

@@ -23,7 +23,7 @@ from scheduler.explain.documents import GroupMember, GroupReport
 from scheduler.explain.wake_events import events_in_words
 from scheduler.framework.pod_groups import GroupMembers, PodGroup, PodGroups
 from scheduler.framework.queued import QueuedPod, in_order
-from scheduler.groups.ignored import named_by
+from scheduler.groups.apis.names import named_by
 from scheduler.groups.records import GroupRecord, GroupRecords, nearest
 
 MAX_MEMBERS: Final = 100

@@ -59,6 +59,8 @@ from scheduler.framework.events import RESOURCE_SLICE as RESOURCE_SLICE
 from scheduler.framework.events import STORAGE_CLASS as STORAGE_CLASS
 from scheduler.framework.events import TARGET_POD as TARGET_POD
 from scheduler.framework.events import UNSCHEDULED_POD as UNSCHEDULED_POD
+from scheduler.framework.events import VOLCANO_POD_GROUP as VOLCANO_POD_GROUP
+from scheduler.framework.events import VOLCANO_QUEUE as VOLCANO_QUEUE
 from scheduler.framework.events import VOLUME_ATTACHMENT as VOLUME_ATTACHMENT
 from scheduler.framework.events import Action as Action
 from scheduler.framework.events import ClusterEvent as ClusterEvent

@@ -107,6 +107,8 @@ class Declaration(msgspec.Struct, frozen=True):
     scheduler_name: str
     priority: int
     annotations: GroupAnnotations
+    contradiction: str = ""
+    """The problem of a pod that names several groups; empty if it does not."""
 
 
 class GroupMembers(Protocol):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from scheduler.api import coscheduling, kueue
+from scheduler.api import coscheduling, kueue, volcano
 from scheduler.api.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from scheduler.api.elastic_quotas import ElasticQuota
 from scheduler.api.pod_groups import PodGroup
@@ -51,6 +51,8 @@ from scheduler.framework.events import (
     RESOURCE_FLAVOR,
     RESOURCE_SLICE,
     STORAGE_CLASS,
+    VOLCANO_POD_GROUP,
+    VOLCANO_QUEUE,
     VOLUME_ATTACHMENT,
 )
 from scheduler.framework.plugin import Plugin
@@ -117,6 +119,8 @@ KNOWN: Final[Mapping[str, ApiResource]] = {
     POD_GROUP: ApiResource("scheduling.k8s.io", "v1alpha2", "podgroups"),
     POD_GROUP_V1BETA1: ApiResource("scheduling.k8s.io", "v1beta1", "podgroups"),
     COSCHEDULING_POD_GROUP: ApiResource("scheduling.x-k8s.io", "v1alpha1", "podgroups"),
+    VOLCANO_POD_GROUP: ApiResource("scheduling.volcano.sh", "v1beta1", "podgroups"),
+    VOLCANO_QUEUE: ApiResource("scheduling.volcano.sh", "v1beta1", "queues"),
     ELASTIC_QUOTA: ApiResource("scheduling.x-k8s.io", "v1alpha1", "elasticquotas"),
     ELASTIC_QUOTA_SIGS: ApiResource("scheduling.sigs.k8s.io", "v1alpha1", "elasticquotas"),
     CLUSTER_QUEUE: ApiResource("kueue.x-k8s.io", "v1beta2", "clusterqueues"),
@@ -141,6 +145,7 @@ STRUCTS: Final[Mapping[str, type[Any]]] = {
     POD_GROUP: PodGroup,
     POD_GROUP_V1BETA1: PodGroup,
     COSCHEDULING_POD_GROUP: coscheduling.PodGroup,
+    VOLCANO_POD_GROUP: volcano.PodGroup,
     ELASTIC_QUOTA: ElasticQuota,
     ELASTIC_QUOTA_SIGS: ElasticQuota,
     CLUSTER_QUEUE: kueue.ClusterQueue,

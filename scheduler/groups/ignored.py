@@ -10,7 +10,7 @@ from scheduler.api.pod import Pod
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.cycle.listeners import PodListener
 from scheduler.framework.handle import EventRecorder
-from scheduler.groups.apis.owners import gang_of
+from scheduler.groups.apis.names import named_by
 from scheduler.process.reporting import Due
 
 PAUSE: Final = 1.0
@@ -55,11 +55,3 @@ class IgnoredGroups(PodListener):
             note = f'the pod group "{name}" is ignored, as no profile enables {COSCHEDULING}: its pods start one by one'
             self._events.event(pod, "Warning", "PodGroupIgnored", "Scheduling", note)
         self._said = len(self._pods)
-
-
-def named_by(pod: Pod) -> str:
-    """Return the group of our own rules that a pod names; empty if it names none."""
-    annotations = pod.group_annotations
-    if annotations is None:
-        return pod.labels.get(POD_GROUP_LABEL, "")
-    return pod.labels.get(POD_GROUP_LABEL, "") or annotations.group or gang_of(pod)

@@ -23,8 +23,10 @@ from scheduler.groups.apis.adapters import AdaptedGroups, Adapter
 from scheduler.groups.apis.annotations import AnnotatedGroups
 from scheduler.groups.apis.coscheduling import CoschedulingGroups
 from scheduler.groups.apis.gang_defaults import GangDefaults, ProfileGangs
+from scheduler.groups.apis.koordinator import KoordinatorGroups
 from scheduler.groups.apis.kubernetes import KubernetesGroups
 from scheduler.groups.apis.owners import OwnedGroups
+from scheduler.groups.apis.volcano import VolcanoGroups
 from scheduler.groups.ignored import IgnoredGroups
 from scheduler.groups.refusals import GroupRefusals
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
@@ -48,7 +50,13 @@ def adapted_groups(objects: ObjectLister, gates: FeatureGates, now: Callable[[],
     defaults = GangDefaults()
     return AdaptedGroups(
         of_kubernetes,
-        (CoschedulingGroups(objects), AnnotatedGroups(), OwnedGroups(objects, defaults)),
+        (
+            CoschedulingGroups(objects),
+            AnnotatedGroups(),
+            VolcanoGroups(objects),
+            KoordinatorGroups(),
+            OwnedGroups(objects, defaults),
+        ),
         defaults=defaults,
         are_tried_in_placements=gates.topology_aware_workload_scheduling,
         now=now,

@@ -19,7 +19,7 @@ from scheduler.cycle.writers import GroupEvents
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.pod_groups import GroupKey, PodGroup
 from scheduler.groups.apis.adapters import AdaptedGroups
-from scheduler.groups.ignored import named_by
+from scheduler.groups.apis.names import named_by
 from scheduler.process.reporting import Due, Said
 from scheduler.runtime.framework import Framework
 

@@ -1,4 +1,5 @@
-"""The status of the PodGroups of `scheduling.x-k8s.io`, kept up to date while this replica leads.
+"""The statuses of PodGroups, kept up to date while this replica leads: those of `scheduling.x-k8s.io`, drawn here, and
+Volcano's, see `volcano_statuses.py`.
 
     ""──►Pending──pods enough──►Scheduling──the minimum runs or has succeeded──►Running
             ▲                       │                                              │
@@ -20,15 +21,18 @@ from typing import Any, Final
 
 import msgspec
 
+from scheduler.api import volcano
 from scheduler.api.coscheduling import FINAL_PHASES, PodGroup, PodGroupStatus
 from scheduler.api.pod import Pod
 from scheduler.api.text import timestamp
 from scheduler.cycle.status_writer import StatusWriter, Target
 from scheduler.cycle.writers import EndedPods, PodReader
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP
+from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, VOLCANO_POD_GROUP
 from scheduler.framework.handle import ApiWriter
 from scheduler.framework.pod_groups import GroupKey, GroupMembers
+from scheduler.groups.apis.volcano import missing_queue
+from scheduler.groups.volcano_statuses import volcano_status
 from scheduler.process.reporting import Due
 from scheduler.process.tasks import Tasks
 from scheduler.state.group_members import MembersByGroup
@@ -51,7 +55,7 @@ class _Ended:
 
     __slots__ = ("failed", "succeeded", "uid")
 
-    def __init__(self, uid: str, status: PodGroupStatus) -> None:
+    def __init__(self, uid: str, status: PodGroupStatus | volcano.PodGroupStatus) -> None:
         self.uid = uid
         self.succeeded = status.succeeded
         self.failed = status.failed
@@ -78,17 +82,17 @@ class GroupStatuses:
 
     def mark(self, key: GroupKey) -> None:
         """Compare the status of a group soon: something about it has changed."""
-        if key.source == COSCHEDULING_POD_GROUP:
+        if key.source in (COSCHEDULING_POD_GROUP, VOLCANO_POD_GROUP):
             self._writer.mark(key)
             self._due.soon()
 
-    def group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
-        """An object was added, changed or removed."""
+    def group_changed(self, source: str, old: Any, new: Any) -> None:
+        """An object of this resource was added, changed or removed."""
         each = new or old
         if each is None:
             return
         metadata = each.metadata
-        key = GroupKey(metadata.namespace, COSCHEDULING_POD_GROUP, metadata.name)
+        key = GroupKey(metadata.namespace, source, metadata.name)
         ended = self._ended.get(key)
         if ended is not None and (new is None or ended.uid != metadata.uid):
             del self._ended[key]
@@ -155,13 +159,17 @@ class GroupStatuses:
 
     def _target(self, key: GroupKey) -> Target | None:
         try:
-            shown: PodGroup | None = self._objects.get(COSCHEDULING_POD_GROUP, key.name, key.namespace)
+            shown = self._objects.get(key.source, key.name, key.namespace)
         except LookupError:  # no profile has such groups any more
             return None
         return None if shown is None else Target(key.source, key.namespace, key.name, shown.metadata.uid)
 
-    def _status(self, key: GroupKey, newest: PodGroup) -> dict[str, Any] | None:
+    def _status(self, key: GroupKey, newest: Any) -> dict[str, Any] | None:
         """Return the status to write; None if it is as it should be."""
+        if key.source == VOLCANO_POD_GROUP:
+            ended, problem = self._ended.get(key), missing_queue(self._objects, newest)
+            counts = (0, 0) if ended is None else (ended.succeeded, ended.failed)
+            return volcano_status(newest, self._members.of(key), counts, problem, self._time)
         before, status = newest.status, self._next(key, newest)
         kept = status
         if not before.scheduled:

@@ -14,14 +14,20 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from scheduler.api.coscheduling import PodGroup
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
 from scheduler.api.pod_groups import PodGroup as KubernetesPodGroup
 from scheduler.api.workloads import KIND_OF
 from scheduler.cycle.core import Core
 from scheduler.cycle.listeners import PodListener
-from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, Action, ClusterEvent
+from scheduler.framework.events import (
+    COSCHEDULING_POD_GROUP,
+    POD_GROUP,
+    VOLCANO_POD_GROUP,
+    VOLCANO_QUEUE,
+    Action,
+    ClusterEvent,
+)
 from scheduler.framework.pod_groups import GroupKey
 from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.apis.kubernetes import VERSIONS
@@ -54,7 +60,9 @@ class GroupWakes(PodListener):
             ours = core.objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed)
             theirs = [core.objects.subscribe(source, self._kubernetes_group_changed) for source in VERSIONS]
             owners = [core.objects.subscribe(each, partial(self._owner_changed, each)) for each in KIND_OF]
-            self._ends = (members, ours, *theirs, *owners)
+            volcano = core.objects.subscribe(VOLCANO_POD_GROUP, partial(self._group_changed, source=VOLCANO_POD_GROUP))
+            queues = core.objects.subscribe(VOLCANO_QUEUE, self._queue_changed)
+            self._ends = (members, ours, volcano, queues, *theirs, *owners)
         elif not wanted:
             core.listeners.remove(self)
             for end in self._ends:
@@ -78,16 +86,26 @@ class GroupWakes(PodListener):
         if helps or members.ready_count < members.count:
             self._wake(key, MEMBER_GONE)
 
-    def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
-        self._statuses.group_changed(old, new)
+    def _group_changed(self, old: Any, new: Any, source: str = COSCHEDULING_POD_GROUP) -> None:
+        self._statuses.group_changed(source, old, new)
         each = new or old
         assert each is not None, "one of them has changed"
-        key = GroupKey(each.metadata.namespace, COSCHEDULING_POD_GROUP, each.metadata.name)
+        key = GroupKey(each.metadata.namespace, source, each.metadata.name)
         self._refusals.mark(key)
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             self._core.preemptions.withdraw(old.metadata.uid)
         self._core.queue.group_changed(key)
         if new is not None and (old is None or old.spec != new.spec or _annotations(old) != _annotations(new)):
+            self._wake(key, CHANGED)
+
+    def _queue_changed(self, old: Any, new: Any) -> None:
+        """A queue that comes lets its groups be tried; one that goes keeps them back."""
+        if old is not None and new is not None:
+            return
+        for key in [each for each in self._groups.members_by_group.groups() if each.source == VOLCANO_POD_GROUP]:
+            self._statuses.mark(key)
+            self._refusals.mark(key)
+            self._core.queue.group_changed(key)
             self._wake(key, CHANGED)
 
     def _owner_changed(self, resource: str, old: Any, new: Any) -> None:
@@ -117,5 +135,6 @@ class GroupWakes(PodListener):
             self._core.queue.wake(key, label)
 
 
-def _annotations(podgroup: PodGroup) -> GroupAnnotations | None:
-    return podgroup.metadata.group_annotations
+def _annotations(podgroup: Any) -> GroupAnnotations | None:
+    annotations: GroupAnnotations | None = podgroup.metadata.group_annotations
+    return annotations

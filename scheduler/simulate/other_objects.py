@@ -23,6 +23,7 @@ from scheduler.framework.events import (
     POD_GROUP,
     POD_GROUP_V1BETA1,
     RESOURCE_CLAIM,
+    VOLCANO_POD_GROUP,
 )
 from scheduler.framework.resources import (
     POD_DISRUPTION_BUDGET,
@@ -46,6 +47,7 @@ _IN_DEFAULT: Final = frozenset(
         RESOURCE_CLAIM,
         POD_GROUP,
         COSCHEDULING_POD_GROUP,
+        VOLCANO_POD_GROUP,
         LOCAL_QUEUE,
         POD_GROUP_V1BETA1,
         ELASTIC_QUOTA,

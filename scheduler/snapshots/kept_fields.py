@@ -50,12 +50,13 @@ FIELDS: Final[Mapping[str, str]] = {
         "hostNetwork hostUsers resourceClaims:[]PodResourceClaim schedulingGroup:SchedulingGroup"
     ),
     "SchedulingGroup": "podGroupName@name",
-    # groups of pods: of scheduling.k8s.io and of scheduling.x-k8s.io
+    # groups of pods: of scheduling.k8s.io, of scheduling.x-k8s.io and of Volcano
     "PodGroup": "metadata:PodGroupMeta spec:PodGroupSpec",
     "PodGroupMeta": f"name@name {_META} annotations@annotations",
     "PodGroupSpec": (
         "schedulingPolicy:SchedulingPolicy schedulingConstraints:SchedulingConstraints disruptionMode:|DisruptionMode "
-        "priority priorityClassName@class preemptionPolicy minMember minResources@resources scheduleTimeoutSeconds"
+        "priority priorityClassName@class preemptionPolicy minMember minResources@resources scheduleTimeoutSeconds "
+        "minTaskMember@resources queue@name"
     ),
     "SchedulingPolicy": "gang:GangPolicy",
     "GangPolicy": "minCount",
@@ -285,6 +286,9 @@ FIELDS: Final[Mapping[str, str]] = {
 
 ANNOTATIONS: Final[Mapping[str, str]] = {
     "deployment.kubernetes.io/revision": "",
+    "gang.scheduling.koordinator.sh/min-available": "",
+    "gang.scheduling.koordinator.sh/name": "name",
+    "gang.scheduling.koordinator.sh/waiting-time": "",
     "kubernetes.io/config.mirror": "",
     "kueue.x-k8s.io/podset-preferred-topology": "key",
     "kueue.x-k8s.io/podset-required-topology": "key",
@@ -297,6 +301,7 @@ ANNOTATIONS: Final[Mapping[str, str]] = {
     "loadmaster.dev/required-topology": "key",
     "preemption-toleration.scheduling.x-k8s.io/minimum-preemptable-priority": "",
     "preemption-toleration.scheduling.x-k8s.io/toleration-seconds": "",
+    "scheduling.k8s.io/group-name": "name",
     "pv.kubernetes.io/bind-completed": "",
     "pv.kubernetes.io/bound-by-controller": "",
     "resource.kubernetes.io/extended-resource-claim": "",
@@ -359,6 +364,7 @@ KINDS: Final = (
     _kind("PodGroup", "scheduling.k8s.io", "v1alpha2", "podgroups", _GROUPS),
     _kind("PodGroup", "scheduling.k8s.io", "v1beta1", "podgroups", _GROUPS),
     _kind("PodGroup", "scheduling.x-k8s.io", "v1alpha1", "podgroups", _GROUPS),
+    _kind("PodGroup", "scheduling.volcano.sh", "v1beta1", "podgroups", _GROUPS),
     _kind("ElasticQuota", "scheduling.x-k8s.io", "v1alpha1", "elasticquotas", _QUOTAS),
     _kind("ElasticQuota", "scheduling.sigs.k8s.io", "v1alpha1", "elasticquotas", _QUOTAS),
     _kind("ClusterQueue", "kueue.x-k8s.io", "v1beta2", "clusterqueues", _QUEUES),

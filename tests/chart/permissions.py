@@ -29,6 +29,7 @@ Resource = tuple[str, str]
 WATCH: Final = ("list", "watch")
 STORAGE: Final = "storage.k8s.io"
 DEVICES: Final = "resource.k8s.io"
+VOLCANO: Final = "scheduling.volcano.sh"
 KUEUE: Final = "kueue.x-k8s.io"
 
 DEFAULT_KINDS: Final = Coscheduling.workloads
@@ -95,6 +96,10 @@ REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
     (("scheduling.x-k8s.io", "podgroups"), ("get",)): "the outcome of a patch whose response was lost",
     (("scheduling.x-k8s.io", "podgroups/status"), ("patch",)): "their phase, and how many of their pods run",
     (("scheduling.x-k8s.io", "podgroups"), WATCH): "the groups of scheduler-plugins whose pods are scheduled together",
+    ((VOLCANO, "podgroups"), WATCH): "the groups that operators create for Volcano",
+    ((VOLCANO, "podgroups"), ("get",)): "the outcome of a patch whose response was lost",
+    ((VOLCANO, "podgroups/status"), ("patch",)): "their phase and conditions, and how many of their pods run",
+    ((VOLCANO, "queues"), WATCH): "whether the queue of such a group exists",
     **{
         ((group, resource), verbs): reason
         for group in ("scheduling.sigs.k8s.io", "scheduling.x-k8s.io")

@@ -16,6 +16,9 @@ from scheduler.framework.field_errors import invalid
 _MAX_SECONDS: Final = 2**31 - 1
 
 
+_ALWAYS: Final = (fw.COSCHEDULING_POD_GROUP, fw.VOLCANO_POD_GROUP, fw.VOLCANO_QUEUE, fw.NAMESPACE)
+"""The resources that are watched whatever the arguments are."""
+
 _PARTS: Final = {each.resource: each.parts for each in WORKLOADS.values()}
 
 
@@ -38,9 +41,11 @@ class Coscheduling(Gangs):
     writes: ClassVar[Sequence[fw.Write]] = (
         fw.Write(fw.COSCHEDULING_POD_GROUP, ("get",)),
         fw.Write(fw.COSCHEDULING_POD_GROUP, ("patch",), "status"),
+        fw.Write(fw.VOLCANO_POD_GROUP, ("get",)),
+        fw.Write(fw.VOLCANO_POD_GROUP, ("patch",), "status"),
     )
-    reads: ClassVar[Sequence[str]] = (fw.COSCHEDULING_POD_GROUP, fw.NAMESPACE, *_PARTS)
-    parts: ClassVar[Mapping[str, Sequence[str]]] = {fw.NAMESPACE: (), **_PARTS}
+    reads: ClassVar[Sequence[str]] = (*_ALWAYS, *_PARTS)
+    parts: ClassVar[Mapping[str, Sequence[str]]] = {fw.NAMESPACE: (), fw.VOLCANO_QUEUE: (), **_PARTS}
 
     workloads: Sequence[WatchedKind] = ("Job", "JobSet", "StatefulSet")
     """The kinds of workloads that are watched, as an annotation may have all pods of one start together."""
@@ -60,7 +65,7 @@ class Coscheduling(Gangs):
     def __post_init__(self) -> None:
         kinds = dict.fromkeys((*self.workloads, *self.gangs.kinds))
         watched = [WORKLOADS[kind].resource for kind in kinds if kind in WORKLOADS]
-        self.reads = (fw.COSCHEDULING_POD_GROUP, fw.NAMESPACE, *watched)  # type: ignore[misc]
+        self.reads = (*_ALWAYS, *watched)  # type: ignore[misc]
 
     def problems(self) -> Iterator[tuple[str, str]]:
         for field, value in (

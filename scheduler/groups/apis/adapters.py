@@ -3,6 +3,8 @@
 of all profiles               kubernetes.py      with the feature gate GenericWorkload
 of profiles with the plugin   coscheduling.py    scheduling.x-k8s.io, by a label
 Coscheduling                  annotations.py     groups without any object
+                              volcano.py         scheduling.volcano.sh, by an annotation
+                              koordinator.py     gangs of Koordinator, without any object
                               owners.py          workloads whose pods start together
 """
 
@@ -20,6 +22,7 @@ from scheduler.framework.events import POD_GROUP
 from scheduler.framework.pod_groups import Declaration, GroupKey, GroupMembers, PodGroup
 from scheduler.groups.apis.annotations import NO_ANNOTATIONS
 from scheduler.groups.apis.gang_defaults import GangDefaults, ProfileGangs
+from scheduler.groups.apis.names import named_groups
 from scheduler.groups.damaged import DamagedGroups
 from scheduler.state.group_members import MembersByGroup
 
@@ -44,7 +47,15 @@ _AGREED: Final = {
     **{
         f"annotation {field.encode_name}": attrgetter(f"annotations.{field.name}")
         for field in msgspec.structs.fields(GroupAnnotations)
-        if field.name in ("group", "min_available", "leader_worker_size", "required_topology", "preferred_topology")
+        if field.name
+        in (
+            "group",
+            "min_available",
+            "koordinator_min_available",
+            "leader_worker_size",
+            "required_topology",
+            "preferred_topology",
+        )
     },
 }
 """The things that members without a node say alike, as messages name them → how to find each in a declaration."""
@@ -143,6 +154,9 @@ class AdaptedGroups:
         group = self._by_source[key.source].find(key.namespace, key.name, pod, said)
         if group is None or group.problem:
             return group
+        for each, _ in members.declarations:
+            if each.contradiction:
+                return msgspec.structs.replace(group, problem=each.contradiction)
         if declarations and (problem := contradiction([each for each, is_placed in declarations if not is_placed])):
             return msgspec.structs.replace(group, problem=problem)
         succeeded = 0 if group.has_live_minimum else max(members.succeeded_count, group.succeeded)
@@ -159,7 +173,13 @@ class AdaptedGroups:
         """Return what a pod says about a group of our own rules; None if it has no such group."""
         if pod.spec.scheduler_name not in self._of_profile or any(each.name_of(pod) for each in self._adapters):
             return None
-        return Declaration(pod.spec.scheduler_name, pod.priority, pod.group_annotations or NO_ANNOTATIONS)
+        names = named_groups(pod)
+        return Declaration(
+            pod.spec.scheduler_name,
+            pod.priority,
+            pod.group_annotations or NO_ANNOTATIONS,
+            "" if len(names) < 2 else f'a pod names the groups "{_short(names[0])}" and "{_short(names[1])}"',
+        )
 
 
 def contradiction(said: Sequence[Declaration]) -> str:

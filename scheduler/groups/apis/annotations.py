@@ -33,7 +33,7 @@ class AnnotatedGroups:
     def find(self, namespace: str, name: str, pod: Pod, said: GroupAnnotations | None) -> PodGroup:
         annotations = said or NO_ANNOTATIONS
         minimum = whole_number(annotations.min_available)
-        problem = "" if minimum else _invalid(MIN_AVAILABLE_ANNOTATION, annotations.min_available, "a number of pods")
+        problem = "" if minimum else invalid(MIN_AVAILABLE_ANNOTATION, annotations.min_available, "a number of pods")
         group = {"minimum": minimum, "priority": pod.priority, "is_ours": True, "problem": problem}
         uid = f"{namespace}/{name}"  # no object has such a one
         return PodGroup(namespace, name, uid, self.source, **{**group, **wishes(annotations, problem=problem)})
@@ -50,7 +50,7 @@ def wishes(*several: GroupAnnotations | None, problem: str = "") -> dict[str, An
     seconds = next((each.expected_seconds for each in every if each.expected_seconds), "")
     expected = whole_number(seconds)
     if seconds and not expected:
-        problem = problem or _invalid(EXPECTED_SECONDS_ANNOTATION, seconds, "a number of seconds")
+        problem = problem or invalid(EXPECTED_SECONDS_ANNOTATION, seconds, "a number of seconds")
     return {
         "required_level": _first(every, "required_topology") or _first(every, "kueue_required_topology"),
         "preferred_level": _first(every, "preferred_topology") or _first(every, "kueue_preferred_topology"),
@@ -69,6 +69,7 @@ def whole_number(text: str) -> int:
     return number if number <= MAX_MEMBERS else 0
 
 
-def _invalid(annotation: str, text: str, expected: str) -> str:
+def invalid(annotation: str, text: str, expected: str) -> str:
+    """Say that an annotation is no such number."""
     shown = text if len(text) <= 63 else f"{text[:63]}…"
     return f'the annotation {annotation} is "{shown}", which is not {expected} from 1 to {MAX_MEMBERS}'

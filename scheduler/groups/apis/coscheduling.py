@@ -4,7 +4,7 @@ from types import MappingProxyType
 from typing import Final
 
 from scheduler.api import coscheduling as api
-from scheduler.api.objects import GroupAnnotations
+from scheduler.api.objects import GroupAnnotations, ResourceList
 from scheduler.api.pod import Pod
 from scheduler.api.requests import allocatable_of
 from scheduler.api.text import shortened
@@ -55,14 +55,8 @@ def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None = None, pri
     """Return what a PodGroup object wants, and its pods, which have these annotations and this priority."""
     metadata, spec = podgroup.metadata, podgroup.spec
     problem = "" if spec.min_member > 0 else f"minMember of the PodGroup is {spec.min_member}: must be 1 or more"
-    resources: dict[str, int] = {}
-    wanted = spec.min_resources or {}
-    try:
-        if len(wanted) > MAX_RESOURCES:
-            raise ValueError(f"it has {len(wanted)} resources, must have at most {MAX_RESOURCES}")
-        resources = allocatable_of(wanted)
-    except ValueError as error:
-        problem = problem or f"minResources of the PodGroup cannot be read: {shortened(str(error), MAX_SHOWN)}"
+    resources, unreadable = amounts(spec.min_resources)
+    problem = problem or unreadable
     return PodGroup(
         metadata.namespace,
         metadata.name,
@@ -76,3 +70,14 @@ def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None = None, pri
         timeout_seconds=float(max(0, spec.schedule_timeout_seconds or 0)),
         **{"problem": problem, **wishes(metadata.group_annotations, of_pod, problem=problem)},
     )
+
+
+def amounts(resources: ResourceList | None) -> tuple[dict[str, int], str]:
+    """Read the resources that a group needs; return them, and what is wrong with them."""
+    wanted = resources or {}
+    try:
+        if len(wanted) > MAX_RESOURCES:
+            raise ValueError(f"it has {len(wanted)} resources, must have at most {MAX_RESOURCES}")
+        return allocatable_of(wanted), ""
+    except ValueError as error:
+        return {}, f"minResources of the PodGroup cannot be read: {shortened(str(error), MAX_SHOWN)}"

@@ -7,12 +7,14 @@ import msgspec
 from msgspec.structs import replace
 
 from scheduler.api.coscheduling import POD_GROUP_LABEL
-from scheduler.api.objects import SchedulingGroup
+from scheduler.api.objects import GroupAnnotations, SchedulingGroup
 from scheduler.api.pod import Pod
 from scheduler.api.workloads import GANG_ANNOTATION
-from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP
+from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, VOLCANO_POD_GROUP
 from scheduler.framework.pod_groups import GroupKey
 from scheduler.framework.resources import parse_resource
+from scheduler.groups.apis.annotations import NO_ANNOTATIONS
+from scheduler.groups.apis.koordinator import GANG_NAME
 from scheduler.simulate.engine import Simulation
 from scheduler.simulate.other_objects import OtherObject, resource_of_label
 from scheduler.simulate.what_if.templates import Copy
@@ -65,7 +67,7 @@ def group_copies(
 
 
 def _object_of(key: GroupKey, objects: Iterable[OtherObject]) -> OtherObject | None:
-    if key.source not in (POD_GROUP, COSCHEDULING_POD_GROUP):
+    if key.source not in (POD_GROUP, COSCHEDULING_POD_GROUP, VOLCANO_POD_GROUP):
         return None
     resource = parse_resource(key.source)
     named = (each for each in objects if each.key[1:] == (key.namespace, key.name))
@@ -81,10 +83,20 @@ def _member_of(pod: Pod, source: str, name: str, size: int) -> Pod:
         case str() if source == COSCHEDULING_POD_GROUP:
             metadata = replace(metadata, labels={**metadata.labels, POD_GROUP_LABEL: name})
         case _:
-            assert metadata.group_annotations is not None, "it names its group there"
-            # A copy of a workload's group has no workload, so it says itself how many there are.
-            is_owned = source == GANG_ANNOTATION
-            minimum = str(size) if is_owned else metadata.group_annotations.min_available
-            named = replace(metadata.group_annotations, group=name, min_available=minimum, gang="")
-            metadata = replace(metadata, group_annotations=named)
+            said = metadata.group_annotations or NO_ANNOTATIONS
+            metadata = replace(metadata, group_annotations=_named(said, source, name, size))
     return msgspec.structs.replace(pod, metadata=metadata, spec=spec)
+
+
+def _named(said: GroupAnnotations, source: str, name: str, size: int) -> GroupAnnotations:
+    """Return the annotations of a pod whose group has this name."""
+    match source:
+        case str() if source == VOLCANO_POD_GROUP:
+            return replace(said, volcano_group=name)
+        case str() if source == GANG_NAME:
+            return replace(said, koordinator_gang=name)
+        case str() if source == GANG_ANNOTATION:
+            # A copy of a workload's group has no workload, so it says itself how many there are.
+            return replace(said, group=name, min_available=str(size), gang="")
+        case _:
+            return replace(said, group=name)

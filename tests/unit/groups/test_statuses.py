@@ -189,7 +189,7 @@ async def test_what_ended_before_this_process_began_still_counts() -> None:
     stage.create(minimum=3)
     stage.store("g", status=api.PodGroupStatus(phase="Running", succeeded=1))
     stage.statuses._ended.clear()
-    stage.statuses.group_changed(None, stage.object())
+    stage.statuses.group_changed(COSCHEDULING_POD_GROUP, None, stage.object())
     pods = stage.pods(2)
     await stage.schedule()
     for pod in pods:

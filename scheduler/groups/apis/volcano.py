@@ -1,0 +1,92 @@
+"""The groups of `scheduling.volcano.sh`: PodGroup objects as many operators create them for Volcano.
+
+Their pods name them in the annotation `scheduling.k8s.io/group-name`. The minimum of each task is not kept apart: a
+group needs `minMember` pods, or the sum of these if that is more. Queues limit nothing here, but where there are any, a
+group whose queue does not exist waits for it, as with Volcano.
+"""
+
+from types import MappingProxyType
+from typing import Final
+
+from scheduler.api import volcano as api
+from scheduler.api.objects import GroupAnnotations
+from scheduler.api.pod import Pod
+from scheduler.api.text import shortened
+from scheduler.framework.events import VOLCANO_POD_GROUP, VOLCANO_QUEUE
+from scheduler.framework.handle import ObjectLister
+from scheduler.framework.pod_groups import PodGroup
+from scheduler.groups.apis.annotations import MAX_MEMBERS, wishes
+from scheduler.groups.apis.coscheduling import MAX_KEPT, amounts
+
+DEFAULT_QUEUE: Final = "default"
+
+MAX_QUEUE: Final = 63
+"""Characters of a queue's name that are shown."""
+
+
+class VolcanoGroups:
+    """Implements Adapter."""
+
+    source: Final = VOLCANO_POD_GROUP
+
+    def __init__(self, objects: ObjectLister) -> None:
+        self._objects = objects
+        self._kept: dict[str, tuple[api.PodGroup, GroupAnnotations | None, PodGroup]] = {}
+        """UID → the object, the annotations of a pod of it, and the group that they make."""
+
+    def name_of(self, pod: Pod) -> str:
+        annotations = pod.group_annotations
+        return "" if annotations is None else annotations.volcano_group
+
+    def find(self, namespace: str, name: str, pod: Pod, said: GroupAnnotations | None) -> PodGroup | None:
+        found: api.PodGroup | None = self._objects.get(self.source, name, namespace)
+        if found is None:
+            return None
+        if problem := missing_queue(self._objects, found):
+            return as_group(found, said, pod.priority, problem)
+        uid = found.metadata.uid
+        kept = self._kept.get(uid)
+        if kept is not None and kept[0] is found and kept[1] == said and kept[2].priority == pod.priority:
+            return kept[2]
+        if len(self._kept) >= MAX_KEPT:
+            self._kept.clear()
+        group = as_group(found, said, pod.priority)
+        self._kept[uid] = found, said, group
+        return group
+
+
+def missing_queue(objects: ObjectLister, podgroup: api.PodGroup) -> str:
+    """Say that the queue of a group does not exist; empty if it does, or if the cluster has no queues."""
+    queue = podgroup.spec.queue or DEFAULT_QUEUE
+    if queue == DEFAULT_QUEUE or not objects.list(VOLCANO_QUEUE) or objects.get(VOLCANO_QUEUE, queue) is not None:
+        return ""
+    return f'the queue "{shortened(queue, MAX_QUEUE)}" of the PodGroup does not exist'
+
+
+def minimum_of(podgroup: api.PodGroup) -> int:
+    """Return how many pods a group needs."""
+    of_tasks = sum(max(0, each) for each in (podgroup.spec.min_task_member or {}).values())
+    return min(max(podgroup.spec.min_member, of_tasks), MAX_MEMBERS)
+
+
+def as_group(
+    podgroup: api.PodGroup, of_pod: GroupAnnotations | None = None, priority: int = 0, problem: str = ""
+) -> PodGroup:
+    """Return what a PodGroup object wants, and its pods, which have these annotations and this priority."""
+    metadata, minimum = podgroup.metadata, minimum_of(podgroup)
+    if minimum < 0:
+        problem = problem or f"minMember of the PodGroup is {minimum}: must be 0 or more"
+    resources, unreadable = amounts(podgroup.spec.min_resources)
+    problem = problem or unreadable
+    return PodGroup(
+        metadata.namespace,
+        metadata.name,
+        metadata.uid,
+        VOLCANO_POD_GROUP,
+        minimum=max(0, minimum),
+        priority=priority,
+        is_ours=True,
+        succeeded=podgroup.status.succeeded,
+        resources=MappingProxyType(resources),
+        **{"problem": problem, **wishes(metadata.group_annotations, of_pod, problem=problem)},
+    )
