@@ -29,6 +29,7 @@ from plugins.shared.eviction.eligibility import (
     no_victims,
 )
 from plugins.shared.eviction.executor import CLUSTER, Executor, Preemptor
+from plugins.shared.eviction.units import GroupUnits
 from scheduler import framework as fw
 from scheduler.api.messages import aggregated
 from scheduler.framework.field_errors import invalid
@@ -259,7 +260,9 @@ class DefaultPreemption(
         """Say why a pod may not preempt; None if it may."""
 
         def is_on_the_way(pods: Collection[fw.Pod]) -> bool:
-            return any(other.priority < pod.priority and is_leaving_for_another(other) for other in pods)
+            return any(
+                is_leaving_for_another(other) and priority_of(self._groups, other) < pod.priority for other in pods
+            )
 
         return ineligibility(pod, node_to_status, self.handle.nodes, is_on_the_way)
 
@@ -267,7 +270,8 @@ class DefaultPreemption(
         handle = self.handle
         run, budgets = handle.dry_runs.begin(state, pod), Budgets.of(handle)
         is_exempt = self.exempt_from(pod)
-        search = CandidateSearch(run, pod, handle.nodes, budgets, is_exempt)
+        units = GroupUnits(self._groups.running(), handle.nodes)
+        search = CandidateSearch(run, pod, handle.nodes, budgets, is_exempt, units)
         if not len(rows):
             return search, SearchResult()
         situation = run.situation if is_exempt is exempt_none else None

@@ -23,6 +23,7 @@ import numpy as np
 
 from plugins.shared.eviction.budgets import Budgets
 from plugins.shared.eviction.group_units import WithoutUnits
+from plugins.shared.eviction.units import importance
 from scheduler import framework as fw
 from scheduler.framework.victims import Unit, group_that_goes, needed, pods_of, priority_of
 
@@ -108,11 +109,6 @@ def _units(
         yield
     goes = [each for each in together.values() if each[0].priority < priority or each[0].key in giving_way]
     return units + [Unit.of_group(group, of) for group, of in goes]
-
-
-def importance(unit: Unit) -> tuple[int, bool, int, int]:
-    """Sort by this for the most important unit first. Rule: moreImportantVictim."""
-    return -unit.priority, not unit.is_of_group, -len(unit.pods) if unit.is_of_group else 0, unit.started
 
 
 def _in_order(units: Sequence[Unit]) -> Steps[list[Unit]]:

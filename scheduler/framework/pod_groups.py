@@ -1,6 +1,6 @@
 """Groups of pods that are scheduled together: the one notion of them, whatever API they come from."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -166,6 +166,9 @@ class PodGroups(Protocol):
     def members(self, pod: Pod) -> GroupMembers:
         """Return the members of a pod's group."""
 
+    def running(self) -> Iterable[tuple[PodGroup, Collection[Pod]]]:
+        """Yield the groups of Kubernetes' own of which pods have a node, and these."""
+
     def giving_way(self, to: PodGroup) -> Collection[GroupKey]:
         """Return the groups of the same priority that may be evicted for a group, each as a whole, as too few run."""
 
@@ -206,6 +209,9 @@ class NoPodGroups:
 
     def members(self, pod: Pod) -> GroupMembers:
         return NO_MEMBERS
+
+    def running(self) -> Iterable[tuple[PodGroup, Collection[Pod]]]:
+        return ()
 
     def giving_way(self, to: PodGroup) -> Collection[GroupKey]:
         return ()

@@ -21,8 +21,9 @@ from typing import Any, Final, Self
 
 from tests.conformance import groups_ours
 from tests.conformance.compare import Difference, unequal
+from tests.conformance.compare import differences as of_pods
 from tests.conformance.failure import answer, show
-from tests.conformance.generators.groups import generate
+from tests.conformance.generators.groups import among_groups, generate
 from tests.conformance.minimise import minimise
 from tests.conformance.oracle import Oracle
 from tests.conformance.recorded import CASES, write_cases
@@ -72,8 +73,8 @@ class Oracles:
 
 def differences(expected: Json, actual: Json) -> list[Difference]:
     """What `actual`, ours, says otherwise than `expected`, the oracle's."""
-    if expected.get("error") or actual.get("error"):
-        return list(unequal("error", expected.get("error"), actual.get("error")))
+    if expected.get("error") or actual.get("error") or expected.get("pods"):
+        return of_pods(expected, actual)
     theirs, ours = by_name(expected.get("groups", ())), by_name(actual.get("groups", ()))
     # Pods whose group does not exist are tried by kube-scheduler 1.36 only.
     for key in [key for key, each in ours.items() if not each.get("isThere", True)]:
@@ -110,7 +111,10 @@ def compare_group(key: str, expected: Json, actual: Json) -> Iterator[Difference
 
 
 def compare(seeds: range, judge: Judge | None = groups_ours.judge) -> int:
-    """Judge the cases of these seeds whose gates we have; stop at the first difference. Return the exit code."""
+    """Judge the cases of these seeds, of groups that wait and of pods among groups; stop at the first difference.
+
+    Return the exit code.
+    """
     outcomes: Counter[str] = Counter()
     with Oracles() as oracles:
         for case, expected in judged(oracles, seeds):
@@ -129,7 +133,8 @@ def compare(seeds: range, judge: Judge | None = groups_ours.judge) -> int:
 def judged(oracles: Oracles, seeds: range) -> Iterator[tuple[Json, Json]]:
     """The cases of these seeds and the oracle's verdicts."""
     for start in range(0, len(seeds), CHUNK):
-        cases = [generate(seed) for seed in seeds[start : start + CHUNK]]
+        chunk = seeds[start : start + CHUNK]
+        cases = [*map(generate, chunk), *map(among_groups, chunk)]
         yield from zip(cases, oracles.judge_all(cases), strict=True)
 
 
@@ -153,7 +158,7 @@ def report(case: Json, found: Sequence[Difference], oracles: Oracles, judge: Jud
     show(found)
     print("Making it small …", flush=True)
     # Without some gate others could not be on, and the default name of a scheduler is not the same.
-    kept = {part: case[part] for part in ("gates", "config")}
+    kept = {part: case[part] for part in ("gates", "config", "alone") if part in case}
     with Oracle("-validate") as validator:
 
         def fail(cases: Sequence[Json]) -> Iterator[bool]:

@@ -6,6 +6,7 @@ from typing import Any
 import plugins
 from scheduler.api.objects import node_from_dict
 from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.config.feature_gates import read_gates
 from scheduler.config.load import config_from_dict
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.other_objects import OtherObject, OtherObjects
@@ -22,7 +23,8 @@ DEFAULT_CONFIG: Json = {
 
 def judge(case: Json) -> Json:
     """The verdict on a case, in the oracle's form but without `best`."""
-    config = config_from_dict(case.get("config") or DEFAULT_CONFIG, plugins.IN_TREE)
+    gates, _ = read_gates([f"{name}=true" for name in case.get("gates", ())])
+    config = config_from_dict(case.get("config") or DEFAULT_CONFIG, plugins.IN_TREE, gates=gates)
     nodes = [node_from_dict(obj) for obj in case["objects"] if obj["kind"] == "Node"]
     profiles = {profile.scheduler_name for profile in config.profiles}
     pods = [as_kube_scheduler_sees(obj, profiles) for obj in case["objects"] if obj["kind"] == "Pod"]

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from plugins.shared.eviction.budgets import Budgets
+from plugins.shared.eviction.units import NO_UNITS, GroupUnits, victims_among
 from scheduler import framework as fw
 from scheduler.api.importance import importance, started
 
@@ -58,8 +59,15 @@ class CandidateSearch:
     """Searches candidates for one pod, part by part of the nodes, until there are enough."""
 
     def __init__(
-        self, run: fw.DryRun, pod: fw.Pod, nodes: fw.NodeColumns, budgets: Budgets, is_exempt: Exempt = exempt_none
+        self,
+        run: fw.DryRun,
+        pod: fw.Pod,
+        nodes: fw.NodeColumns,
+        budgets: Budgets,
+        is_exempt: Exempt = exempt_none,
+        units: GroupUnits = NO_UNITS,
     ) -> None:
+        self._units = units
         self._run = run
         self._pod = pod
         self._nodes = nodes
@@ -76,6 +84,8 @@ class CandidateSearch:
         violating: list[Candidate] = []
         refused: list[fw.Status] = []
         has_victims = self._run.lowest_priorities[rows] < self._pod.priority
+        if len(self._units.rows):
+            has_victims |= np.isin(rows, self._units.rows)
         without = len(rows) - int(np.count_nonzero(has_victims))
         if without:
             found.refusals[NO_VICTIMS] = without
@@ -116,6 +126,12 @@ class CandidateSearch:
 
     def _answers_in_bulk(self, rows: fw.Rows) -> Sequence[Costs | fw.Status | None]:
         """The answer for each row, None for those that have to be simulated one by one."""
+        of_groups = np.isin(rows, self._units.rows)
+        if of_groups.any():
+            of_others = iter(self._answers_in_bulk(rows[~of_groups]))
+            return [None if is_of_group else next(of_others) for is_of_group in of_groups.tolist()]
+        if not len(rows):
+            return ()
         found = self._run.simulate_all(rows, self._budgets.violating_on_nodes)
         if found is None:
             return [None] * len(rows)
@@ -159,6 +175,8 @@ class CandidateSearch:
 
         A status says why no victims would help. Raises PluginError.
         """
+        if row in self._units.rows:
+            return self._victims_by_unit(row)
         potential = [pod for pod in self._nodes.info(row).pods if self.may_evict(pod)]
         if not potential:
             return NO_VICTIMS
@@ -172,6 +190,18 @@ class CandidateSearch:
         if violations:
             victims.sort(key=importance)
         return victims, violations
+
+    def _victims_by_unit(self, row: int) -> tuple[Sequence[fw.Pod], int] | fw.Status:
+        here = self._nodes.info(row).pods
+        units = [
+            unit
+            for unit in self._units.on(here)
+            if unit.priority < self._pod.priority and not any(map(self._is_exempt, unit.pods))
+        ]
+        if not units:
+            return NO_VICTIMS
+        with self._run.simulate(row) as node:
+            return victims_among(node, units, here, self._budgets)
 
 
 def not_spared(node: fw.NodeSimulation, budgets: Budgets, gone: Sequence[fw.Pod]) -> tuple[list[fw.Pod], int]:

@@ -9,7 +9,7 @@ Coscheduling                  annotations.py     groups without any object
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, Protocol
 
@@ -138,6 +138,12 @@ class AdaptedGroups:
             if name:
                 return GroupKey(pod.metadata.namespace, adapter.source, name)
         return None
+
+    def running(self) -> Iterator[tuple[PodGroup, Collection[Pod]]]:
+        for key in self.members_by_group.groups() if self._adapters else ():
+            scheduled = self.members_by_group.of(key).scheduled
+            if key.source == POD_GROUP and scheduled and (group := self.of(next(iter(scheduled)))) is not None:
+                yield group, scheduled
 
     def of(self, pod: Pod) -> PodGroup | None:
         asked, key = self._asked  # inlines `key_of`

@@ -48,6 +48,20 @@ def generate(seed: int) -> Json:
     return {"name": f"groups-{seed}", "gates": list(gates), "config": config, "objects": objects}
 
 
+def among_groups(seed: int) -> Json:
+    """The groups that run in the case of this seed, and one pod of its own that may preempt their pods."""
+    case, draw = generate(seed), Draw(f"among-groups-{seed}")
+    objects = [each for each in case["objects"] if each["kind"] != "Pod" or "nodeName" in each["spec"]]
+    names = [each["metadata"]["name"] for each in objects if each["kind"] == "Node"]
+    alone = pod(draw, "alone", "default", draw.choice(("1", "2", "2", "4")), draw.choice((10, 100, 1000)))
+    if draw.chance(0.3):
+        alone["spec"] |= draw.choice((near, apart, spread, preferred))(draw)
+    if draw.chance(0.1):
+        alone["status"]["nominatedNodeName"] = draw.choice(names)
+    config = case["config"] | {"profiles": [{"schedulerName": "default-scheduler"}]}
+    return case | {"name": f"among-groups-{seed}", "alone": True, "config": config, "objects": [*objects, alone]}
+
+
 def configuration(draw: Draw) -> Json:
     """Usually what is in effect without a file."""
     profiles: list[Json] = [{"schedulerName": "default-scheduler"}]

@@ -16,6 +16,8 @@ type testCase struct {
 	Config  json.RawMessage   `json:"config"`
 	Objects []json.RawMessage `json:"objects"`
 	Queue   *queueScript      `json:"queue"`
+	// Alone has pods judged one by one, with the feature gates for groups.
+	Alone bool `json:"alone"`
 	// Questions are about events, and instead of everything else.
 	Questions []question `json:"questions"`
 }

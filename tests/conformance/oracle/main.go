@@ -55,7 +55,12 @@ func main() {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		answer = judgeGroups
+		answer = func(ctx context.Context, c testCase) result {
+			if c.Alone {
+				return judge(ctx, c)
+			}
+			return judgeGroups(ctx, c)
+		}
 	}
 	if *validate {
 		// What was stored while they were on is there still.

@@ -13,7 +13,6 @@ import (
 	kubeconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 )
@@ -38,7 +37,7 @@ func preemptions(
 	if !enabled {
 		return nil, nil
 	}
-	plugin, err := defaultpreemption.New(ctx, preemptionArgs(config, profile.ProfileName()), profile, feature.Features{})
+	plugin, err := defaultpreemption.New(ctx, preemptionArgs(config, profile.ProfileName()), profile, preemptionFeatures())
 	if err != nil {
 		return nil, err
 	}

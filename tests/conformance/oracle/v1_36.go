@@ -24,6 +24,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 )
 
 // knowsAll is whether it knows all kinds and fields in cases.
@@ -77,6 +78,11 @@ func deletePod(queue *internalqueue.PriorityQueue, _ klog.Logger, pod *v1.Pod) {
 
 func returnPod(queue *internalqueue.PriorityQueue, logger klog.Logger, info *framework.QueuedPodInfo) error {
 	return queue.AddUnschedulableIfNotPresent(logger, info, queue.SchedulingCycle())
+}
+
+// preemptionFeatures are those that decide who are victims.
+func preemptionFeatures() feature.Features {
+	return feature.Features{}
 }
 
 // scheduleGroup runs the cycle of the first of these members: it takes the others along.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 )
 
 // knowsAll is whether it knows all kinds and fields in cases.
@@ -94,6 +96,11 @@ func deletePod(queue *internalqueue.PriorityQueue, logger klog.Logger, pod *v1.P
 
 func returnPod(queue *internalqueue.PriorityQueue, logger klog.Logger, info *framework.QueuedPodInfo) error {
 	return queue.AddUnschedulablePodIfNotPresent(logger, info, queue.SchedulingCycle())
+}
+
+// preemptionFeatures are those that decide who are victims.
+func preemptionFeatures() feature.Features {
+	return feature.Features{EnableGenericWorkload: utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload)}
 }
 
 // scheduleGroup runs the cycle of a group, unless one of its pods keeps it out of the queue.

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from plugins.default_preemption.pod_groups import importance
 from plugins.shared.eviction.budgets import Budgets
+from plugins.shared.eviction.units import importance
 from scheduler import framework as fw
 from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta, PodStatus
@@ -235,6 +235,36 @@ def test_a_group_that_is_disrupted_together_leaves_as_a_whole() -> None:
         await groups.schedule()
 
         assert sorted(groups.victims) == ["other-0", "other-1"]
+
+    run(play())
+
+
+def test_a_group_that_is_disrupted_together_leaves_as_a_whole_for_a_pod_without_a_group() -> None:
+    async def play() -> None:
+        groups = Preempting(nodes=2)
+        groups.create_disrupted_together("others", priority=1)
+        for number, node in enumerate(("n0", "n1")):
+            groups.run_pod(f"other-{number}", node, group="others", priority=1)
+            groups.run_pod(f"high-{number}", node, priority=100)
+        groups.under_test.see(a_pod("alone", requests={"cpu": "1"}, scheduler_name=PROFILE, priority=10))
+
+        await groups.schedule()
+
+        assert sorted(groups.victims) == ["other-0", "other-1"]
+
+    run(play())
+
+
+def test_a_pod_of_a_group_has_its_priority_when_others_preempt() -> None:
+    async def play() -> None:
+        groups = Preempting()
+        groups.create("others", minimum=None, priority=20)
+        groups.run_pod("other", "n0", group="others", priority=1, requests={"cpu": "2"})
+        groups.under_test.see(a_pod("alone", requests={"cpu": "1"}, scheduler_name=PROFILE, priority=10))
+
+        await groups.schedule()
+
+        assert groups.victims == []
 
     run(play())
 

@@ -1,0 +1,70 @@
+"""The pods of Kubernetes' own groups as victims of a single pod: with their group's priority, and some all together.
+
+Rule: getCrossNodesVictims in framework/preemption/types.go, and SelectVictimsOnNode in
+defaultpreemption/default_preemption.go at v1.37.2.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import compress
+from typing import Final
+
+import numpy as np
+
+from plugins.shared.eviction.budgets import Budgets
+from scheduler import framework as fw
+from scheduler.framework.victims import Unit, pods_of
+
+
+def importance(unit: Unit) -> tuple[int, bool, int, int]:
+    """Sort by this for the most important unit first. Rule: MoreImportantVictim."""
+    return -unit.priority, not unit.is_of_group, -len(unit.pods) if unit.is_of_group else 0, unit.started
+
+
+class GroupUnits:
+    """The units that have pods of groups on the nodes."""
+
+    def __init__(self, groups: Iterable[tuple[fw.PodGroup, Iterable[fw.Pod]]], nodes: fw.NodeColumns) -> None:
+        self._unit_of: dict[str, Unit] = {}
+        rows: set[int] = set()
+        for group, pods in groups:
+            there = sorted((pod for pod in pods if nodes.row_of(pod.node_name) is not None), key=str)
+            together = Unit.of_group(group, there) if group.is_disrupted_together and there else None
+            for pod in there:
+                self._unit_of[pod.uid] = together or Unit.of_pod(pod, group.priority, is_of_group=True)
+                rows.add(nodes.row_of(pod.node_name) or 0)
+        self.rows: Final = np.array(sorted(rows), np.intp)
+        """The nodes on which any is."""
+
+    def on(self, pods: Iterable[fw.Pod]) -> list[Unit]:
+        """Return the units of the pods of a node, each once."""
+        units = [self._unit_of.get(pod.uid) or Unit.of_pod(pod, pod.priority, is_of_group=False) for pod in pods]
+        return list({unit.uid: unit for unit in units}.values())
+
+
+NO_UNITS: Final = GroupUnits((), None)  # type: ignore[arg-type]
+
+
+def victims_among(
+    node: fw.NodeSimulation, units: Sequence[Unit], here: Iterable[fw.Pod], budgets: Budgets
+) -> tuple[Sequence[fw.Pod], int] | fw.Status:
+    """Return those that have to leave, the most important first, and how many of these violate a budget.
+
+    A status says why not even all of them would be enough. `here`: the pods of the node; others do not matter to it.
+    """
+    on_node = {pod.uid for pod in here}
+    node.remove([pod for pod in pods_of(units) if pod.uid in on_node])
+    refusal = node.refusal()
+    if refusal is not None:
+        return refusal
+    ordered, tally = sorted(units, key=importance), budgets.tally()
+    violating = [sum([tally.use((pod,)) for pod in unit.pods]) for unit in ordered]
+    leaving: list[Unit] = []
+    violations = 0
+    counts = dict(zip((unit.uid for unit in ordered), violating, strict=True))
+    for unit in (*compress(ordered, violating), *compress(ordered, [not each for each in violating])):
+        back = [pod for pod in unit.pods if pod.uid in on_node]
+        if staying_away := node.reprieve(back):
+            node.remove([pod for pod in back if pod not in staying_away])
+            leaving.append(unit)
+            violations += counts[unit.uid]
+    return pods_of(sorted(leaving, key=importance)), violations
