@@ -64,7 +64,7 @@ from scheduler.groups.space import may_have_space, resource_gap
 from scheduler.groups.topology.filling import Filling, Schedule
 from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.groups.topology.ranks import rank_of
-from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT
+from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, PlacementMetrics
 from scheduler.runtime.framework import Framework
 from scheduler.state.node_table import NodeTable
 
@@ -77,15 +77,17 @@ _logger = logging.getLogger(__name__)
 class PodGroupAlgorithm:
     """Decides about groups. Has no state of its own but the choice of the cycles that time their plugins."""
 
-    def __init__(self, core: Core, levels: TopologyLevels, reserved: ReservedNodes, *, uses_placements: bool) -> None:
+    def __init__(
+        self, core: Core, levels: TopologyLevels, reserved: ReservedNodes, placements: PlacementMetrics | None
+    ) -> None:
         """`levels`: places groups that name a level of a topology.
 
-        `uses_placements`: whether plugins are asked in which placements to try a group.
+        `placements`: the metrics of those in which groups are tried; None if plugins are not asked for any.
         """
         self._algorithm = core.algorithm
         self._levels = levels
         self._reserved = reserved
-        self._uses_placements = uses_placements
+        self._placements = placements
         self._cache = core.cache
         self._nominator = core.nominator
         self._duration = core.metrics.scheduling_algorithm_duration
@@ -207,9 +209,9 @@ class PodGroupAlgorithm:
         if group is not None and group.is_ours:
             within = partial(self._decide_within, framework, schedule=schedule, layout=None, leaves=True)
             return (yield from self._in_orders(framework, members, within))
-        if self._uses_placements:
+        if self._placements is not None:
             placed = partial(self._decide_in_placement, framework, members, schedule, layout)
-            return (yield from decide_among_placements(framework, self._algorithm, members, placed))
+            return (yield from decide_among_placements(framework, self._algorithm, members, placed, self._placements))
         return (yield from self._decide_within(framework, members, schedule, None, leaves=True))
 
     def _in_orders(

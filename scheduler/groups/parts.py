@@ -126,8 +126,9 @@ class GroupParts(PodListener):
         from scheduler.groups.reservations.keeper import Reservations
 
         core, reserved = self._core, self._reserved
-        by_placements = self._gates.topology_aware_workload_scheduling
-        algorithm = PodGroupAlgorithm(core, self._levels, reserved, uses_placements=by_placements)
+        in_placements = self._gates.topology_aware_workload_scheduling
+        placements = core.metrics.add_placements() if in_placements else None
+        algorithm = PodGroupAlgorithm(core, self._levels, reserved, placements)
         metrics = core.metrics.add_pod_groups()
         core.metrics.watch_reserved_nodes(lambda: len(reserved))
         conditions = GroupConditions(core.objects, core.writers.api, core.tasks)

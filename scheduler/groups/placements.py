@@ -7,6 +7,7 @@
 Rule: podGroupSchedulingPlacementAlgorithm in pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -21,6 +22,7 @@ from scheduler.framework.placements import Placement, PodGroupAssignments, Propo
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.groups.decision import NONE_PLACED, UNSCHEDULABLE_GROUP, GroupDecision
+from scheduler.process.metrics import PlacementMetrics
 from scheduler.runtime.framework import Framework
 
 WhatIf: TypeAlias = Callable[[BoolColumn | None], Steps[GroupDecision]]
@@ -28,7 +30,11 @@ WhatIf: TypeAlias = Callable[[BoolColumn | None], Steps[GroupDecision]]
 
 
 def decide_among_placements(
-    framework: Framework, algorithm: Algorithm, members: Sequence[QueuedPod], what_if: WhatIf
+    framework: Framework,
+    algorithm: Algorithm,
+    members: Sequence[QueuedPod],
+    what_if: WhatIf,
+    metrics: PlacementMetrics,
 ) -> Steps[GroupDecision]:
     """Decide about a group. Raises nothing that a plugin raises."""
     table, pod, state = algorithm.table, members[0].pod, CycleState()
@@ -39,15 +45,19 @@ def decide_among_placements(
         return failed(framework, members, error)
     if isinstance(placements, Status):
         return GroupDecision(status=placements)
+    metrics.generated.labels(framework.name).inc(len(placements))
     fitting: list[tuple[Placement, GroupDecision]] = []
     first: GroupDecision | None = None
     for placement in placements:
+        began = time.perf_counter()
         result = yield from what_if(_mask(placement, table.size, table.count))
         result.placement = placement.name
         if result.code is Code.ERROR:
             return result
         first = first or result
-        if result.status is None or result.status is NONE_PLACED:
+        is_feasible = result.status is None or result.status is NONE_PLACED
+        metrics.note(framework.name, time.perf_counter() - began, is_feasible=is_feasible)
+        if is_feasible:
             fitting.append((placement, result))
     if not fitting:
         assert first is not None, "there is one placement at least"

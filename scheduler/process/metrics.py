@@ -405,6 +405,29 @@ class Metrics:
             ),
         )
 
+    def add_placements(self) -> "PlacementMetrics":
+        """Add the metrics that kube-scheduler has with the feature gate TopologyAwareWorkloadScheduling."""
+        meaning = "'feasible' means the pod group fit into the placement, while 'infeasible' means it did not."
+        return PlacementMetrics(
+            self._counter(
+                "scheduler_generated_placements",
+                "Number of candidate placements generated when scheduling pod groups.",
+                ("profile",),
+            ),
+            self._counter(
+                "scheduler_placement_evaluations",
+                f"Number of candidate placements evaluated when scheduling pod groups, by result. {meaning}",
+                ("result", "profile"),
+            ),
+            self._histogram(
+                "scheduler_placement_evaluation_duration_seconds",
+                "Latency in seconds of evaluating a single candidate placement when scheduling pod groups, by result. "
+                f"{meaning}",
+                ("result", "profile"),
+                exponential(0.001, 2, 15),
+            ),
+        )
+
     def watch_reserved_nodes(self, read: Callable[[], int]) -> None:
         """Add the gauge of the nodes that are reserved for a group of pods."""
         self.watch_gauge(
@@ -431,6 +454,20 @@ class PodGroupMetrics(NamedTuple):
     preemption_victims: Histogram
     reservations: Counter
     given_up: Counter
+
+
+class PlacementMetrics(NamedTuple):
+    """The metrics of the placements in which groups of pods are tried."""
+
+    generated: Counter
+    evaluations: Counter
+    evaluation_duration: Histogram
+
+    def note(self, profile: str, seconds: float, *, is_feasible: bool) -> None:
+        """Count a placement in which a group was tried."""
+        labels = "feasible" if is_feasible else "infeasible", profile
+        self.evaluations.labels(*labels).inc()
+        self.evaluation_duration.labels(*labels).observe(seconds)
 
 
 class _Read(Collector):

@@ -14,7 +14,7 @@ from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.nodes import Int64Column
 from scheduler.testing import a_node, a_pod
 from tests.fakes import run
-from tests.unit.cycle.fakes import newer
+from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.groups.groups import Groups
 
 GATES = FeatureGates(generic_workload=True, topology_aware_workload_scheduling=True)
@@ -59,6 +59,10 @@ def test_all_members_go_to_the_one_domain_that_holds_them() -> None:
         assert len(groups.bound) == 3
         assert groups.racks == {"b"}
         assert groups.condition() == ("True", "Scheduled", "")
+        count = groups.under_test.count
+        assert count("scheduler_generated_placements_total", profile=PROFILE) == 3
+        assert count("scheduler_placement_evaluations_total", result="feasible", profile=PROFILE) == 1
+        assert count("scheduler_placement_evaluations_total", result="infeasible", profile=PROFILE) == 2
         groups.check()
 
     run(play())
