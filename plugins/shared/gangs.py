@@ -58,9 +58,9 @@ class Gangs(fw.PreEnqueuePlugin, fw.PlacementFeasiblePlugin):
 
     def placement_feasible(self, state: fw.CycleState, pod: fw.Pod, progress: fw.PlacementProgress) -> fw.Status | None:
         """Wait until pods enough would have nodes."""
-        key = self.key(pod)
-        group = None if key is None else self._groups.of(pod)
-        minimum = 0 if group is None else max(1, group.minimum)
+        if self.key(pod) is None or (group := self._groups.of(pod)) is None:
+            return None
+        minimum = group.minimum or 1
         return None if progress.scheduled >= minimum else self.incomplete(minimum, progress)
 
     def incomplete(self, minimum: int, progress: fw.PlacementProgress) -> fw.Status:

@@ -339,7 +339,7 @@ class _Progress:
 
     def __init__(self, framework: Framework, members: Sequence[QueuedPod]) -> None:
         self._framework = framework
-        self._pod = members[0].pod
+        self._pod, self._state = members[0].pod, CycleState()
         self._remaining = len(members)
         self._scheduled = framework.handle.pod_groups.members(self._pod).scheduled_count
         self.status = self._ask()
@@ -365,7 +365,7 @@ class _Progress:
     def _ask(self) -> Status | None:
         progress = PlacementProgress(self._remaining, self._scheduled)
         try:
-            return self._framework.run_placement_feasible(CycleState(), self._pod, progress)
+            return self._framework.run_placement_feasible(self._state, self._pod, progress)
         except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
             self._framework.faults.report(error, self._pod)
             return Status(Code.ERROR, (f"failed to evaluate placement feasibility: {as_scheduler_error(error)}",))

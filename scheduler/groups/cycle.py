@@ -349,25 +349,20 @@ def disagreement(groups: PodGroups, pods: Sequence[Pod]) -> str:
     """
     group, first = groups.of(pods[0]), pods[0]
     if group is None:
-        key = groups.key_of(first)
-        return f"pod group object not found for pod group {key}"
+        return f"pod group object not found for pod group {groups.key_of(first)}"
+    name, policy, problem = first.spec.scheduler_name, first.spec.preemption_policy, ""
     for pod in (*pods, *groups.members(first).scheduled):
-        problem = _difference(group, first, pod)
+        spec = pod.spec
+        if spec.scheduler_name != name:
+            problem = f'.spec.schedulerName set, got: "{spec.scheduler_name}" and "{name}"'
+        elif group.is_ours:
+            continue
+        elif (spec.priority or 0) != group.priority:
+            problem = f"priority as the pod group's priority, got {pod.priority} and {group.priority}"
+        elif spec.preemption_policy != policy and _policy(pod) != _policy(first):
+            problem = f"preemption policy, got {_policy(pod)} and {_policy(first)}"
         if problem:
             return f"all pods in a single pod group should have the same {problem}"
-    return ""
-
-
-def _difference(group: PodGroup, first: Pod, pod: Pod) -> str:
-    name, own = first.spec.scheduler_name, pod.spec.scheduler_name
-    if own != name:
-        return f'.spec.schedulerName set, got: "{own}" and "{name}"'
-    if group.is_ours:
-        return ""
-    if pod.priority != group.priority:
-        return f"priority as the pod group's priority, got {pod.priority} and {group.priority}"
-    if _policy(pod) != _policy(first):
-        return f"preemption policy, got {_policy(pod)} and {_policy(first)}"
     return ""
 
 

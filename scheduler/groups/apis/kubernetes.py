@@ -61,6 +61,8 @@ class KubernetesGroups:
 
     def __init__(self, objects: ObjectLister) -> None:
         self._objects = objects
+        self._versions = VERSIONS
+        """The one that a group was found in last comes first."""
         self._ignored: dict[str, None] = {}
         """The UIDs of the groups of which it was logged what is ignored, the newest last."""
         self._newest: tuple[api.PodGroup, PodGroup] | None = None
@@ -71,9 +73,11 @@ class KubernetesGroups:
         return "" if group is None else group.pod_group_name
 
     def find(self, namespace: str, name: str, pod: Pod, said: GroupAnnotations | None) -> PodGroup | None:
-        for source in VERSIONS:
+        for source in self._versions:
             found: api.PodGroup | None = self._objects.get(source, name, namespace)
             if found is not None:
+                if source is not self._versions[0]:
+                    self._versions = self._versions[::-1]
                 if self._newest is None or self._newest[0] is not found:
                     self._log_ignored(found)
                     self._newest = found, as_group(found, source)
