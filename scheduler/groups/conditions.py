@@ -1,8 +1,8 @@
-"""The condition PodGroupScheduled of a group: whether it has its nodes, and if not, why.
+"""The condition PodGroupInitiallyScheduled of a group: whether it has its nodes, and if not, why.
 
 Once the condition is True it stays: members that come later and fit nowhere do not change it.
 
-Rule: updatePodGroupCondition in pkg/scheduler/schedule_one_podgroup.go at v1.36.3, which waits for the answer.
+Rule: updatePodGroupCondition in pkg/scheduler/schedule_one_podgroup.go at v1.37.2, which waits for the answer.
 """
 
 import time

@@ -92,7 +92,7 @@ REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
     ((STORAGE, "volumeattachments"), WATCH): "how many volumes a node supports",
     (("scheduling.k8s.io", "podgroups"), WATCH): "the groups whose pods are scheduled together",
     (("scheduling.k8s.io", "podgroups"), ("get",)): "the outcome of a patch whose response was lost",
-    (("scheduling.k8s.io", "podgroups/status"), ("patch",)): "the condition `PodGroupScheduled`",
+    (("scheduling.k8s.io", "podgroups/status"), ("patch",)): "the condition `PodGroupInitiallyScheduled`",
     (("scheduling.x-k8s.io", "podgroups"), ("get",)): "the outcome of a patch whose response was lost",
     (("scheduling.x-k8s.io", "podgroups/status"), ("patch",)): "their phase, and how many of their pods run",
     (("scheduling.x-k8s.io", "podgroups"), WATCH): "the groups of scheduler-plugins whose pods are scheduled together",
