@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.cluster.loadmaster import start, with_plugin
 from tests.controlplane import Cluster, Component
 
-GROUPS = ("scheduling.x-k8s.io", "batch", "jobset.x-k8s.io")
+GROUPS = ("scheduling.x-k8s.io", "scheduling.volcano.sh", "batch", "jobset.x-k8s.io")
 """The API groups of what the plugin reads and writes, in addition to what all schedulers do."""
 
 
