@@ -197,11 +197,8 @@ class Reservations:
         """Choose the group and its nodes by what is known now, in steps between which anything may happen."""
         for _ in range(MAX_TRIES):
             candidate, reserved = self._candidate(), self._reserved
-            if reserved is not None and (candidate is None or candidate.key != reserved.group.key):
-                is_waiting = candidate is not None and reserved.group.key in self._waits
-                self._end("replaced" if is_waiting else "gone")
-                if not is_waiting:
-                    return
+            if reserved is not None and (candidate is None or reserved.group.key not in self._waits):
+                return self._end("gone")
             if candidate is None or (yield from self._reserve(candidate)):
                 return
 
@@ -225,8 +222,10 @@ class Reservations:
             return self._give_up(candidate, "it would not fit on any nodes, were they empty")
         if is_refused:
             return self._give_up(candidate, "another plugin refuses its pods on these nodes")
-        if self._reserved is None and plan.fitting == plan.needed:
-            return self._give_up(candidate, "it lacks no nodes")
+        if not self._is_reserved_for(candidate.key):
+            if plan.fitting == plan.needed:
+                return self._give_up(candidate, "it lacks no nodes")
+            self._end("replaced")
         reserved = self._after(candidate.group, plan)
         if self._now() > reserved.progress + PATIENCE:
             return self._give_up(candidate, f"nothing has come of it for {PATIENCE / 60:.0f} minutes")
@@ -247,6 +246,9 @@ class Reservations:
                 if (best is None or rank > best[0]) and not self._lacks_quota(found):
                     best = rank, found
         return None if best is None else best[1]
+
+    def _is_reserved_for(self, key: GroupKey) -> bool:
+        return self._reserved is not None and self._reserved.group.key == key
 
     def _waiting(self, key: GroupKey) -> _Candidate | None:
         """Return a group with one of its pods if it lacks nodes, and nothing else."""
@@ -343,7 +345,7 @@ class Reservations:
 
     def _give_up(self, candidate: _Candidate, why: str) -> bool:
         """Let others have nodes reserved; return whether this group had. Then it waits as one that was refused now."""
-        if self._reserved is None:
+        if self._reserved is None or not self._is_reserved_for(candidate.key):
             self._waits[candidate.key].not_before = self._now() + RETRY_SECONDS
             return False
         self._waits[candidate.key].since = self._now()

@@ -166,6 +166,19 @@ async def test_a_group_of_higher_priority_takes_over() -> None:
     assert stage.ends == {"replaced": 1}
 
 
+async def test_a_group_of_higher_priority_that_would_fit_nowhere_takes_nothing_over() -> None:
+    stage = Stage(nodes=2)
+    stage.running("first", "n0", cpu="2")
+    stage.running("second", "n1", cpu="2")
+    stage.annotated(2, 2, "low", requests={"cpu": "2"})
+    stage.annotated(3, 3, "too-large", requests={"cpu": "2"}, priority=10)
+    await stage.wait_long()
+
+    await stage.wait(PATIENCE + 1)
+
+    assert stage.ends == {"given up": 1}
+
+
 async def test_of_equal_priority_the_group_that_has_waited_longest_keeps_its_nodes() -> None:
     stage = Stage(nodes=2)
     stage.running("first", "n0", cpu="2")
