@@ -125,10 +125,10 @@ class Model:
         """The pods of a group that have a node."""
         return [pod for pod in self.members(group.plan.name) if pod.place]
 
-    def is_damaged(self, group: GroupState) -> bool:
-        """Whether some pods of a group have a node, and certainly fewer than it needs."""
+    def is_damaged(self, group: GroupState, *, perhaps: bool = False) -> bool:
+        """Whether some pods of a group have a node, and certainly, or `perhaps`, fewer than it needs."""
         placed = len(self.placed(group))
-        return 0 < placed < self.minimum(group) - self.succeeded(group, at_most=True)
+        return 0 < placed < self.minimum(group) - self.succeeded(group, at_most=not perhaps)
 
     def succeeded(self, group: GroupState, *, at_most: bool = False) -> int:
         """How many successes count: those of a controller that has pods in the group. `at_most`: may count."""

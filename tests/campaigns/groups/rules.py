@@ -282,9 +282,9 @@ class Rules:
             )
 
     def _gives_way(self, victim: PodState, claimant: PodState) -> bool:
-        """Whether both are of groups that have lost pods."""
+        """Whether both are of groups that may have lost pods: a pod that succeeds while it is deleted may not count."""
         groups = [self._model.groups.get(pod.group) for pod in (victim, claimant)]
-        are_damaged = all(group is not None and self._model.is_damaged(group) for group in groups)
+        are_damaged = all(group is not None and self._model.is_damaged(group, perhaps=True) for group in groups)
         return are_damaged and bool(self._settings.damaged_seconds)
 
     def _check_given_up(self, name: str, pods: Collection[str]) -> None:

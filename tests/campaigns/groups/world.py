@@ -324,9 +324,9 @@ class World(Scheduler):
         pod, of = self.model.pods.get(uid), self.model.pods.get(claimant)
         if pod is None:
             return False
-        if not pod.is_deleting and pod.phase == "Running":
+        if not pod.is_deleting and pod.phase in ("Pending", "Running"):
             kind = "evicted for a group" if of is not None and of.group else "evicted for a lone pod"
-            self.note(kind, f"{pod.name} on {pod.node} is evicted for {claimant}, and takes {pod.grace} s to end")
+            self.note(kind, f"{pod.name} on {pod.place} is evicted for {claimant}, and takes {pod.grace} s to end")
             pod.evicted_for = claimant
             self.rules.evicted(pod, of)
             self.delete_pod(pod, pod.grace)
