@@ -32,10 +32,6 @@ OUR_NAMES: Final = {"default-scheduler": "loadmaster"}
 """How the only profile is called here that a file does not name."""
 
 
-NOT_OURS: Final = ("PodGroupPostFilter", "DynamicResources")
-"""An extension point and a plugin that is not asked there: claims of groups are behind DRAWorkloadResourceClaims."""
-
-
 def verdict(text: str) -> Json:
     """Ours, in the form of the oracle's: `problems`, or `config` and `plugins`."""
     try:
@@ -97,7 +93,6 @@ def _in_order(plugins: Json) -> Json:
         point[0].lower() + point[1:]: [
             [each["Name"], each.get("Weight", 0) if point in ("Score", "PlacementScore") else 0]
             for each in chosen["Enabled"]
-            if (point, each["Name"]) != NOT_OURS
         ]
         for point, chosen in plugins.items()
         if chosen.get("Enabled") and point != "MultiPoint"

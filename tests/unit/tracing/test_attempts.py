@@ -306,7 +306,10 @@ async def test_a_group_leaves_a_span_of_its_decision_to_which_those_of_its_pods_
         "loadmaster.pod_group.fitting": 2,
         "loadmaster.pod_group.placement": "",
         "loadmaster.result": "unschedulable",
-        "loadmaster.message": "pod group is unschedulable",
+        "loadmaster.message": (
+            "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining, pod group preemption: No preemption "
+            "victims found for incoming preemptor"
+        ),
     }
     assert spans.below(group) == []
     assert [values(pod)["k8s.pod.name"] for pod in pods] == ["g-0", "g-1", "g-2"]
