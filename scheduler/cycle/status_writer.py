@@ -73,7 +73,7 @@ class StatusWriter(Generic[K]):
         self._marked: dict[K, None] = {}
         self._wanted: dict[str, tuple[Target, K]] = {}
         """UID → what is to be sent next."""
-        self._sending: set[str] = set()
+        self._sending: dict[str, K] = {}
         self._answers: dict[str, Any] = {}
         """UID → the answer to the last patch, until the watch has shown as much."""
 
@@ -96,8 +96,13 @@ class StatusWriter(Generic[K]):
                 self._wanted[uid] = target, key
             elif self._status_of(key, newest) is not None:
                 self._wanted[uid] = target, key
-                self._sending.add(uid)
+                self._sending[uid] = key
                 self._jobs.start(f"status of {target}", self._send(uid), partial(self._ended, uid))
+
+    def pending(self, uid: str) -> K | None:
+        """Return the key whose status is to be written last to an object; None if nothing is under way."""
+        wanted = self._wanted.get(uid)
+        return self._sending.get(uid) if wanted is None else wanted[1]
 
     def newest(self, target: Target) -> Any | None:
         """Return the newest version of an object that we know; None if it is gone."""
@@ -112,12 +117,13 @@ class StatusWriter(Generic[K]):
         return shown
 
     def _ended(self, uid: str, error: BaseException | None) -> None:
-        self._sending.discard(uid)
+        self._sending.pop(uid, None)
         self._wanted.pop(uid, None)
 
     async def _send(self, uid: str) -> None:
         while (wanted := self._wanted.pop(uid, None)) is not None:
             target, key = wanted
+            self._sending[uid] = key
             for failures in range(TRIES):
                 newest = self.newest(target)
                 status = None if newest is None else self._status_of(key, newest)

@@ -36,7 +36,10 @@ class GroupConditions:
         self._now: Callable[[], float] = time.time
 
     def set(self, group: PodGroup, *, is_scheduled: bool, reason: str, message: str) -> None:
-        """Set the condition, in the background."""
+        """Set the condition, in the background. One that becomes True meanwhile is not replaced."""
+        pending = self._writer.pending(group.uid)
+        if pending is not None and pending.condition.status == "True" and not is_scheduled:
+            return
         condition = api.Condition(
             type=TYPES.get(group.source, api.POD_GROUP_SCHEDULED),
             status=str(is_scheduled),

@@ -333,6 +333,25 @@ def test_a_condition_is_sent_again_after_a_conflict() -> None:
     run(play())
 
 
+def test_a_condition_becomes_true_whatever_is_said_while_it_is_sent() -> None:
+    async def play() -> None:
+        groups = Groups()
+        groups.create()
+        member = groups.pods(1)[0]
+        cycle = groups.engine.group_parts.cycle
+        assert cycle is not None
+        group = cycle._groups.of(member)
+        assert group is not None
+
+        for is_scheduled, reason in ((False, "Unschedulable"), (True, "Scheduled"), (False, "Unschedulable")):
+            cycle._conditions.set(group, is_scheduled=is_scheduled, reason=reason, message="")
+        await settle()
+
+        assert groups.condition() == ("True", "Scheduled", "")
+
+    run(play())
+
+
 def test_pods_without_a_group_are_scheduled_as_ever() -> None:
     async def play() -> None:
         groups = Groups(nodes=1)
