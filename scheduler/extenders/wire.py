@@ -4,14 +4,23 @@ The names of its fields are as Go spells them, with a capital, since they have n
 API's. A body is made of pieces, as nodes may be many megabytes: whole objects are passed on as they came.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
-from scheduler.api.decoding import Decoder, Unreadable, convert
-
-T = TypeVar("T")
+from scheduler.api.decoding import QUICK_ERRORS, Decoder
+from scheduler.extenders.go_json import (
+    INT64,
+    STRING,
+    BadJson,
+    Map,
+    Pointer,
+    Slice,
+    Struct,
+    decode,
+    first_value,
+)
 
 Body = Sequence[bytes]
 """JSON in pieces."""
@@ -25,9 +34,9 @@ class FilterResult(NamedTuple):
     nodes: list[str] | None
     """The names of the returned node objects; None if there is no such list."""
     node_names: list[str] | None
-    failed: dict[str, str]
+    failed: Mapping[str, str]
     """Node → message."""
-    failed_for_good: dict[str, str]
+    failed_for_good: Mapping[str, str]
     """The same where preemption would not help."""
     error: str
 
@@ -35,11 +44,11 @@ class FilterResult(NamedTuple):
 _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
-class Score(msgspec.Struct, frozen=True, gc=False):
+class Score(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="pascal", gc=False):
     """HostPriority."""
 
-    host: str = ""
-    score: _Int64 = 0
+    host: str
+    score: _Int64
 
 
 class MetaVictims(NamedTuple):
@@ -90,86 +99,89 @@ def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
         yield part
 
 
-# Results. Each raises Unreadable. As in Go, the fields of a struct are found whatever their case, and null is empty.
+# Results. Each raises BadJson.
 
-
-class _Meta(msgspec.Struct):
-    name: str = ""
-
-
-class _Node(msgspec.Struct):
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
-
-
-class _NodeList(msgspec.Struct):
-    items: list[_Node] | None = None
-
-
-_struct: Final = Decoder[dict[str, msgspec.Raw] | None](dict[str, msgspec.Raw] | None)
-_nodes: Final = Decoder[_NodeList | None](_NodeList | None)
-_names: Final = Decoder[list[str] | None](list[str] | None)
-_messages: Final = Decoder[dict[str, str] | None](dict[str, str] | None)
-_message: Final = Decoder[str | None](str | None)
-_scores: Final = Decoder[list[dict[str, Any]] | None](list[dict[str, Any]] | None)
-_victims: Final = Decoder[dict[str, dict[str, msgspec.Raw]] | None](dict[str, dict[str, msgspec.Raw]] | None)
-_pods: Final = Decoder[list[dict[str, Any]] | None](list[dict[str, Any]] | None)
-_number: Final = Decoder[_Int64 | None](_Int64 | None)
-
-_NULL: Final = msgspec.Raw(b"null")
+_NODE: Final = Struct("Node", "v1.Node", metadata=Struct("ObjectMeta", "v1.ObjectMeta", name=STRING))
+_FAILED_NODES: Final = Map(STRING, "v1.FailedNodesMap")
+_FILTER_RESULT: Final = Struct(
+    "ExtenderFilterResult",
+    "v1.ExtenderFilterResult",
+    Nodes=Pointer(Struct("NodeList", "v1.NodeList", items=Slice(_NODE))),
+    NodeNames=Pointer(Slice(STRING)),
+    FailedNodes=_FAILED_NODES,
+    FailedAndUnresolvableNodes=_FAILED_NODES,
+    Error=STRING,
+)
+_PRIORITIES: Final = Slice(Struct("HostPriority", "v1.HostPriority", Host=STRING, Score=INT64), "v1.HostPriorityList")
+_META_VICTIMS: Final = Struct(
+    "MetaVictims",
+    "v1.MetaVictims",
+    Pods=Slice(Pointer(Struct("MetaPod", "v1.MetaPod", UID=STRING))),
+    NumPDBViolations=INT64,
+)
+_PREEMPTION_RESULT: Final = Struct(
+    "ExtenderPreemptionResult", "v1.ExtenderPreemptionResult", NodeNameToMetaVictims=Map(Pointer(_META_VICTIMS))
+)
+_BINDING_RESULT: Final = Struct("ExtenderBindingResult", "v1.ExtenderBindingResult", Error=STRING)
 
 
 def filter_result(body: bytes) -> FilterResult:
-    fields = _fields(body)
-    nodes = _field(fields, "Nodes", _nodes)
+    found = decode(body, _FILTER_RESULT)
+    nodes = found["Nodes"]
     return FilterResult(
-        None if nodes is None else [node.metadata.name for node in nodes.items or ()],
-        _field(fields, "NodeNames", _names),
-        _messages_in(fields, "FailedNodes"),
-        _messages_in(fields, "FailedAndUnresolvableNodes"),
-        _field(fields, "Error", _message) or "",
+        None if nodes is None else [node["metadata"]["name"] for node in nodes["items"]],
+        found["NodeNames"],
+        found["FailedNodes"],
+        found["FailedAndUnresolvableNodes"],
+        found["Error"],
     )
 
 
 def priorities(body: bytes) -> Sequence[Score]:
     """HostPriorityList."""
-    return convert([_folded(each) for each in _scores.decode(body) or ()], list[Score])
+    value = first_value(body)
+    quick = _quick_priorities(value)
+    return [Score(each["Host"], each["Score"]) for each in decode(value, _PRIORITIES)] if quick is None else quick
 
 
 def preemption_result(body: bytes) -> dict[str, MetaVictims]:
     """Node → the victims that are to go there."""
-    by_node = _field(_fields(body), "NodeNameToMetaVictims", _victims) or {}
-    return {name: _meta_victims(victims) for name, victims in by_node.items()}
+    by_node = decode(body, _PREEMPTION_RESULT)["NodeNameToMetaVictims"]
+    return {name: _meta_victims(name, victims) for name, victims in by_node.items()}
 
 
 def binding_error(body: bytes) -> str:
     """The error in an ExtenderBindingResult; empty if there is none."""
-    return _field(_fields(body), "Error", _message) or ""
+    error: str = decode(body, _BINDING_RESULT)["Error"]
+    return error
 
 
-class _Victim(msgspec.Struct):
-    uid: str = ""
+def _meta_victims(node: str, victims: Mapping[str, Any] | None) -> MetaVictims:
+    if victims is None:
+        raise BadJson(f"no victims, but null, for node {node!r}")  # kube-scheduler panics
+    if None in victims["Pods"]:
+        raise BadJson(f"no victim, but null, on node {node!r}")
+    return MetaVictims([pod["UID"] for pod in victims["Pods"]], victims["NumPDBViolations"])
 
 
-def _meta_victims(members: Mapping[str, msgspec.Raw]) -> MetaVictims:
-    fields = _folded(members)
-    pods = convert([_folded(each) for each in _field(fields, "Pods", _pods) or ()], list[_Victim])
-    return MetaVictims([pod.uid for pod in pods], _field(fields, "NumPDBViolations", _number) or 0)
+class _LowerScore(Score, frozen=True, rename="lower"):
+    """In small letters."""
+
+    host: str
+    score: _Int64
 
 
-def _fields(body: bytes) -> dict[str, msgspec.Raw]:
-    return _folded(_struct.decode(body) or {})
+_decoders: Final[tuple[Callable[[bytes], Sequence[Score]], ...]] = (
+    Decoder[list[Score]](list[Score]).quick,
+    Decoder[list[_LowerScore]](list[_LowerScore]).quick,
+)
 
 
-def _field(fields: Mapping[str, msgspec.Raw], name: str, decoder: Decoder[T]) -> T:
-    try:
-        return decoder.decode(fields.get(name.lower(), _NULL))
-    except Unreadable as error:
-        raise Unreadable(f"{name}: {error}") from error
-
-
-def _messages_in(fields: Mapping[str, msgspec.Raw], name: str) -> dict[str, str]:
-    return _field(fields, name, _messages) or {}
-
-
-def _folded(members: Mapping[str, T]) -> dict[str, T]:
-    return {name.lower(): value for name, value in members.items()}
+def _quick_priorities(value: bytes) -> Sequence[Score] | None:
+    """Read a list as nearly everybody writes it; None for any other."""
+    for read in _decoders:
+        try:
+            return read(value)
+        except QUICK_ERRORS:
+            continue
+    return None

@@ -33,6 +33,7 @@ from scheduler.api.volumes import PersistentVolume
 from scheduler.config.documents import Document, parse_documents
 from scheduler.config.load import config_from_dict
 from scheduler.extenders import wire
+from scheduler.extenders.go_json import BadJson
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import KNOWN, STRUCTS, parse_resource
@@ -199,7 +200,7 @@ def extenders(data: bytes) -> None:
     for body in (mutated(dice, seed), data):
         try:
             read(body)
-        except Unreadable:
+        except BadJson:
             continue
 
 

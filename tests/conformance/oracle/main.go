@@ -24,6 +24,7 @@ func main() {
 	gates := flag.Bool("feature-gates", false, "print the feature gates instead")
 	selectors := flag.Bool("selectors", false, "read expressions about devices instead, and say what they are")
 	enabled := flag.String("gates", "", "turn on these feature gates and say instead what becomes of pod groups")
+	answers := flag.Bool("answers", false, "read answers of extenders instead, and say what they mean")
 	// Most of a case is waiting for informers to notice that they are in sync.
 	workers := flag.Int("workers", 32, "cases judged at a time")
 	flag.Parse()
@@ -35,6 +36,7 @@ func main() {
 		do     func() error
 	}{
 		{*values, func() error { return readValues(os.Stdin, os.Stdout) }},
+		{*answers, func() error { return readAnswers(os.Stdin, os.Stdout) }},
 		{*selectors, func() error { return readExpressions(os.Stdin, os.Stdout) }},
 		{*configurations, func() error { return judgeConfigurations(os.Stdin, os.Stdout) }},
 		{*gates, func() error { return printFeatureGates(os.Stdout) }},

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from scheduler.extenders import wire
+from scheduler.extenders.go_json import BadJson
 from scheduler.extenders.wire import Body, MetaVictims
 
 POD = b'{"metadata":{"name":"web"}}'
@@ -66,3 +67,9 @@ def test_scores_are_read_however_they_are_spelled_and_as_far_as_they_go(body: st
     (found,) = wire.priorities((body % score).encode())
 
     assert (found.host, found.score) == ("a", score)
+
+
+@pytest.mark.parametrize("score", [2**63, -(2**63) - 1, 10**30])
+def test_and_no_further(score: int) -> None:
+    with pytest.raises(BadJson, match=f"cannot unmarshal number {score} into Go struct field"):
+        wire.priorities(b'[{"Host":"a","Score":%d}]' % score)
