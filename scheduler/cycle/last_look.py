@@ -9,7 +9,7 @@ checked, so a binding usually costs a look-up. Then those Filter plugins run tha
 alone (`signs_spec`), which are the kubelet's checks too: resources, ports, node affinity, taints. kube-scheduler has no
 such check.
 
-So is the group of a pod: its other members may be gone by then, and a part of a gang would start.
+The group of a pod is checked, too: its other members may be gone by then, and a part of a gang would start.
 """
 
 import logging
