@@ -12,13 +12,15 @@ from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.framework.handle import ObjectLister
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.groups.apis.annotations import wishes
-from scheduler.groups.apis.kept import KeptGroups
 
 MAX_RESOURCES: Final = 100
 """That a group names: each of them costs time."""
 
 MAX_SHOWN: Final = 200
 """Characters of what cannot be read."""
+
+MAX_KEPT: Final = 10_000
+"""Groups that are kept as they were read last."""
 
 
 class CoschedulingGroups:
@@ -28,7 +30,8 @@ class CoschedulingGroups:
 
     def __init__(self, objects: ObjectLister) -> None:
         self._objects = objects
-        self._kept = KeptGroups[api.PodGroup](as_group)
+        self._kept: dict[str, tuple[api.PodGroup, GroupAnnotations | None, PodGroup]] = {}
+        """UID → the object, the annotations of a pod of it, and the group that they make."""
 
     def name_of(self, pod: Pod) -> str:
         return pod.labels.get(api.POD_GROUP_LABEL, "")
@@ -37,7 +40,15 @@ class CoschedulingGroups:
         found: api.PodGroup | None = self._objects.get(self.source, name, namespace)
         if found is None:
             return None
-        return self._kept.of(found, said, pod)
+        uid = found.metadata.uid
+        kept = self._kept.get(uid)
+        if kept is not None and kept[0] is found and kept[1] == said and kept[2].priority == pod.priority:
+            return kept[2]
+        if len(self._kept) >= MAX_KEPT:
+            self._kept.clear()
+        group = as_group(found, said, pod.priority)
+        self._kept[uid] = found, said, group
+        return group
 
 
 def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None = None, priority: int = 0) -> PodGroup:

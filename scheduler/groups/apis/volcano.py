@@ -16,8 +16,7 @@ from scheduler.framework.events import VOLCANO_POD_GROUP, VOLCANO_QUEUE
 from scheduler.framework.handle import ObjectLister
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.groups.apis.annotations import MAX_MEMBERS, wishes
-from scheduler.groups.apis.coscheduling import amounts
-from scheduler.groups.apis.kept import KeptGroups
+from scheduler.groups.apis.coscheduling import MAX_KEPT, amounts
 
 DEFAULT_QUEUE: Final = "default"
 
@@ -32,7 +31,8 @@ class VolcanoGroups:
 
     def __init__(self, objects: ObjectLister) -> None:
         self._objects = objects
-        self._kept = KeptGroups[api.PodGroup](as_group)
+        self._kept: dict[str, tuple[api.PodGroup, GroupAnnotations | None, PodGroup]] = {}
+        """UID → the object, the annotations of a pod of it, and the group that they make."""
 
     def name_of(self, pod: Pod) -> str:
         annotations = pod.group_annotations
@@ -44,7 +44,15 @@ class VolcanoGroups:
             return None
         if problem := missing_queue(self._objects, found):
             return as_group(found, said, pod.priority, problem)
-        return self._kept.of(found, said, pod)
+        uid = found.metadata.uid
+        kept = self._kept.get(uid)
+        if kept is not None and kept[0] is found and kept[1] == said and kept[2].priority == pod.priority:
+            return kept[2]
+        if len(self._kept) >= MAX_KEPT:
+            self._kept.clear()
+        group = as_group(found, said, pod.priority)
+        self._kept[uid] = found, said, group
+        return group
 
 
 def missing_queue(objects: ObjectLister, podgroup: api.PodGroup) -> str:
