@@ -74,7 +74,9 @@ class CountedWorld:
         evictor, writer = ApiEvictor(self._client, self._statuses), PluginWriter(self._client)
         writers = Writers(binder, events, statuses, evictor, writer)
         config = load_config(None, plugins.IN_TREE)
-        self.engine = build_engine(config, plugins.IN_TREE, writers, metrics, loop.time, tasks)
+        self.engine = build_engine(
+            config, plugins.IN_TREE, writers, metrics, loop.time, tasks, stopwatch=time.perf_counter
+        )
         self._intake = pod_intake(self.engine.handlers, metrics)
         for number in range(nodes):
             self.engine.handlers.node_changed(numbered_node(number))
