@@ -4,22 +4,23 @@ import re
 from collections import Counter
 from typing import Final
 
-from scheduler.api.coscheduling import POD_GROUP_LABEL
+import msgspec
+
 from scheduler.api.near_names import near_names
+from scheduler.api.pod import Pod as DecidedPod
 from scheduler.api.text import counted, shortened
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.doctor.evidence.cluster import Cluster
 from scheduler.doctor.evidence.facts import Facts, known
 from scheduler.doctor.evidence.objects import MAX_TEXT, Condition, Pod
 from scheduler.doctor.findings import Finding, ok, problem, warning
+from scheduler.groups.apis.names import named_by
 
 LONG_SECONDS: Final = 300.0
 """A pod that has waited for this long is worth a line."""
 
 UNSEEN_SECONDS: Final = 60.0
 """A pod that no scheduler has looked at for this long waits for one that is not there."""
-
-ANNOTATION: Final = "loadmaster.dev/pod-group"
 
 MAX_NAMED: Final = 3
 
@@ -80,7 +81,7 @@ async def _of_other_schedulers(cluster: Cluster, pods: list[Pod], profiles: list
 
 
 def _group_of(pod: Pod) -> str:
-    return pod.metadata.label(POD_GROUP_LABEL) or (pod.metadata.annotations or {}).get(ANNOTATION, "")
+    return named_by(msgspec.convert({"metadata": msgspec.to_builtins(pod.metadata)}, DecidedPod))
 
 
 def _unserved(pods: list[Pod], profiles: list[str]) -> list[Finding]:

@@ -28,6 +28,7 @@ class Meta(_Read, frozen=True):
     annotations: dict[str, str] | None = None
     creation_timestamp: Time | None = None
     deletion_timestamp: Time | None = None
+    owner_references: tuple[dict[str, Any], ...] | None = None
     managed_fields: tuple[ManagedFields, ...] | None = None
 
     def label(self, name: str) -> str:

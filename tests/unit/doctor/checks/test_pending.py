@@ -4,9 +4,13 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from scheduler.doctor.checks import pending
 from scheduler.doctor.findings import Finding
 from tests.unit.doctor.fake_cluster import NOW, OK, PROBLEM, WARNING, FakeCluster, config_of, facts, levels
+
+JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "training", "uid": "job", "controller": True}
 
 
 def waiting(name: str, scheduler: str, age: float, message: str = "", reason: str = "Unschedulable") -> dict[str, Any]:
@@ -57,9 +61,19 @@ async def test_long_waits_come_with_the_most_frequent_reasons() -> None:
     assert findings[0].advice == "loadmaster explain shop/a"
 
 
-async def test_pods_whose_group_their_profile_ignores_are_named() -> None:
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"labels": {"scheduling.x-k8s.io/pod-group": "training"}},
+        {"annotations": {"loadmaster.dev/pod-group": "training"}},
+        {"annotations": {"scheduling.k8s.io/group-name": "training"}},
+        {"annotations": {"gang.scheduling.koordinator.sh/name": "training"}},
+        {"annotations": {"loadmaster.dev/gang": "owner"}, "ownerReferences": [JOB]},
+    ],
+)
+async def test_pods_whose_group_their_profile_ignores_are_named(named: dict[str, Any]) -> None:
     pod = waiting("worker", "loadmaster", 10, "0/5 nodes are available: 5 Insufficient cpu.")
-    pod["metadata"]["annotations"] = {"loadmaster.dev/pod-group": "training"}
+    pod["metadata"] |= named
 
     findings = await of_pods(pod)
 
