@@ -3,6 +3,8 @@
 Those of one kind ask for the same amounts of the same quota: if there is no space for the first, there is none for the
 others. No event of the cluster reaches them, so it costs nothing that they wait. They are in the order of the queue, by
 when they came, however often they were tried; nominated ones go first, since there may be space that is kept for them.
+
+Those that leave to be tried, and have no space yet, are known until then: they compete for what comes free meanwhile.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -27,6 +29,8 @@ class PendingForQuota(Generic[R]):
         self.requests: dict[EntityKey, R] = {}
         """Key of an entry → what it needs. Mostly empty, so that the queue need not ask."""
         self._by_source: dict[Hashable, dict[EntityKey, None]] = {}
+        self.due: dict[Hashable, Entry] = {}
+        """Those that will be tried. Mostly empty, so that the queue need not ask."""
 
     def __len__(self) -> int:
         return len(self.requests)
@@ -79,6 +83,12 @@ class PendingForQuota(Generic[R]):
             del self._kinds[request.kind]
         return entry
 
+    def leave(self, key: EntityKey) -> None:
+        """Have an entry wait no longer, if it does, since it will be tried."""
+        entry = self.remove(key)
+        if entry is not None:
+            self.due[key] = entry
+
     def rekey(self, key: EntityKey) -> None:
         """Move an entry to its new place, if it is here."""
         if key in self.requests:
@@ -110,7 +120,7 @@ class PendingForQuota(Generic[R]):
 
     def clear(self) -> None:
         """Forget all."""
-        for each in (self._kinds, self.requests, self._by_source):
+        for each in (self._kinds, self.requests, self._by_source, self.due):
             each.clear()
 
     def check_invariants(self) -> None:

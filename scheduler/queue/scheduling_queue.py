@@ -163,9 +163,7 @@ class SchedulingQueue:
             if flight.on_delete is not None:
                 flight.on_delete()
             return
-        queued = self._active.remove(uid) or self._backoff.remove(uid) or self._unschedulable.remove(uid)
-        queued = queued or self.pending_for_quota.remove(uid) or self._held.remove(uid)
-        queued = queued or (self._leave(uid) if uid in self._members else None)
+        queued = self._take_out(uid) or (self._leave(uid) if uid in self._members else None)
         if queued is not None:
             self._rejectors.remove(queued)
 
@@ -223,6 +221,8 @@ class SchedulingQueue:
                 return None
             self._count_incoming("active", POP_FROM_BACKOFF_Q, queued)
         queued.attempts += 1
+        if self.pending_for_quota.due:
+            self.pending_for_quota.due.pop(queued.key, None)
         if isinstance(queued, QueuedGroup):
             for each in self._entries.begin(queued):
                 each.attempts += 1
@@ -669,6 +669,7 @@ class SchedulingQueue:
         places = (self._active, self._held, self._fairness, self._backoff, self._unschedulable, self.in_flight)
         for part in (*places, self.pending_for_quota, self._entries):
             part.check_invariants()
+        assert all(key in self._active or key in self._backoff for key in self.pending_for_quota.due)
         groups = [queued for queued in self._waiting_entries() if isinstance(queued, QueuedGroup)]
         assert set(groups) == set(self._entries.waiting())
         self._rejectors.check_invariants(waiting)
@@ -696,6 +697,7 @@ class SchedulingQueue:
 
     def _take_out(self, key: EntityKey) -> Entry | None:
         """Take an entry out of its place."""
+        self.pending_for_quota.due.pop(key, None)
         queued = self._active.remove(key) or self._backoff.remove(key) or self._unschedulable.remove(key)
         return queued or self.pending_for_quota.remove(key) or self._held.remove(key)
 
@@ -919,7 +921,7 @@ class SchedulingQueue:
             return
         self._unschedulable.remove(queued.key)
         if self.pending_for_quota.requests:
-            self.pending_for_quota.remove(queued.key)
+            self.pending_for_quota.leave(queued.key)
         if decision is Requeue.AFTER_BACKOFF and self._backoff.is_backing_off(queued):
             self._backoff.add(queued)
             self._count_incoming("backoff", label, queued)

@@ -1,13 +1,14 @@
 """Wakes entries of the queue that are pending for quota: no more of them than there is space for.
 
 When something of a tree of quotas is freed, the first of its kinds are woken in the order of quotas, as far as it goes
-round. What a woken pod or group asks for is reserved until it was tried; if it fits no node, others are woken. The
+round. What a woken pod or group asks for is reserved until it was tried; if it fits no node, others are woken. Those
+that are about to be tried anyway, because evictions may help or their group has changed, compete with them. The
 first of a kind is tried, too, when a pod starts that borrows what its quota is guaranteed, and when something was freed
 and others still use what it is guaranteed; and when a node or a quota changes, the first of all kinds that take back
 what others borrow: a few in a second.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from itertools import islice
 from typing import Final
 
@@ -17,7 +18,7 @@ from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.listeners import PodListener
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import ClusterEvent
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import Entry, QueuedPod
 from scheduler.queue.pending_for_quota import PendingForQuota
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.quota.adapters import AdaptedShares, QuotaListener
@@ -158,7 +159,7 @@ class Waker(PodListener, QuotaListener):
 
     def freed(self, ref: ShareRef) -> None:
         """Less of a share is used: others may have space, or be guaranteed what others still use."""
-        if self._pending:
+        if self._pending or self._pending.due:
             self._wake(FREED, ref.root)
             self._guarantees_may_be_had = True
             self._due()
@@ -221,6 +222,8 @@ class Waker(PodListener, QuotaListener):
     def _wake(self, label: str, root: Root | None) -> None:
         """Wake those for whom there is space now in one tree of quotas; None: in all."""
         heads = self._order.heads()
+        for key in tuple(islice(self._pending.due, MAX_KINDS)):
+            self._offer(heads, key)
         for kind in self._concerned(root):
             self._pending.defer(kind)
             self._offer(heads, kind)
@@ -228,24 +231,39 @@ class Waker(PodListener, QuotaListener):
             if self._wake_first(candidate.kind, label):
                 self._offer(heads, candidate.kind)
 
-    def _wake_first(self, kind: Kind, label: str) -> bool:
-        """Wake the first entry of a kind that no other plugin keeps back; False if there is none, or no space."""
+    def _wake_first(self, kind: Hashable, label: str) -> bool:
+        """Wake the first entry of a kind that no other plugin keeps back; return whether there may be space for more.
+
+        One that will be tried anyway only gets its reservation.
+        """
         for _ in range(MAX_STUCK):
-            found = self._pending.first(kind)
+            found = self._first(kind)
             if found is None or self._has_no_space(found[1]):
                 return False
             entry, (selector, need) = found
             ref = self._shares.ref(selector)
             if ref is not None:
                 self._reserving.wake(ref, need, by_share=self._order.by_share)
+            if entry.key in self._pending.due:
+                return False
             if self._queue.wake(entry.key, label):
                 return True
             self._reserving.release(entry.pod.uid)
         return False
 
-    def _offer(self, heads: Heads, kind: Kind) -> None:
+    def _first(self, kind: Hashable) -> tuple[Entry, Request] | None:
+        """Return the first entry of a kind with what it needs, or the one of this key that will be tried without
+        a reservation.
+        """
+        entry = self._pending.due.get(kind)
+        if entry is None:
+            return self._pending.first(kind)
+        request = None if self._reserving.is_woken(entry.pod.uid) else self._shares.readable_request_of(entry.pod)
+        return None if request is None else (entry, request)
+
+    def _offer(self, heads: Heads, kind: Hashable) -> None:
         """Let the first entry of a kind take part, if there is space for it: else it would only stand in for others."""
-        found = self._pending.first(kind)
+        found = self._first(kind)
         if found is None or self._has_no_space(found[1]):
             return
         entry, (selector, need) = found

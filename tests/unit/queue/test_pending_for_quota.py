@@ -126,3 +126,19 @@ def test_what_says_how_much_a_pod_asks_for_is_known() -> None:
     assert (queue.where("a"), list(pending)) == ("backoff", [pending.get("b")])
     assert not pending.of_source("claim")
     queue.check_invariants()
+
+
+def test_those_that_leave_to_be_tried_are_known_until_they_are() -> None:
+    queue, _, pending = a_queue()
+    for uid in ("gone", "tried", "waiting"):
+        queue.refused(large(uid), QUOTA)
+    for uid in ("gone", "tried"):
+        queue.activate([uid])
+    assert list(pending.due) == ["gone", "tried"]
+
+    queue.delete("gone")
+    assert list(pending.due) == ["tried"]
+    queue.pop_one()
+
+    assert not pending.due
+    queue.check_invariants()

@@ -7,6 +7,7 @@ import pytest
 from scheduler.api.coscheduling import POD_GROUP_LABEL
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod
+from scheduler.testing.scheduler import PROFILE
 from tests.unit.cycle.fakes import newer
 from tests.unit.quota.in_time import GPU, Life
 
@@ -183,4 +184,27 @@ def test_a_group_that_takes_what_it_is_guaranteed_has_what_was_freed_before_a_po
         life.advance(60)
 
         assert life.with_node() == ["a/g-1", "a/g-2", "b/b0", "c/c0", "c/c1"]
+        assert life.victims == []
+
+
+def test_a_group_that_loses_a_member_has_its_space_before_a_newer_pod_and_evicts_nobody() -> None:
+    with Life(grace=0) as life:
+        for team, minimum in (("a", 3), ("b", 1), ("c", 4)):
+            life.quota(team, minimum)
+        life.set_node(a_node("n", cpu=100))
+        life.pod("c0", "c")
+        life.pods(5, "a")
+        life.group("g", 3, "c", minimum=2)
+        life.advance(10)
+        newest = a_pod("newer", namespace="c", scheduler_name=PROFILE, requests={"cpu": 1})
+        life.create(newer(newest, preemption_policy="Never"))
+        life.advance(60)
+        (first, second) = [each for each in life.with_node("c") if each.startswith("c/g")]
+
+        life.end(first)
+        life.advance(60)
+
+        assert len(life.with_node("c")) == 3
+        assert (first in life.with_node("c"), second in life.with_node("c")) == (False, True)
+        assert "c/newer" not in life.with_node("c")
         assert life.victims == []

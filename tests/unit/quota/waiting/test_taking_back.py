@@ -97,6 +97,28 @@ async def test_a_pod_is_tried_again_once_another_quota_says_that_others_borrow_w
     stage.check()
 
 
+async def test_a_pod_that_will_be_tried_has_what_comes_free_before_a_newer_one_and_evicts_nobody() -> None:
+    stage = borrowing()
+    stage.quota("a", minimum={"memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    stage.quota("b", minimum={"cpu": "4", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    older = stage.pod("older")
+    stage.clock.advance(1)
+    newer_one = stage.pod("newer")
+    await stage.schedule()
+    for namespace in ("b", "a"):
+        stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    stage.engine.share_parts.catch_up()
+    assert stage.where(older) == "backoff"
+
+    stage.delete(next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3"))
+    await stage.schedule()
+
+    assert stage.placed == ["b-0", "b-1", "b-2", "older"]
+    assert stage.where(newer_one) == "unschedulable"
+    assert stage.under_test.evicted == []
+    stage.check()
+
+
 async def test_a_pod_is_tried_again_once_its_quota_uses_less_than_it_is_guaranteed() -> None:
     stage = borrowing()
     own = [stage.pod(f"own-{number}", node_name="n") for number in range(2)]
