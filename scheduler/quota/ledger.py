@@ -65,11 +65,16 @@ class Ledger:
         self, asked: Asked, rank_of: Callable[[], Rank], *, is_pending: bool = False
     ) -> AbstractContextManager[None]:
         """Have only those reservations count within a `with` block that a request sees."""
-        ahead = self._goes_ahead_of_pending if is_pending else self.adapter.goes_ahead
+        ahead = self._goes_ahead_of_pending if is_pending else self._goes_ahead
         return self.reservations.seen_by(self.tree, asked.need, rank_of, ahead)
 
     def _goes_ahead_of_pending(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
-        return reserved.is_woken or self.adapter.goes_ahead(tree, reserved, request)
+        return reserved.woken > 0 or self.adapter.goes_ahead(tree, reserved, request)
+
+    def _goes_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
+        if 0 < request.woken <= reserved.kept:  # victims were chosen in addition to what it has, if that was seen
+            return not self.adapter.goes_ahead(tree, request, reserved)
+        return self.adapter.goes_ahead(tree, reserved, request)
 
     @property
     def problems(self) -> Mapping[str, str]:

@@ -33,8 +33,8 @@ class Rank(NamedTuple):
     kept: int = 0
     """The number of the preemption by which it is freed: it is given to no other, except to those of earlier ones."""
 
-    is_woken: bool = False
-    """Whether it goes ahead of all that are still pending."""
+    woken: int = 0
+    """If it was woken, the number of the preemption that begins next: it goes ahead of all that are still pending."""
 
     def goes_ahead_of(self, other: "Rank") -> bool:
         """Say whether a request of this rank sees it: of equal ones the reservation was first."""

@@ -54,7 +54,7 @@ class Reserving:
         for uid in need.uids:
             self.release(uid)
             self._drop(uid)
-        self._make(ref, need, by_share=by_share, is_woken=True)
+        self._make(ref, need, by_share=by_share, woken=self._nominator.kept_so_far + 1)
         self._woken.update(dict.fromkeys(need.uids, ref.ledger))
 
     def woken(self) -> Collection[str]:
@@ -173,11 +173,11 @@ class Reserving:
             self._nominated[pod.uid] = ref.ledger
             self._on_node.setdefault(self._nominator.node_of(pod.uid), set()).add(pod.uid)
 
-    def _make(self, ref: ShareRef, need: Need, *, by_share: bool, kept: int = 0, is_woken: bool = False) -> None:
+    def _make(self, ref: ShareRef, need: Need, *, by_share: bool, kept: int = 0, woken: int = 0) -> None:
         from scheduler.quota.reservations import Reservation
 
         ledger, asked = ref.ledger, Asked(need, ref.said)
-        rank = ledger.rank_of(ref.name, asked)._replace(by_share=by_share, kept=kept, is_woken=is_woken)
+        rank = ledger.rank_of(ref.name, asked)._replace(by_share=by_share, kept=kept, woken=woken)
         amounts = ledger.wanted(ref.name, asked)
         ledger.reservations.make(ledger.tree, Reservation(rank, need, amounts))
         self.changes += 1

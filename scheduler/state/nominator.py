@@ -30,6 +30,9 @@ class Nominator:
 
     nodes: Collection[str] = read_only_attribute("_nodes")
     kept: Mapping[str, int] = read_only_attribute("_kept_view")
+    kept_so_far: int = read_only_attribute("_kept_so_far")
+    """How often `keep` was called."""
+
     changes: BoundedLog[str] = read_only_attribute("_changes")
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:

@@ -114,7 +114,7 @@ class ElasticQuotas(Adapter):
             return reserved.kept > 0 and reserved.goes_ahead_of(request)
         if reserved.share == request.share:
             return reserved.priority >= request.priority
-        if reserved.is_woken and reserved.borrows and not request.borrows:
+        if reserved.woken and reserved.borrows and not request.borrows:
             return False
         goes_by_share = reserved.by_share and reserved.borrows <= request.borrows
         return goes_by_share or not tree.holds_more(reserved.share, tree.resources)

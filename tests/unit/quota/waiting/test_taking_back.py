@@ -119,6 +119,26 @@ async def test_a_pod_that_will_be_tried_has_what_comes_free_before_a_newer_one_a
     stage.check()
 
 
+async def test_a_pod_that_was_woken_keeps_its_space_though_others_are_evicted_for_another_meanwhile() -> None:
+    stage = Sharing()
+    for namespace in ("a", "b", "c"):
+        stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"})
+    borrowers = stage.pods(6, "b", node_name="n")
+    woken = stage.pod("woken")
+    stage.under_test.see(newer(woken, preemption_policy="Never"))
+    await stage.schedule()
+    stage.delete(borrowers[0])
+    assert stage.where(woken) == "backoff"
+
+    stage.pod("taking-back", namespace="c")
+    await stage.schedule(0)
+    await stage.schedule()
+
+    assert len(stage.under_test.evicted) == 1
+    assert "woken" in stage.placed
+    stage.check()
+
+
 async def test_a_pod_is_tried_again_once_its_quota_uses_less_than_it_is_guaranteed() -> None:
     stage = borrowing()
     own = [stage.pod(f"own-{number}", node_name="n") for number in range(2)]
