@@ -57,14 +57,12 @@ class Claim:
     for_nodes: bool = False
     """Whether it may be DefaultPreemption's, by whose rules a more important pod may take the node."""
 
-    outranked: bool = False
-    """Whether a more important pod has come since, or started, or one that is guaranteed what this one borrows."""
+    is_excused: bool = False
+    """Whether something may have cost it its space since the last victims were chosen."""
 
-    disturbed: bool = False
-    """Whether something outside has changed since that may cost it its space."""
-
-    served: bool = False
-    """Whether a pod ahead of it in its own quota has started since, to which what was freed belongs first."""
+    def excuse(self) -> None:
+        self.is_excused = True
+        self.rounds.clear()
 
     @property
     def gone_at(self) -> float | None:
@@ -125,7 +123,7 @@ class Judge:
     def came(self, pod: Pod) -> None:
         self.last_change = pod.came
 
-    def changed(self, now: float, kind: str, priority: int = 0) -> None:
+    def changed(self, now: float, kind: str) -> None:
         """Something happened that the engine did not do.
 
         An `arrival`, an `end` and a `node` that comes do a claim no harm. What is `outside` may cost it its space.
@@ -133,13 +131,9 @@ class Judge:
         self.now = self.last_change = now
         self._quiet_evictions.clear()
         self._nodes_came |= kind == "node"
-        for claim in self._claims.values():
-            claimant = self._state.pods.get(claim.claimant)
-            if kind == "outside":
-                claim.disturbed = True
-                claim.rounds.clear()
-            elif kind == "arrival":
-                claim.outranked |= claimant is None or priority > claimant.priority
+        if kind == "outside":
+            for claim in self._claims.values():
+                claim.excuse()
 
     def bound(self, now: float, name: str, node: str) -> None:
         self.now = self.last_change = now
@@ -149,12 +143,6 @@ class Judge:
         if short:
             self.find("limit", f"{pod} starts, although {pod.quota} has {spelled(short)} less than it asks for")
         claim = self._claims.pop(self._claimant(pod), None)
-        for other in self._claims.values():
-            claimant = self._state.pods.get(other.claimant)
-            if claimant is not None and pod.quota == claimant.quota and pod.rank < claimant.rank:
-                other.served = True
-                if other.for_nodes:
-                    other.rounds.clear()  # what DefaultPreemption frees is not kept
         self._note_outranked(pod)
         if not pod.group and not claim:
             self._check_rank(pod)
@@ -177,12 +165,13 @@ class Judge:
         is_new = not choice.victims
         choice.victims.append(victim_name)
         victim.ending = True
-        if lacks_nodes and victim.quota != claimant.quota and state.within(victim.quota, victim, others):
-            claim.disturbed = True  # quota.md: DefaultPreemption goes by priority alone, and that share takes back
-        elif is_new:
+        if is_new:
+            claim.is_excused = False
             claim.rounds.append(now)
+        if lacks_nodes and victim.quota != claimant.quota and state.within(victim.quota, victim, others):
+            claim.excuse()  # quota.md: DefaultPreemption goes by priority alone, and that share takes back
         rounds = len(claim.rounds)
-        if rounds >= 2 and not (claim.for_nodes and claim.outranked):
+        if rounds >= 2:
             rule = "again" if rounds == 2 else "loop"
             self.find(rule, f"evictions for {claimant} for the {rounds}. time, and it has not started")
         by_priority = lacks_nodes and victim.priority < claimant.priority
@@ -253,9 +242,10 @@ class Judge:
         is_guaranteed = state.within(pod.quota, replace(pod, asks=lawful.needed(state, pod)), running)
         for claim in self._claims.values():
             claimant = state.pods.get(claim.claimant)
-            if claim.for_nodes and claimant is not None and claimant.quota != pod.quota:
+            if claim.for_nodes and claimant is not None and self._claimant(pod) != claim.claimant:
                 borrows = not state.within(claimant.quota, claimant, running)
-                claim.outranked |= pod.priority > claimant.priority or (is_guaranteed and borrows)
+                if pod.priority > claimant.priority or (is_guaranteed and borrows):
+                    claim.excuse()
 
     def _check_rank(self, pod: Pod) -> None:
         """Of pods of one quota that ask for the same, where nodes are never short."""
@@ -325,11 +315,11 @@ class Judge:
     def _check_claims(self, now: float) -> None:
         for claim in self._claims.values():
             gone = claim.gone_at
-            if gone is None or now - gone <= STARTS_WITHIN or claim.disturbed or claim.served:
+            if gone is None or now - gone <= STARTS_WITHIN or claim.is_excused:
                 continue
-            if not (claim.outranked or claim.claimant not in self._state.pods):
+            if claim.claimant in self._state.pods:
                 victims = ", ".join(claim.victims)
-                claim.served = True
+                claim.is_excused = True
                 self.find("in vain", f"{claim.claimant} has not started {now - gone:.0f} s after {victims} went for it")
 
     def _check_groups(self) -> None:

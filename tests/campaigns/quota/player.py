@@ -175,7 +175,7 @@ class Played:
                 )
             )
         self._say(self._now, " and ".join(map(str, pods)) + " come" + ("s" if event.count == 1 else ""))
-        self.judge.changed(self._now, "arrival", event.priority)
+        self.judge.changed(self._now, "arrival")
         self._cluster.create(*map(pod_of, pods))
         return "a group comes" if group else "a pod comes"
 
