@@ -216,6 +216,8 @@ class Judge:
                 self.find("unlawful", text)
             elif not others and (spared := lawful.spared(before, claimant, victims)):
                 self.find("unneeded", f"{claimant} fits although {spared} stays, of {', '.join(choice.victims)}")
+            elif pair := lawful.preferable(before, claimant, victims):
+                self.find("unneeded", f"{claimant} evicts {pair[0]}, and {pair[1]}, less important or newer, stays")
         self._choices.clear()
 
     def _choice(self, claimant: str, victim: str) -> Choice:
@@ -240,9 +242,9 @@ class Judge:
         state = self._state
         running = [each for each in state.running if each is not pod]
         is_guaranteed = state.within(pod.quota, replace(pod, asks=lawful.needed(state, pod)), running)
-        for claim in self._claims.values():
+        for name, claim in self._claims.items():
             claimant = state.pods.get(claim.claimant)
-            if claim.for_nodes and claimant is not None and self._claimant(pod) != claim.claimant:
+            if claim.for_nodes and claimant is not None and self._claimant(pod) != name:
                 borrows = not state.within(claimant.quota, claimant, running)
                 if pod.priority > claimant.priority or (is_guaranteed and borrows):
                     claim.excuse()

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from tests.campaigns.quota.model import Pod, State, summed
 from tests.campaigns.quota.world import ELASTIC, Amounts
@@ -29,54 +30,74 @@ def objection(state: State, claimant: Pod, victims: Sequence[Pod], others: bool)
     """
     if claimant.never:
         return f"{claimant} evicts {victims[0]}"
-    has_quota = not state.lacks(claimant.quota, needed(state, claimant), state.running)
-    if has_quota and not others and state.world.has_ample_nodes and state.nodes:
-        return f"{claimant} evicts {victims[0]}, although its quota has space, and so have the nodes"
-    if may_lack_nodes(state, claimant):
+    if not (others or state.lacks(claimant.quota, needed(state, claimant), [*state.running, *woken(state, claimant)])):
+        if state.world.has_ample_nodes and state.nodes:
+            return f"{claimant} evicts {victims[0]}, although its quota has space, and so have the nodes"
+        if state.world.default_preemption:
+            more = next((victim for victim in victims if victim.priority >= claimant.priority), None)
+            return f"{claimant} lacks only a node, and evicts {more}, no less important" if more else ""
+    if may_lack_nodes(state, claimant) and all(victim.priority < claimant.priority for victim in victims):
         return ""
     staying = [pod for pod in state.running if not pod.ending]
-    for victim in victims:
-        if text := _objection(state, claimant, victim, victims, staying):
-            return text
-    return ""
+    return next(filter(None, (_objection(state, claimant, victim, victims, staying, others) for victim in victims)), "")
 
 
-def _objection(state: State, claimant: Pod, victim: Pod, victims: Sequence[Pod], staying: list[Pod]) -> str:
+def _objection(
+    state: State, claimant: Pod, victim: Pod, victims: Sequence[Pod], staying: list[Pod], others: bool
+) -> str:
     both = f"{claimant} of {claimant.quota} evicts {victim} of {victim.quota}"
-    if victim.quota == claimant.quota:
-        return "" if _within(state, claimant, victim) else f"{both}: withinShare does not allow it"
-    if victim.quota not in state.quotas or claimant.quota not in state.quotas:
+    has_quota = [name in state.quotas for name in (claimant.quota, victim.quota)]
+    if not any(has_quota):
+        return "" if victim.priority < claimant.priority else f"{both}, no less important, and neither has a quota"
+    if not all(has_quota):
         return f"{both}: one of them has no quota"
+    if victim.quota == claimant.quota:
+        return _within(state, claimant, victim, staying, both, others)
     if state.world.source != ELASTIC:
         policy = state.quotas[claimant.quota].reclaim
         if policy == "Never" or (policy == "LowerPriority" and victim.priority >= claimant.priority):
             return f"{both}: reclaim is {policy}"
-    if not _borrows(state, claimant, victim.quota, victims, staying):
-        return f"{both}: that uses no more than it is guaranteed"
-    if state.world.order != "DominantShare" and not _takes_back(state, claimant, victim.quota, victims, staying):
+    lenders = (
+        [victim.quota] if _is_fair(state) else [n for n in state.path(victim.quota) if n not in _path(state, claimant)]
+    )
+    for name in lenders:
+        if not _borrows(state, claimant, name, victims, staying):
+            return f"{both}: {name} uses no more than it is guaranteed"
+    if not _is_fair(state) and not _takes_back(state, claimant, victim.quota, victims, staying):
         return f"{both}: it borrows itself then"
     return ""
 
 
-def _within(state: State, claimant: Pod, victim: Pod) -> bool:
+def _is_fair(state: State) -> bool:
+    """Whether Kueue's fair sharing applies: a pod that borrows may evict from a share that borrows more."""
+    return state.world.source != ELASTIC and state.world.order == "DominantShare"
+
+
+def _path(state: State, pod: Pod) -> list[str]:
+    return state.path(pod.quota)
+
+
+def _within(state: State, claimant: Pod, victim: Pod, staying: list[Pod], both: str, others: bool) -> str:
     if state.world.source == ELASTIC:
-        return victim.priority < claimant.priority
+        if not others and state.within(claimant.quota, replace(claimant, asks=needed(state, claimant)), staying):
+            return f"{both}, although it is within the minimum"
+        return "" if victim.priority < claimant.priority else f"{both}, no less important"
     policy = state.quotas[claimant.quota].within
     newer = victim.priority == claimant.priority and victim.came >= claimant.came
-    return policy != "Never" and (
-        victim.priority < claimant.priority or (newer and policy == "LowerOrNewerEqualPriority")
-    )
+    lower = victim.priority < claimant.priority
+    may_go = policy != "Never" and (lower or (newer and policy == "LowerOrNewerEqualPriority"))
+    return "" if may_go else f"{both}: withinShare is {policy}"
 
 
 def _borrows(state: State, claimant: Pod, name: str, victims: Sequence[Pod], staying: list[Pod]) -> bool:
-    """Whether the last victim of a quota still takes what is borrowed, in whatever order they go."""
-    given = [victim for victim in victims if victim.quota == name]
-    for resource in claimant.asks:
-        amounts = [victim.asks.get(resource, 0) for victim in given]
-        used = sum(pod.asks.get(resource, 0) for pod in staying if pod.quota == name)
-        if used - sum(amounts) + max(amounts) > state.guaranteed(name, resource):
-            return True
-    return False
+    """Whether the last victim of a quota, or below it, still takes what is borrowed, in whatever order they go."""
+    rest = [pod for pod in staying if pod not in victims]
+    given = [victim for victim in victims if name in state.path(victim.quota)]
+    return any(
+        state.usage(name, resource, [*rest, last]) > state.guaranteed(name, resource)
+        for last in given
+        for resource in claimant.asks
+    )
 
 
 def _takes_back(state: State, claimant: Pod, name: str, victims: Sequence[Pod], staying: list[Pod]) -> bool:
@@ -90,6 +111,43 @@ def _takes_back(state: State, claimant: Pod, name: str, victims: Sequence[Pod], 
     )
 
 
+def woken(state: State, claimant: Pod) -> list[Pod]:
+    """The pods and groups, each as one, that wait and for which what is free is reserved until they were tried.
+
+    These are the ones ahead of the claimant that fit; if it does not fit beside them, all that do.
+    """
+    mine = _entry(state, claimant)
+    entries = {entry.group or entry.name: entry for entry in map(partial(_entry, state), reversed(state.pending))}
+    entries.pop(mine.group or mine.name, None)
+    found: list[Pod] = []
+    for are_ahead in (True, False):
+        for entry in sorted(entries.values(), key=partial(_rank, state, mine)):
+            if _is_ahead(state, entry, mine) == are_ahead and entry.quota in state.quotas:
+                found += [] if state.lacks(entry.quota, entry.asks, [*state.running, *found]) else [entry]
+        if not state.lacks(mine.quota, mine.asks, [*state.running, *found]):
+            break
+    return found
+
+
+def _entry(state: State, pod: Pod) -> Pod:
+    return replace(pod, asks=needed(state, pod))
+
+
+def _is_ahead(state: State, entry: Pod, claimant: Pod) -> bool:
+    """Whether it goes before the claimant, or was woken before that came, which is not more important."""
+    one, other = _rank(state, claimant, entry), _rank(state, claimant, claimant)
+    was_woken = one[0] == other[0] and entry.came <= claimant.came and entry.priority >= claimant.priority
+    return one < other or was_woken
+
+
+def _rank(state: State, claimant: Pod, entry: Pod) -> tuple[bool, int, bool, tuple[int, float]]:
+    """Who goes first. In orders by what shares use, those of other shares may."""
+    is_within = state.within(entry.quota, entry, state.running)
+    quota = state.quotas.get(entry.quota)
+    is_last = state.world.order != "Priority" and entry.quota == claimant.quota
+    return not is_within, -quota.priority if quota else 0, is_last, entry.rank
+
+
 def spared(state: State, claimant: Pod, victims: Sequence[Pod]) -> Pod | None:
     """Return a victim that could stay, where only quota can be short; None if there is none.
 
@@ -98,8 +156,8 @@ def spared(state: State, claimant: Pod, victims: Sequence[Pod]) -> Pod | None:
     if not state.world.has_ample_nodes or any(pod.ending for pod in state.running):
         return None
     asked = replace(claimant, asks=needed(state, claimant))
-    left = [pod for pod in state.running if pod not in victims]
-    by_kueue = state.world.source != ELASTIC and state.world.order != "DominantShare"
+    left = [pod for pod in [*state.running, *woken(state, claimant)] if pod not in victims]
+    by_kueue = state.world.source != ELASTIC and not _is_fair(state)
     need_not_borrow = by_kueue and state.within(claimant.quota, asked, left)
     for victim in victims:
         if need_not_borrow and not state.within(claimant.quota, asked, [*left, victim]):
@@ -108,4 +166,24 @@ def spared(state: State, claimant: Pod, victims: Sequence[Pod]) -> Pod | None:
         fits = not state.lacks(claimant.quota, asked.asks, [*left, victim])
         if fits and not (rest and objection(state, claimant, rest, others=False)):
             return victim
+    return None
+
+
+def preferable(state: State, claimant: Pod, victims: Sequence[Pod]) -> tuple[Pod, Pod] | None:
+    """Return a victim, and a pod like it that had to go first: it is less important, or newer."""
+    if not state.world.has_ample_nodes:
+        return None
+    for victim in victims:
+        for other in state.running:
+            is_alike = (other.quota, other.asks, other.node, other.group) == (
+                victim.quota,
+                victim.asks,
+                victim.node,
+                "",
+            )
+            is_less = (other.priority, -other.started) < (victim.priority, -victim.started)
+            if is_alike and is_less and not (victim.group or other.ending or other in victims):
+                instead = [other if each is victim else each for each in victims]
+                if not objection(state, claimant, instead, others=True):
+                    return victim, other
     return None
