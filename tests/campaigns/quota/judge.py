@@ -8,7 +8,7 @@ from typing import Final
 
 from tests.campaigns.quota import lawful
 from tests.campaigns.quota.model import Pod, State
-from tests.campaigns.quota.world import spelled
+from tests.campaigns.quota.world import ELASTIC, spelled
 
 RULES: Final[dict[str, str]] = {
     "limit": "quota.md: `maximum`, never exceeded by the share and those below it; borrowingLimit, lendingLimit",
@@ -20,7 +20,7 @@ RULES: Final[dict[str, str]] = {
     "circle": "no two shares that evict each other more than once, while nothing else changes",
     "unneeded": "quota.md: no more pods go than are needed",
     "unlawful": "quota.md: who may evict whom; a share gives only what it has borrowed",
-    "overtaken": "quota.md: then the more important pod, then the older; pods that come later do not overtake it",
+    "overtaken": "quota.md: those within the guarantee go first; … then the more important pod, then the older",
     "in part": "groups.md: all or nothing, in one step",
     "held": "quota.md: while its victims end, the pod is nominated to its node; not when they are gone",
     "left": "a pod that a fresh engine would place is placed without the five-minute flush",
@@ -102,11 +102,11 @@ class Judge:
         self._choices: list[Choice] = []
         """Since all was last at rest."""
 
-        self._nodes_came = False
-        """Whether pods may have waited for nodes: they come back one by one, after their backoffs."""
+        self._nodes_came = -STARTS_WITHIN
+        """When pods may have waited for nodes: they come back one by one, after their backoffs."""
 
-        self._overtaken: list[tuple[Pod, Pod]] = []
-        """Who has started, and who was to start before it."""
+        self._overtaken: list[tuple[Pod, Pod, float]] = []
+        """Who has started, who was to start before it, and when."""
 
         self._nominated_since: dict[str, float] = {}
         self._broken: set[str] = set()
@@ -130,7 +130,8 @@ class Judge:
         """
         self.now = self.last_change = now
         self._quiet_evictions.clear()
-        self._nodes_came |= kind == "node"
+        if kind == "node":
+            self._nodes_came = now
         if kind == "outside":
             for claim in self._claims.values():
                 claim.excuse()
@@ -168,7 +169,7 @@ class Judge:
         if is_new:
             claim.is_excused = False
             claim.rounds.append(now)
-        if lacks_nodes and victim.quota != claimant.quota and state.within(victim.quota, victim, others):
+        if lacks_nodes and victim.quota != claimant.quota and lawful.may_take_back(state, victim, others):
             claim.excuse()  # quota.md: DefaultPreemption goes by priority alone, and that share takes back
         rounds = len(claim.rounds)
         if rounds >= 2:
@@ -236,12 +237,13 @@ class Judge:
     def _note_outranked(self, pod: Pod) -> None:
         """Note from whom a pod takes what DefaultPreemption freed: that is kept for nobody.
 
-        As in kube-scheduler, a more important pod may take it, also one that waited for its quota until then; and in
-        quota.md those within their share's guarantee go first.
+        As in kube-scheduler, a more important pod may take it; and of elastic quotas, those count that are within their
+        minimum.
         """
         state = self._state
         running = [each for each in state.running if each is not pod]
-        is_guaranteed = state.within(pod.quota, replace(pod, asks=lawful.needed(state, pod)), running)
+        asked = replace(pod, asks=lawful.needed(state, pod))
+        is_guaranteed = state.world.source == ELASTIC and state.within(pod.quota, asked, running)
         for name, claim in self._claims.items():
             claimant = state.pods.get(claim.claimant)
             if claim.for_nodes and claimant is not None and self._claimant(pod) != name:
@@ -250,30 +252,31 @@ class Judge:
                     claim.excuse()
 
     def _check_rank(self, pod: Pod) -> None:
-        """Of pods of one quota that ask for the same, where nodes are never short."""
-        if (
-            self._nodes_came
-            or not self._state.world.has_ample_nodes
-            or pod.is_foreign
-            or pod.quota not in self._state.quotas
-        ):
+        """Note whom it overtakes, of those that ask for the same, where nodes are never short."""
+        state = self._state
+        if self.now - self._nodes_came < STARTS_WITHIN or not state.world.has_ample_nodes or pod.is_foreign:
             return
-        for other in self._state.pending:
-            is_alike = (other.quota, other.asks, other.group) == (pod.quota, pod.asks, "")
-            if is_alike and not other.nominated and other.rank < pod.rank and other.came <= min(self.now, pod.came) - 1:
-                self._overtaken.append((pod, other))
+        for other in state.pending:
+            is_alike = (other.asks, other.group, other.nominated) == (pod.asks, "", "")
+            came_first = other.came <= (self.now if other.priority > pod.priority else pod.came) - 1
+            if is_alike and came_first and lawful.goes_first(state, other, pod):
+                self._overtaken.append((pod, other, self.now))
 
     def _check_overtaken(self) -> None:
         """Of two that start in the same moment it does not matter which was first."""
-        for pod, other in self._overtaken:
-            if other.name in self._state.pods and not other.node:
-                why = "more important" if other.priority > pod.priority else "older"
-                self.find("overtaken", f"{pod} starts before {other}, which is {why} and came at {other.came:g} s")
+        for pod, other, at in self._overtaken:
+            if other.name in self._state.pods and not (other.node and other.started <= at + 1):
+                self.find("overtaken", f"{pod} of {pod.quota} starts before {other} of {other.quota}, {other.came:g} s")
         self._overtaken.clear()
 
     def _note_circle(self, claimant: str, victim: str) -> None:
         self._quiet_evictions.append((claimant, victim))
-        if self._state.world.order == "DominantShare" and len(self._state.limited(claimant)) > 1:
+        guarantees = [lawful.guarantees(self._state, name) for name in (claimant, victim)]
+        if (
+            self._state.world.order == "DominantShare"
+            and guarantees[0] - guarantees[1]
+            and guarantees[1] - guarantees[0]
+        ):
             return  # quota.md: each may take back what it is guaranteed of another resource
         pair = {claimant, victim}
         turns = [each for each in self._quiet_evictions if set(each) == pair]

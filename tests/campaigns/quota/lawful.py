@@ -23,6 +23,19 @@ def may_lack_nodes(state: State, claimant: Pod) -> bool:
     return state.world.default_preemption and not state.lacks(claimant.quota, needed(state, claimant), state.running)
 
 
+def may_take_back(state: State, victim: Pod, others: list[Pod]) -> bool:
+    """Whether the quota of a pod that DefaultPreemption evicts may evict to have it replaced."""
+    takes = state.world.source == ELASTIC or (
+        victim.quota in state.quotas and state.quotas[victim.quota].reclaim != "Never"
+    )
+    return takes and state.within(victim.quota, victim, others)
+
+
+def guarantees(state: State, name: str) -> set[str]:
+    """The resources of which a quota is guaranteed any."""
+    return {r for r in state.limited(name) if state.guaranteed(name, r)} if name in state.quotas else set()
+
+
 def objection(state: State, claimant: Pod, victims: Sequence[Pod], others: bool) -> str:
     """Say why these may not be evicted for the pod; empty if they may.
 
@@ -146,6 +159,21 @@ def _rank(state: State, claimant: Pod, entry: Pod) -> tuple[bool, int, bool, tup
     quota = state.quotas.get(entry.quota)
     is_last = state.world.order != "Priority" and entry.quota == claimant.quota
     return not is_within, -quota.priority if quota else 0, is_last, entry.rank
+
+
+def goes_first(state: State, waiting: Pod, started: Pod) -> bool:
+    """Whether one that waits was to start before one alike that has just started, and could."""
+    if waiting.quota == started.quota:
+        return waiting.rank < started.rank
+    quotas = [state.quotas.get(pod.quota) for pod in (waiting, started)]
+    before = [pod for pod in state.running if pod is not started]
+    is_less = waiting.priority < started.priority  # that may have come later than the other was woken
+    if is_less or None in quotas or state.lacks(waiting.quota, waiting.asks, before):
+        return False
+    first, second = (
+        (state.within(pod.quota, pod, before), state.quotas[pod.quota].priority) for pod in (waiting, started)
+    )
+    return first > second and state.path(waiting.quota)[-1] == state.path(started.quota)[-1]
 
 
 def spared(state: State, claimant: Pod, victims: Sequence[Pod]) -> Pod | None:

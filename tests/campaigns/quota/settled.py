@@ -32,6 +32,7 @@ class Settled:
         if not any(pod for pod in self._state.pending):
             return
         self._check_fits()
+        self._check_guarantees()
         if self._fresh < _MOST_FRESH:
             bound, _ = self._ask_fresh()
             if bound:
