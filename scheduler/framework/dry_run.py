@@ -114,10 +114,6 @@ class DryRun(Protocol):
         """The lowest priority of the pods on each row; above all priorities where there are none."""
 
     @property
-    def terminating(self) -> BoolColumn:
-        """Whether each row has a pod that is being deleted."""
-
-    @property
     def hopeless(self) -> BoolColumn:
         """Whether each row refuses the pod, whatever pods leave it, as far as is known without asking."""
 

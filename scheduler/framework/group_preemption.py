@@ -21,10 +21,6 @@ class GroupWhatIf(Protocol):
     def pods_by_node(self) -> Iterable[Collection[Pod]]:
         """Return the pods that each node had in the beginning; nodes may be missing from which none can leave."""
 
-    @property
-    def terminating(self) -> Collection[Pod]:
-        """Those of them that were being deleted then."""
-
     def remove(self, pods: Sequence[Pod]) -> None:
         """Go on as if these pods, which have their nodes, were not there."""
 

@@ -3,7 +3,7 @@
 A pod counts against one share, or against none. It is free then: nothing limits it here.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, Protocol
@@ -239,6 +239,9 @@ class Shares(Protocol):
     def nodes_for(self, pod: Pod) -> NodeKind | None:
         """Return the nodes on which the pod would use the quota that is free; None for all nodes."""
 
+    def leaving(self) -> Collection[str]:
+        """Return the UIDs of all pods with a node that are being deleted, with or without a share."""
+
 
 class NoShares:
     """No pod has a share."""
@@ -268,6 +271,9 @@ class NoShares:
 
     def nodes_for(self, pod: Pod) -> NodeKind | None:
         return None
+
+    def leaving(self) -> Collection[str]:
+        return ()
 
 
 NO_SHARES: Final[Shares] = NoShares()

@@ -154,7 +154,6 @@ class CountedWhatIf:
         self._pod = pod
         self.needed = needed
         self._members = members
-        self.terminating: list[Pod] = []
         self._nodes: dict[str, _Node] = {}
         self._fits = 0
         """How many fit for certain: the sum over the nodes."""
@@ -167,7 +166,6 @@ class CountedWhatIf:
         Returns False if there are plugins that have to be asked on the table. `admits`: where one fits now.
         """
         run, names, in_use = self._runs(), table.names(), table.in_use
-        terminating = run.terminating
         if not run.holds_everywhere:
             return False
         for row in rows:
@@ -176,8 +174,6 @@ class CountedWhatIf:
                 node = self._nodes[names[row]] = _Node(run.simulate(row), pods)
                 if admits[row]:
                     self._unsure[names[row]] = node
-                if terminating[row]:
-                    self.terminating += [pod for pod in pods if pod.is_deleting]
         return True
 
     def pods_by_node(self) -> Iterable[Collection[Pod]]:

@@ -295,10 +295,6 @@ class _WhatIf:
     def pods_by_node(self) -> Iterable[Collection[Pod]]:
         return [tuple(self._table.pods_on(name)) for name in self._table.node_names()]
 
-    @property
-    def terminating(self) -> Collection[Pod]:
-        return [pod for pods in self.pods_by_node() for pod in pods if pod.is_deleting]
-
     def remove(self, pods: Sequence[Pod]) -> None:
         for pod in pods:
             name = pod.node_name

@@ -169,6 +169,9 @@ class AdaptedShares:
         with self._seen(ref, asked):
             return ref.ledger.nodes_for(ref.name, asked)
 
+    def leaving(self) -> Collection[str]:
+        return self.usage.leaving
+
     # What the queue asks.
 
     def lacking(self, entry: Entry) -> Request | None:

@@ -84,6 +84,8 @@ class ShareUsage(CountListener):
         """None: pods count with their requests."""
         self._pods: dict[str, tuple[Usage, Mapping[str, int]]] = {}
         """UID → the usage that it is part of, and its amounts there."""
+        self.leaving: set[str] = set()
+        """The UIDs of those of them that are being deleted."""
         self.order: EvictionOrder | None = None
         """The same pods, without those that are only assumed for a decision, in the order in which they would be
         evicted; None if no policy evicts any."""
@@ -92,6 +94,7 @@ class ShareUsage(CountListener):
         """Count a pod that has a node, or is assumed to."""
         selector = self._selector_of(pod)
         self._add(pod.uid, selector, self._count(pod), is_what_if=is_what_if)
+        self._note_leaving(pod)
         if self.order is not None and not is_what_if:
             self.order.put(pod, selector)
 
@@ -101,6 +104,7 @@ class ShareUsage(CountListener):
         if counted is None:
             self.add(pod)
             return
+        self._note_leaving(pod)
         usage, before = counted
         amounts = self._count(pod)
         if amounts != before:
@@ -115,6 +119,7 @@ class ShareUsage(CountListener):
         counted = self._pods.pop(uid, None)
         if counted is None:
             return
+        self.leaving.discard(uid)
         if self._counting is not None:
             self._counting.forget(uid)
         self._take_off(uid, *counted, is_what_if=is_what_if)
@@ -152,8 +157,10 @@ class ShareUsage(CountListener):
         self.order = None
         self._usages.clear()
         self._pods.clear()
+        self.leaving.clear()
         for pod in pods:
             self._put(pod.uid, self._selector_of(pod), self._count(pod))
+            self._note_leaving(pod)
 
     def selector_of(self, uid: str) -> ShareSelector | None:
         """Return the selector of a pod that is counted; None if it is not."""
@@ -201,8 +208,13 @@ class ShareUsage(CountListener):
         usage.add(amounts, 1, 1)
         self._pods[uid] = usage, amounts
 
+    def _note_leaving(self, pod: Pod) -> None:
+        if pod.metadata.deletion_timestamp is not None:
+            self.leaving.add(pod.uid)
+
     def check_invariants(self) -> None:
         """The sums are those of the pods. For tests and debugging."""
+        assert self.leaving <= self._pods.keys()
         again: dict[ShareSelector, Usage] = {}
         for usage, amounts in self._pods.values():
             again.setdefault(usage.selector, Usage(usage.selector)).add(amounts, 1, 1)

@@ -228,7 +228,7 @@ class CapacityScheduling(
         # The same nodes first for all pods, so that they are not spread; others at each attempt.
         rows = np.roll(rows, -state.attempt * MAX_CANDIDATES)
         run = handle.dry_runs.begin(state, newest)
-        search = VictimSearch(newest, reclaim, run, handle, rows, handle.preemptions.leaving())
+        search = VictimSearch(newest, reclaim, run, handle, rows, self._leaving())
         if search.is_enough_leaving():
             return None, LEAVING
         found = search.search()
@@ -244,10 +244,10 @@ class CapacityScheduling(
 
     def may_leave(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> Callable[[fw.Pod], bool]:
         """One that leaves anyway, or of a share that may have to give back what the group needs."""
-        reclaim, evicting = self._reclaim(group, pods), self._handle.preemptions.leaving()
+        reclaim, leaving = self._reclaim(group, pods), {pod.uid for pod in self._leaving()}
 
         def may_leave(pod: fw.Pod) -> bool:
-            return pod.is_deleting or pod.uid in evicting or (reclaim is not None and reclaim.may_give(pod))
+            return pod.uid in leaving or (reclaim is not None and reclaim.may_give(pod))
 
         return may_leave
 
@@ -256,12 +256,16 @@ class CapacityScheduling(
     ) -> Generator[None, None, Sequence[fw.Pod] | fw.Status]:
         """Choose those that give back what a group needs, or say why there are none."""
         budgets = Budgets.of(self._handle)
-        evicting = filter(None, map(self._handle.pods.get, self._handle.preemptions.leaving()))
-        return group_victims(partial(self._reclaim, group, pods), pods, evicting, budgets, what_if)
+        return group_victims(partial(self._reclaim, group, pods), pods, self._leaving(), budgets, what_if)
 
     def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: Sequence[fw.Pod]) -> None:
         """Begin to evict them."""
         self._executor.start(Preemptor.of_group(group, pods), CLUSTER, victims, keeps=True)
+
+    def _leaving(self) -> Sequence[fw.Pod]:
+        """Return the pods with a node that leave it anyway: they are being deleted, or evicted."""
+        uids = {**dict.fromkeys(self._shares.leaving()), **dict.fromkeys(self._handle.preemptions.leaving())}
+        return [pod for uid in uids if (pod := self._handle.pods.get(uid)) is not None]
 
     def _reclaim(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> fw.ShareReclaim | None:
         return self._shares.reclaim_for_group(group, self._groups.members(pods[0]))

@@ -25,22 +25,21 @@ MAX_DECISIONS: Final = 10_000
 def group_victims(
     begin: Callable[[], fw.ShareReclaim | None],
     pods: Sequence[fw.Pod],
-    evicting: Iterable[fw.Pod],
+    leaving: Sequence[fw.Pod],
     budgets: Budgets,
     what_if: fw.GroupWhatIf,
 ) -> Steps[Sequence[fw.Pod] | fw.Status]:
     """Return the pods that give back what these lack, the most important first, or why there are none.
 
-    `begin` begins to look for those; what it returns is good until the next step. `evicting`: all victims that
-    still have their node.
+    `begin` begins to look for those; what it returns is good until the next step. `leaving`: all pods with a node that
+    leave anyway: their quota comes free, whatever has become of their node.
     """
     if any(pod.spec.preemption_policy == "Never" for pod in pods):
         return NEVER
     by_node = {next(iter(pods)).node_name: pods for pods in what_if.pods_by_node() if pods}
     yield
     nodes = _Nodes(what_if, by_node)
-    leaving = {pod.uid: pod for pod in (*what_if.terminating, *filter(None, map(nodes.find, evicting)))}.values()
-    what_if.remove(list(leaving))
+    what_if.remove([there for pod in leaving if (there := nodes.find(pod))])
 
     def fewest(of: Iterable[fw.Pod] | None) -> Sequence[fw.Pod] | fw.Status:
         reclaim = begin()

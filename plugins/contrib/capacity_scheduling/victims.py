@@ -46,10 +46,10 @@ class VictimSearch:
         run: fw.DryRun,
         handle: fw.Handle,
         rows: fw.Rows,
-        evicting: Collection[str],
+        leaving: Sequence[fw.Pod],
     ) -> None:
-        """`rows`: the nodes that evictions may help, in the order in which they are asked; `evicting`: the UIDs of
-        pods that are being evicted.
+        """`rows`: the nodes that evictions may help, in the order in which they are asked; `leaving`: pods that leave
+        their node anyway, whatever has become of it: their quota comes free.
         """
         self._pod = pod
         self._reclaim = reclaim
@@ -67,16 +67,13 @@ class VictimSearch:
             if without:
                 self.refusals[self._no_victims()] = without
         self._with_victims = with_victims
+        self._leaving = leaving
         self._leaving_from: dict[int, list[fw.Pod]] = {}
-        victims = [each for uid in evicting if (each := handle.pods.get(uid)) is not None]
-        going = {nodes.row_of(each.node_name) for each in victims}
-        for row in {*rows[run.terminating[rows]].tolist(), *(going & set(rows.tolist()))}:
-            leaving = [each for each in nodes.info(row).pods if each.is_deleting or each.uid in evicting]
-            if leaving:
-                self._leaving_from[row] = leaving
-        # Their quota comes free, too, whatever has become of their node.
-        self._leaving = [each for each in victims if nodes.row_of(each.node_name) is None]
-        self._leaving += [each for leaving in self._leaving_from.values() for each in leaving]
+        uids, asked = {pod.uid for pod in leaving}, set(rows.tolist())
+        for name in dict.fromkeys([pod.node_name for pod in leaving]):
+            row = nodes.row_of(name)
+            if row is not None and row in asked:
+                self._leaving_from[row] = [each for each in nodes.info(row).pods if each.uid in uids]
 
     def is_enough_leaving(self) -> bool:
         """Say whether the pod fits as soon as those are gone that leave for a preemption already."""

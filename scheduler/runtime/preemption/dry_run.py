@@ -133,21 +133,6 @@ class DryRun:
         return self._profile.filtering.stored((("lowest priority",), None), (Aspect.STARTS,), np.int64, lowest)
 
     @property
-    def terminating(self) -> BoolColumn:
-        """Whether each row has a pod that is being deleted."""
-        nodes = self._profile.nodes
-
-        def found(rows: Rows) -> BoolColumn:
-            in_use = nodes.in_use
-            answers = [
-                in_use[row] and any(pod.metadata.deletion_timestamp is not None for pod in nodes.info(row).pods)
-                for row in rows.tolist()
-            ]
-            return np.array(answers, np.bool_)
-
-        return self._profile.filtering.stored((("terminating pods",), None), (Aspect.STARTS,), np.bool_, found)
-
-    @property
     def hopeless(self) -> BoolColumn:
         """Whether each row refuses the pod, whatever pods leave it, as far as is known without asking."""
         return self._first_stored < len(self._steps) if self.is_quick else np.zeros(self._profile.nodes.size, np.bool_)

@@ -128,6 +128,49 @@ def test_no_pod_is_evicted_where_one_that_its_user_deleted_leaves_enough() -> No
         assert life.outcome(pod).node == "n"
 
 
+@pytest.mark.parametrize("group", [False, True])
+def test_a_pod_that_its_user_deleted_leaves_its_quota_though_its_node_is_gone(group: bool) -> None:
+    a = DeclaredShare("a", "root", minimum={"cpu": 2}, namespaces=("a",), reclaim="Any")
+    b = DeclaredShare("b", "root", minimum={"cpu": 2}, namespaces=("b",))
+    with Life(DeclaredShare("root"), a, b) as life:
+        life.set_node(a_node("old", cpu=1))
+        leaving = life.pod("leaving", "b")
+        life.advance(5)
+        life.set_node(a_node("n", cpu=100))
+        life.pods(2, "b")
+        life.advance(5)
+        life.update(newer(life.engine.pods[leaving.uid], deletion_timestamp="2026-01-01T00:00:00Z"))
+        life.remove_node(a_node("old", cpu=1))
+
+        life.group("g", 2) if group else life.pod("a0", cpu=2)
+        life.advance(20)
+        assert life.victims == []
+
+        life.end("b/leaving")
+        life.advance(20)
+
+        assert life.running("a") == (2 if group else 1)
+
+
+def test_what_a_quota_borrows_is_counted_without_a_pod_that_leaves_a_cordoned_node() -> None:
+    a = DeclaredShare("a", "root", minimum={"cpu": 2}, namespaces=("a",), reclaim="Any")
+    b = DeclaredShare("b", "root", minimum={"cpu": 3}, namespaces=("b",))
+    with Life(DeclaredShare("root", minimum={"cpu": 1}), a, b, default_preemption=False) as life:
+        life.set_node(a_node("old", cpu=3))
+        leaving = life.pod("leaving", "b", cpu=3)
+        life.advance(5)
+        life.set_node(a_node("n", cpu=2))
+        life.pod("b1", "b")
+        life.advance(5)
+        life.set_node(a_node("old", cpu=3, unschedulable=True))
+        life.update(newer(life.engine.pods[leaving.uid], deletion_timestamp="2026-01-01T00:00:00Z"))
+
+        life.pod("a0", cpu=2)
+        life.advance(20)
+
+        assert life.victims == []
+
+
 def test_members_that_are_nominated_beyond_the_minimum_of_their_group_cost_their_quota_no_running_pod() -> None:
     shares = [
         DeclaredShare("a", "root", minimum={"cpu": 4}, namespaces=("a",), reclaim="Any"),
