@@ -19,6 +19,7 @@ from scheduler.api.pod import Pod
 from scheduler.api.requests import CPU, MEMORY
 from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
 from scheduler.framework.victims import pods_of
+from scheduler.quota.policies import Policy
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims, quota_is_all
 from scheduler.quota.reclaim.pods import PodReclaim, QuotaRequest
 from scheduler.quota.reclaim.units import Preemptor, QuotaUnit, gives_back
@@ -34,6 +35,8 @@ MAX_PODS: Final = 10_000
 class ElasticReclaim(PodReclaim):
     """Implements framework.shares.ShareReclaim."""
 
+    goes_by_nodes = True
+
     def __init__(self, request: QuotaRequest, counted: Callable[[], Iterable[Pod]]) -> None:
         """`counted` returns all pods with a node."""
         super().__init__(request)
@@ -41,22 +44,7 @@ class ElasticReclaim(PodReclaim):
         self._counted = counted
         self._preemptor = Preemptor(share=share, request=asked.need.requests, priority=asked.need.pod.priority)
         with self._seen():
-            self._giving = giving_shares(self._tree, self._preemptor) or ({""} if not share else set())
-
-    @property
-    def goes_by_nodes(self) -> bool:
-        return True
-
-    @property
-    def helps(self) -> bool:
-        return bool(self._giving)
-
-    @property
-    def takes_lower_only(self) -> bool:
-        return self._share in self._giving
-
-    def may_give(self, pod: Pod) -> bool:
-        return self._share_of(pod) in self._giving
+            self._giving = giving_shares(self._tree, self._preemptor)
 
     def is_leaving_for(self, pod: Pod) -> bool:
         unit = self._unit(pod)
@@ -120,14 +108,14 @@ def elastic_candidates(
     return found
 
 
-def giving_shares(tree: ShareTree, preemptor: Preemptor) -> set[str]:
-    """Return the shares whose units may have to go; of a preemptor without quota the units are in none."""
+def giving_shares(tree: ShareTree, preemptor: Preemptor) -> dict[str, Policy]:
+    """Return the shares of which units may have to go; for a preemptor without quota, those without."""
     if preemptor.share not in tree.shares:
-        return set()
+        return {"": Policy.LOWER_PRIORITY}
     if _exceeds_minimum(tree, preemptor):
-        return {preemptor.share}
+        return {preemptor.share: Policy.LOWER_PRIORITY}
     others = (name for name, share in tree.shares.items() if share.parent and name != preemptor.share)
-    return {name for name in others if _has_borrowed(tree, name)}
+    return {name: Policy.ANY for name in others if _has_borrowed(tree, name)}
 
 
 def elastic_victims(

@@ -1,6 +1,6 @@
 """Pods as units: the common half of all rules by which a pod, or a group, takes quota back."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,8 +12,9 @@ from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
 from scheduler.framework.victims import group_that_goes, pods_of
 from scheduler.quota.adapter import Asked
 from scheduler.quota.ledger import Ledger
+from scheduler.quota.policies import Policy
 from scheduler.quota.reclaim.gangs import spare_first
-from scheduler.quota.reclaim.units import NO_LIMITS, QuotaUnit, total
+from scheduler.quota.reclaim.units import NO_LIMITS, Preemptor, QuotaUnit, may_evict, total
 
 if TYPE_CHECKING:
     from scheduler.quota.share_refs import ShareRef
@@ -32,7 +33,14 @@ class QuotaRequest(NamedTuple):
 
 
 class PodReclaim:
-    """The half of framework.shares.ShareReclaim that no rule changes: who counts as gone; whether that is enough."""
+    """The part of framework.shares.ShareReclaim that no rule changes: who counts as gone; whether that is enough; who
+    may give.
+    """
+
+    goes_by_nodes = False
+    _preemptor: Preemptor
+    _giving: Mapping[str, Policy]
+    """The shares whose pods might be evicted, and which of these; under an empty name the pods without a share."""
 
     def __init__(self, request: QuotaRequest) -> None:
         ledger, share, asked, self._ref_of, self._groups = request
@@ -47,6 +55,25 @@ class PodReclaim:
         self._units: dict[str, QuotaUnit | None] = {}
         self._together: dict[str, QuotaUnit | None] = {}
         """The UID of a group that is disrupted as a whole → the unit that it is."""
+
+    @property
+    def helps(self) -> bool:
+        return bool(self._giving)
+
+    @property
+    def takes_lower_only(self) -> bool:
+        return all(policy is Policy.LOWER_PRIORITY for policy in self._giving.values())
+
+    def may_give(self, pod: Pod) -> bool:
+        share = self._share_of(pod)
+        policy = None if share is None else self._giving.get(share)
+        if policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY:
+            unit = self._unit(pod)
+            return unit is not None and may_evict(policy, self._preemptor, unit)
+        return policy is Policy.ANY or (policy is Policy.LOWER_PRIORITY and pod.priority < self._preemptor.priority)
+
+    def is_leaving_for(self, pod: Pod) -> bool:
+        return self.may_give(pod)
 
     @contextmanager
     def without(self, pods: Iterable[Pod]) -> Iterator[None]:

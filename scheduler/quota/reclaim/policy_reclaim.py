@@ -17,7 +17,7 @@ from scheduler.quota.reclaim.fair_targets import Reckon
 from scheduler.quota.reclaim.gangs import SpareOf, spare_first
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims
 from scheduler.quota.reclaim.pods import PodReclaim, QuotaRequest
-from scheduler.quota.reclaim.units import Preemptor, QuotaUnit, Running, RunningUnits, may_evict
+from scheduler.quota.reclaim.units import Preemptor, QuotaUnit, Running, RunningUnits
 from scheduler.quota.tree import ShareTree
 
 
@@ -46,28 +46,6 @@ class PolicyReclaim(PodReclaim):
             known = self._contesting()
         self._known: tuple[Preemptor, Mapping[str, Source]] | None = known
         self._giving = {name: source.policy for name, source in known[1].items()}
-
-    @property
-    def goes_by_nodes(self) -> bool:
-        return False
-
-    @property
-    def helps(self) -> bool:
-        return bool(self._giving)
-
-    @property
-    def takes_lower_only(self) -> bool:
-        return all(policy is Policy.LOWER_PRIORITY for policy in self._giving.values())
-
-    def may_give(self, pod: Pod) -> bool:
-        policy = self._giving.get(self._share_of(pod) or "")
-        if policy is Policy.LOWER_OR_NEWER_EQUAL_PRIORITY:
-            unit = self._unit(pod)
-            return unit is not None and may_evict(policy, self._preemptor, unit)
-        return policy is Policy.ANY or (policy is Policy.LOWER_PRIORITY and pod.priority < self._preemptor.priority)
-
-    def is_leaving_for(self, pod: Pod) -> bool:
-        return self.may_give(pod)
 
     @contextmanager
     def without(self, pods: Iterable[Pod]) -> Iterator[None]:

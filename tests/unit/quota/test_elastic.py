@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from scheduler.quota.apis.elastic_quotas import ElasticQuotas
+from scheduler.quota.policies import Policy
 from scheduler.quota.reclaim.elastic import elastic_candidates, elastic_victims, giving_shares
 from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
 from scheduler.quota.reservations import Rank
@@ -62,7 +63,7 @@ def test_what_is_reserved_in_the_same_quota_counts_as_used_by_it_but_no_pod_give
     tree.reserve("c", {"cpu": 9})
 
     assert uids(elastic_candidates(tree, preemptor, units)) == ["a"]
-    assert giving_shares(tree, Preemptor(share="a", request={"cpu": 1})) == {"b"}
+    assert giving_shares(tree, Preemptor(share="a", request={"cpu": 1})) == {"b": Policy.ANY}
 
 
 def test_pods_without_quota_and_pods_with_one_leave_each_other_alone() -> None:
