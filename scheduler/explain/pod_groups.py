@@ -141,7 +141,7 @@ def _report(
         report.source, report.priority = group.source, group.priority
         record = _records(engine).of(group)
         if record is None and tries and members.ready_count >= group.minimum:
-            record = _tried(engine, group, [each for place, each in queued.values() if place != GATED])
+            record = _tried(engine, [each for place, each in queued.values() if place != GATED])
     report.state, report.text = _state(group, members, record)
     if report.state == "incomplete":
         report.text += _not_counted(engine, staying, name, first.namespace)
@@ -270,14 +270,13 @@ def may_be_tried(engine: Engine, queued: QueuedPod) -> bool:
         return False
 
 
-def _tried(engine: Engine, group: PodGroup, queued: Sequence[QueuedPod]) -> GroupRecord | None:
+def _tried(engine: Engine, queued: Sequence[QueuedPod]) -> GroupRecord | None:
     """Try the members together now, without preemption; nothing of it takes effect."""
     if not queued or len(queued) > MAX_TRIED or engine.pod_groups is None:
         return None
     framework = engine.frameworks[queued[0].pod.spec.scheduler_name]
     decision = engine.pod_groups.simulate(framework, in_order(queued))
-    scheduled = _groups(engine).members(queued[0].pod).scheduled_count
-    return GroupRecords(now=lambda: 0.0).add(group, framework.name, decision, len(queued), scheduled)
+    return GroupRecords(now=lambda: 0.0).add(framework.name, decision, len(queued))
 
 
 def _places(engine: Engine) -> dict[str, Place]:

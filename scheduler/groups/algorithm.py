@@ -1,10 +1,7 @@
-"""Decides about a group of pods at once: a what-if on the live tables, all of which is taken back.
+"""Decides about a group of pods at once.
 
-    for each member:  schedule ─► assume ─► reserve ─► PlacementFeasible: is the group complete? can it not be any more?
-    at the end:       unreserve, forget, in reverse order
-
-A member sees those before it on their nodes. One that fits nowhere is left out: the others may be enough. What is only
-assumed is taken back whatever a plugin raises.
+    refused as a whole? ─► what-ifs: of the members in several orders, in domains of a level, or in placements
+                             └── none fits ─► which pods make space for it, once they are evicted?
 
 A decision about thousands of pods takes a second, so it is made in steps, of a member each, and the event loop has its
 turn every few milliseconds. It is sound all the same:
@@ -12,7 +9,7 @@ turn every few milliseconds. It is sound all the same:
 - No other decision is made meanwhile: the loop decides about nobody else, and an explanation or a what-if waits
   (`Pauses.ready`).
 - What is assumed stays so between the steps, and to everyone else is what every pod is whose binding is under way:
-  watch, bindings that fail, comparison with the API server and a rebuilt table can deal with it (`assumed.py`).
+  watch, bindings that fail, comparison with the API server and a rebuilt table can deal with it (`what_if.py`).
 - Each member is decided about and assumed within one step, on the tables of that moment. kube-scheduler decides about
   all on those of the beginning.
 - What others do meanwhile to a node that was chosen is looked at in the end: do the members fit it still, as far as
@@ -24,39 +21,29 @@ turn every few milliseconds. It is sound all the same:
 The victims of a preemption for a group are chosen in steps, too, if its pods are alike: see `counting.py`. If they are
 not, pods of others are as if gone meanwhile, so that is done in one go (`preemption.py`).
 
-With placements, this is done in each of them: see `placements.py`. With a level of a topology, in the domains that may
-hold the group: see `topology/levels.py`.
-
-Rule: podGroupSchedulingDefaultAlgorithm in pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
+Rule: pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 """
 
 import logging
-import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Final
-
-import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.core import Core
-from scheduler.cycle.failure import as_scheduler_error
-from scheduler.cycle.steps import MAX_OVERTAKEN, QUICK, Overtaken, Steps, in_one_go
+from scheduler.cycle.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
 from scheduler.framework.columns import BoolColumn
-from scheduler.framework.cycle_state import CycleState, GroupCycleState
-from scheduler.framework.errors import SchedulerError
-from scheduler.framework.plugin import PlacementProgress
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.errors import PluginError
 from scheduler.framework.pod_groups import GroupMembers, PodGroup
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.shares import IS_CHARGED
 from scheduler.framework.status import Code, Status, unresolvable, unschedulable
 from scheduler.groups.amounts import demand_of, total_of
-from scheduler.groups.assumed import AssumedMembers, all_fit_still
-from scheduler.groups.decision import NONE_PLACED, UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
+from scheduler.groups.decision import GroupDecision, MemberOutcome
 from scheduler.groups.placements import decide_among_placements
 from scheduler.groups.preemption import Trials, post_filter
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
@@ -64,18 +51,17 @@ from scheduler.groups.space import may_have_space, resource_gap
 from scheduler.groups.topology.filling import Filling, Schedule
 from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.groups.topology.ranks import rank_of
-from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, PlacementMetrics
+from scheduler.groups.what_if import WhatIf
+from scheduler.process.metrics import PlacementMetrics
 from scheduler.runtime.framework import Framework
+from scheduler.state.cache import Cache
 from scheduler.state.node_table import NodeTable
-
-MAX_SCORES: Final = 1 << 21
-"""Of nodes, kept for the first members of a group until all are decided about: 32 MB at most."""
 
 _logger = logging.getLogger(__name__)
 
 
 class PodGroupAlgorithm:
-    """Decides about groups. Has no state of its own but the choice of the cycles that time their plugins."""
+    """Decides about groups. Has no state of its own."""
 
     def __init__(
         self, core: Core, levels: TopologyLevels, reserved: ReservedNodes, placements: PlacementMetrics | None
@@ -90,8 +76,7 @@ class PodGroupAlgorithm:
         self._placements = placements
         self._cache = core.cache
         self._nominator = core.nominator
-        self._duration = core.metrics.scheduling_algorithm_duration
-        self._sampler = random.Random(0)  # chooses the cycles that time their plugins; no decision depends on it
+        self._what_if = WhatIf(core)
 
     def decide(self, framework: Framework, members: Sequence[QueuedPod]) -> GroupDecision:
         """Decide about the members of one group, in this order. Tables are as before afterwards. Raises nothing."""
@@ -102,14 +87,13 @@ class PodGroupAlgorithm:
         try:
             return (yield from self.decide_and_leave(framework, members))
         finally:
-            self.forget_left()
-
-    def forget_left(self) -> None:
-        """Forget those that `decide_and_leave` has left in the tables and that were not assumed since."""
-        self._cache.forget_left()
+            self._cache.forget_left()
 
     def decide_and_leave(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
-        """The same, and leave those in the tables that are to be bound: they are assumed for good at less cost."""
+        """The same, and leave those in the tables that are to be bound: they are assumed for good at less cost.
+
+        Those that are not have to be forgotten (`Cache.forget_left`).
+        """
         with self._without_nominations(members):
             began = time.perf_counter()
             decision = yield from self._decide(framework, members)
@@ -117,7 +101,7 @@ class PodGroupAlgorithm:
             if decision.code is Code.UNSCHEDULABLE:
                 again = partial(self.simulate, framework, members, is_charged=bool(decision.refused_by))
                 pods, reserved = [queued.pod for queued in members], self._reserved.reservation
-                there = partial(self.fit_there, framework)
+                there = partial(self._what_if.fit_there, framework)
                 yield from post_filter(framework, decision, pods, self._cache, reserved, Trials(again, there))
             return decision
 
@@ -148,21 +132,7 @@ class PodGroupAlgorithm:
         try:
             return in_one_go(self._simulate(framework, members, is_charged=is_charged))
         finally:
-            self.forget_left()
-
-    def fit_there(self, framework: Framework, outcomes: Sequence[MemberOutcome]) -> bool:
-        """Return whether members that were placed together fit these nodes now, one after the other."""
-        assumed = AssumedMembers(framework, self._cache)
-        try:
-            for each in outcomes:
-                only = np.zeros(self._cache.table.size, np.bool_)
-                only[self._cache.table.row_of(each.node_name)] = True
-                there = partial(self._algorithm.schedule, framework, runs_post_filter=False, placement=only)
-                if not self._decide_member(framework, each.queued, assumed, there).is_placed:
-                    return False
-            return True
-        finally:
-            assumed.take_back_all()
+            self._cache.forget_left()
 
     def _decide(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
         for _ in range(MAX_OVERTAKEN):
@@ -172,7 +142,7 @@ class PodGroupAlgorithm:
             except Overtaken:
                 pass
             else:
-                if decision.status is not None or all_fit_still(framework, self._cache, decision.members, since):
+                if decision.status is not None or _all_fit_still(framework, self._cache, decision.members, since):
                     break
             _logger.debug("The nodes for a pod group have changed meanwhile", extra={"pod": str(members[0].pod)})
         else:
@@ -184,35 +154,50 @@ class PodGroupAlgorithm:
         self, framework: Framework, members: Sequence[QueuedPod], *, is_charged: bool = False
     ) -> Steps[GroupDecision]:
         self._cache.mend()  # before anything is counted in the table
-        layout = self._cache.layouts
-        schedule: Schedule = partial(self._algorithm.schedule, framework, runs_post_filter=False)
-        if is_charged:
-            schedule = partial(_schedule_charged, schedule)
         groups, pod = framework.handle.pod_groups, members[0].pod
-        group = groups.of(pod)
+        group, known = groups.of(pod), groups.members(pod)
+        decision = self._refused(framework, pod, group, known, is_charged=is_charged)
+        if decision is None:
+            schedule: Schedule = partial(self._algorithm.schedule, framework, runs_post_filter=False)
+            schedule = partial(_schedule_charged, schedule) if is_charged else schedule
+            decision = yield from self._try(framework, group, members, schedule)
+        decision.group, decision.scheduled = group, known.scheduled_count
+        return decision
+
+    def _refused(
+        self, framework: Framework, pod: Pod, group: PodGroup | None, members: GroupMembers, *, is_charged: bool
+    ) -> GroupDecision | None:
+        """Return the decision about a group of which no pod need be tried, among them `pod`; None about others."""
         if (group is None or group.problem) and (refused := _refused_at_once(framework, pod)) is not None:
             return GroupDecision(status=refused, refused_by=COSCHEDULING)
-        if group is not None:
-            known = groups.members(pod)
-            if gap := resource_gap(self._algorithm.table, group, known):
-                return GroupDecision(status=unresolvable(gap))
-            shares = framework.handle.shares
-            if not is_charged and (refusal := shares.refusal_of_group(group, known)):
-                may_help = refusal.lacks and shares.takes_back(refusal.key)
-                status = unschedulable(refusal.message) if may_help else unresolvable(refusal.message)
-                return GroupDecision(status=status, refused_by=CAPACITY_SCHEDULING)
+        if group is None:
+            return None
+        if gap := resource_gap(self._algorithm.table, group, members):
+            return GroupDecision(status=unresolvable(gap))
+        shares = framework.handle.shares
+        if is_charged or (refusal := shares.refusal_of_group(group, members)) is None:
+            return None
+        may_help = refusal.lacks and shares.takes_back(refusal.key)
+        status = unschedulable(refusal.message) if may_help else unresolvable(refusal.message)
+        return GroupDecision(status=status, refused_by=CAPACITY_SCHEDULING)
+
+    def _try(
+        self, framework: Framework, group: PodGroup | None, members: Sequence[QueuedPod], schedule: Schedule
+    ) -> Steps[GroupDecision]:
+        """Decide about the members where the group wants them: in a domain, in a placement, or on any nodes."""
+        layout = self._cache.layouts
         if group is not None and (group.required_level or group.preferred_level):
             filled = partial(self._decide_filling, framework, schedule, layout)
             ranked = sorted(members, key=lambda queued: (-queued.pod.priority, rank_of(queued.pod)))
             decide = partial(self._levels.decide, framework, group, what_if=filled)
-            return (yield from self._in_orders(framework, ranked, decide))
+            return self._in_orders(framework, ranked, decide)
         if group is not None and group.is_ours:
-            within = partial(self._decide_within, framework, schedule=schedule, layout=None, leaves=True)
-            return (yield from self._in_orders(framework, members, within))
+            within = partial(self._what_if.decide, framework, schedule=schedule, layout=None, leaves=True)
+            return self._in_orders(framework, members, within)
         if self._placements is not None:
             placed = partial(self._decide_in_placement, framework, members, schedule, layout)
-            return (yield from decide_among_placements(framework, self._algorithm, members, placed, self._placements))
-        return (yield from self._decide_within(framework, members, schedule, None, leaves=True))
+            return decide_among_placements(framework, self._algorithm, members, placed, self._placements)
+        return self._what_if.decide(framework, members, schedule, None, leaves=True)
 
     def _in_orders(
         self,
@@ -222,6 +207,8 @@ class PodGroupAlgorithm:
     ) -> Steps[GroupDecision]:
         """Decide about mixed members in other orders if they do not fit: large ones first, then refused ones first."""
         first = decision = yield from decide(members)
+        if decision.status is None:
+            return decision
         for is_last in (False, True):
             if not decision.is_rejected or not _are_mixed(decision):
                 break
@@ -240,7 +227,7 @@ class PodGroupAlgorithm:
         filling: Filling,
     ) -> Steps[GroupDecision]:
         """Decide about the members, each among the nodes whose turn it is."""
-        return self._decide_within(framework, members, partial(filling.schedule, schedule), layout)
+        return self._what_if.decide(framework, members, partial(filling.schedule, schedule), layout)
 
     def _decide_in_placement(
         self,
@@ -252,135 +239,47 @@ class PodGroupAlgorithm:
     ) -> Steps[GroupDecision]:
         """Decide about the members among the rows of a placement, or all nodes."""
         within = partial(schedule, placement=placement)
-        return self._decide_within(framework, members, within, None if placement is None else layout)
-
-    def _decide_within(
-        self,
-        framework: Framework,
-        members: Sequence[QueuedPod],
-        schedule: Schedule,
-        layout: int | None,
-        *,
-        leaves: bool = False,
-    ) -> Steps[GroupDecision]:
-        """Decide about the members, one after the other. Raises Overtaken, between steps only.
-
-        `layout`: that in which rows are counted which `schedule` knows; None if it knows none. `leaves`: whether to
-        leave those in the tables that are to be bound.
-        """
-        progress = _Progress(framework, members)
-        if not progress.may_go_on():
-            return GroupDecision(status=_of_group(progress.status))
-        decision = GroupDecision()
-        assumed = AssumedMembers(framework, self._cache)
-        try:
-            for queued in members:
-                if decision.members:
-                    yield
-                    if layout not in (None, self._cache.layouts):
-                        raise Overtaken
-                outcome = self._decide_member(framework, queued, assumed, schedule)
-                decision.members.append(outcome)
-                progress.note(outcome)
-                if not progress.may_go_on():
-                    break
-            decision.status = progress.end(len(assumed))
-            end = assumed.leave if leaves and decision.status is None else assumed.take_back
-            while assumed:
-                end()
-                if assumed and not len(assumed) % QUICK:
-                    yield
-            if layout not in (None, self._cache.layouts):
-                raise Overtaken
-        finally:
-            assumed.take_back_all()
-        return decision
-
-    def _decide_member(
-        self, framework: Framework, queued: QueuedPod, assumed: AssumedMembers, schedule: Schedule
-    ) -> MemberOutcome:
-        """Decide about a member, and add it to those that are assumed on their nodes."""
-        started = time.perf_counter()
-        state = GroupCycleState()
-        state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
-        outcome = MemberOutcome(queued, state, SchedulerError("not decided"), started)
-        try:
-            self._schedule(outcome, schedule)
-            self._keep_scores(outcome, len(assumed))
-            if outcome.node_name:
-                assumed.add(outcome)
-        except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
-            framework.faults.report(error, queued.pod)
-            outcome.decision, outcome.node_name = as_scheduler_error(error), ""
-        outcome.seconds = time.perf_counter() - started
-        return outcome
-
-    def _schedule(self, outcome: MemberOutcome, schedule: Schedule) -> None:
-        queued, state = outcome.queued, outcome.state
-        if self._cache.table.is_broken:
-            self._cache.mend()
-        try:
-            decision = schedule(state, queued.pod, queued.attempts)
-        finally:
-            self._duration.observe(time.perf_counter() - outcome.started)
-        outcome.decision = decision
-        outcome.node_name = decision.node_name if isinstance(decision, Placed) else ""
-
-    def _keep_scores(self, outcome: MemberOutcome, number: int) -> None:
-        """Let the scores be those of this decision when it is noted, after that about the whole group."""
-        state, decision = outcome.state, outcome.decision
-        if isinstance(decision, Placed) and state.scored is not None:
-            fits = number * self._cache.table.size < MAX_SCORES
-            state.scored = state.scored.kept(decision.row) if fits else None
-
-
-class _Progress:
-    """Whether a group is complete, while its members are tried one after the other."""
-
-    def __init__(self, framework: Framework, members: Sequence[QueuedPod]) -> None:
-        self._framework = framework
-        self._pod, self._state = members[0].pod, CycleState()
-        self._remaining = len(members)
-        self._scheduled = framework.handle.pod_groups.members(self._pod).scheduled_count
-        self.status = self._ask()
-
-    def may_go_on(self) -> bool:
-        return self.status is None or self.status.code is Code.WAIT
-
-    def note(self, outcome: MemberOutcome) -> None:
-        if isinstance(outcome.decision, SchedulerError):
-            text = f"failed to schedule other pod from a pod group: {outcome.decision}"
-            self.status = Status(Code.ERROR, (text,))
-            return
-        self._remaining -= 1
-        self._scheduled += outcome.is_placed
-        self.status = self._ask()
-
-    def end(self, placed: int) -> Status | None:
-        """Return the answer after the last member: one of them has to be placed."""
-        if self.status is None:
-            return None if placed else NONE_PLACED
-        return _of_group(self.status) if self.may_go_on() else self.status
-
-    def _ask(self) -> Status | None:
-        progress = PlacementProgress(self._remaining, self._scheduled)
-        try:
-            return self._framework.run_placement_feasible(self._state, self._pod, progress)
-        except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
-            self._framework.faults.report(error, self._pod)
-            return Status(Code.ERROR, (f"failed to evaluate placement feasibility: {as_scheduler_error(error)}",))
-
-
-def _of_group(status: Status | None) -> Status | None:
-    """Return the refusal of a group that is not complete."""
-    if status is None or status.code is Code.ERROR:
-        return status
-    return unschedulable(UNSCHEDULABLE_GROUP, *status.reasons)
+        return self._what_if.decide(framework, members, within, None if placement is None else layout)
 
 
 def _refused_at_once(framework: Framework, pod: Pod) -> Status | None:
     """Return why a pod would not be let into the queue now, as its group of our own rules is gone or makes no sense."""
     return next((each.pre_enqueue(pod) for each in framework.pre_enqueue if each.name == COSCHEDULING), None)
+
+
+def _all_fit_still(framework: Framework, cache: Cache, outcomes: Iterable[MemberOutcome], since: int) -> bool:
+    """Return whether those whose nodes others have changed `since` fit them all the same, as far as a last look says.
+
+    They are not assumed any more.
+    """
+    if cache.changes == since:
+        return True
+    cache.forget_left()
+    on_node: dict[str, list[MemberOutcome]] = {}
+    for outcome in outcomes:
+        if outcome.is_placed:
+            on_node.setdefault(outcome.node_name, []).append(outcome)
+    for node_name, together in on_node.items():
+        row = cache.table.row_of(node_name)
+        if row is None:
+            return False
+        if cache.changed_by_others(node_name) > since and not _fit(framework, cache, row, together):
+            return False
+    return True
+
+
+def _fit(framework: Framework, cache: Cache, row: int, together: Sequence[MemberOutcome]) -> bool:
+    """Return whether each of these fits a node next to the others."""
+    pods = [outcome.queued.pod.bound_to(outcome.node_name) for outcome in together]
+    for index, outcome in enumerate(together):
+        with cache.table.what_if(row, add=pods[:index] + pods[index + 1 :]):
+            try:
+                refusal = framework.run_filter_again(outcome.state, outcome.queued.pod, row)
+            except PluginError:
+                return False
+        if refusal is not None:
+            return False
+    return True
 
 
 def _schedule_charged(

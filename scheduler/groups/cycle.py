@@ -11,9 +11,8 @@ flight meanwhile, so the queue remembers what happens to them, and each is looke
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
@@ -30,17 +29,15 @@ from scheduler.framework.queued import QueuedGroup, QueuedPod, in_order
 from scheduler.framework.status import Code
 from scheduler.groups.algorithm import PodGroupAlgorithm
 from scheduler.groups.conditions import GroupConditions
-from scheduler.groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
+from scheduler.groups.decision import GroupDecision, verdicts_of
 from scheduler.groups.group_events import GroupDecided, GroupStarted
-from scheduler.groups.records import GroupRecord, GroupRecords, result_of
+from scheduler.groups.records import GroupRecord, GroupRecords
 from scheduler.groups.reservations.keeper import Reservations
 from scheduler.process.metrics import PodGroupMetrics
 from scheduler.runtime.framework import Framework
 
 NOT_FOR_NODES: Final = frozenset((COSCHEDULING, CAPACITY_SCHEDULING))
 """The plugins that refuse members for other reasons than nodes: what nodes lack is not known then."""
-
-WAITS_FOR_OTHERS: Final = "the pod group is unschedulable: this pod fits and waits for the others"
 
 REASONS: Final[Mapping[str, str]] = {
     "scheduled": "Scheduled",
@@ -49,9 +46,6 @@ REASONS: Final[Mapping[str, str]] = {
     "error": "SchedulerError",
 }
 """Result → reason of the condition."""
-
-Verdict: TypeAlias = Placed | Unplaced | SchedulerError
-"""The outcome for a member."""
 
 _logger = logging.getLogger(__name__)
 
@@ -72,6 +66,7 @@ class PodGroupCycle:
         self._groups = groups
         self._algorithm = algorithm
         self._queue = core.queue
+        self._cache = core.cache
         self._failure = core.failure
         self._conditions = conditions
         self.reservations = reservations
@@ -91,84 +86,83 @@ class PodGroupCycle:
 
         Errors are raised for the loop to report; the group is in the queue again then, too.
         """
-        attempt = _Attempt(group)
+        members, ended = group.members, _Ended(Code.ERROR)
         try:
-            if not self._is_in_vain(attempt):
-                yield from self._schedule(attempt, loop)
+            ended = self._in_vain(group) or (yield from self._schedule(group, loop))
         except BaseException:
-            attempt.code = Code.ERROR
-            for each in attempt.open.values():
-                loop.settle(each)
+            for queued in members:  # it is not known what becomes of those that are neither done nor in the group again
+                if queued.pod.uid in self._queue.in_flight and queued.pod.uid not in group:
+                    loop.settle(queued)
             raise
         finally:
             self._under_way = None
-            self._algorithm.forget_left()
-            self._queue.group_tried(group, attempt.code, attempt.plugins)
+            self._cache.forget_left()
+            self._queue.group_tried(group, *ended)
 
-    def _is_in_vain(self, attempt: "_Attempt") -> bool:
-        """Return whether to leave a group of our own rules alone for now, as too little is free for it."""
-        queued = attempt.group
+    def _in_vain(self, queued: QueuedGroup) -> "_Ended | None":
+        """Return the end of an attempt that is not made: too little is free for a group of our own rules."""
         if queued.attempts == 1:
-            return False
+            return None
         framework = self._frameworks.get(queued.pod.spec.scheduler_name)
         plugins = queued.unschedulable_plugins.union(*[each.unschedulable_plugins for each in queued.members])
         if framework is None or queued.was_flushed or plugins <= NOT_FOR_NODES:
-            return False
+            return None
         group, members = self._groups.of(queued.pod), self._groups.members(queued.pod)
         if group is None or not group.is_ours or self._is_evicting(framework, group):
-            return False
+            return None
         if self._algorithm.may_fit(framework, group, members):
-            return False
-        attempt.plugins = {plugin.name for plugin in framework.plugins.of("filter", DemandPlugin)}
-        return True
+            return None
+        return _Ended(Code.UNSCHEDULABLE, {plugin.name for plugin in framework.plugins.of("filter", DemandPlugin)})
 
-    def _schedule(self, attempt: "_Attempt", loop: Loop) -> Steps[None]:
+    def _schedule(self, group: QueuedGroup, loop: Loop) -> "Steps[_Ended]":
         began, now = time.perf_counter(), self._now()
-        members = in_order(attempt.group.take_all())
-        attempt.open = {queued.pod.uid: queued for queued in members}
+        members = in_order(group.take_all())
         for queued in members:
             queued.attempt_began = now
         if problem := disagreement(self._groups, [queued.pod for queued in members]):
-            attempt.code = Code.ERROR
             for queued in members:
-                del attempt.open[queued.pod.uid]
                 name = queued.pod.spec.scheduler_name
                 self._failure.handle(name, queued, SchedulerError(problem), time.perf_counter())
                 yield
             self._set_condition(self._groups.of(members[0].pod), "error", problem)
-            return
+            return _Ended(Code.ERROR)
         framework = self._frameworks.get(members[0].pod.spec.scheduler_name)
         self._under_way = framework
-        tried = yield from self._worth_trying(framework, members, attempt, loop)
+        tried = yield from self._worth_trying(framework, members, loop)
         if framework is None or not tried:
-            return
+            return _Ended(Code.UNSCHEDULABLE)
         if GroupStarted in self._stream.listeners:
             self._stream.publish(GroupStarted(framework.name, tried))
         decision = yield from self._algorithm.decide_and_leave(framework, tried)
-        record = self._record(framework, tried, decision)
         self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
-        yield from self._submit(framework, tried, decision, attempt, record, loop)
+        record = self.records.add(framework.name, decision, len(tried))
+        is_any_placed = yield from self._submit(framework, tried, decision, group, loop)
         self._report(framework, tried[0].pod, decision, began, record)
+        self._reserve(framework, tried, decision)
         if decision.status is not None:
-            attempt.code, attempt.plugins = decision.code, plugins_of(framework, decision)
-        if record is not None and decision.status is None:
-            self.reservations.placed(record.group)
-        elif record is not None and self._is_evicting(framework, record.group):
-            self.reservations.placed(record.group)  # what it is nominated to is kept for it, and no other nodes
-        elif record is not None and decision.is_rejected:
-            self.reservations.refused(record.group, [queued.pod for queued in tried])
+            return _Ended(decision.code, plugins_of(framework, decision))
+        return _Ended(Code.SUCCESS if is_any_placed else Code.UNSCHEDULABLE)
+
+    def _reserve(self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision) -> None:
+        """Have nodes reserved for the group if it waits for them."""
+        group = decision.group
+        if group is None:
+            return
+        if decision.status is None or self._is_evicting(framework, group):
+            self.reservations.placed(group)  # what one that evicts is nominated to is kept for it, and no other nodes
+        elif decision.is_rejected:
+            self.reservations.refused(group, [queued.pod for queued in members])
 
     def _is_evicting(self, framework: Framework, group: PodGroup) -> bool:
         return framework.handle.preemptions.of(group.uid) is not None
 
     def _worth_trying(
-        self, framework: Framework | None, members: Sequence[QueuedPod], attempt: "_Attempt", loop: Loop
+        self, framework: Framework | None, members: Sequence[QueuedPod], loop: Loop
     ) -> Steps[list[QueuedPod]]:
         """Return the members without those that are skipped."""
         tried = []
         for number, queued in enumerate(members, 1):
             if framework is None or loop.should_skip(queued.pod):
-                del attempt.open[queued.pod.uid]
                 self._queue.done(queued.pod.uid)
             else:
                 tried.append(queued)
@@ -181,23 +175,23 @@ class PodGroupCycle:
         framework: Framework,
         members: Sequence[QueuedPod],
         decision: GroupDecision,
-        attempt: "_Attempt",
-        record: GroupRecord | None,
+        group: QueuedGroup,
         loop: Loop,
-    ) -> Steps[None]:
-        """Begin to bind those that have a node if the group is schedulable; send all others back to the queue."""
-        stream = self._stream
+    ) -> Steps[bool]:
+        """Begin to bind those that have a node if the group is schedulable; send all others back to the queue.
+
+        Return whether any has a node, and was not refused at once.
+        """
+        stream, is_any_placed = self._stream, False
         if GroupDecided in stream.listeners:
             name = self._groups.name_of(members[0].pod)
             stream.publish(GroupDecided(framework.name, name, members, decision))
-        is_ours = record is not None and record.group.is_ours  # one Event for all of them then
-        for number, (queued, outcome, verdict) in enumerate(verdicts_of(decision, members, is_ours=is_ours)):
+        for number, (queued, outcome, verdict) in enumerate(verdicts_of(decision, members)):
             if number:
                 yield
             uid = queued.pod.metadata.uid
             newest = self._queue.in_flight.newest(uid)
             if newest is None or loop.should_skip(newest):  # deleted or bound by others meanwhile
-                del attempt.open[uid]
                 self._queue.done(uid)
                 continue
             state = CycleState() if outcome is None else outcome.state
@@ -207,34 +201,19 @@ class PodGroupCycle:
                 stream.publish(AttemptStarted(framework.name, queued, False))
             if Decided in stream.listeners:
                 stream.publish(Decided(framework.name, state, queued, verdict, False))
-            del attempt.open[uid]
-            try:
-                if isinstance(verdict, Placed):
-                    loop.place(framework, state, queued, verdict, started, decision.changes)
-                    if uid not in attempt.group:  # it was not refused at once
-                        attempt.code = Code.SUCCESS
-                else:
-                    self._failure.handle(framework.name, queued, verdict, started, has_event=not is_ours)
-            except BaseException:
-                attempt.open[uid] = queued
-                raise
-
-    def _record(
-        self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision
-    ) -> GroupRecord | None:
-        """Note the decision for those who ask about the group; return the note, None if the group is gone."""
-        pod = members[0].pod
-        group = self._groups.of(pod)
-        if group is None:
-            return None
-        scheduled = self._groups.members(pod).scheduled_count
-        return self.records.add(group, framework.name, decision, len(members), scheduled)
+            if isinstance(verdict, Placed):
+                loop.place(framework, state, queued, verdict, started, decision.changes)
+                is_any_placed |= uid not in group
+            else:
+                # Of a group of our own rules there is one Event for all of them.
+                self._failure.handle(framework.name, queued, verdict, started, has_event=not decision.is_ours)
+        return is_any_placed
 
     def _report(
         self, framework: Framework, member: Pod, decision: GroupDecision, began: float, record: GroupRecord | None
     ) -> None:
         """Count the attempt, set the group's condition, and say at the group why it waits."""
-        result = result_of(decision)
+        result = decision.result
         if result == "error":
             fields = {"podGroup": _name(self._groups, member), "err": decision.message}
             _logger.error("Error scheduling pod group; retrying", extra=fields)
@@ -252,7 +231,7 @@ class PodGroupCycle:
             self._events.group_event(record.group, member, "Warning", "FailedScheduling", "Scheduling", record.text)
         if record is not None and decision.given_up:
             self._report_given_up(record.group, decision)
-        self._set_condition(None if record is None else record.group, result, decision.message)
+        self._set_condition(decision.group, result, decision.message)
 
     def _set_condition(self, group: PodGroup | None, result: str, message: str) -> None:
         if group is not None and not group.is_ours:
@@ -270,15 +249,12 @@ class PodGroupCycle:
                 self._events.group_event(group, pods[0], "Warning", "PodGroupGivenUp", "Scheduling", note)
 
 
-@dataclass(slots=True, eq=False)
-class _Attempt:
-    """One attempt for a group."""
+class _Ended(NamedTuple):
+    """How an attempt has ended."""
 
-    group: QueuedGroup
-    open: dict[str, QueuedPod] = field(default_factory=dict)
-    """UID → the members of which it is not known yet what becomes of them."""
+    code: Code
+    """SUCCESS if some members got their node."""
 
-    code: Code = Code.UNSCHEDULABLE
     plugins: Collection[str] = ()
     """Those that refused the group as a whole."""
 
@@ -292,54 +268,6 @@ def plugins_of(framework: Framework, decision: GroupDecision) -> Collection[str]
         return ()
     # No member was looked at, or all fit once others are gone: whatever changes about nodes may help.
     return {each.name for each in framework.plugins.at["filter"]}
-
-
-def verdicts_of(
-    decision: GroupDecision, members: Sequence[QueuedPod], *, is_ours: bool
-) -> Iterator[tuple[QueuedPod, MemberOutcome | None, Verdict]]:
-    """Yield the decision about each member, and what becomes of it.
-
-    If a group of our own rules was refused as a whole, its first member names the plugin for all of them.
-    """
-    # Not by position: ranks may have given them another order, and after an error some are missing.
-    decided = {outcome.queued.pod.metadata.uid: outcome for outcome in decision.members}
-    for number, queued in enumerate(members):
-        outcome = decided.get(queued.pod.metadata.uid)
-        verdict = verdict_of(decision, queued, outcome, is_ours=is_ours)
-        if is_ours and number and outcome is None and isinstance(verdict, Unplaced):
-            verdict = replace(verdict, unschedulable_plugins=frozenset())
-        yield queued, outcome, verdict
-
-
-def verdict_of(decision: GroupDecision, queued: QueuedPod, outcome: MemberOutcome | None, *, is_ours: bool) -> Verdict:
-    """Return what becomes of one member. Rule: submitPodGroupAlgorithmResult."""
-    if decision.status is None and outcome is not None and isinstance(outcome.decision, Placed):
-        return outcome.decision
-    if decision.code is Code.ERROR:
-        if outcome is not None and isinstance(outcome.decision, SchedulerError):
-            return outcome.decision
-        return SchedulerError(decision.message)
-    refused_by, nominated = frozenset(filter(None, (decision.refused_by,))), decision.nominations.get(queued.pod.uid)
-    if outcome is None:  # it was not looked at
-        return Unplaced(
-            decision.refusal,
-            nominated_node_name=nominated,
-            unschedulable_plugins=refused_by,
-            refused_group_by=decision.refused_by,
-        )
-    if decision.keeps_nominations:
-        plugins = outcome.decision.unschedulable_plugins if isinstance(outcome.decision, Unplaced) else refused_by
-        return Unplaced(decision.message, nominated_node_name=None, unschedulable_plugins=plugins)
-    if isinstance(outcome.decision, Placed):
-        if decision.is_waiting_for_preemption:
-            return Unplaced(decision.message, nominated_node_name=nominated, unschedulable_plugins=refused_by)
-        return Unplaced(WAITS_FOR_OTHERS if is_ours else f"{UNSCHEDULABLE_GROUP}, {decision.message}")
-    if is_ours and decision.status is None and isinstance(outcome.decision, Unplaced):
-        # The others have what was freed for the group: nothing is kept for this one.
-        return replace(outcome.decision, nominated_node_name="")
-    if nominated is not None and isinstance(outcome.decision, Unplaced):
-        return replace(outcome.decision, nominated_node_name=nominated)
-    return outcome.decision
 
 
 def disagreement(groups: PodGroups, pods: Sequence[Pod]) -> str:

@@ -1,17 +1,17 @@
-"""The decision about a group of pods in one cycle, before any of it takes effect.
+"""The decision about a group of pods in one cycle, before any of it takes effect, and what becomes of its members.
 
 Rule: algorithmResult and podGroupAlgorithmResult in pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
-from scheduler.framework.pod_groups import GroupKey
+from scheduler.framework.pod_groups import GroupKey, PodGroup
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.groups.topology.near_misses import NearMiss
@@ -19,6 +19,11 @@ from scheduler.groups.topology.near_misses import NearMiss
 UNSCHEDULABLE_GROUP: Final = "pod group is unschedulable"
 NONE_PLACED: Final = unschedulable(UNSCHEDULABLE_GROUP)
 """The status of a group that is complete as it is, when no further member gets a node."""
+
+WAITS_FOR_OTHERS: Final = "the pod group is unschedulable: this pod fits and waits for the others"
+
+Verdict: TypeAlias = Placed | Unplaced | SchedulerError
+"""The outcome for a member."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,6 +77,12 @@ class GroupDecision:
     seconds: float = 0.0
     """How long the search for nodes took, without that for victims."""
 
+    group: PodGroup | None = None
+    """The group, as it was then; None if it was gone."""
+
+    scheduled: int = 0
+    """How many of its pods had a node before."""
+
     changes: int = 0
     """The last change by others, as the cache numbers them, with which the members were known to fit their nodes."""
 
@@ -91,8 +102,22 @@ class GroupDecision:
     """The domains that come nearest to holding a group that has a required level, and what they lack."""
 
     @property
+    def is_ours(self) -> bool:
+        """Whether it is about a group of our own rules."""
+        return self.group is not None and self.group.is_ours
+
+    @property
     def code(self) -> Code:
         return Code.SUCCESS if self.status is None else self.status.code
+
+    @property
+    def result(self) -> str:
+        """The result as metrics say it."""
+        if self.status is None:
+            return "scheduled"
+        if self.is_rejected:
+            return "waiting_on_preemption" if self.is_waiting_for_preemption else "unschedulable"
+        return "error"
 
     @property
     def message(self) -> str:
@@ -106,3 +131,51 @@ class GroupDecision:
     @property
     def is_rejected(self) -> bool:
         return self.status is not None and self.status.is_rejected
+
+
+def verdicts_of(
+    decision: GroupDecision, members: Sequence[QueuedPod]
+) -> Iterator[tuple[QueuedPod, MemberOutcome | None, Verdict]]:
+    """Yield the decision about each member, and what becomes of it.
+
+    If a group of our own rules was refused as a whole, its first member names the plugin for all of them.
+    """
+    # Not by position: ranks may have given them another order, and after an error some are missing.
+    decided = {outcome.queued.pod.metadata.uid: outcome for outcome in decision.members}
+    for number, queued in enumerate(members):
+        outcome = decided.get(queued.pod.metadata.uid)
+        verdict = _verdict_of(decision, queued, outcome)
+        if decision.is_ours and number and outcome is None and isinstance(verdict, Unplaced):
+            verdict = replace(verdict, unschedulable_plugins=frozenset())
+        yield queued, outcome, verdict
+
+
+def _verdict_of(decision: GroupDecision, queued: QueuedPod, outcome: MemberOutcome | None) -> Verdict:
+    """Return what becomes of one member. Rule: submitPodGroupAlgorithmResult."""
+    if decision.status is None and outcome is not None and isinstance(outcome.decision, Placed):
+        return outcome.decision
+    if decision.code is Code.ERROR:
+        if outcome is not None and isinstance(outcome.decision, SchedulerError):
+            return outcome.decision
+        return SchedulerError(decision.message)
+    refused_by, nominated = frozenset(filter(None, (decision.refused_by,))), decision.nominations.get(queued.pod.uid)
+    if outcome is None:  # it was not looked at
+        return Unplaced(
+            decision.refusal,
+            nominated_node_name=nominated,
+            unschedulable_plugins=refused_by,
+            refused_group_by=decision.refused_by,
+        )
+    if decision.keeps_nominations:
+        plugins = outcome.decision.unschedulable_plugins if isinstance(outcome.decision, Unplaced) else refused_by
+        return Unplaced(decision.message, nominated_node_name=None, unschedulable_plugins=plugins)
+    if isinstance(outcome.decision, Placed):
+        if decision.is_waiting_for_preemption:
+            return Unplaced(decision.message, nominated_node_name=nominated, unschedulable_plugins=refused_by)
+        return Unplaced(WAITS_FOR_OTHERS if decision.is_ours else f"{UNSCHEDULABLE_GROUP}, {decision.message}")
+    if decision.is_ours and decision.status is None and isinstance(outcome.decision, Unplaced):
+        # The others have what was freed for the group: nothing is kept for this one.
+        return replace(outcome.decision, nominated_node_name="")
+    if nominated is not None and isinstance(outcome.decision, Unplaced):
+        return replace(outcome.decision, nominated_node_name=nominated)
+    return outcome.decision

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.api.spelling import spelled
 from scheduler.api.text import MAX_MESSAGE, counted, encodable, shortened
 from scheduler.cycle.algorithm import Placed, Unplaced
-from scheduler.framework.pod_groups import PodGroup
+from scheduler.framework.pod_groups import GroupKey, PodGroup
 from scheduler.groups.decision import GroupDecision, MemberOutcome
 from scheduler.groups.topology.near_misses import NearMiss
 
@@ -27,9 +27,6 @@ MAX_REASONS: Final = 3
 
 MAX_VICTIMS: Final = 10
 """Names of victims that are kept."""
-
-Key: TypeAlias = tuple[str, str, str]
-"""Namespace, name and source of a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +67,19 @@ class GroupRecords:
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         """`now`: seconds since 1970."""
         self._now = now
-        self._records: dict[Key, GroupRecord] = {}
+        self._records: dict[GroupKey, GroupRecord] = {}
 
     def of(self, group: PodGroup) -> GroupRecord | None:
         """Return the latest record of a group; None if none is kept, or if it is that of an earlier one of its name."""
-        record = self._records.get(_key(group))
+        record = self._records.get(group.key)
         return record if record is not None and record.group.uid == group.uid else None
 
-    def add(self, group: PodGroup, profile: str, decision: GroupDecision, tried: int, scheduled: int) -> GroupRecord:
-        """Note a decision before it takes effect; `scheduled`: how many members had a node before."""
-        key, result = _key(group), result_of(decision)
+    def add(self, profile: str, decision: GroupDecision, tried: int) -> GroupRecord | None:
+        """Note a decision before it takes effect; None if the group is gone."""
+        group, result = decision.group, decision.result
+        if group is None:
+            return None
+        key = group.key
         before = self._records.pop(key, None)
         fitting = sum([isinstance(each.decision, Placed) for each in decision.members])
         record = self._records[key] = GroupRecord(
@@ -87,9 +87,9 @@ class GroupRecords:
             profile,
             self._now(),
             result,
-            _all_fit(group.minimum, tried, scheduled)
+            _all_fit(group.minimum, tried, decision.scheduled)
             if result == "scheduled" and fitting == tried
-            else sentence(group.minimum, decision, tried, scheduled),
+            else sentence(group.minimum, decision, tried),
             tried,
             fitting,
             decision.placement,
@@ -100,19 +100,6 @@ class GroupRecords:
         if len(self._records) > MAX_GROUPS:
             del self._records[next(iter(self._records))]
         return record
-
-
-def _key(group: PodGroup) -> Key:
-    return group.namespace, group.name, group.source
-
-
-def result_of(decision: GroupDecision) -> str:
-    """Return the result as metrics say it."""
-    if decision.status is None:
-        return "scheduled"
-    if decision.is_rejected:
-        return "waiting_on_preemption" if decision.is_waiting_for_preemption else "unschedulable"
-    return "error"
 
 
 def _refusing(decision: GroupDecision) -> Iterator[Collection[str]]:
@@ -132,18 +119,18 @@ def victims_of(decision: GroupDecision) -> Sequence[Pod]:
     return decision.victims or tuple(of_members.values())
 
 
-def sentence(minimum: int, decision: GroupDecision, tried: int, scheduled: int) -> str:
-    """Return what is said of a decision. `scheduled`: how many members had a node before."""
+def sentence(minimum: int, decision: GroupDecision, tried: int) -> str:
+    """Return what is said of a decision."""
     note = f"; {decision.note}" if decision.note else ""
-    return encodable(shortened("".join(_parts(minimum, decision, tried, scheduled)) + note, MAX_MESSAGE))
+    return encodable(shortened("".join(_parts(minimum, decision, tried)) + note, MAX_MESSAGE))
 
 
-def _parts(minimum: int, decision: GroupDecision, tried: int, scheduled: int) -> Iterator[str]:
-    result, fitting = result_of(decision), sum(each.is_placed for each in decision.members)
+def _parts(minimum: int, decision: GroupDecision, tried: int) -> Iterator[str]:
+    result, fitting = decision.result, sum(each.is_placed for each in decision.members)
     if result == "error":
         yield decision.message
         return
-    yield _needed(minimum, scheduled)
+    yield _needed(minimum, decision.scheduled)
     if decision.near_misses:
         yield nearest(decision.near_misses[0])
         return

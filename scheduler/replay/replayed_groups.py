@@ -11,8 +11,7 @@ from scheduler.engine.engine import Engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
-from scheduler.groups.cycle import verdicts_of
-from scheduler.groups.decision import GroupDecision
+from scheduler.groups.decision import GroupDecision, verdicts_of
 from scheduler.replay.trace.lines import Decision, decision_of
 from scheduler.runtime.framework import Framework
 
@@ -33,11 +32,9 @@ def _steps(engine: Engine, framework: Framework, members: Sequence[QueuedPod]) -
 def _verdicts(
     engine: Engine, framework: Framework, decision: GroupDecision, members: Sequence[QueuedPod]
 ) -> dict[str, Verdict]:
-    group = framework.handle.pod_groups.of(members[0].pod)
-    verdicts = verdicts_of(decision, members, is_ours=group is not None and group.is_ours)
     return {
         queued.pod.uid: (CycleState() if outcome is None else outcome.state, verdict)
-        for queued, outcome, verdict in verdicts
+        for queued, outcome, verdict in verdicts_of(decision, members)
     }
 
 

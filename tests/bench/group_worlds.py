@@ -92,7 +92,7 @@ def decided(under_test: EngineUnderTest) -> float:
     began = time.process_time()
     in_one_go(algorithm.decide_and_leave(under_test.framework, members))
     seconds = time.process_time() - began
-    algorithm.forget_left()
+    engine.cache.forget_left()
     engine.queue.drop(group)
     return seconds
 

@@ -17,4 +17,4 @@ def test_a_pod_that_is_evicted_for_several_members_is_counted_once() -> None:
         members.append(MemberOutcome(QueuedPod(a_pod("m"), 0.0), CycleState(), unplaced, 0.0, node_name="n"))
     decision = GroupDecision(members, Status(Code.UNSCHEDULABLE, ("no",)), is_waiting_for_preemption=True)
 
-    assert sentence(2, decision, 2, 0).endswith("; it waits until 3 pods are evicted for it")
+    assert sentence(2, decision, 2).endswith("; it waits until 3 pods are evicted for it")

@@ -16,7 +16,7 @@ from scheduler.api.objects import ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.cycle import loop as loop_module
 from scheduler.framework.events import POD_GROUP
-from scheduler.groups import algorithm
+from scheduler.groups import what_if
 from tests.fakes import settle
 from tests.unit.replay.stage import Stage, a_busy_hour
 from tests.unit.replay.test_replay import CaptureFixture, kinds_of, lines_of, record_play, replayed
@@ -136,7 +136,7 @@ async def a_gang(stage: Stage, name: str) -> None:
 
 
 def test_a_large_group_keeps_the_scores_of_its_first_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(algorithm, "MAX_SCORES", 13)  # there are 12 nodes
+    monkeypatch.setattr(what_if, "MAX_SCORES", 13)  # there are 12 nodes
 
     path = record_play(tmp_path / "t", partial(a_gang, name="g"), gates=GATES)
 

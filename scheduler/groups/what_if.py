@@ -1,0 +1,253 @@
+"""Tries the members of a group one after the other on the live tables: a what-if, all of which is taken back.
+
+    for each member   schedule ─► assume ─► reserve ─► PlacementFeasible: is the group complete? can it not be any more?
+    at the end        take back: unreserve ─► forget, the last one first
+                      leave:     unreserve ─► leave in the table, to be assumed for good
+
+A member sees those before it on their nodes. One that fits nowhere is left out: the others may be enough. What is
+assumed is taken back whatever a plugin raises.
+
+To everyone else assumed members are assumed pods as others are, which nobody publishes: see `state/cache.py`. So the
+watch may go on meanwhile. A member that is deleted or that others bind is in its place then, and taking it back does no
+more than Unreserve. Only a decision, which would count them, may not be made: the loop sees to that.
+
+Rule: podGroupSchedulingDefaultAlgorithm in pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
+"""
+
+import logging
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.algorithm import Placed, refused_by
+from scheduler.cycle.core import Core
+from scheduler.cycle.failure import as_scheduler_error
+from scheduler.cycle.steps import QUICK, Overtaken, Steps
+from scheduler.framework.cycle_state import CycleState, GroupCycleState
+from scheduler.framework.errors import SchedulerError
+from scheduler.framework.plugin import PlacementProgress
+from scheduler.framework.queued import QueuedPod
+from scheduler.framework.status import Code, Status, unschedulable
+from scheduler.groups.decision import NONE_PLACED, UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
+from scheduler.groups.topology.filling import Schedule
+from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT
+from scheduler.runtime.framework import Framework
+from scheduler.state.cache import Cache
+
+MAX_SCORES: Final = 1 << 21
+"""Of nodes, kept for the first members of a group until all are decided about: 32 MB at most."""
+
+_logger = logging.getLogger(__name__)
+
+
+class _Progress:
+    """Whether a group is complete, while its members are tried one after the other."""
+
+    def __init__(self, framework: Framework, members: Sequence[QueuedPod]) -> None:
+        self._framework = framework
+        self._pod, self._state = members[0].pod, CycleState()
+        self._remaining = len(members)
+        self._scheduled = framework.handle.pod_groups.members(self._pod).scheduled_count
+        self.status = self._ask()
+
+    def may_go_on(self) -> bool:
+        return self.status is None or self.status.code is Code.WAIT
+
+    def note(self, outcome: MemberOutcome) -> None:
+        if isinstance(outcome.decision, SchedulerError):
+            text = f"failed to schedule other pod from a pod group: {outcome.decision}"
+            self.status = Status(Code.ERROR, (text,))
+            return
+        self._remaining -= 1
+        self._scheduled += outcome.is_placed
+        self.status = self._ask()
+
+    def end(self, placed: int) -> Status | None:
+        """Return the answer after the last member: one of them has to be placed."""
+        if self.status is None:
+            return None if placed else NONE_PLACED
+        return _of_group(self.status) if self.may_go_on() else self.status
+
+    def _ask(self) -> Status | None:
+        progress = PlacementProgress(self._remaining, self._scheduled)
+        try:
+            return self._framework.run_placement_feasible(self._state, self._pod, progress)
+        except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
+            self._framework.faults.report(error, self._pod)
+            return Status(Code.ERROR, (f"failed to evaluate placement feasibility: {as_scheduler_error(error)}",))
+
+
+class _Assumed:
+    """The members that are assumed in one what-if."""
+
+    def __init__(self, framework: Framework, cache: Cache) -> None:
+        self._framework = framework
+        self._cache = cache
+        self._members: list[tuple[MemberOutcome, Pod]] = []
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def add(self, outcome: MemberOutcome) -> None:
+        """Assume a member on its node and run Reserve; take it back at once if that refuses, or raises."""
+        framework, state, node_name = self._framework, outcome.state, outcome.node_name
+        pod = outcome.queued.pod.bound_to(node_name)
+        try:
+            self._cache.assume(pod, is_what_if=True)
+        except ValueError as error:
+            raise SchedulerError(str(error)) from error
+        self._members.append((outcome, pod))
+        try:
+            refusal = framework.run_reserve(state, pod, node_name)
+        except BaseException:
+            self.take_back()
+            raise
+        if refusal is not None:
+            self.take_back()
+            outcome.decision, outcome.node_name = refused_by(refusal), ""
+
+    def leave(self) -> None:
+        """Leave the last one in the table if nobody can see that, else take it back.
+
+        A plugin that is asked to reserve for it, or another one than ours at Permit, sees at its real turn only those
+        that come before it.
+        """
+        outcome, _ = self._members[-1]
+        can_see = outcome.state.reserving or not self._framework.is_permit_of_tree
+        self._end(self._cache.forget if can_see else self._cache.leave)
+
+    def take_back(self) -> None:
+        """Take back the last one."""
+        self._end(self._cache.forget)
+
+    def _end(self, end: Callable[[Pod], object]) -> None:
+        outcome, pod = self._members.pop()
+        try:
+            for problem in self._framework.run_unreserve(outcome.state, pod, pod.node_name):
+                _logger.error("Unreserve failed", extra={"pod": str(pod), "err": str(problem)})
+                self._framework.faults.report(problem, pod)
+        finally:
+            end(pod)
+
+    def take_back_all(self) -> None:
+        """Take back those that are left, whatever plugins raise."""
+        if self._members:
+            with ExitStack() as each:
+                for _ in self._members:
+                    each.callback(self.take_back)
+
+
+class WhatIf:
+    """Makes what-ifs. Has no state of its own but the choice of the cycles that time their plugins."""
+
+    def __init__(self, core: Core) -> None:
+        self._cache = core.cache
+        self._algorithm = core.algorithm
+        self._duration = core.metrics.scheduling_algorithm_duration
+        self._sampler = random.Random(0)  # chooses the cycles that time their plugins; no decision depends on it
+
+    def decide(
+        self,
+        framework: Framework,
+        members: Sequence[QueuedPod],
+        schedule: Schedule,
+        layout: int | None,
+        *,
+        leaves: bool = False,
+    ) -> Steps[GroupDecision]:
+        """Decide about the members, one after the other. Raises Overtaken, between steps only.
+
+        `layout`: that in which rows are counted which `schedule` knows; None if it knows none. `leaves`: whether to
+        leave those in the tables that are to be bound.
+        """
+        progress = _Progress(framework, members)
+        if not progress.may_go_on():
+            return GroupDecision(status=_of_group(progress.status))
+        decision = GroupDecision()
+        assumed = _Assumed(framework, self._cache)
+        try:
+            for queued in members:
+                if decision.members:
+                    yield
+                    if layout not in (None, self._cache.layouts):
+                        raise Overtaken
+                outcome = self._decide_member(framework, queued, assumed, schedule)
+                decision.members.append(outcome)
+                progress.note(outcome)
+                if not progress.may_go_on():
+                    break
+            decision.status = progress.end(len(assumed))
+            end = assumed.leave if leaves and decision.status is None else assumed.take_back
+            while assumed:
+                end()
+                if assumed and not len(assumed) % QUICK:
+                    yield
+            if layout not in (None, self._cache.layouts):
+                raise Overtaken
+        finally:
+            assumed.take_back_all()
+        return decision
+
+    def _decide_member(
+        self, framework: Framework, queued: QueuedPod, assumed: _Assumed, schedule: Schedule
+    ) -> MemberOutcome:
+        """Decide about a member, and add it to those that are assumed on their nodes."""
+        started = time.perf_counter()
+        state = GroupCycleState()
+        state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
+        outcome = MemberOutcome(queued, state, SchedulerError("not decided"), started)
+        try:
+            self._schedule(outcome, schedule)
+            self._keep_scores(outcome, len(assumed))
+            if outcome.node_name:
+                assumed.add(outcome)
+        except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
+            framework.faults.report(error, queued.pod)
+            outcome.decision, outcome.node_name = as_scheduler_error(error), ""
+        outcome.seconds = time.perf_counter() - started
+        return outcome
+
+    def _schedule(self, outcome: MemberOutcome, schedule: Schedule) -> None:
+        queued, state = outcome.queued, outcome.state
+        if self._cache.table.is_broken:
+            self._cache.mend()
+        try:
+            decision = schedule(state, queued.pod, queued.attempts)
+        finally:
+            self._duration.observe(time.perf_counter() - outcome.started)
+        outcome.decision = decision
+        outcome.node_name = decision.node_name if isinstance(decision, Placed) else ""
+
+    def _keep_scores(self, outcome: MemberOutcome, number: int) -> None:
+        """Let the scores be those of this decision when it is noted, after that about the whole group."""
+        state, decision = outcome.state, outcome.decision
+        if isinstance(decision, Placed) and state.scored is not None:
+            fits = number * self._cache.table.size < MAX_SCORES
+            state.scored = state.scored.kept(decision.row) if fits else None
+
+    def fit_there(self, framework: Framework, outcomes: Sequence[MemberOutcome]) -> bool:
+        """Return whether members that were placed together fit these nodes now, one after the other."""
+        assumed = _Assumed(framework, self._cache)
+        try:
+            for each in outcomes:
+                only = np.zeros(self._cache.table.size, np.bool_)
+                only[self._cache.table.row_of(each.node_name)] = True
+                there = partial(self._algorithm.schedule, framework, runs_post_filter=False, placement=only)
+                if not self._decide_member(framework, each.queued, assumed, there).is_placed:
+                    return False
+            return True
+        finally:
+            assumed.take_back_all()
+
+
+def _of_group(status: Status | None) -> Status | None:
+    """Return the refusal of a group that is not complete."""
+    if status is None or status.code is Code.ERROR:
+        return status
+    return unschedulable(UNSCHEDULABLE_GROUP, *status.reasons)
