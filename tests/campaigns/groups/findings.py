@@ -8,6 +8,7 @@ RULES: Final = {
     "all or nothing": "All or nothing. No pod holds anything while its group waits.",
     "no object": "waiting for the PodGroup … of the pod to appear",
     "disagree": "Pods without a node must have the same … priority and loadmaster.dev annotations; otherwise none …",
+    "gated": "A pod with scheduling gates keeps its whole group waiting",
     "least": "minResources must be free in the cluster, together with what the group has, before any pod is tried",
     "holds": "No pod holds anything while its group waits.",
     "higher": "of a higher priority than the group; of a DaemonSet: as always",

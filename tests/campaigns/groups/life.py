@@ -215,7 +215,6 @@ class Life:
     def _delete_one(self, step: Step, among: Sequence[PodState]) -> None:
         if (pod := self._pick(step, among)) is not None:
             self.world.note(f"{PARTS[step.kind]} deleted", f"{pod.name} is deleted, and takes {step.number} s to end")
-            self.world.rules.changed_group(pod.group)
             self.world.delete_pod(pod, step.number)
 
     def _running(self, step: Step) -> list[PodState]:

@@ -121,6 +121,14 @@ class Model:
         said = [pod.minimum for pod in self.members(group.plan.name) if not pod.place and not group.plan.has_object]
         return max(said, default=group.minimum)
 
+    def said(self, pods: Iterable[PodState]) -> set[tuple[int, int]]:
+        """What must be the same for the pods of a group that have neither a node nor scheduling gates."""
+        return {
+            (pod.priority, 0 if self.groups[pod.group].plan.has_object else pod.minimum)
+            for pod in pods
+            if not pod.is_gated
+        }
+
     def placed(self, group: GroupState) -> list[PodState]:
         """The pods of a group that have a node."""
         return [pod for pod in self.members(group.plan.name) if pod.place]

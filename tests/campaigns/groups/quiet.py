@@ -93,7 +93,7 @@ class QuietPoint:
         for group in self.groups:
             self._check_group(group)
             self._check_holds(group)
-        is_preempting = any(pod.is_deleting and pod.evicted_for for pod in self.model.pods.values())
+        is_preempting = any(pod.is_deleting and pod.evicted_for in self.model.pods for pod in self.model.pods.values())
         if (self.lone or self.groups) and not is_preempting:  # victims on dead nodes stay for ever
             self._check_fresh()
 
@@ -126,7 +126,8 @@ class QuietPoint:
     def _is_kept_waiting(self, group: GroupState) -> bool:
         """Whether a reservation for another group explains that it waits."""
         other = self.world.rules.reservations.group
-        return other not in ("", group.plan.name) and self._priority_of_reservation() >= group.plan.priority
+        is_lower = other not in ("", group.plan.name) and self._priority_of_reservation() >= group.plan.priority
+        return is_lower and any(map(self.refused_by_reservation, self._waiting(group)[0]))
 
     def _check_group(self, group: GroupState) -> None:
         name = group.plan.name
@@ -145,11 +146,10 @@ class QuietPoint:
 
     def _may_start(self, group: GroupState, waiting: Sequence[PodState], need: int) -> bool:
         """Whether nothing but space may keep it from its nodes."""
-        said = {(pod.priority, pod.minimum if not group.plan.has_object else 0) for pod in waiting}
         has_license = self.model.has_license or not group.plan.needs_license
         has_least = not group.plan.least or self._is_free(group) >= group.plan.least
         is_held = self._lacks_object(group) or self.model.is_gated(group)
-        is_complete = len(waiting) >= max(1, need) and len(said) == 1 and not is_held
+        is_complete = len(waiting) >= max(1, need) and len(self.model.said(waiting)) == 1 and not is_held
         return is_complete and has_license and has_least
 
     def _is_free(self, group: GroupState) -> int:
@@ -158,10 +158,6 @@ class QuietPoint:
         own = sum(pod.cpu for pod in self.model.members(name) if pod.place)
         taken = self.taken(without=name)
         return own + sum(max(0, self.model.free(node, also_taken=taken)) for node in self.model.open_nodes())
-
-    def _agrees(self, group: str) -> bool:
-        waiting = [pod for pod in self.model.members(group) if not pod.place and not pod.is_gated]
-        return len({(pod.priority, pod.minimum) for pod in waiting}) == 1
 
     def _state(self, group: GroupState, placed: Sequence[PodState], waiting: Sequence[PodState]) -> str:
         if len(waiting) + len(placed) < group.minimum:
@@ -187,7 +183,7 @@ class QuietPoint:
                 if explained or self.refused_by_reservation(pod):
                     continue
                 text = f"{pod.name} waits ({self.world.message(pod)!r}), and a fresh engine places it"
-                if pod.group and not self._agrees(pod.group):
+                if pod.group and len(self.model.said(self._waiting(self.model.groups[pod.group])[0])) > 1:
                     self.world.record.violated("disagree", "a fresh engine binds a member", text)
                 else:
                     symptom = "a pod of a group" if pod.group else "a pod without a group"

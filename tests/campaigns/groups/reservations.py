@@ -83,8 +83,13 @@ class ReservationRules:
         waiting = [pod for pod in members if not pod.place and not pod.is_gated]
         need = model.minimum(group) - sum(bool(pod.place) for pod in members) - model.succeeded(group, at_most=True)
         since = max((pod.came for pod in waiting), default=now)
-        said = {(pod.priority, pod.minimum) for pod in waiting}
-        if len(waiting) < max(1, need) or need <= 0 or len(said) > 1 or group.plan.least or model.is_gated(group):
+        if (
+            len(waiting) < max(1, need)
+            or need <= 0
+            or len(model.said(waiting)) > 1
+            or group.plan.least
+            or model.is_gated(group)
+        ):
             return False
         if any(pod.is_deleting and self._group_of(pod.evicted_for) == group.plan.name for pod in model.pods.values()):
             return False  # its nominations keep nodes for it

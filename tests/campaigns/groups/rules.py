@@ -12,9 +12,6 @@ from tests.campaigns.groups.scenarios import Settings
 START_SECONDS: Final = 60.0
 """A group starts within this time after its last victim is gone: its backoff is shorter."""
 
-MAX_ROUNDS: Final = 3
-"""How often a group may evict before it starts, if nothing outside changed."""
-
 
 @dataclass
 class StepOfGroup:
@@ -122,12 +119,18 @@ class Rules:
         if group.plan.has_object and not group.object_exists:
             self._violated("no object", "a member is bound", f"{pod.name} is bound, and there is no PodGroup")
         self._check_agreement(group, pod)
+        if self._model.is_gated(group):
+            self._violated(
+                "gated", "a member is bound", f"{pod.name} is bound, and another pod of {pod.group} is gated"
+            )
         self._check_least(group, pod)
         step = self._steps.get(pod.group)
         if step is None:
             step = self._steps[pod.group] = self._open(group, pod)
         step.sent.append(pod.name)
         step.has_failure = False
+        if len(step.before) + len(step.sent) + step.succeeded >= step.minimum:
+            self._claims.pop(pod.group, None)
         self._check_level(group, pod, step)
 
     def binding_failed(self, pod: PodState) -> None:
@@ -149,8 +152,8 @@ class Rules:
 
     def _check_agreement(self, group: GroupState, pod: PodState) -> None:
         waiting = [each for each in self._model.members(group.plan.name) if not each.place or each is pod]
-        if len({each.priority for each in waiting if not each.is_gated}) > 1:
-            text = f"{pod.name} is bound, and the pods of {group.plan.name} without a node have different priorities"
+        if len(self._model.said(waiting)) > 1:
+            text = f"{pod.name} is bound, and the pods of {group.plan.name} without a node do not agree"
             self._violated("disagree", "a member is bound", text)
 
     def _check_least(self, group: GroupState, pod: PodState) -> None:
@@ -233,8 +236,6 @@ class Rules:
                 f"{step.minimum} are needed; {step.terminating} are being deleted"
             )
             self._violated("all or nothing", symptom, text)
-        else:
-            self._claims.pop(name, None)
         if placed + step.succeeded >= group.minimum:
             self.reservations.ended(name)
         self._check_preferred(group, step)
@@ -275,7 +276,7 @@ class Rules:
         claim = self._claims.setdefault(claimant.group, Claim(now))
         claim.victims.add(victim.name)
         claim.rounds.add(now)
-        if len(claim.rounds) > MAX_ROUNDS:
+        if len(claim.rounds) > 1:
             times = ", ".join(f"{each:.1f}" for each in sorted(claim.rounds))
             self._violated(
                 "loop", "evicts again and again", f"{claimant.group} evicted at {times} s and has not started"
