@@ -128,6 +128,10 @@ def _live(world: World) -> None:
     is_end_ahead = any(pod.is_announced and pod.phase == "Running" for pod in world.model.pods.values())
     if refused and not is_end_ahead:
         _check_starved(world, refused)
+    if (point.lone or point.groups) and not world.record.findings:
+        world.act(lambda: None, RETRIED_SECONDS)
+        if world.now() - world.last_change > RETRIED_SECONDS:
+            QuietPoint(world).check(is_late=True)
     pairs = list(QuietPoint(world).damaged_pairs())
     if pairs and world.scenario.settings.preempts and world.scenario.settings.damaged_seconds:
         _check_damaged(world, pairs)

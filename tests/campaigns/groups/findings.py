@@ -19,6 +19,7 @@ RULES: Final = {
     "elastic": "Pods beyond the minimum are placed at once where they fit",
     "lone fits": "A reservation refuses pods; nothing else about groups keeps a pod from what is free.",
     "fresh": "A fresh engine on the same state places nothing that was left (issue 32)",
+    "restless": "… after 5 minutes in any case: whom it may evict for, it has evicted for by then.",
     "starved": "… for ten minutes no further pod of it would fit and no announced end is ahead. Pods that were "
     "refused are tried then, before another group gets nodes.",
     "held": "How it ends. The group is placed, deleted, changed, short of quota, or loses pods that it needs; …",
@@ -26,6 +27,7 @@ RULES: Final = {
     "reserved": "A group … that another plugin refuses, or that would not fit on empty nodes gets none.",
     "in vain": "Evictions happen only if the whole group fits then … What they free is kept for the group.",
     "loop": "While the victims end, … the group evicts no others.",
+    "unneeded": "… puts these back one by one, first … the most important ones, and evicts only the rest.",
     "damaged": "… what is left of the less important one is evicted …: as a whole, and only if the other …",
     "victim": "Evictions … by the priority of its pods",
     "node": "A binding goes to a node that is there, takes pods, and has enough.",

@@ -279,8 +279,10 @@ class Life:
 
     def _change(self, node: NodeState, kind: str, text: str, **changes: bool) -> None:
         self.world.note(kind, text)
-        if kind not in ("node returns", "node uncordoned"):
-            self.world.rules.lost_node()
+        if kind in ("node returns", "node uncordoned"):
+            self.model.nodes_came = self.world.record.now
+        else:
+            self.world.rules.evictions.excuse()
         for key, value in changes.items():
             setattr(node, key, value)
         self.world.show_node(node)
@@ -295,7 +297,7 @@ class Life:
         """Another scheduler binds a pod of its own."""
         nodes = [name for name in self.model.open_nodes() if self.model.free(name) > 0]
         if (node := self._pick(step, nodes)) is not None:
-            self.world.rules.lost_node()
+            self.world.rules.evictions.excuse()
             name = self.world.new_name("foreign")
             self.world.note("pod of another scheduler", f"another scheduler binds {name} (1 cpu) to {node}")
             written = objects.manifest(name, 1, step.other, self.world.clock())

@@ -90,6 +90,12 @@ class GroupState:
     object_generation: int = 0
     changed: float = 0.0
     """When its declaration or its pods were last changed."""
+    came: float = 0.0
+    """When its first pod was created."""
+    left: float = -1000.0
+    """When a pod of it was last gone."""
+    complete: float = 0.0
+    """When it last had as many pods with a node as it needs."""
     was_given_up: bool = False
     """Whether its reservation was given up since."""
 
@@ -107,6 +113,8 @@ class Model:
     """UID → each pod that exists."""
     groups: dict[str, GroupState] = field(default_factory=dict)
     has_license: bool = True
+    nodes_came: float = 0.0
+    """When a node last came: what no node took before did not lack space."""
 
     def members(self, group: str) -> list[PodState]:
         """The pods of a group that count as its members."""
@@ -149,6 +157,11 @@ class Model:
         """The cores that are free on a node; less than 0 if it has more than it can take. `also_taken`: by node."""
         taken = sum(pod.cpu for pod in self.pods.values() if pod.place == node and pod.phase in ("Pending", "Running"))
         return self.nodes[node].plan.cpu - taken - sum(cpu for where, cpu in also_taken if where == node)
+
+    def own_and_free(self, group: GroupState) -> int:
+        """The cores that a group has, and that are free."""
+        own = sum(pod.cpu for pod in self.placed(group))
+        return own + sum(max(0, self.free(name)) for name, node in self.nodes.items() if node.exists)
 
     def domain(self, node: str, level: str) -> tuple[str, ...] | None:
         """The domain of a node at a level: with the wider levels' values, as two racks may have one name."""

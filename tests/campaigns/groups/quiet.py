@@ -5,8 +5,10 @@ from dataclasses import replace
 from itertools import permutations
 from typing import Final
 
+from scheduler.api.pod import Pod
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.testing import Scheduler, an_object
+from scheduler.testing.api_server import ApiServer
 from tests.campaigns.groups import objects
 from tests.campaigns.groups.license import LICENSES
 from tests.campaigns.groups.model import GroupState, PodState
@@ -76,8 +78,8 @@ class QuietPoint:
         taken = [*self.taken(without=name), *((pod.place, -pod.cpu) for pod in gone)]
         return model.holds(model.open_nodes(), sorted(pod.cpu for pod in waiting)[:need], taken)
 
-    def check(self) -> None:
-        """Look for violations."""
+    def check(self, *, is_late: bool = False) -> None:
+        """Look for violations. `is_late`: each pod and group has been tried again since all came to rest."""
         self._check_nominations()
         violated = self.world.record.violated
         for pod, nodes in self.lone_that_fit():
@@ -95,7 +97,7 @@ class QuietPoint:
             self._check_holds(group)
         is_preempting = any(pod.is_deleting and pod.evicted_for in self.model.pods for pod in self.model.pods.values())
         if (self.lone or self.groups) and not is_preempting:  # victims on dead nodes stay for ever
-            self._check_fresh()
+            self._check_fresh(is_late=is_late)
 
     def _priority_of_reservation(self) -> int:
         name = self.world.rules.reservations.group
@@ -171,11 +173,14 @@ class QuietPoint:
             return "a level is required, and pods are being deleted elsewhere"
         return "pods of it are being deleted" if ending else "it waits"
 
-    def _check_fresh(self) -> None:
+    def _check_fresh(self, *, is_late: bool) -> None:
         """Have a scheduler that has just been started look at the same state."""
         fresh = FreshScheduler(self.world, self.nominations)
         with fresh:
             fresh.begin()
+            if is_late and fresh.evicted and not self.world.rules.reservations.group:
+                text = f"{fresh.claimant} waits, and a fresh engine evicts {fresh.evicted[0].name} for it"
+                self.world.record.violated("restless", "a fresh engine evicts", text)
             self._check_groups_of(fresh)
             for uid in fresh.placed:
                 pod = self.model.pods[uid]
@@ -206,12 +211,23 @@ class QuietPoint:
                 self.world.record.violated("required", "a fresh engine leaves the domain", text)
 
 
+class FreshServer(ApiServer):
+    """Notes for whom the first pod is evicted."""
+
+    claimant = ""
+
+    async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
+        self.claimant = self.claimant or preemptor.name
+        return await super().evict(victim, preemptor, message)
+
+
 class FreshScheduler(Scheduler):
     """A scheduler that has just been started, on the state of a world. It evicts nobody: it ends where it would."""
 
     def __init__(self, world: World, nominations: dict[str, str]) -> None:
         settings = replace(world.scenario.settings, reservation_seconds=0, damaged_seconds=0)
-        super().__init__(objects.config(settings), objects.REGISTRY)
+        self._pods = FreshServer()
+        super().__init__(objects.config(settings), objects.REGISTRY, server=self._pods)
         self._world = world
         self._nominations = nominations
 
@@ -226,6 +242,10 @@ class FreshScheduler(Scheduler):
         pods = sorted(model.pods.values(), key=lambda pod: not pod.place)
         self.create(*(objects.pod_object(pod, self._nominations.get(pod.name, "")) for pod in pods))
         self.advance(2)
+
+    @property
+    def claimant(self) -> str:
+        return self._pods.claimant
 
     @property
     def placed(self) -> list[str]:

@@ -67,6 +67,8 @@ class ReservationRules:
             yield "another plugin refuses it"
         elif not self._may_fit(group, waiting, need):
             yield "it is too large"
+        elif self._record.now - max(group.came, group.complete) < self._settings.reservation_seconds:
+            yield "it is too early"
 
     def _may_fit(self, group: GroupState, waiting: Collection[PodState], need: int) -> bool:
         """Whether as many pods as it needs fit if all others have left: false only if it is certain."""
@@ -93,7 +95,7 @@ class ReservationRules:
             return False
         if any(pod.is_deleting and self._group_of(pod.evicted_for) == group.plan.name for pod in model.pods.values()):
             return False  # its nominations keep nodes for it
-        if now - max(since, group.changed) < self._settings.reservation_seconds + CHOICE_SECONDS:
+        if now - max(since, group.changed, model.nodes_came) < self._settings.reservation_seconds + CHOICE_SECONDS:
             return False
         if group.plan.needs_license or (group.plan.has_object and not group.object_exists) or group.was_given_up:
             return False

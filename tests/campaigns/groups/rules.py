@@ -2,15 +2,12 @@
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Final
 
+from tests.campaigns.groups.evictions import EvictionRules
 from tests.campaigns.groups.findings import Record
 from tests.campaigns.groups.model import GroupState, Model, PodState
 from tests.campaigns.groups.reservations import ReservationRules
 from tests.campaigns.groups.scenarios import Settings
-
-START_SECONDS: Final = 60.0
-"""A group starts within this time after its last victim is gone: its backoff is shorter."""
 
 
 @dataclass
@@ -38,17 +35,6 @@ class StepOfGroup:
     """What all pods ask for."""
 
 
-@dataclass
-class Claim:
-    """Evictions for a group that has not started yet."""
-
-    began: float
-    victims: set[str] = field(default_factory=set)
-    rounds: set[float] = field(default_factory=set)
-    due: float = float("inf")
-    is_late: bool = False
-
-
 class Rules:
     def __init__(
         self,
@@ -58,14 +44,11 @@ class Rules:
         nominations: Callable[[], Iterable[tuple[str, str]]],
     ) -> None:
         self.reservations = ReservationRules(model, record, settings)
+        self.evictions = EvictionRules(model, record, settings, nominations)
         self._model = model
         self._record = record
         self._nominations = nominations
         self._steps: dict[str, StepOfGroup] = {}
-        self._claims: dict[str, Claim] = {}
-        self._settings = settings
-        self._given_up: dict[str, tuple[float, Collection[str]]] = {}
-        """Damaged groups of which pods were evicted for others of their priority: when, and which had a node."""
 
     # What happens outside.
 
@@ -74,40 +57,20 @@ class Rules:
         for name, step in tuple(self._steps.items()):
             if step.at < now:
                 self._close(name, self._steps.pop(name))
-        for name, (at, pods) in tuple(self._given_up.items()):
-            if at < now:
-                del self._given_up[name]
-                self._check_given_up(name, pods)
-        for name, claim in self._claims.items():
-            if claim.due < now and not claim.is_late:
-                claim.is_late = True
-                if self._has_all_but_space(self._model.groups[name]):
-                    self._violated_in_vain(name, claim)
+        self.evictions.time_passed()
 
     def left(self, pod: PodState) -> None:
         """A pod has ended, or its deletion has begun."""
         if pod.group:
             self.changed_group(pod.group)
 
-    def gone(self, pod: PodState) -> None:
-        for claim in self._claims.values():
-            claim.victims.discard(pod.name)
-            if not claim.victims and claim.due == float("inf"):
-                claim.due = self._record.now + START_SECONDS
-
     def changed_group(self, name: str) -> None:
         """A group was changed or has lost a member; "": any may have been changed."""
-        self._excuse(lambda group: name in ("", group))
+        self.evictions.excuse(name)
         for group in self._model.groups.values():
             if name in ("", group.plan.name):
                 group.changed = self._record.now
                 group.was_given_up = False
-
-    def lost_node(self) -> None:
-        self._excuse(lambda _: True)
-
-    def _excuse(self, which: Callable[[str], bool]) -> None:
-        self._claims = {name: claim for name, claim in self._claims.items() if not which(name)}
 
     # Bindings.
 
@@ -130,7 +93,8 @@ class Rules:
         step.sent.append(pod.name)
         step.has_failure = False
         if len(step.before) + len(step.sent) + step.succeeded >= step.minimum:
-            self._claims.pop(pod.group, None)
+            self.evictions.started(pod.group)
+            group.complete = self._record.now
         self._check_level(group, pod, step)
 
     def binding_failed(self, pod: PodState) -> None:
@@ -157,7 +121,7 @@ class Rules:
             self._violated("disagree", "a member is bound", text)
 
     def _check_least(self, group: GroupState, pod: PodState) -> None:
-        free = self._own_and_free(group)
+        free = self._model.own_and_free(group)
         if free < group.plan.least:
             text = f"{pod.name} is bound, and {group.plan.name} wants {group.plan.least} cpu free or its own: {free}"
             self._violated("least", "a member is bound", text)
@@ -258,59 +222,6 @@ class Rules:
                 text = f"{group.plan.name} is on {where}, and one {step.level} holds it: {', '.join(nodes)}"
                 self._violated("preferred", "one domain holds it", text)
                 return
-
-    # Evictions.
-
-    def evicted(self, victim: PodState, claimant: PodState | None) -> None:
-        if claimant is None:
-            return
-        if victim.priority == claimant.priority and self._gives_way(victim, claimant):
-            placed = self._model.placed(self._model.groups[victim.group])
-            self._given_up.setdefault(victim.group, (self._record.now, [pod.name for pod in placed]))
-        elif victim.priority >= claimant.priority:
-            text = f"{victim.name} of priority {victim.priority} is evicted for {claimant.name} of {claimant.priority}"
-            self._violated("victim", "not of lower priority", text)
-        if not claimant.group:
-            return
-        now = self._record.now
-        claim = self._claims.setdefault(claimant.group, Claim(now))
-        claim.victims.add(victim.name)
-        claim.rounds.add(now)
-        if len(claim.rounds) > 1:
-            times = ", ".join(f"{each:.1f}" for each in sorted(claim.rounds))
-            self._violated(
-                "loop", "evicts again and again", f"{claimant.group} evicted at {times} s and has not started"
-            )
-
-    def _gives_way(self, victim: PodState, claimant: PodState) -> bool:
-        """Whether both are of groups that may have lost pods: a pod that succeeds while it is deleted may not count."""
-        groups = [self._model.groups.get(pod.group) for pod in (victim, claimant)]
-        are_damaged = all(group is not None and self._model.is_damaged(group, perhaps=True) for group in groups)
-        return are_damaged and bool(self._settings.damaged_seconds)
-
-    def _check_given_up(self, name: str, pods: Collection[str]) -> None:
-        left = [pod.name for pod in self._model.members(name) if pod.name in pods]
-        if left:
-            self._violated("damaged", "a part of it is evicted", f"{', '.join(left)} of {name} stay")
-
-    def _has_all_but_space(self, group: GroupState) -> bool:
-        """Whether a group has lost no pods, nor what it wants in the whole cluster, in the moment of its evictions."""
-        members = self._model.members(group.plan.name)
-        has_pods = len(members) + self._model.succeeded(group, at_most=True) >= self._model.minimum(group)
-        return has_pods and not self._model.is_gated(group) and self._own_and_free(group) >= group.plan.least
-
-    def _own_and_free(self, group: GroupState) -> int:
-        """The cores that a group has, and that are free."""
-        model = self._model
-        own = sum(pod.cpu for pod in model.placed(group))
-        return own + sum(max(0, model.free(node)) for node in model.nodes if model.nodes[node].exists)
-
-    def _violated_in_vain(self, name: str, claim: Claim) -> None:
-        plan = self._model.groups[name].plan
-        symptom = "of a group with a topology" if plan.required or plan.preferred else "of a group without a topology"
-        count = f"{len(claim.rounds)} times" if len(claim.rounds) > 1 else "once"
-        text = f"pods were evicted for {name} {count} from {claim.began:.1f} s on, and it does not start"
-        self._violated("in vain", symptom, text)
 
     def group_event(self, name: str, reason: str, text: str) -> None:
         if reason == "ReservationGivenUp":

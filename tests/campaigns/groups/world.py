@@ -25,6 +25,8 @@ from tests.campaigns.groups.scenarios import Scenario
 CONTROLLER_SECONDS: Final = 0.5
 """After which a controller replaces a pod."""
 
+SAME_SECONDS: Final = 5.0
+"""A group that is created again within this time has waited since before."""
 
 MOMENT: Final = 1e-5
 """Seconds between things that happen one after the other."""
@@ -185,6 +187,9 @@ class World(Scheduler):
 
     def add(self, pod: PodState) -> None:
         pod.came = self.record.now
+        if pod.group and not any(each.group == pod.group for each in self.model.pods.values()):
+            group = self.model.groups[pod.group]
+            group.came = group.came if pod.came - group.left < SAME_SECONDS else pod.came
         self.model.pods[pod.name] = pod
         self.show(pod)
 
@@ -214,7 +219,9 @@ class World(Scheduler):
         if pod.phase in ("Pending", "Running"):
             self.engine.handlers.pod_deleted(objects.pod_object(pod))
         self.last_change = self.record.now
-        self.rules.gone(pod)
+        self.rules.evictions.gone(pod)
+        if pod.group:
+            self.model.groups[pod.group].left = self.record.now
 
     def _end_by_itself(self, pod: PodState) -> None:
         node = self.model.nodes[pod.node]
@@ -230,7 +237,7 @@ class World(Scheduler):
         self.rules.left(pod)
         group = self.model.groups.get(pod.group)
         self.show(pod)
-        self.rules.gone(pod)
+        self.rules.evictions.gone(pod)
         if group is not None and phase == "Succeeded":
             group.ever_succeeded += 1
             group.successes.append((pod.controller, not pod.is_deleting))
@@ -328,7 +335,7 @@ class World(Scheduler):
             kind = "evicted for a group" if of is not None and of.group else "evicted for a lone pod"
             self.note(kind, f"{pod.name} on {pod.place} is evicted for {claimant}, and takes {pod.grace} s to end")
             pod.evicted_for = claimant
-            self.rules.evicted(pod, of)
+            self.rules.evictions.evicted(pod, of)
             self.delete_pod(pod, pod.grace)
         return True
 

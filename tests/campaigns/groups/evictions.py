@@ -1,0 +1,159 @@
+"""The rules about evictions: for whom, of whom, how often, and whether the group starts then."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.campaigns.groups.findings import Record
+from tests.campaigns.groups.model import GroupState, Model, PodState
+from tests.campaigns.groups.scenarios import Settings
+
+START_SECONDS: Final = 60.0
+"""A group starts within this time after its last victim is gone: its backoff is shorter."""
+
+
+@dataclass
+class Round:
+    """The victims of one moment."""
+
+    at: float
+    free: dict[str, int]
+    """The cores that were free on each node that takes pods."""
+    needed: Sequence[int]
+    """What each pod that the group lacks asks for; empty where it is not certain which pods, or where, these are."""
+    lower: Sequence[PodState] = ()
+    """The pods of lower priority that ran."""
+    victims: list[PodState] = field(default_factory=list)
+
+
+@dataclass
+class Claim:
+    """Evictions for a group that has not started yet."""
+
+    began: float
+    victims: set[str] = field(default_factory=set)
+    rounds: list[Round] = field(default_factory=list)
+    due: float = float("inf")
+    is_late: bool = False
+
+
+class EvictionRules:
+    def __init__(
+        self, model: Model, record: Record, settings: Settings, nominations: Callable[[], Iterable[tuple[str, str]]]
+    ) -> None:
+        self._model = model
+        self._record = record
+        self._settings = settings
+        self._nominations = nominations
+        self._claims: dict[str, Claim] = {}
+        self._rounds: list[Round] = []
+        """Those that were not looked at yet."""
+        self._given_up: dict[str, tuple[float, Collection[str]]] = {}
+        """Damaged groups of which pods were evicted for others of their priority: when, and which had a node."""
+
+    def time_passed(self) -> None:
+        now = self._record.now
+        for name, (at, pods) in tuple(self._given_up.items()):
+            if at < now:
+                del self._given_up[name]
+                self._check_given_up(name, pods)
+        for each in [each for each in self._rounds if each.at < now]:
+            self._rounds.remove(each)
+            self._check_needed(each)
+        for name, claim in self._claims.items():
+            if claim.due < now and not claim.is_late:
+                claim.is_late = True
+                if self._has_all_but_space(self._model.groups[name]):
+                    self._violated_in_vain(name, claim)
+
+    def gone(self, pod: PodState) -> None:
+        for claim in self._claims.values():
+            claim.victims.discard(pod.name)
+            if not claim.victims and claim.due == float("inf"):
+                claim.due = self._record.now + START_SECONDS
+
+    def excuse(self, group: str = "") -> None:
+        """Something outside has changed for a group; "": perhaps for all."""
+        self._claims = {name: claim for name, claim in self._claims.items() if group not in ("", name)}
+
+    def started(self, group: str) -> None:
+        self._claims.pop(group, None)
+
+    def evicted(self, victim: PodState, claimant: PodState | None) -> None:
+        if claimant is None:
+            return
+        gives_way = victim.priority == claimant.priority and self._gives_way(victim, claimant)
+        if gives_way:
+            placed = self._model.placed(self._model.groups[victim.group])
+            self._given_up.setdefault(victim.group, (self._record.now, [pod.name for pod in placed]))
+        elif victim.priority >= claimant.priority:
+            text = f"{victim.name} of priority {victim.priority} is evicted for {claimant.name} of {claimant.priority}"
+            self._record.violated("victim", "not of lower priority", text)
+        if not claimant.group:
+            return
+        now = self._record.now
+        claim = self._claims.setdefault(claimant.group, Claim(now))
+        claim.victims.add(victim.name)
+        if not claim.rounds or claim.rounds[-1].at < now:
+            claim.rounds.append(self._round(self._model.groups[claimant.group], gives_way))
+        claim.rounds[-1].victims.append(victim)
+        if len(claim.rounds) > 1:
+            times = ", ".join(f"{each.at:.1f}" for each in claim.rounds)
+            text = f"{claimant.group} evicted at {times} s and has not started"
+            self._record.violated("loop", "evicts again and again", text)
+
+    def _round(self, group: GroupState, gives_way: bool) -> Round:
+        """What there is before the first of its victims goes."""
+        model, plan = self._model, group.plan
+        waiting = [pod for pod in model.members(plan.name) if not pod.place and not pod.is_gated]
+        needed = [pod.cpu for pod in waiting][
+            : model.minimum(group) - len(model.placed(group)) - model.succeeded(group)
+        ]
+        others = [uid for uid, _ in self._nominations() if uid not in {pod.name for pod in waiting}]
+        is_open = gives_way or others or any(pod.is_deleting for pod in model.pods.values())
+        if is_open or plan.required or plan.preferred or len({pod.cpu for pod in waiting}) > 1:
+            needed = []
+        lower = [pod for pod in model.pods.values() if pod.phase == "Running" and pod.priority < plan.priority]
+        made = Round(self._record.now, {name: model.free(name) for name in model.open_nodes()}, needed, lower)
+        self._rounds.append(made)
+        return made
+
+    def _check_needed(self, made: Round) -> None:
+        """Check that no victim could stay, and none less important on the same node could go for it."""
+        for victim in made.victims if made.needed else ():
+            free = dict(made.free)
+            for other in made.victims:
+                if other is not victim and other.place in free:
+                    free[other.place] += other.cpu
+            if self._model.holds_in(free, made.needed):
+                text = f"{len(made.needed)} pods fit although {victim.name} stays"
+                self._record.violated("unneeded", "one could stay", text)
+            for other in made.lower:
+                is_alike = (other.place, other.cpu) == (victim.place, victim.cpu) and not victim.of_daemon
+                if is_alike and other.priority < victim.priority and other not in made.victims:
+                    self._record.violated(
+                        "unneeded", "another is less important", f"{victim.name} goes, not {other.name}"
+                    )
+
+    def _gives_way(self, victim: PodState, claimant: PodState) -> bool:
+        """Whether both are of groups that may have lost pods: a pod that succeeds while it is deleted may not count."""
+        groups = [self._model.groups.get(pod.group) for pod in (victim, claimant)]
+        are_damaged = all(group is not None and self._model.is_damaged(group, perhaps=True) for group in groups)
+        return are_damaged and bool(self._settings.damaged_seconds)
+
+    def _check_given_up(self, name: str, pods: Collection[str]) -> None:
+        left = [pod.name for pod in self._model.members(name) if pod.name in pods]
+        if left:
+            self._record.violated("damaged", "a part of it is evicted", f"{', '.join(left)} of {name} stay")
+
+    def _has_all_but_space(self, group: GroupState) -> bool:
+        """Whether a group has lost no pods, nor what it wants in the whole cluster, in the moment of its evictions."""
+        model = self._model
+        has_pods = len(model.members(group.plan.name)) + model.succeeded(group, at_most=True) >= model.minimum(group)
+        return has_pods and not model.is_gated(group) and model.own_and_free(group) >= group.plan.least
+
+    def _violated_in_vain(self, name: str, claim: Claim) -> None:
+        plan = self._model.groups[name].plan
+        symptom = "of a group with a topology" if plan.required or plan.preferred else "of a group without a topology"
+        text = f"pods were evicted for {name} at {claim.began:.1f} s, and it does not start"
+        self._record.violated("in vain", symptom, text)
