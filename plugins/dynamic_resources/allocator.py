@@ -90,10 +90,10 @@ class Allocator:
         """
         pools = self._catalog.pools_for(node)
         if self._last is None or self._last[0] is not pools:
-            requests = self._requests or (alternatives(claim, self._catalog.device_class) for claim in self._claims)
-            search = DeviceSearch(
-                node, self._claims, requests, pools, self._allocated, self._catalog.capacity_math, check_time
+            requests = self._requests or (
+                alternatives(claim, self._catalog.device_class, self._catalog.gates) for claim in self._claims
             )
+            search = DeviceSearch(node, self._claims, requests, pools, self._allocated, self._catalog.gates, check_time)
             self._last = pools, search if search.run() else None
             self._requests = search.requests
         found = self._last[1]
@@ -118,6 +118,7 @@ def _result(taken: TakenDevice) -> DeviceResult:
         binding_failure_conditions=device.binding_failure_conditions,
         share_id=taken.share_id,
         consumed_capacity=dict(taken.consumed) if taken.consumed else None,
+        skip_node_operations=taken.skipped,
     )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
 from plugins.dynamic_resources.allocations import Allocations
-from plugins.dynamic_resources.capacity import CapacityMath
 from plugins.dynamic_resources.extended_claims import ExtendedClaims
+from plugins.dynamic_resources.gates import DeviceGates
 from plugins.dynamic_resources.pools import Pool, SliceView
 from plugins.dynamic_resources.search import Allocated
 from plugins.dynamic_resources.slices import NodeSlices
@@ -17,19 +17,18 @@ from scheduler.api.devices import Allocation, DeviceClass, ResourceClaim
 from scheduler.api.objects import Node
 
 _CHANGES: Final = 8192
-FRACTIONAL: Final = "DRAFractionalCapacityRange"
-"""The feature gate."""
+DEFAULT_GATES: Final = DeviceGates()
 
 
 class DeviceCatalog:
     """Reads the objects, and stores what is derived from them."""
 
-    def __init__(self, objects: fw.ObjectLister, *, has_fractional_ranges: bool = False) -> None:
+    def __init__(self, objects: fw.ObjectLister, gates: DeviceGates = DEFAULT_GATES) -> None:
         self._objects = objects
-        self.capacity_math = CapacityMath(is_fractional=has_fractional_ranges)
+        self.gates = gates
         self.changed: fw.BoundedLog[str] = fw.BoundedLog(_CHANGES)
         """The nodes for which it matters that slices, or allocations of devices, changed."""
-        self._slices = NodeSlices(objects, self.changed)
+        self._slices = NodeSlices(objects, self.changed, gates)
         self._allocations = Allocations(objects, self._slices.taken_or_freed)
         self.extended_claims = ExtendedClaims(objects)
 
@@ -99,5 +98,5 @@ class DeviceCatalog:
 
 def catalog_of(handle: fw.Handle) -> DeviceCatalog:
     """Return the scheduler's catalog: its profiles allocate the same devices, and so must share what is in flight."""
-    is_fractional = FRACTIONAL in handle.feature_gates
-    return handle.shared.get(DeviceCatalog, lambda: DeviceCatalog(handle.objects, has_fractional_ranges=is_fractional))
+    gates = DeviceGates(handle.feature_gates)
+    return handle.shared.get(DeviceCatalog, lambda: DeviceCatalog(handle.objects, gates))

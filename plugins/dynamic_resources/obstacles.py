@@ -57,7 +57,8 @@ class DeviceObstacles:
     def _matching(self, claim: ResourceClaim, node: fw.Node) -> Iterator[tuple[Request, SliceDevice]]:
         """Yield devices of the node that the claim selects, with the request that does."""
         try:
-            requests = [each for some in alternatives(claim, self._catalog.device_class) for each in some]
+            written = alternatives(claim, self._catalog.device_class, self._catalog.gates)
+            requests = [each for some in written for each in some]
             devices = [each for pool in self._catalog.pools_for(node) for view in pool.slices for each in view.devices]
             for device in devices[:MAX_DEVICES]:
                 for request in requests:

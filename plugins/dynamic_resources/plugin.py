@@ -15,6 +15,7 @@ from plugins.dynamic_resources.claim_writer import ClaimWriter
 from plugins.dynamic_resources.extended_claims import extended_amounts, in_memory, is_in_memory
 from plugins.dynamic_resources.extended_resources import extended_resources_of
 from plugins.dynamic_resources.extended_writer import ExtendedClaimWriter
+from plugins.dynamic_resources.gates import OPTIONAL_OPERATIONS, declaring, skips_operations
 from plugins.dynamic_resources.obstacles import DeviceObstacles, elsewhere
 from plugins.dynamic_resources.pod_claims import (
     ClaimHints,
@@ -43,7 +44,7 @@ STALE_CLAIM: Final = fw.unresolvable("cannot schedule extended resource claim")
 DELETED: Final = fw.unschedulable("deletion of ResourceClaim completed")
 DEALLOCATED: Final = fw.unschedulable("deallocation of ResourceClaim completed")
 
-_NOT_AVAILABLE, _CANNOT_FIT, _STALE = 3, 4, 5
+_NOT_AVAILABLE, _CANNOT_FIT, _STALE, _NEEDS_OPERATIONS = 3, 4, 5, 6
 _REFUSALS: Final = {
     HAS_NONE: NOT_ALLOCATABLE,
     HAS_INVALID_POOLS: fw.unresolvable(INVALID_POOLS),
@@ -127,13 +128,15 @@ class DynamicResources(
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: dynamicresources.go (EventsToRegister).
 
-        A rule that changes or goes is an update of slices there. Beyond it, a deletion may help: of a slice, without
-        which a pool may be valid or all of a node's devices be free; of a class, as an older one may stand for its
-        resource now.
+        A rule that changes or goes is an update of slices there, and no pod waits for a node to declare that it can
+        leave operations out. Beyond it, a deletion may help: of a slice, without which a pool may be valid or all of a
+        node's devices be free; of a class, as an older one may stand for its resource now.
         """
         hints = ClaimHints(self._catalog)
         action = fw.Action
         on_node = action.ADD | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_ALLOCATABLE
+        if OPTIONAL_OPERATIONS in self._catalog.gates.names:
+            on_node |= action.UPDATE_NODE_DECLARED_FEATURE
         changed = action.ADD | action.UPDATE
         return (
             fw.on(fw.NODE, on_node),
@@ -219,6 +222,8 @@ class DynamicResources(
             answers = self._searching.codes(pod, claim_state, needed, left[places])
             if answers is not None:
                 found[places] = answers
+        if any(skips_operations(claim_state.claims[i]) for i in claim_state.shared):
+            found[~declaring(nodes, left)] = _NEEDS_OPERATIONS
         codes[codes == 0] = found
         can_be_had = codes == 0
         for i, claim in enumerate(claim_state.users):
@@ -231,6 +236,11 @@ class DynamicResources(
         return codes
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        if code == _NEEDS_OPERATIONS:
+            claim_state = self._state_of(state)
+            shared = (claim_state.claims[i] for i in sorted(claim_state.shared))
+            needs = f"requires {OPTIONAL_OPERATIONS} feature on the node"
+            return fw.unresolvable(f"resource claim {next(filter(skips_operations, shared))} allocation {needs}")
         return _REFUSALS[code]
 
     def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
@@ -386,7 +396,11 @@ class DynamicResources(
         if needs_waiting(claim) and not self._may_become_ready(claim):
             return np.ones(len(rows), np.bool_)
         terms = claim_state.terms.get(index)
-        return None if terms is None else ~matching_any(terms, claim_state.nodes, rows)
+        unusable = None if terms is None else ~matching_any(terms, claim_state.nodes, rows)
+        if skips_operations(claim):
+            without = ~declaring(claim_state.nodes, rows)
+            unusable = without if unusable is None else unusable | without
+        return unusable
 
     def _may_become_ready(self, claim: ResourceClaim) -> bool:
         try:

@@ -68,17 +68,17 @@ class SliceView:
 
     __slots__ = ("devices", "is_ignored", "names", "slice")
 
-    def __init__(self, slice_: ResourceSlice, taints_of: TaintsOf) -> None:
+    def __init__(self, slice_: ResourceSlice, taints_of: TaintsOf, *, may_have_groups: bool = False) -> None:
         """`taints_of`: what rules give to a device, whenever they are asked for."""
         self.slice = slice_
         self.devices = tuple(SliceDevice(slice_, device, taints_of) for device in slice_.spec.devices or ())
         self.names = frozenset(device.name for device in slice_.spec.devices or ())
-        self.is_ignored = any(
+        self.is_ignored = not may_have_groups and any(
             consumed.compatibility_groups
             for device in slice_.spec.devices or ()
             for consumed in device.consumes_counters or ()
         )
-        """Whether a device has compatibility groups, the feature of a gate that is off: its pool is incomplete."""
+        """Whether a device has compatibility groups, although their gate is off: its pool is incomplete."""
 
     @property
     def name(self) -> str:

@@ -1,8 +1,9 @@
 """The requests of claims, checked and made ready for the search for devices."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
+from plugins.dynamic_resources.gates import DERIVED, DeviceGates
 from plugins.dynamic_resources.pools import DevicesError, Pool, SliceDevice, node_matches
 from plugins.dynamic_resources.selectors import NotCompiled, SelectorError, compiled
 from scheduler.api.devices import DeviceClass, DeviceSelector, DeviceToleration, ExactRequest, ResourceClaim
@@ -13,6 +14,8 @@ ALL, EXACT_COUNT = "All", "ExactCount"
 _MAX_INT = 2**63 - 1
 _CACHE_BYTES: Final = 32 << 20
 
+FindClass: TypeAlias = Callable[[str], DeviceClass | None]
+
 
 class DeviceCandidate(NamedTuple):
     device: SliceDevice
@@ -22,7 +25,7 @@ class DeviceCandidate(NamedTuple):
 class Request:
     """A request, or one of its alternatives, on one node."""
 
-    __slots__ = ("all_devices", "asked", "cls", "count", "is_all", "name", "parent", "selectors", "where")
+    __slots__ = ("all_devices", "asked", "cls", "count", "derived", "is_all", "name", "parent", "selectors", "where")
 
     def __init__(self, claim: ResourceClaim, asked: ExactRequest, name: str, parent: str, cls: DeviceClass) -> None:
         """`parent`: the request that this is an alternative of, or empty."""
@@ -34,6 +37,7 @@ class Request:
         self.is_all = asked.allocation_mode == ALL
         self.count = 0 if self.is_all else asked.count
         self.all_devices: list[DeviceCandidate] = []
+        self.derived = {each.name: each.expression for each in asked.derived_attributes or ()}
         self.selectors = (
             *((f"class {cls.metadata.name}", i, each) for i, each in enumerate(cls.spec.selectors or ())),
             *((f"claim {claim}", i, each) for i, each in enumerate(asked.selectors or ())),
@@ -110,7 +114,7 @@ def tolerates(tolerations: Sequence[DeviceToleration], device: SliceDevice) -> b
     return True
 
 
-def alternatives(claim: ResourceClaim, find_class: Callable[[str], DeviceClass | None]) -> Iterator[Iterator[Request]]:
+def alternatives(claim: ResourceClaim, find_class: FindClass, gates: DeviceGates) -> Iterator[Iterator[Request]]:
     """Yield for each request what may fulfil it: one Request, or those of `firstAvailable`.
 
     Both raise DevicesError: what comes before a fault is looked at first.
@@ -122,14 +126,14 @@ def alternatives(claim: ResourceClaim, find_class: Callable[[str], DeviceClass |
             asked = [(written.exactly, written.name, "")]
         else:
             raise DevicesError(f"claim {claim}, request {written.name}: missing device class name")
-        yield (_checked(claim, *each, find_class) for each in asked)
+        yield (_checked(claim, *each, find_class, gates) for each in asked)
 
 
 def _checked(
-    claim: ResourceClaim, asked: ExactRequest, name: str, parent: str, find_class: Callable[[str], DeviceClass | None]
+    claim: ResourceClaim, asked: ExactRequest, name: str, parent: str, find_class: FindClass, gates: DeviceGates
 ) -> Request:
     where = f"claim {claim}, request {name}"
-    if asked.derived_attributes:
+    if asked.derived_attributes and DERIVED not in gates.names:
         raise DevicesError(f"{where}: cannot handle request with derived attributes, the feature is disabled")
     for i, selector in enumerate(asked.selectors or ()):
         if selector.cel is None:

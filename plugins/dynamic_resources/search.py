@@ -14,7 +14,9 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from plugins.dynamic_resources.capacity import CapacityError, CapacityMath, Consumed, amounts
+from plugins.dynamic_resources.compatibility import CompatibilityGroups
 from plugins.dynamic_resources.constraints import Constraint, constraint_of
+from plugins.dynamic_resources.gates import COMPATIBILITY, FRACTIONAL_RANGES, LISTS, OPTIONAL_OPERATIONS, DeviceGates
 from plugins.dynamic_resources.pools import DeviceId, DevicesError, Pool, PoolId, SliceDevice
 from plugins.dynamic_resources.requests import DeviceCandidate, Request, tolerates
 from scheduler.api.devices import MAX_RESULTS, Quantity, ResourceClaim
@@ -51,6 +53,8 @@ class TakenDevice(NamedTuple):
     device: SliceDevice
     share_id: str | None
     consumed: Mapping[str, Quantity] | None
+    skipped: tuple[str, ...] | None
+    """The operations that the kubelet may leave out."""
 
 
 class DeviceIndices(NamedTuple):
@@ -78,7 +82,7 @@ class DeviceSearch:
         requests: Iterable[Iterable[Iterable[Request]]],
         pools: Sequence[Pool],
         allocated: Allocated,
-        math: CapacityMath,
+        gates: DeviceGates,
         check_time: Callable[[], None],
     ) -> None:
         """`requests`: for each claim and request its alternatives. `check_time` raises when it took too long."""
@@ -88,7 +92,9 @@ class DeviceSearch:
         self.requests: list[list[tuple[Request, ...]]] = []
         self._pools = pools
         self._allocated = allocated
-        self._math = math
+        self._gates = gates
+        self._math = CapacityMath(is_fractional=FRACTIONAL_RANGES in gates.names)
+        self._compatible = CompatibilityGroups(allocated.has) if COMPATIBILITY in gates.names else None
         self._check_time = check_time
         self._constraints: list[list[Constraint]] = []
         self._taken_by: defaultdict[DeviceId, set[int]] = defaultdict(set)
@@ -119,7 +125,7 @@ class DeviceSearch:
             self.requests.append(requests)
             constraints = []
             for i, written in enumerate(claim.spec.devices.constraints or ()):
-                constraint = constraint_of(written)
+                constraint = constraint_of(written, has_lists=LISTS in self._gates.names)
                 if constraint is None:
                     empty = "empty constraint (unsupported constraint type?)"
                     raise DevicesError(f"claim {claim}, constraint #{i}: {empty}")
@@ -258,21 +264,13 @@ class DeviceSearch:
         is_shared = bool(device.device.allow_multiple_allocations)
         if not (is_shared and request.admin_access) and self._is_in_use(indices, request, device.id):
             return False
-        if device.device.consumes_counters and not (is_shared and self._is_shared_already(device.id)):
-            self._count(candidate, 1)
-            undo.append(lambda: self._count(candidate, -1))
-            if not self._enough_counters(candidate.pool):
-                return False
-        if not tolerates(request.tolerations, device):
+        if not self._gates.allow_operations(device.slice.spec, self._node):
             return False
-        names = request.base_and_sub
-        for constraint in self._constraints[claim]:
-            if not constraint.add(*names, device):
-                if request.is_all:
-                    never = f"cannot add device {device.id} because a claim constraint would not be satisfied"
-                    raise DevicesError(f"{request.where}: {never}")
-                return False
-            undo.append(partial(constraint.remove, *names, device))
+        has_to_draw = device.device.consumes_counters and not (is_shared and self._is_shared_already(device.id))
+        if has_to_draw and not self._draws_on_counters(candidate, undo):
+            return False
+        if not tolerates(request.tolerations, device) or not self._meets_constraints(claim, request, device, undo):
+            return False
         if not self._has_capacity(request, device, self._consumed_of(device.id)):
             return False
         consumed: Mapping[str, Quantity] | None = None
@@ -283,8 +281,31 @@ class DeviceSearch:
         else:
             self._taken_by[device.id].add(claim)
             undo.append(lambda: self._taken_by[device.id].discard(claim))
-        self.results[claim].append(TakenDevice(request, device, str(uuid4()) if is_shared else None, consumed))
+        skipped = device.slice.spec.skip_node_operations if OPTIONAL_OPERATIONS in self._gates.names else None
+        self.results[claim].append(TakenDevice(request, device, str(uuid4()) if is_shared else None, consumed, skipped))
         undo.append(self.results[claim].pop)
+        return True
+
+    def _draws_on_counters(self, candidate: DeviceCandidate, undo: list[Callable[[], object]]) -> bool:
+        if self._compatible is not None:
+            leave = self._compatible.join(candidate.pool, candidate.device)
+            if leave is None:
+                return False
+            undo.append(leave)
+        self._count(candidate, 1)
+        undo.append(lambda: self._count(candidate, -1))
+        return self._enough_counters(candidate.pool)
+
+    def _meets_constraints(
+        self, claim: int, request: Request, device: SliceDevice, undo: list[Callable[[], object]]
+    ) -> bool:
+        for constraint in self._constraints[claim]:
+            if not constraint.add(request, device):
+                if request.is_all:
+                    never = f"cannot add device {device.id} because a claim constraint would not be satisfied"
+                    raise DevicesError(f"{request.where}: {never}")
+                return False
+            undo.append(partial(constraint.remove, request))
         return True
 
     def _is_shared_already(self, device: DeviceId) -> bool:

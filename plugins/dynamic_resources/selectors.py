@@ -36,6 +36,11 @@ _TYPES: Final[Mapping[str, str]] = {
 }
 """Types of the library that cel-go does not only write in small letters."""
 
+_HINT: Final = (
+    ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional "
+    "fields"
+)
+
 _numbers = count()
 
 _TOKENS: Final = re.compile(
@@ -49,11 +54,22 @@ _TOKENS: Final = re.compile(
 
 
 class SelectorError(Exception):
-    """An expression fails for a device; the text is kube-scheduler's."""
+    """An expression fails for a device; the text is kube-scheduler's for selectors."""
+
+    kind = "CEL runtime error"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.reason}{_HINT if 'no such key:' in self.reason else ''}"
 
 
 class NotCompiled(SelectorError):
     """An expression cannot be compiled, whatever the device."""
+
+    kind = "CEL compile error"
 
 
 class DeviceView(NamedTuple):
@@ -66,8 +82,8 @@ class DeviceView(NamedTuple):
     capacity: dict[str, dict[str, Any]]
 
 
-class Expression:
-    """A compiled selector."""
+class Program:
+    """A compiled expression."""
 
     __slots__ = ("_domains", "_now", "_problem", "_program", "_slow", "number")
 
@@ -85,17 +101,18 @@ class Expression:
         try:
             program = ENVIRONMENT.compile(written)
         except (RuntimeError, ValueError) as error:
-            self._problem = f"CEL compile error: compilation failed: {_unwrapped(_as_written(text) or str(error))}"
+            self._problem = f"compilation failed: {_unwrapped(_as_written(text) or str(error))}"
             return
-        kind = program.return_type().name()
-        if kind == "BOOL" or "DYN" in kind:  # which stands for the types that the library lacks, too
+        self._problem = self.objection(program.return_type().name())
+        if not self._problem:
             self._program = program
-        else:
-            wrong = f"must evaluate to bool or the unknown type, not {_spelled(kind)}"
-            self._problem = f"CEL compile error: {wrong}"
 
-    def matches(self, device: DeviceView) -> bool:
-        """Return whether a device matches. Raises SelectorError."""
+    def objection(self, kind: str) -> str:
+        """Return what is wrong with a result of this kind, if anything."""
+        return ""
+
+    def evaluated(self, device: DeviceView) -> Any:
+        """Return the result for a device. Raises SelectorError."""
         if self._problem:
             raise (NotCompiled if self._program is None else SelectorError)(self._problem)
         # A domain of which the device has nothing is an empty map, not an error.
@@ -113,17 +130,15 @@ class Expression:
         try:
             found = self._program.eval(data=data)
         except (RuntimeError, ValueError, TypeError) as error:
-            raise SelectorError(f"CEL runtime error: {_reworded(str(error))}") from error
+            raise SelectorError(_reworded(str(error))) from error
         finally:
             seconds = self._now() - started
             if seconds > _SLOW_SECONDS:
                 self._charge(seconds, data)
         kind = found.type().name()
         if kind == "ERROR" or kind == "UNKNOWN":
-            raise SelectorError(f"CEL runtime error: {_reworded(str(found.value()))}")
-        if kind != "BOOL":
-            raise SelectorError(f"CEL runtime error: CEL result of type {kind.lower()} could not be converted to bool")
-        return bool(found.value())
+            raise SelectorError(_reworded(str(found.value())))
+        return found
 
     def _charge(self, seconds: float, data: dict[str, Any]) -> None:
         """Count the time of a slow evaluation; too much in all, and the expression is not evaluated again.
@@ -137,8 +152,27 @@ class Expression:
                 self._program.eval(data=data)
             if self._now() - started <= _SLOW_SECONDS:
                 return
-            self._problem = f"CEL runtime error: too slow: {seconds * 1000:.0f} ms for one device"
+            self._problem = f"too slow: {seconds * 1000:.0f} ms for one device"
         self._slow += seconds
+
+
+class Expression(Program):
+    """A compiled selector."""
+
+    __slots__ = ()
+
+    def objection(self, kind: str) -> str:
+        # DYN stands for the types that the library lacks, too.
+        is_right = kind == "BOOL" or "DYN" in kind
+        return "" if is_right else f"must evaluate to bool or the unknown type, not {spelled(kind)}"
+
+    def matches(self, device: DeviceView) -> bool:
+        """Return whether a device matches. Raises SelectorError."""
+        found = self.evaluated(device)
+        kind = found.type().name()
+        if kind != "BOOL":
+            raise SelectorError(f"CEL result of type {kind.lower()} could not be converted to bool")
+        return bool(found.value())
 
 
 def _as_written(text: str) -> str:
@@ -152,7 +186,7 @@ def _as_written(text: str) -> str:
     return ""
 
 
-def _spelled(kind: str) -> str:
+def spelled(kind: str) -> str:
     """Return a type of the library as cel-go calls it: LIST<INT> is list(int)."""
     for name, spelled in _TYPES.items():
         kind = kind.replace(name, spelled)
@@ -197,7 +231,7 @@ def _value_of(name: str, attribute: Attribute) -> Any:
         if value is not None:
             return value
     if attribute.version_value is None:
-        raise SelectorError(f"CEL runtime error: attribute {name}: unsupported attribute value")
+        raise SelectorError(f"attribute {name}: unsupported attribute value")
     return _version_of(name, attribute.version_value)
 
 
@@ -207,7 +241,7 @@ def _version_of(name: str, text: str) -> Any:
     try:
         return version(text)
     except ValueError as error:
-        raise SelectorError(f"CEL runtime error: attribute {name}: parse semantic version: {error}") from error
+        raise SelectorError(f"attribute {name}: parse semantic version: {error}") from error
 
 
 def _with_defaults(text: str) -> tuple[str, frozenset[str]]:
@@ -234,10 +268,7 @@ def _with_defaults(text: str) -> tuple[str, frozenset[str]]:
 
 
 _MESSAGES: Final[Mapping[str, str]] = {
-    r'Key not found in map : "(.*)"': (
-        "no such key: {0}. consider using CEL optional chaining (.? followed by orValue()) or guarding the check with "
-        "has() for optional fields"
-    ),
+    r'Key not found in map : "(.*)"': "no such key: {0}",
     r"No matching overloads found.*": "no such overload",
     r"divide by zero": "division by zero",
     r"modulus by zero": "modulus by zero",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Set
 from typing import Final, TypeVar
 
+from plugins.dynamic_resources.gates import COMPATIBILITY, DeviceGates
 from plugins.dynamic_resources.pools import (
     DeviceId,
     Pool,
@@ -28,7 +29,8 @@ _MANY: Final = 64
 class NodeSlices:
     """The pools of each node. `changed` gets the nodes for which they, or what is taken of them, changed."""
 
-    def __init__(self, objects: fw.ObjectLister, changed: fw.BoundedLog[str]) -> None:
+    def __init__(self, objects: fw.ObjectLister, changed: fw.BoundedLog[str], gates: DeviceGates) -> None:
+        self._may_have_groups = COMPATIBILITY in gates.names
         self._changed = changed
         self._of_node: dict[str, dict[str, SliceView]] = {}
         """Node → UID → slice; here and below."""
@@ -104,7 +106,7 @@ class NodeSlices:
             self._remove(old.metadata.uid, pool_id, old.spec.node_name)
             self._forget_pool(pool_id)
         if new is not None:
-            view = SliceView(new, self._rules.taints_of)
+            view = SliceView(new, self._rules.taints_of, may_have_groups=self._may_have_groups)
             self._add(view)
             self._forget_pool(view.pool_id)
 
@@ -152,4 +154,4 @@ def _drop(index: dict[Key, dict[str, SliceView]], key: Key, uid: str) -> None:
 
 def _is_for_all(view: SliceView) -> bool:
     spec = view.slice.spec
-    return bool(spec.all_nodes) and not spec.per_device_node_selection
+    return bool(spec.all_nodes) and not spec.per_device_node_selection and not spec.skip_node_operations

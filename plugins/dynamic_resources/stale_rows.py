@@ -6,10 +6,11 @@ from typing import Final
 import numpy as np
 
 from plugins.dynamic_resources.catalog import DeviceCatalog
+from plugins.dynamic_resources.gates import OPTIONAL_OPERATIONS
 from scheduler import framework as fw
 
 _ASPECTS: Final = (fw.Aspect.NAME, fw.Aspect.LABELS)
-"""The aspects of a node that slices select by."""
+"""The aspects of a node that slices select by; it is also asked which operations of drivers it can do without."""
 
 
 class StaleRows:
@@ -20,7 +21,8 @@ class StaleRows:
     def __init__(self, catalog: DeviceCatalog, columns: fw.StoredColumns) -> None:
         """Every row is stale at first."""
         self._catalog = catalog
-        self._changes = columns.changes(_ASPECTS)
+        asks_nodes = OPTIONAL_OPERATIONS in catalog.gates.names
+        self._changes = columns.changes((*_ASPECTS, fw.Aspect.NODE) if asks_nodes else _ASPECTS)
         self._seen = catalog.changed.position
         self._flags = np.zeros(0, np.bool_)
 

@@ -50,7 +50,10 @@ class CapacityRequirements(Wire, frozen=True):
 
 
 class DerivedAttribute(Wire, frozen=True):
-    """Of a feature that is off: a request that has any is refused."""
+    """An attribute for constraints, by an expression over the device."""
+
+    name: str = ""
+    expression: str = ""
 
 
 class ExactRequest(Wire, frozen=True):
@@ -120,6 +123,7 @@ class DeviceResult(Wire, frozen=True):
     binding_failure_conditions: tuple[str, ...] | None = None
     share_id: str | None = msgspec.field(default=None, name="shareID")
     consumed_capacity: Mapping[str, Quantity] | None = None
+    skip_node_operations: tuple[str, ...] | None = None
 
 
 class AllocatedConfiguration(DeviceConfiguration, frozen=True):
@@ -307,6 +311,8 @@ class SliceSpec(Wire, frozen=True):
     devices: tuple[Device, ...] | None = None
     per_device_node_selection: bool | None = None
     shared_counters: tuple[CounterSet, ...] | None = None
+    skip_node_operations: tuple[str, ...] | None = None
+    """Calls to the driver that a kubelet need not make; not every kubelet can leave them out."""
 
 
 class ResourceSlice(Wire, frozen=True):

@@ -22,7 +22,15 @@ from scheduler.framework.arguments import did_you_mean
 from scheduler.framework.errors import ConfigError
 
 FLAG: Final = "--feature-gates"
-OF_PLUGINS: Final = frozenset({"DRAFractionalCapacityRange"})
+OF_PLUGINS: Final = frozenset(
+    {
+        "DRADerivedAttributes",
+        "DRADeviceCompatibilityGroups",
+        "DRAFractionalCapacityRange",
+        "DRAListTypeAttributes",
+        "DRAOptionalNodeOperations",
+    }
+)
 """Gates that plugins ask for."""
 
 _STAGES: Final = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}

@@ -240,7 +240,7 @@ FIELDS: Final[Mapping[str, str]] = {
         "name@name deviceClassName@name selectors:[]DeviceSelector allocationMode count adminAccess "
         "tolerations:[]Toleration capacity:CapacityRequirements derivedAttributes:[]DerivedAttribute"
     ),
-    "DerivedAttribute": "name@attribute",
+    "DerivedAttribute": "name@attribute expression@expression",
     "CapacityRequirements": "requests@capacities",
     "DeviceConstraint": "requests@name matchAttribute@attribute distinctAttribute@attribute",
     "DeviceClaimStatus": "allocation:Allocation reservedFor:[]Consumer devices:[]DeviceStatus",
@@ -248,7 +248,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "DeviceAllocation": "results:[]DeviceResult",
     "DeviceResult": (
         "request@name driver@device pool@name device@name adminAccess tolerations:[]Toleration bindingConditions@word "
-        "bindingFailureConditions@word shareID consumedCapacity@capacities"
+        "bindingFailureConditions@word shareID consumedCapacity@capacities skipNodeOperations"
     ),
     "Consumer": "apiGroup@whole resource@whole name@whole uid",
     "DeviceStatus": "driver@device pool@name device@name conditions:[]DeviceCondition",
@@ -256,7 +256,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "ResourceSlice": "metadata:Meta spec:SliceSpec",
     "SliceSpec": (
         "driver@device pool:Pool nodeName@name nodeSelector:NodeSelector allNodes devices:[]Device "
-        "perDeviceNodeSelection sharedCounters:[]CounterSet"
+        "perDeviceNodeSelection sharedCounters:[]CounterSet skipNodeOperations"
     ),
     "Pool": "name@name generation resourceSliceCount",
     "Device": (

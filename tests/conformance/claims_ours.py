@@ -1,5 +1,6 @@
 """Which devices pending pods would get on each feasible node, by our own plugin's search."""
 
+import dataclasses
 from typing import Any, Final
 
 import msgspec
@@ -24,12 +25,13 @@ Json = dict[str, Any]
 RESOURCES: Final = {name: KNOWN[name] for name in (RESOURCE_CLAIM, RESOURCE_SLICE, DEVICE_CLASS, DEVICE_TAINT_RULE)}
 
 
-def add_claims(verdict: Json, pods: list[Pod], nodes: list[Node], others: OtherObjects) -> None:
+def add_claims(verdict: Json, pods: list[Pod], nodes: list[Node], others: OtherObjects, gates: frozenset[str]) -> None:
     """Add `claims` and `extended` to the feasible nodes of pods that need devices, as the oracle does."""
     objects = ObjectStore()
     objects.watch(RESOURCES)
     cluster = a_cluster(*nodes)
-    plugin = started(DynamicResources(), a_handle(cluster, objects))
+    handle = dataclasses.replace(a_handle(cluster, objects), feature_gates=gates)
+    plugin = started(DynamicResources(), handle)
     for resource, found in others.take(RESOURCES):
         objects.set(resource, found)
     by_name = {(pod.namespace, pod.name): pod for pod in pods}

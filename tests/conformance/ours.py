@@ -31,7 +31,7 @@ def judge(case: Json) -> Json:
     verdict = simulate(nodes, pods, config, plugins.IN_TREE, others(case), each_alone=True, explain=True)
     for pod in verdict["pods"]:
         pod["nodes"] = dict(pod["nodes"])
-    add_claims(verdict, pods, nodes, others(case))
+    add_claims(verdict, pods, nodes, others(case), gates.switched_on())
     # kube-scheduler does not judge pods that are being deleted; they are still there.
     deleting = {str(pod) for pod in pods if pod.is_deleting}
     return {"pods": [pod for pod in verdict["pods"] if f"{pod['namespace']}/{pod['name']}" not in deleting]}

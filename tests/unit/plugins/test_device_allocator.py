@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from plugins.dynamic_resources.allocator import Allocator, NoDevices
-from plugins.dynamic_resources.catalog import FRACTIONAL, catalog_of
+from plugins.dynamic_resources.catalog import catalog_of
+from plugins.dynamic_resources.gates import FRACTIONAL_RANGES
 from plugins.dynamic_resources.pools import DevicesError
 from scheduler.api.devices import Allocation, ResourceClaim
 from scheduler.testing import a_node
@@ -513,7 +514,7 @@ def test_ranges_are_computed_with_in_thousandths_if_the_gate_is_on(
     world = [shared(default="500m", validRange=valid)]
     claim = a_claim("c", a_request(capacity={"requests": {"memory": asked}}))
 
-    for gates, expected in (((), whole), ((FRACTIONAL,), fractional)):
+    for gates, expected in (((), whole), ((FRACTIONAL_RANGES,), fractional)):
         found = allocate(world, claim, gates=gates)
 
         consumed = None if found is None else [each.consumed_capacity for each in found[0].devices.results or ()]
@@ -535,7 +536,7 @@ def test_a_request_beyond_thousandths_ends_the_attempt(asked: str, problem: str)
     claim = a_claim("c", a_request(capacity={"requests": {"memory": asked}}))
 
     with pytest.raises(DevicesError, match=f"range arithmetic: {problem}$"):
-        allocate(world, claim, gates=(FRACTIONAL,))
+        allocate(world, claim, gates=(FRACTIONAL_RANGES,))
 
 
 def test_a_request_for_all_fails_if_a_device_is_partly_used_and_leaves_out_those_too_small() -> None:
