@@ -36,7 +36,6 @@ from scheduler.cycle.cycle_events import (
 )
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.last_look import LastLook
-from scheduler.cycle.steps import in_one_go
 from scheduler.cycle.wings import NO_EXTENDERS, NO_GROUPS, ExtenderWing, GroupWing
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
@@ -196,7 +195,8 @@ class SchedulingLoop:
     def schedule_one(self, queued: Entry) -> None:
         """Try to place one pod or group. Raises nothing: an error concerns it only."""
         if isinstance(queued, QueuedGroup):
-            in_one_go(self._groups.steps(queued, self))
+            for _ in self._groups.steps(queued, self):
+                pass  # all in one go
         else:
             self._schedule_pod(queued)
 

@@ -28,6 +28,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 from scheduler.api.pod import Pod
@@ -51,7 +52,7 @@ from scheduler.groups.space import may_have_space, resource_gap
 from scheduler.groups.topology.filling import Filling, Schedule
 from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.groups.topology.ranks import rank_of
-from scheduler.groups.what_if import WhatIf
+from scheduler.groups.what_if import Search, WhatIf
 from scheduler.process.metrics import PlacementMetrics
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
@@ -84,21 +85,24 @@ class PodGroupAlgorithm:
 
     def decide_in_steps(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
         """The same, with other tasks between the steps, who may change all but what is assumed here."""
+        groups, pod = framework.handle.pod_groups, members[0].pod
         try:
-            return (yield from self.decide_and_leave(framework, members))
+            return (yield from self.decide_and_leave(framework, groups.of(pod), groups.members(pod), members))
         finally:
             self._cache.forget_left()
 
-    def decide_and_leave(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
+    def decide_and_leave(
+        self, framework: Framework, group: PodGroup | None, known: GroupMembers, members: Sequence[QueuedPod]
+    ) -> Steps[GroupDecision]:
         """The same, and leave those in the tables that are to be bound: they are assumed for good at less cost.
 
         Those that are not have to be forgotten (`Cache.forget_left`).
         """
         with self._without_nominations(members):
             began = time.perf_counter()
-            decision = yield from self._decide(framework, members)
+            decision = yield from self._decide(framework, group, known, members)
             decision.seconds = time.perf_counter() - began
-            if decision.code is Code.UNSCHEDULABLE:
+            if decision.status is not None and decision.status.code is Code.UNSCHEDULABLE:
                 again = partial(self.simulate, framework, members, is_charged=bool(decision.refused_by))
                 pods, reserved = [queued.pod for queued in members], self._reserved.reservation
                 there = partial(self._what_if.fit_there, framework)
@@ -129,16 +133,20 @@ class PodGroupAlgorithm:
         self, framework: Framework, members: Sequence[QueuedPod], *, is_charged: bool = False
     ) -> GroupDecision:
         """The same in one go, without preemption; `is_charged`: whether its share has space for it is not asked."""
+        groups, pod = framework.handle.pod_groups, members[0].pod
+        group, known = groups.of(pod), groups.members(pod)
         try:
-            return in_one_go(self._simulate(framework, members, is_charged=is_charged))
+            return in_one_go(self._simulate(framework, group, known, members, is_charged=is_charged))
         finally:
             self._cache.forget_left()
 
-    def _decide(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
+    def _decide(
+        self, framework: Framework, group: PodGroup | None, known: GroupMembers, members: Sequence[QueuedPod]
+    ) -> Steps[GroupDecision]:
         for _ in range(MAX_OVERTAKEN):
             since = self._cache.changes
             try:
-                decision = yield from self._simulate(framework, members)
+                decision = yield from self._simulate(framework, group, known, members)
             except Overtaken:
                 pass
             else:
@@ -146,21 +154,26 @@ class PodGroupAlgorithm:
                     break
             _logger.debug("The nodes for a pod group have changed meanwhile", extra={"pod": str(members[0].pod)})
         else:
-            decision = in_one_go(self._simulate(framework, members))
+            decision = in_one_go(self._simulate(framework, group, known, members))
         decision.changes = self._cache.changes
         return decision
 
     def _simulate(
-        self, framework: Framework, members: Sequence[QueuedPod], *, is_charged: bool = False
+        self,
+        framework: Framework,
+        group: PodGroup | None,
+        known: GroupMembers,
+        members: Sequence[QueuedPod],
+        *,
+        is_charged: bool = False,
     ) -> Steps[GroupDecision]:
         self._cache.mend()  # before anything is counted in the table
-        groups, pod = framework.handle.pod_groups, members[0].pod
-        group, known = groups.of(pod), groups.members(pod)
-        decision = self._refused(framework, pod, group, known, is_charged=is_charged)
+        decision = self._refused(framework, members[0].pod, group, known, is_charged=is_charged)
         if decision is None:
             schedule: Schedule = partial(self._algorithm.schedule, framework, runs_post_filter=False)
             schedule = partial(_schedule_charged, schedule) if is_charged else schedule
-            decision = yield from self._try(framework, group, members, schedule)
+            search = Search(framework, schedule, known.scheduled_count, self._cache.layouts)
+            decision = yield from self._try(search, group, members)
         decision.group, decision.scheduled = group, known.scheduled_count
         return decision
 
@@ -181,23 +194,20 @@ class PodGroupAlgorithm:
         status = unschedulable(refusal.message) if may_help else unresolvable(refusal.message)
         return GroupDecision(status=status, refused_by=CAPACITY_SCHEDULING)
 
-    def _try(
-        self, framework: Framework, group: PodGroup | None, members: Sequence[QueuedPod], schedule: Schedule
-    ) -> Steps[GroupDecision]:
+    def _try(self, search: Search, group: PodGroup | None, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
         """Decide about the members where the group wants them: in a domain, in a placement, or on any nodes."""
-        layout = self._cache.layouts
+        framework = search.framework
         if group is not None and (group.required_level or group.preferred_level):
-            filled = partial(self._decide_filling, framework, schedule, layout)
             ranked = sorted(members, key=lambda queued: (-queued.pod.priority, rank_of(queued.pod)))
-            decide = partial(self._levels.decide, framework, group, what_if=filled)
+            decide = partial(self._levels.decide, framework, group, what_if=partial(self._decide_filling, search))
             return self._in_orders(framework, ranked, decide)
         if group is not None and group.is_ours:
-            within = partial(self._what_if.decide, framework, schedule=schedule, layout=None, leaves=True)
+            within = partial(self._what_if.decide, replace(search, layout=None), leaves=True)
             return self._in_orders(framework, members, within)
         if self._placements is not None:
-            placed = partial(self._decide_in_placement, framework, members, schedule, layout)
+            placed = partial(self._decide_in_placement, search, members)
             return decide_among_placements(framework, self._algorithm, members, placed, self._placements)
-        return self._what_if.decide(framework, members, schedule, None, leaves=True)
+        return self._what_if.decide(replace(search, layout=None), members, leaves=True)
 
     def _in_orders(
         self,
@@ -218,28 +228,16 @@ class PodGroupAlgorithm:
             decision = yield from decide([*refused, *placed] if is_last else sorted(members, key=by_size, reverse=True))
         return first if decision.is_rejected else decision
 
-    def _decide_filling(
-        self,
-        framework: Framework,
-        schedule: Schedule,
-        layout: int,
-        members: Sequence[QueuedPod],
-        filling: Filling,
-    ) -> Steps[GroupDecision]:
+    def _decide_filling(self, search: Search, members: Sequence[QueuedPod], filling: Filling) -> Steps[GroupDecision]:
         """Decide about the members, each among the nodes whose turn it is."""
-        return self._what_if.decide(framework, members, partial(filling.schedule, schedule), layout)
+        return self._what_if.decide(replace(search, schedule=partial(filling.schedule, search.schedule)), members)
 
     def _decide_in_placement(
-        self,
-        framework: Framework,
-        members: Sequence[QueuedPod],
-        schedule: Schedule,
-        layout: int,
-        placement: BoolColumn | None,
+        self, search: Search, members: Sequence[QueuedPod], placement: BoolColumn | None
     ) -> Steps[GroupDecision]:
         """Decide about the members among the rows of a placement, or all nodes."""
-        within = partial(schedule, placement=placement)
-        return self._what_if.decide(framework, members, within, None if placement is None else layout)
+        schedule, layout = partial(search.schedule, placement=placement), None if placement is None else search.layout
+        return self._what_if.decide(replace(search, schedule=schedule, layout=layout), members)
 
 
 def _refused_at_once(framework: Framework, pod: Pod) -> Status | None:

@@ -24,7 +24,7 @@ from scheduler.cycle.wings import Loop
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.demand import DemandPlugin
 from scheduler.framework.errors import SchedulerError
-from scheduler.framework.pod_groups import PodGroup, PodGroups
+from scheduler.framework.pod_groups import GroupMembers, PodGroup, PodGroups
 from scheduler.framework.queued import QueuedGroup, QueuedPod, in_order
 from scheduler.framework.status import Code
 from scheduler.groups.algorithm import PodGroupAlgorithm
@@ -119,21 +119,28 @@ class PodGroupCycle:
         members = in_order(group.take_all())
         for queued in members:
             queued.attempt_began = now
-        if problem := disagreement(self._groups, [queued.pod for queued in members]):
+        first = members[0].pod
+        pod_group, known = self._groups.of(first), self._groups.members(first)
+        if pod_group is None:
+            problem = f"pod group object not found for pod group {self._groups.key_of(first)}"
+        else:
+            problem = disagreement(pod_group, known, [queued.pod for queued in members])
+        if problem:
             for queued in members:
                 name = queued.pod.spec.scheduler_name
                 self._failure.handle(name, queued, SchedulerError(problem), time.perf_counter())
                 yield
-            self._set_condition(self._groups.of(members[0].pod), "error", problem)
+            if pod_group is not None and not pod_group.is_ours:
+                self._set_condition(pod_group, "error", problem)
             return _Ended(Code.ERROR)
-        framework = self._frameworks.get(members[0].pod.spec.scheduler_name)
+        framework = self._frameworks.get(first.spec.scheduler_name)
         self._under_way = framework
         tried = yield from self._worth_trying(framework, members, loop)
         if framework is None or not tried:
             return _Ended(Code.UNSCHEDULABLE)
         if GroupStarted in self._stream.listeners:
             self._stream.publish(GroupStarted(framework.name, tried))
-        decision = yield from self._algorithm.decide_and_leave(framework, tried)
+        decision = yield from self._algorithm.decide_and_leave(framework, pod_group, known, tried)
         self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
         record = self.records.add(framework.name, decision, len(tried))
         is_any_placed = yield from self._submit(framework, tried, decision, group, loop)
@@ -213,7 +220,7 @@ class PodGroupCycle:
         self, framework: Framework, member: Pod, decision: GroupDecision, began: float, record: GroupRecord | None
     ) -> None:
         """Count the attempt, set the group's condition, and say at the group why it waits."""
-        result = decision.result
+        result = decision.result if record is None else record.result
         if result == "error":
             fields = {"podGroup": _name(self._groups, member), "err": decision.message}
             _logger.error("Error scheduling pod group; retrying", extra=fields)
@@ -231,12 +238,12 @@ class PodGroupCycle:
             self._events.group_event(record.group, member, "Warning", "FailedScheduling", "Scheduling", record.text)
         if record is not None and decision.given_up:
             self._report_given_up(record.group, decision)
-        self._set_condition(decision.group, result, decision.message)
+        if decision.group is not None and not decision.group.is_ours:
+            self._set_condition(decision.group, result, decision.message)
 
-    def _set_condition(self, group: PodGroup | None, result: str, message: str) -> None:
-        if group is not None and not group.is_ours:
-            is_scheduled = result == "scheduled"
-            self._conditions.set(group, is_scheduled=is_scheduled, reason=REASONS[result], message=message)
+    def _set_condition(self, group: PodGroup, result: str, message: str) -> None:
+        is_scheduled = result == "scheduled"
+        self._conditions.set(group, is_scheduled=is_scheduled, reason=REASONS[result], message=message)
 
     def _report_given_up(self, to: PodGroup, decision: GroupDecision) -> None:
         """Say at damaged groups that what is left of them is evicted."""
@@ -270,16 +277,14 @@ def plugins_of(framework: Framework, decision: GroupDecision) -> Collection[str]
     return {each.name for each in framework.plugins.at["filter"]}
 
 
-def disagreement(groups: PodGroups, pods: Sequence[Pod]) -> str:
+def disagreement(group: PodGroup, members: GroupMembers, pods: Sequence[Pod]) -> str:
     """Return what keeps these pods of a group from being tried together; empty if nothing does.
 
     Groups of our own rules are looked at before their pods come into the queue. Rule: validatePodGroup.
     """
-    group, first = groups.of(pods[0]), pods[0]
-    if group is None:
-        return f"pod group object not found for pod group {groups.key_of(first)}"
+    first = pods[0]
     name, policy, problem = first.spec.scheduler_name, first.spec.preemption_policy, ""
-    for pod in (*pods, *groups.members(first).scheduled):
+    for pod in (*pods, *members.scheduled):
         spec = pod.spec
         if spec.scheduler_name != name:
             problem = f'.spec.schedulerName set, got: "{spec.scheduler_name}" and "{name}"'

@@ -19,6 +19,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -46,14 +47,28 @@ MAX_SCORES: Final = 1 << 21
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How nodes are found for the members of one group."""
+
+    framework: Framework
+    schedule: Schedule
+    """Decides about one pod."""
+
+    scheduled: int
+    """The number of members that have a node already."""
+
+    layout: int | None
+    """The layout of the table in which the rows are counted that `schedule` knows; None if it knows none."""
+
+
 class _Progress:
     """Whether a group is complete, while its members are tried one after the other."""
 
-    def __init__(self, framework: Framework, members: Sequence[QueuedPod]) -> None:
-        self._framework = framework
+    def __init__(self, search: Search, members: Sequence[QueuedPod]) -> None:
+        self._framework = search.framework
         self._pod, self._state = members[0].pod, CycleState()
-        self._remaining = len(members)
-        self._scheduled = framework.handle.pod_groups.members(self._pod).scheduled_count
+        self._remaining, self._scheduled = len(members), search.scheduled
         self.status = self._ask()
 
     def may_go_on(self) -> bool:
@@ -65,7 +80,7 @@ class _Progress:
             self.status = Status(Code.ERROR, (text,))
             return
         self._remaining -= 1
-        self._scheduled += outcome.is_placed
+        self._scheduled += isinstance(outcome.decision, Placed)
         self.status = self._ask()
 
     def end(self, placed: int) -> Status | None:
@@ -152,21 +167,13 @@ class WhatIf:
         self._duration = core.metrics.scheduling_algorithm_duration
         self._sampler = random.Random(0)  # chooses the cycles that time their plugins; no decision depends on it
 
-    def decide(
-        self,
-        framework: Framework,
-        members: Sequence[QueuedPod],
-        schedule: Schedule,
-        layout: int | None,
-        *,
-        leaves: bool = False,
-    ) -> Steps[GroupDecision]:
+    def decide(self, search: Search, members: Sequence[QueuedPod], *, leaves: bool = False) -> Steps[GroupDecision]:
         """Decide about the members, one after the other. Raises Overtaken, between steps only.
 
-        `layout`: that in which rows are counted which `schedule` knows; None if it knows none. `leaves`: whether to
-        leave those in the tables that are to be bound.
+        `leaves`: whether to leave those in the tables that are to be bound.
         """
-        progress = _Progress(framework, members)
+        framework, layout = search.framework, search.layout
+        progress = _Progress(search, members)
         if not progress.may_go_on():
             return GroupDecision(status=_of_group(progress.status))
         decision = GroupDecision()
@@ -177,7 +184,7 @@ class WhatIf:
                     yield
                     if layout not in (None, self._cache.layouts):
                         raise Overtaken
-                outcome = self._decide_member(framework, queued, assumed, schedule)
+                outcome = self._decide_member(framework, queued, assumed, search.schedule)
                 decision.members.append(outcome)
                 progress.note(outcome)
                 if not progress.may_go_on():

@@ -14,7 +14,6 @@ from scheduler import framework as fw
 from scheduler.api.objects import GroupAnnotations
 from scheduler.assembly.cluster import settle_memory
 from scheduler.config.feature_gates import FeatureGates
-from scheduler.cycle.steps import in_one_go
 from scheduler.engine.engine import Engine
 from scheduler.framework.queued import in_order
 from scheduler.testing import a_node, a_pod
@@ -90,9 +89,8 @@ def decided(under_test: EngineUnderTest) -> float:
     group = under_test.pop_group()
     members = in_order(group.members)
     began = time.process_time()
-    in_one_go(algorithm.decide_and_leave(under_test.framework, members))
+    algorithm.decide(under_test.framework, members)
     seconds = time.process_time() - began
-    engine.cache.forget_left()
     engine.queue.drop(group)
     return seconds
 
