@@ -11,6 +11,7 @@ follows the pods.
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from scheduler.api.pod import Pod
@@ -38,6 +39,9 @@ if TYPE_CHECKING:  # loaded once there are shares
 
 MAX_REFS: Final = 10_000
 """Selectors of which the share is kept: anyone who creates pods makes as many as they like."""
+
+MAX_WOKEN: Final = 100
+"""Woken pods and groups of which it is asked before evictions whether what they were given is still there."""
 
 
 class QuotaListener:
@@ -349,6 +353,8 @@ class AdaptedShares:
         if ledger is None or (ref is not None and ref.name not in ledger.tree.shares):
             return None
         self.reserving.compare()
+        if ref is not None and self._refusal(ref, need) is not None:
+            self._release_lost(ledger)
         asked = Asked(need, None if ref is None else ref.said)
         name = "" if ref is None else ref.name
         preemption = ledger.adapter.preemption(name)
@@ -361,6 +367,12 @@ class AdaptedShares:
         reckon = partial(dominant_share, resource_of=ledger.resource_of) if self._is_fair else None
         request = QuotaRequest(ledger, name, asked, self.ref_of, self._groups)
         return PolicyReclaim(request, preemption, running, reckon)
+
+    def _release_lost(self, ledger: "Ledger") -> None:
+        """Release what is reserved for woken pods, and more important ones have taken: it costs no running pod."""
+        for each in tuple(islice(ledger.reservations.woken(), MAX_WOKEN)):
+            if self.refusal_of(self.selector_of(each.pod), each.need) is not None:
+                self.reserving.release(each.pod.uid)
 
     def _running(
         self, ledger: "Ledger", order: EvictionOrder, whole: "Callable[[Pod], QuotaUnit | None]"

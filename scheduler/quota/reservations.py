@@ -34,7 +34,7 @@ class Rank(NamedTuple):
     """The number of the preemption by which it is freed: it is given to no other, except to those of earlier ones."""
 
     woken: int = 0
-    """If it was woken, the number of the preemption that begins next: it goes ahead of all that are still pending."""
+    """If it was woken, the number of the preemption that begins next: it goes ahead of those that are still pending."""
 
     def goes_ahead_of(self, other: "Rank") -> bool:
         """Say whether a request of this rank sees it: of equal ones the reservation was first."""
@@ -85,6 +85,10 @@ class Reservations:
     def of(self, uid: str) -> Reservation | None:
         """Return the reservation of a pod, or of its group."""
         return self._of_pod.get(uid)
+
+    def woken(self) -> Iterator[Reservation]:
+        """Yield those with which pods were woken."""
+        return (each for rank, found in self._ranks.items() if rank.woken for each in found.values())
 
     def make(self, tree: ShareTree, reservation: Reservation) -> None:
         """Count a reservation; its pods have no other."""

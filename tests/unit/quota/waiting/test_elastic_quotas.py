@@ -113,6 +113,23 @@ async def test_a_small_pod_may_start_while_a_larger_one_waits() -> None:
     assert stage.placed == ["a-1", "a-2", "a-3", "small"]
 
 
+async def test_a_small_pod_that_was_woken_makes_way_for_a_more_important_one_once_there_is_space_for_that() -> None:
+    stage = Sharing()
+    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    running = stage.pods(4)
+    await stage.schedule()
+    important = stage.pod("important", requests={"cpu": "2"}, priority=5)
+    stage.under_test.see(newer(important, preemption_policy="Never"))
+    stage.pod("small")
+    await stage.schedule()
+
+    stage.delete(*running[:2])
+    await stage.schedule()
+
+    assert stage.placed == ["a-2", "a-3", "important"]
+    stage.check()
+
+
 async def test_what_a_woken_pod_leaves_goes_to_the_next() -> None:
     """The first fits no node: the cluster has none with so much memory."""
     stage = Sharing()

@@ -139,6 +139,27 @@ async def test_a_pod_that_was_woken_keeps_its_space_though_others_are_evicted_fo
     stage.check()
 
 
+async def test_nobody_is_evicted_because_of_what_a_more_important_pod_has_taken_from_one_that_was_woken() -> None:
+    stage = Sharing()
+    for namespace, cpu in (("a", "6"), ("b", "2"), ("c", "0")):
+        stage.quota(namespace, minimum={"cpu": cpu, "memory": "64Gi"})
+    stage.pods(2, "c", node_name="n")
+    running = stage.pods(6, node_name="n")
+    woken = stage.pod("woken", requests={"cpu": "2"})
+    await stage.schedule()
+    stage.delete(*running[:2])
+    assert stage.where(woken) == "backoff"
+
+    stage.pod("important", priority=5)
+    stage.pod("guaranteed", namespace="b")
+    await stage.schedule(0)
+    await stage.schedule()
+
+    assert {"important", "guaranteed"} <= set(stage.placed)
+    assert stage.under_test.evicted == []
+    stage.check()
+
+
 async def test_a_pod_is_tried_again_once_its_quota_uses_less_than_it_is_guaranteed() -> None:
     stage = borrowing()
     own = [stage.pod(f"own-{number}", node_name="n") for number in range(2)]
