@@ -235,10 +235,10 @@ class Judge:
         return pod.group or pod.name
 
     def _note_outranked(self, pod: Pod) -> None:
-        """Note from whom a pod takes what DefaultPreemption freed: that is kept for nobody.
+        """Note from whom a pod that starts or evicts takes what DefaultPreemption freed.
 
-        As in kube-scheduler, a more important pod may take it; and of elastic quotas, those count that are within their
-        minimum.
+        As in kube-scheduler, that is kept only from less important pods; one ahead may evict on the same node. Of
+        elastic quotas, those count that are within their minimum.
         """
         state = self._state
         running = [each for each in state.running if each is not pod]
@@ -248,7 +248,8 @@ class Judge:
             claimant = state.pods.get(claim.claimant)
             if claim.for_nodes and claimant is not None and self._claimant(pod) != name:
                 borrows = not state.within(claimant.quota, claimant, running)
-                if pod.priority > claimant.priority or (is_guaranteed and borrows):
+                is_ahead = pod.priority > claimant.priority if pod.node else pod.rank < claimant.rank
+                if is_ahead or (is_guaranteed and borrows):
                     claim.excuse()
 
     def _check_rank(self, pod: Pod) -> None:

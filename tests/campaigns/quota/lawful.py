@@ -70,10 +70,8 @@ def _objection(
         policy = state.quotas[claimant.quota].reclaim
         if policy == "Never" or (policy == "LowerPriority" and victim.priority >= claimant.priority):
             return f"{both}: reclaim is {policy}"
-    lenders = (
-        [victim.quota] if _is_fair(state) else [n for n in state.path(victim.quota) if n not in _path(state, claimant)]
-    )
-    for name in lenders:
+    lenders = [name for name in state.path(victim.quota) if name not in state.path(claimant.quota)]
+    for name in lenders[:1] if others or _is_fair(state) else lenders:  # what is nominated borrows, too
         if not _borrows(state, claimant, name, victims, staying):
             return f"{both}: {name} uses no more than it is guaranteed"
     if not _is_fair(state) and not _takes_back(state, claimant, victim.quota, victims, staying):
@@ -84,10 +82,6 @@ def _objection(
 def _is_fair(state: State) -> bool:
     """Whether Kueue's fair sharing applies: a pod that borrows may evict from a share that borrows more."""
     return state.world.source != ELASTIC and state.world.order == "DominantShare"
-
-
-def _path(state: State, pod: Pod) -> list[str]:
-    return state.path(pod.quota)
 
 
 def _within(state: State, claimant: Pod, victim: Pod, staying: list[Pod], both: str, others: bool) -> str:
