@@ -1,6 +1,7 @@
 """The engine over virtual time, with pods that take a while to end; and quotas as objects."""
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
@@ -13,6 +14,8 @@ from scheduler.api import kueue
 from scheduler.api.elastic_quotas import ElasticQuota, ElasticQuotaSpec
 from scheduler.api.objects import GroupAnnotations, LabelSelector, Node, ObjectMeta, PodCondition
 from scheduler.api.pod import Pod
+from scheduler.config.types import Config
+from scheduler.engine.engine import queue_settings
 from scheduler.explain.shares import report_on_shares
 from scheduler.framework.events import (
     CLUSTER_QUEUE,
@@ -26,7 +29,7 @@ from scheduler.framework.shares import ShareKey
 from scheduler.testing import Scheduler, a_node, a_pod, an_object
 from scheduler.testing.api_server import BEGIN, ApiServer
 from tests.campaigns.quota import model
-from tests.campaigns.quota.world import ELASTIC, GPU, KUEUE, Amounts, Quota, World, config_of
+from tests.campaigns.quota.world import DECLARED, ELASTIC, GPU, KUEUE, Amounts, Quota, World, config_of
 
 PROFILE: Final = "default-scheduler"
 FLAVOR: Final = "default"
@@ -110,12 +113,16 @@ class Cluster(Scheduler):
                 self.put(
                     LOCAL_QUEUE, kueue.LocalQueue(self._meta("default", quota.name), kueue.LocalQueueSpec(quota.name))
                 )
-        for quota in self._world.quotas:
+        for quota in () if self._world.source == DECLARED else self._world.quotas:
             self.set_quota(quota)
 
     def set_quota(self, quota: Quota) -> None:
-        """Let a quota come or change; those of the configuration do not."""
-        if self._world.source == ELASTIC:
+        """Let a quota come or change."""
+        if self._world.source == DECLARED:
+            quotas = tuple(quota if each.name == quota.name else each for each in self._world.quotas)
+            self._world = dataclasses.replace(self._world, quotas=quotas)
+            self._do(self._reconfigure, (config_of(self._world),))
+        elif self._world.source == ELASTIC:
             spec = ElasticQuotaSpec(_written(quota.minimum), _written(quota.maximum) or None)
             self.put(ELASTIC_QUOTA, ElasticQuota(self._meta("quota", quota.name), spec))
         elif self._world.source == KUEUE and quota in self._leaves(quota):
@@ -123,6 +130,14 @@ class Cluster(Scheduler):
         elif self._world.source == KUEUE:
             spec_of = kueue.CohortSpec(quota.parent, _groups(quota), kueue.FairSharing(quota.weight))
             self.put(COHORT, kueue.Cohort(self._meta(quota.name), spec_of))
+
+    def _reconfigure(self, config: Config) -> None:
+        """Put another configuration to work, as the reloader does."""
+        engine = self.engine
+        prepared = engine.profiles.prepare(config, SHIPPED)
+        engine.profiles.hand_over(prepared)
+        changed = engine.profiles.swap(prepared)
+        engine.use(config, queue_settings(config, engine.frameworks, engine.roster.extenders), changed)
 
     def remove_quota(self, name: str) -> None:
         self.remove(ELASTIC_QUOTA, ElasticQuota(self._meta("quota", name)))

@@ -191,9 +191,9 @@ class _Events:
 
     def _quota(self) -> list[Event]:
         chance, world = self._chance, self._world
-        if world.source == DECLARED:
-            return []
         quota = chance.choice([each for each in world.quotas if each.name in self._names])
+        if world.source == DECLARED and any(each.maximum for each in world.quotas if each is not quota):
+            return []  # a minimum above the maximum of one above it is refused
         if world.source == ELASTIC and chance.random() < 0.2:
             return [self._event("quota gone", quota=quota.name)]
         minimum = {r: max(0, amount + chance.choice((-2, -1, 1, 2))) for r, amount in quota.minimum.items()}
