@@ -25,6 +25,7 @@ from scheduler.kube.services.client_ca import ClusterClientCA
 from scheduler.kube.services.reviews import Reviews
 from scheduler.process.logs import Levels
 from scheduler.process.metrics import Metrics
+from scheduler.process.process_metrics import KUBERNETES
 from scheduler.process.tasks import Tasks
 from scheduler.runtime.registry import Registry
 from scheduler.serve.access.authentication import Authentication
@@ -37,7 +38,7 @@ from scheduler.serve.port.http import HttpServer, Page, Pages, QueriedPage, Sett
 COMPONENT: Final = "loadmaster"
 """Our name in places where kube-scheduler uses its own."""
 
-EMULATES: Final = "1.36"
+EMULATES: Final = ".".join(KUBERNETES[:2])
 """The version of kube-scheduler whose behaviour is ours."""
 
 PROFILE: Final = "/debug/pprof/profile"

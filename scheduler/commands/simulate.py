@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-unknown-fields",
         action="store_true",
-        help="only note fields that objects do not have in Kubernetes 1.36; without it they are errors",
+        help="only note fields that objects do not have in Kubernetes 1.37; without it they are errors",
     )
     parser.add_argument(
         "--fail-if-pending",

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from scheduler.files.reading import read
 
-KUBERNETES: Final = ("1", "36", "3")
+KUBERNETES: Final = ("1", "37", "2")
 """The version of kube-scheduler whose verdicts are ours."""
 
 START_TIME: Final = "process_start_time_seconds"
@@ -75,7 +75,7 @@ class BuildInfo(Collector):
     """`kubernetes_build_info`, `version_info`: which kube-scheduler this one equals, which Loadmaster on which Python.
 
     Ours is in the part of the version that says nothing about order, so that an alert about components of different
-    versions, which looks at `v1.36`, sees the one that counts.
+    versions, which looks at `v1.37`, sees the one that counts.
     """
 
     def collect(self) -> Iterable[Metric]:

@@ -69,7 +69,7 @@ def _why(obj: OtherObject, *, has_pods: bool) -> str:
     version, known = version.strip("()") or "v1", known_fields()
     served = "batch/v1" if kind == "CronJob" else known[kind][0] if kind in known else None
     if served is not None and served != version and _group(version) in _BUILT_IN:
-        what = "of a version that Kubernetes 1.36 does not serve" if version != "v1" else "with no apiVersion, or v1"
+        what = "of a version that Kubernetes 1.37 does not serve" if version != "v1" else "with no apiVersion, or v1"
         return f"{what}: {kind} is {served}"
     near = near_names(kind, [each for each in _WITH_PODS if each != kind])
     if near and near[0].casefold() == kind.casefold():

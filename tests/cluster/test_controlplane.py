@@ -109,7 +109,7 @@ def test_the_version_is_the_real_one(controlplane: ControlPlane, api: Client) ->
     version = json.loads(controlplane.kubectl("version", "--output=json"))
 
     assert version["serverVersion"]["gitVersion"] == version["clientVersion"]["gitVersion"]
-    assert version["serverVersion"]["minor"] == "36"
+    assert version["serverVersion"]["minor"] == "37"
 
 
 def test_a_watch_tells_what_happens(api: Client, namespace: str) -> None:

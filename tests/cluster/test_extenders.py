@@ -14,7 +14,6 @@ from tests.bench import usage
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.extender_server import ExtenderServer, Question, Raw, Script, Slow, Stream, agree
 from tests.cluster.loadmaster import install_rbac, metric, node_of, start
-from tests.cluster.older_wording import as_newer
 from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
@@ -119,7 +118,7 @@ def verdict(api: Client, name: str, namespace: str) -> tuple[str, str, str] | No
     if node_of(pod):
         return node_of(pod), "", ""
     said = condition(pod, "PodScheduled")
-    return ("", said["reason"], as_newer(said["message"])) if said is not None else None
+    return ("", said["reason"], said["message"]) if said is not None else None
 
 
 def judge(api: Client, namespace: str, scheduler: str, resource: str, **wishes: Any) -> tuple[str, str, str]:

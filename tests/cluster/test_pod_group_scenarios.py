@@ -1,6 +1,5 @@
 """kube-scheduler's own integration tests of groups of pods, played with Loadmaster on a real API server."""
 
-import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,19 +10,12 @@ from typing import Any, Final, NamedTuple
 import pytest
 import yaml
 
+from tests.cluster import native_groups
 from tests.cluster.loadmaster import allow_groups, metric, node_of, start
+from tests.cluster.native_groups import API, CONDITION, GROUP, SERVED_GATES, TOPOLOGY, WORKLOAD
 from tests.controlplane import Client, Component, ControlPlane, Settings, a_node, a_pod, condition, wait_until
 from tests.controlplane.client import ApiError, Object
-from tests.controlplane.versions import OWN, chosen
 
-NEWER: Final = chosen(os.environ) not in ("1.34", "1.35", OWN)
-"""Kubernetes 1.37 has the groups in another version of their API, and one feature gate for most of them."""
-API: Final = f"scheduling.k8s.io/{'v1beta1' if NEWER else 'v1alpha2'}"
-GROUP: Final = f"{API}/PodGroup"
-CONDITION: Final = "PodGroupInitiallyScheduled" if NEWER else "PodGroupScheduled"
-GATES: Final = ("GenericWorkload", "GangScheduling")
-TOPOLOGY: Final = "TopologyAwareWorkloadScheduling"
-AS_A_WHOLE: Final = "WorkloadAwarePreemption"
 SECONDS: Final = 30.0
 """For one step."""
 
@@ -38,7 +30,7 @@ class Variant(NamedTuple):
     gates: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "+".join(self.gates[len(GATES) :]) or "gangs only"
+        return "+".join(self.gates[1:]) or "gangs only"
 
 
 class Played(NamedTuple):
@@ -58,15 +50,14 @@ def plays() -> list[Played]:
 
 
 def variants(scenario: Mapping[str, Any], *, needs_topology: bool) -> Iterator[Variant]:
-    as_a_whole = (AS_A_WHOLE,) if scenario.get("preemptsAsAWhole") else ()
-    yield Variant((*GATES, TOPOLOGY, *as_a_whole))
+    yield Variant((WORKLOAD, TOPOLOGY))
     if not needs_topology and not scenario.get("needsTopology"):
-        yield Variant((*GATES, *as_a_whole))
+        yield Variant((WORKLOAD,))
 
 
 PLAYS: Final = plays()
 
-pytestmark = pytest.mark.kubernetes(since="1.36", reason="PodGroups: before 1.36 there are none of this kind")
+pytestmark = native_groups.served
 
 
 def test_the_tables_have_all_cases_of_their_sources() -> None:
@@ -75,11 +66,9 @@ def test_the_tables_have_all_cases_of_their_sources() -> None:
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    known = ("GenericWorkload", TOPOLOGY) if NEWER else (*GATES, TOPOLOGY, AS_A_WHOLE)
-    gates = ",".join(f"{gate}=true" for gate in known)
     # No taint that a controller lifts a moment later, now here, now there: the tests expect one of several domains.
     settings = Settings(controller_manager=True, kwok=True, disable_admission=("TaintNodesByCondition",))
-    with ControlPlane(settings.with_feature_gates(gates, API)) as plane:
+    with ControlPlane(settings.with_feature_gates(SERVED_GATES, API)) as plane:
         allow_groups(plane)
         yield plane
 
@@ -87,7 +76,7 @@ def plane() -> Iterator[ControlPlane]:
 @pytest.fixture(scope="module")
 def admin(plane: ControlPlane) -> Iterator[Client]:
     with plane.client() as client:
-        for value in (5, 10, 50, 100):
+        for value in (5, 10, 50, 100, 200):
             metadata = {"name": f"priority-{value}"}
             client.create(
                 {
@@ -149,6 +138,7 @@ class Stage:
             "nodes": self.nodes,
             "group": self._group,
             "pods": self._pods,
+            "minimum": self._change_minimum,
             "delete": self._delete,
         }
         if what in does:
@@ -157,9 +147,11 @@ class Stage:
         expects: Mapping[str, Callable[[Any], bool]] = {
             "scheduled": lambda names: all(self._node_of(each) for each in names),
             "unschedulable": lambda names: all(self._is_unschedulable(each) for each in names),
+            "untried": lambda names: not any(self._is_unschedulable(each) for each in names),
             "gated": partial(self._pending, "gated"),
             "incomplete": partial(self._pending, "incomplete"),
             "removed": lambda names: not any(self._is_there(each) for each in names),
+            "left": lambda left: sum(map(self._is_there, left["of"])) == left["count"],
             "some": self._has_some,
             "condition": self._has_condition,
             "onNodes": lambda on: {self._node_of(each) for each in on["pods"]} <= set(on["nodes"]),
@@ -193,6 +185,10 @@ class Stage:
             spec["priorityClassName"] = f"priority-{group['priority']}"
         metadata = {"name": group["name"], "namespace": self._namespace}
         self._api.create({"apiVersion": API, "kind": "PodGroup", "metadata": metadata, "spec": spec})
+
+    def _change_minimum(self, group: Mapping[str, Any]) -> None:
+        spec = {"schedulingPolicy": {"gang": {"minCount": group["minCount"]}}}
+        self._api.patch(GROUP, group["group"], {"spec": spec}, self._namespace)
 
     def _pods(self, pods: Sequence[Mapping[str, Any]]) -> None:
         for pod in pods:

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
+from tests.cluster import native_groups
 from tests.cluster.loadmaster import allow_groups, metric, node_of, start
-from tests.cluster.older_wording import as_newer
+from tests.cluster.native_groups import API, CONDITION, GATES, GROUP
 from tests.controlplane import Client, Cluster, Component, ControlPlane, Settings, a_node, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
-GATES = "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
-API = "scheduling.k8s.io/v1alpha2"
-GROUP = f"{API}/PodGroup"
+pytestmark = native_groups.compared
 
 SCHEDULERS = ("default-scheduler", "loadmaster")
 
@@ -57,7 +56,8 @@ class Gang:
         plane.create_namespace(self.namespace)
         spec = {"schedulingPolicy": {"gang": {"minCount": minimum}}, **spec}
         api.create({"apiVersion": API, "kind": "PodGroup", "metadata": {"name": "g"}, "spec": spec}, self.namespace)
-        self._scheduler = scheduler
+        shared: Object = {key: value for key, value in spec.items() if key == "priorityClassName"}
+        self._shared = {"scheduler": scheduler, **shared}
         self._create(self.pods)
 
     def add(self, name: str) -> None:
@@ -67,12 +67,12 @@ class Gang:
 
     def _create(self, names: Iterable[str]) -> None:
         grouped: Object = {"schedulingGroup": {"podGroupName": "g"}}
-        pods = [a_pod(name, self.namespace, cpu="1", scheduler=self._scheduler, **grouped) for name in names]
+        pods = [a_pod(name, self.namespace, cpu="1", **self._shared, **grouped) for name in names]
         self.api.create_many(pods)
 
     def condition(self) -> tuple[str, str, str, int] | None:
         """Status, reason and message of the group, and the generation that it is about."""
-        found = condition(self.api.get(GROUP, "g", self.namespace), "PodGroupScheduled")
+        found = condition(self.api.get(GROUP, "g", self.namespace), CONDITION)
         if found is None:
             return None
         return found["status"], found["reason"], found["message"], found.get("observedGeneration", 0)
@@ -80,7 +80,7 @@ class Gang:
     def messages(self) -> list[str]:
         """Why the pods are not scheduled, as their conditions say, in any order: equals are tried in any order."""
         found = [condition(self.api.get("Pod", name, self.namespace), "PodScheduled") for name in self.pods]
-        return sorted(as_newer(each["message"]) for each in found if each is not None and each["status"] == "False")
+        return sorted(each["message"] for each in found if each is not None and each["status"] == "False")
 
     def bound(self) -> int:
         return sum(bool(node_of(self.api.get("Pod", name, self.namespace))) for name in self.pods)
@@ -121,7 +121,7 @@ def test_a_gang_that_does_not_fit_places_nothing_and_says_what_kube_scheduler_sa
     assert ours == theirs
     assert ours["bound"] == 0
     assert ours["condition"][:2] == ("False", "Unschedulable")
-    assert "pod group is unschedulable, No preemption victims found" in ours["condition"][2]
+    assert "minCount (5) cannot be satisfied: 4 scheduled, 0 remaining" in ours["condition"][2]
 
 
 def test_a_gang_waits_for_its_pods_and_takes_those_beyond_its_minimum_as_they_fit(
@@ -146,7 +146,7 @@ def test_a_gang_stays_in_one_zone_or_nowhere(plane: ControlPlane, admin: Client)
         assert ours["condition"] == theirs["condition"]
     fits, too_large = (ours["condition"] for _, ours in both)
     assert fits[:3] == ("True", "Scheduled", "")
-    assert too_large[2].startswith("0/2 placements are available, first placement status: pod group is unschedulable")
+    assert "0/2 placements are available, first placement status: minCount (3) cannot be satisfied" in too_large[2]
 
 
 def test_a_gang_evicts_what_it_needs_and_no_more(plane: ControlPlane, admin: Client) -> None:

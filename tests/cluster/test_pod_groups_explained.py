@@ -10,16 +10,20 @@ from typing import Any
 import pytest
 
 from scheduler.__main__ import main
+from tests.cluster import native_groups
 from tests.cluster.loadmaster import allow_groups
+from tests.cluster.native_groups import API, GATES, GROUP, SERVED_GATES
 from tests.cluster.proxied import asker, proxied
-from tests.cluster.test_pod_groups import API, GATES, GROUP, Gang
+from tests.cluster.test_pod_groups import Gang
 from tests.controlplane import Client, Component, ControlPlane, Settings, a_node, wait_until
 from tests.controlplane.client import Object
+
+pytestmark = native_groups.served
 
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    settings = Settings(controller_manager=True, kwok=True).with_feature_gates(GATES, API)
+    settings = Settings(controller_manager=True, kwok=True).with_feature_gates(SERVED_GATES, API)
     with ControlPlane(settings) as plane:
         yield plane
 

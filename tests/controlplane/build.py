@@ -4,14 +4,14 @@ There is no Docker in it and no download of binaries: the Go toolchain builds wh
 one name in their `tool` lines, from modules whose sums are in the go.sum files. The first build takes about 7 minutes
 on two cores and several GB of disk, most of it in Go's own caches; every later one finds the binaries.
 
-    ~/.cache/loadmaster/controlplane/kubernetes-v1.36.3/{etcd,kube-apiserver,kube-controller-manager}
-    ~/.cache/loadmaster/controlplane/kube-scheduler-v1.36.3/kube-scheduler
-    ~/.cache/loadmaster/controlplane/kubectl-v1.36.3/kubectl
+    ~/.cache/loadmaster/controlplane/kubernetes-v1.37.2/{etcd,kube-apiserver,kube-controller-manager}
+    ~/.cache/loadmaster/controlplane/kube-scheduler-v1.37.2/kube-scheduler
+    ~/.cache/loadmaster/controlplane/kubectl-v1.37.2/kubectl
     ~/.cache/loadmaster/controlplane/kubernetes-v1.34.4/... with LOADMASTER_KUBERNETES=1.34, see versions.py
     ~/.cache/loadmaster/controlplane/kwok-v0.8.0/kwok
     ~/.cache/loadmaster/controlplane/helm-v3.22.0/helm
-    ~/.cache/loadmaster/controlplane/kubelet-v1.36.3/kubelet       for tests/node and tests/kind only
-    ~/.cache/loadmaster/controlplane/e2e-v1.36.3/{e2e.test,agnhost}        for tests/kind only, as are those below
+    ~/.cache/loadmaster/controlplane/kubelet-v1.37.2/kubelet       for tests/node and tests/kind only
+    ~/.cache/loadmaster/controlplane/e2e-v1.37.2/{e2e.test,agnhost}        for tests/kind only, as are those below
     ~/.cache/loadmaster/controlplane/kind-v0.33.0/kind
     ~/.cache/loadmaster/controlplane/{kubeadm,containerd,cni-plugins,crictl,coredns,local-path-provisioner}-*/
 
@@ -116,7 +116,7 @@ class Module:
 
     @property
     def version(self) -> str:
-        """The version in its go.mod, such as `v1.36.3`."""
+        """The version in its go.mod, such as `v1.37.2`."""
         return required_version((self.directory / "go.mod").read_text(), self.version_of)
 
 

@@ -15,13 +15,13 @@ from typing import Final
 from tests.controlplane.flags import Settings
 from tests.controlplane.toolchain import BuildError
 
-OWN: Final = "1.36"
+OWN: Final = "1.37"
 """The one whose kube-scheduler Loadmaster equals."""
 
-VERSIONS: Final = ("1.34", "1.35", OWN, "1.37")
+VERSIONS: Final = ("1.34", "1.35", "1.36", OWN)
 """The workflows, the chart's documentation and docs/versions.md name the same ones."""
 
-EMULATED: Final = ("1.33", "1.34", "1.35")
+EMULATED: Final = ("1.34", "1.35", "1.36")
 """Those that our own version emulates."""
 
 VARIABLE: Final = "LOADMASTER_KUBERNETES"

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.registry import Collector
 
 from scheduler.process.process_metrics import BuildInfo, ProcessMetrics, StartTime
+from tests.controlplane.build import KUBE_SCHEDULER
 
 
 def value(collector: Collector, name: str, **labels: str) -> float | None:
@@ -64,7 +65,7 @@ def test_the_build_names_the_kube_scheduler_that_it_equals_and_itself() -> None:
     (sample,) = family.samples
 
     assert sample.value == 1.0
-    assert sample.labels["git_version"].startswith("v1.36.3+loadmaster.")
+    assert sample.labels["git_version"].startswith(f"{KUBE_SCHEDULER.version}+loadmaster.")
     assert sample.labels["platform"].startswith(f"{os.uname().sysname.lower()}/")
     assert list(sample.labels) == [
         "major",
