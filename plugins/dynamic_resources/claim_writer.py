@@ -15,9 +15,10 @@ from typing import Any, Final
 import msgspec
 
 from plugins.dynamic_resources.catalog import DeviceCatalog
+from plugins.dynamic_resources.gates import OF_GROUPS
 from plugins.dynamic_resources.pod_claims import consumer
 from scheduler import framework as fw
-from scheduler.api.devices import CLAIM_FINALIZER, Allocation, ResourceClaim
+from scheduler.api.devices import CLAIM_FINALIZER, Allocation, ConsumerReference, ResourceClaim
 from scheduler.api.text import timestamp
 from scheduler.api.versions import is_newer
 
@@ -63,19 +64,25 @@ class ClaimWriter:
         self._jobs = handle.tasks.jobs("resourceclaim", _MAX_SECONDS)
 
     async def reserve(self, pod: fw.Pod, claim: ResourceClaim, allocation: Allocation | None) -> ResourceClaim:
-        """Write the pod into `reservedFor`, and the allocation if there is one. Return what is stored then.
+        """Write the pod, or its group, into `reservedFor`, and the allocation if there is one. Return what is stored.
 
         Raises WriteFailed.
         """
 
+        group = self._handle.pod_groups.of(pod) if OF_GROUPS in self._catalog.gates.names else None
+        reference = consumer(pod, claim, group)
+
         async def attempt(newest: ResourceClaim) -> ResourceClaim:
-            return await self._reserve(pod, newest, allocation)
+            return await self._reserve(reference, newest, allocation)
 
         return await self.change(claim, attempt)
 
-    def unreserve(self, pod: fw.Pod, claim: ResourceClaim) -> None:
-        """Take the pod out of `reservedFor`, in the background: if that fails, its next attempt finds it there."""
-        self._jobs.start(f"unreserve {claim}", self._unreserve(pod, claim))
+    def unreserve(self, pod: fw.Pod, claim: ResourceClaim, uid: str = "") -> None:
+        """Take the pod, or its group of this UID, out of `reservedFor`, in the background.
+
+        If that fails, its next attempt finds it there.
+        """
+        self._jobs.start(f"unreserve {claim}", self._unreserve(pod, claim, uid or pod.uid))
 
     async def change(
         self, claim: ResourceClaim, attempt: Callable[[ResourceClaim], Awaitable[ResourceClaim]]
@@ -121,7 +128,9 @@ class ClaimWriter:
 
         self._jobs.start(f"deallocate {claim}", self._deallocate(pod, claim), ended)
 
-    async def _reserve(self, pod: fw.Pod, claim: ResourceClaim, allocation: Allocation | None) -> ResourceClaim:
+    async def _reserve(
+        self, reference: ConsumerReference, claim: ResourceClaim, allocation: Allocation | None
+    ) -> ResourceClaim:
         if claim.metadata.deletion_timestamp is not None:
             raise WriteFailed(f"claim {claim} got deleted in the meantime")
         if allocation is None and claim.status.allocation is None:
@@ -136,8 +145,8 @@ class ClaimWriter:
                 claim = await self.patch(
                     claim, {"finalizers": [*finalizers, CLAIM_FINALIZER]}, None, f"add finalizer to claim {claim}"
                 )
-        others = [each for each in claim.status.reserved_for or () if each.uid != pod.uid]
-        consumers = (*others, consumer(pod))
+        others = [each for each in claim.status.reserved_for or () if each.uid != reference.uid]
+        consumers = (*others, reference)
         status: dict[str, Any] = {"reservedFor": msgspec.to_builtins(consumers)}
         written = allocation or claim.status.allocation
         if allocation is not None:
@@ -152,9 +161,9 @@ class ClaimWriter:
         what = "add allocation and reservation" if allocation is not None else "add reservation"
         return await self.patch(claim, {}, status, f"{what} to claim {claim}")
 
-    async def _unreserve(self, pod: fw.Pod, claim: ResourceClaim) -> None:
+    async def _unreserve(self, pod: fw.Pod, claim: ResourceClaim, uid: str) -> None:
         async def attempt(newest: ResourceClaim) -> ResourceClaim:
-            left = [each for each in newest.status.reserved_for or () if each.uid != pod.uid]
+            left = [each for each in newest.status.reserved_for or () if each.uid != uid]
             if len(left) == len(newest.status.reserved_for or ()):
                 return newest
             return await self.patch(newest, {}, {"reservedFor": msgspec.to_builtins(left) or None}, "unreserve")

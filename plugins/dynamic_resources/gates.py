@@ -18,6 +18,7 @@ LISTS: Final = "DRAListTypeAttributes"
 DERIVED: Final = "DRADerivedAttributes"
 COMPATIBILITY: Final = "DRADeviceCompatibilityGroups"
 OPTIONAL_OPERATIONS: Final = "DRAOptionalNodeOperations"
+OF_GROUPS: Final = "DRAWorkloadResourceClaims"
 EXPERIMENTAL: Final = frozenset({LISTS, DERIVED, COMPATIBILITY, OPTIONAL_OPERATIONS})
 
 

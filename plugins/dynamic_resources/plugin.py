@@ -15,7 +15,8 @@ from plugins.dynamic_resources.claim_writer import ClaimWriter
 from plugins.dynamic_resources.extended_claims import extended_amounts, in_memory, is_in_memory
 from plugins.dynamic_resources.extended_resources import extended_resources_of
 from plugins.dynamic_resources.extended_writer import ExtendedClaimWriter
-from plugins.dynamic_resources.gates import OPTIONAL_OPERATIONS, declaring, skips_operations
+from plugins.dynamic_resources.gates import OF_GROUPS, OPTIONAL_OPERATIONS, declaring, skips_operations
+from plugins.dynamic_resources.group_claims import only_for, release_of_group
 from plugins.dynamic_resources.obstacles import DeviceObstacles, elsewhere
 from plugins.dynamic_resources.pod_claims import (
     ClaimHints,
@@ -267,27 +268,29 @@ class DynamicResources(
 
         Or else delete the claim that an earlier attempt made for extended resources.
         """
-        claim_state = self._state_of(state)
-        if not claim_state.claims:
-            return None, NOTHING_TO_DEALLOCATE
-        for i in sorted(claim_state.unavailable):
-            claim = claim_state.claims[i]
-            if {consumer.uid for consumer in claim.status.reserved_for or ()} <= {pod.uid}:
-                self._writer.deallocate(pod, claim)
-                return None, DEALLOCATED
+        return None, self._release(pod, self._state_of(state))
+
+    def _release(self, pod: fw.Pod, claim_state: ClaimState) -> fw.Status:
+        for claim in only_for(claim_state, pod.uid):
+            self._writer.deallocate(pod, claim)
+            return DEALLOCATED
         if claim_state.extended is not None and claim_state.extended.is_stale:
             self._catalog.extended_claims.wake_when_gone(pod, self.handle.activator)
             self._extended_writer.delete(pod, claim_state.claims[-1])
-            return None, DELETED
-        return None, NOTHING_TO_DEALLOCATE
+            return DELETED
+        return NOTHING_TO_DEALLOCATE
 
     def release_for_pod_group(self, group: fw.PodGroup, members: Sequence[tuple[fw.CycleState, fw.Pod]]) -> fw.Status:
-        """Do the same for each member of a group; like kube-scheduler, not for one that has a topology."""
+        """Do the same for each member of a group; like kube-scheduler, not for one that has a topology.
+
+        If there is nothing to do for some member, give back a claim of the group.
+        """
         if self.handle.pod_groups.are_tried_in_placements and group.has_constraints:
             return NOTHING_TO_DEALLOCATE
-        for state, pod in members:
-            if state.get(self.name, ClaimState) is not None:
-                self.post_filter(state, pod, {})
+        states = [(found, pod) for state, pod in members if (found := state.get(self.name, ClaimState)) is not None]
+        released = [self._release(pod, claim_state) for claim_state, pod in states]
+        if NOTHING_TO_DEALLOCATE in released and OF_GROUPS in self._catalog.gates.names:
+            return release_of_group(group, states, self.handle.pod_groups, self._writer) or RELEASED
         return RELEASED
 
     def score_nodes(

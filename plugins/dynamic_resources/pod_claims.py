@@ -1,14 +1,19 @@
 """The ResourceClaims of a pod, and which of their events make a pod worth another attempt.
 
-Rule: k8s.io/dynamic-resource-allocation resourceclaim/resourceclaim.go at v0.36.3 and dynamicresources.go at v1.36.3.
+Rule: k8s.io/dynamic-resource-allocation resourceclaim/resourceclaim.go at v0.37.2 and dynamicresources.go at v1.37.2.
 """
 
 from collections.abc import Hashable
+from typing import Final
 
 from plugins.dynamic_resources.catalog import DeviceCatalog
+from plugins.dynamic_resources.gates import OF_GROUPS, DeviceGates
 from plugins.node_resources.fit_requests import fit_requests
 from scheduler import framework as fw
 from scheduler.api.devices import ClaimProblem, ConsumerReference, DeviceClass, ResourceClaim, claim_name_of
+
+_API: Final = "scheduling.k8s.io"
+_PODGROUPS: Final = "podgroups"
 
 
 def resource_claims_of(pod: fw.Pod, catalog: DeviceCatalog) -> list[ResourceClaim]:
@@ -23,22 +28,57 @@ def resource_claims_of(pod: fw.Pod, catalog: DeviceCatalog) -> list[ResourceClai
             raise ClaimProblem(f'could not find ResourceClaim "{pod.namespace}/{name}"')
         if claim.metadata.deletion_timestamp is not None:
             raise ClaimProblem(f'resourceclaim "{name}" is being deleted')
-        if must_own and not _is_owner(pod, claim):
-            raise ClaimProblem(f"ResourceClaim {claim} was not created for Pod {pod} (Pod is not owner)")
+        if must_own and not _is_owner(pod, claim, catalog.gates):
+            group = _group_of(pod, catalog.gates)
+            who = f"neither Pod nor PodGroup {group} is the owner" if group else "Pod is not owner"
+            raise ClaimProblem(f"ResourceClaim {claim} was not created for Pod {pod} ({who})")
         found.append(claim)
     return found
 
 
-def _is_owner(pod: fw.Pod, claim: ResourceClaim) -> bool:
-    return any(owner.controller and owner.uid == pod.uid for owner in claim.metadata.owner_references or ())
+def _is_owner(pod: fw.Pod, claim: ResourceClaim, gates: DeviceGates) -> bool:
+    """Return whether a claim was made for the pod, or for its group. Rule: IsForPod."""
+    group = _group_of(pod, gates)
+    return any(
+        owner.uid == pod.uid
+        or (group and owner.name == group and owner.kind == "PodGroup" and owner.api_version.startswith(f"{_API}/"))
+        for owner in claim.metadata.owner_references or ()
+        if owner.controller
+    )
+
+
+def _group_of(pod: fw.Pod, gates: DeviceGates) -> str:
+    """Return the name of the group that may have claims for the pod; empty without."""
+    group = pod.spec.scheduling_group
+    return group.pod_group_name if group is not None and OF_GROUPS in gates.names else ""
 
 
 def is_reserved_for(pod: fw.Pod, claim: ResourceClaim) -> bool:
+    """Return whether a claim is reserved for the pod itself."""
     return any(consumer.uid == pod.uid for consumer in claim.status.reserved_for or ())
 
 
-def consumer(pod: fw.Pod) -> ConsumerReference:
-    """Return the pod's entry in `status.reservedFor`."""
+def is_reserved(pod: fw.Pod, claim: ResourceClaim, gates: DeviceGates) -> bool:
+    """Return whether a claim is reserved for the pod, or for its group. Rule: IsReservedForPod."""
+    group = _group_of(pod, gates)
+    return is_reserved_for(pod, claim) or (
+        bool(group)
+        and any(
+            (each.api_group, each.resource, each.name) == (_API, _PODGROUPS, group)
+            for each in claim.status.reserved_for or ()
+        )
+    )
+
+
+def consumer(pod: fw.Pod, claim: ResourceClaim, group: fw.PodGroup | None) -> ConsumerReference:
+    """Return the entry in `status.reservedFor`: of the group, if it has the claim, too. Rule: BindTo.
+
+    `group`: the pod's, if it may have claims.
+    """
+    if group is not None:
+        for written in pod.spec.resource_claims or ():
+            if claim_name_of(pod, written)[0] == claim.metadata.name and written in group.claims:
+                return ConsumerReference(api_group=_API, resource=_PODGROUPS, name=group.name, uid=group.uid)
     return ConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
 
 

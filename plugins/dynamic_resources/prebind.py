@@ -23,7 +23,7 @@ from plugins.dynamic_resources.claim_state import ClaimState
 from plugins.dynamic_resources.claim_writer import ClaimWriter, WriteFailed
 from plugins.dynamic_resources.extended_claims import is_in_memory
 from plugins.dynamic_resources.extended_writer import ExtendedClaimWriter
-from plugins.dynamic_resources.pod_claims import is_reserved_for
+from plugins.dynamic_resources.pod_claims import is_reserved
 from scheduler import framework as fw
 
 _POLL_SECONDS: Final = 5.0
@@ -52,7 +52,7 @@ class PreBinding:
     async def run(self, pod: fw.Pod, claim_state: ClaimState, node_name: str) -> None:
         """Return once the pod can be bound. Raises WriteFailed, BindingFailed."""
         for i, claim in enumerate(claim_state.users):
-            if is_reserved_for(pod, claim):
+            if is_reserved(pod, claim, self._catalog.gates):
                 continue
             is_written = False
             try:

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from scheduler.api.objects import ObjectMeta, Wire
+from scheduler.api.objects import ObjectMeta, PodResourceClaim, Wire
 
 POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
 """The condition that says whether a group has its nodes."""
@@ -45,6 +45,7 @@ class PodGroupSpec(Wire, frozen=True):
     parent_composite_pod_group_name: str | None = None
     """Of v1beta1, as are the next ones."""
     preemption_policy: str | None = None
+    resource_claims: tuple[PodResourceClaim, ...] | None = None
 
 
 class Condition(Wire, frozen=True):

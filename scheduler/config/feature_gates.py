@@ -29,6 +29,7 @@ OF_PLUGINS: Final = frozenset(
         "DRAFractionalCapacityRange",
         "DRAListTypeAttributes",
         "DRAOptionalNodeOperations",
+        "DRAWorkloadResourceClaims",
     }
 )
 """Gates that plugins ask for."""
@@ -140,6 +141,7 @@ REMOVED: Final = frozenset(
 """Gates that 1.36 had, and kube-scheduler 1.37 refuses: configurations that set them are accepted once more."""
 
 DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "DRAWorkloadResourceClaims": ("GenericWorkload",),
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
     "WorkloadWithJob": ("GenericWorkload",),
 }

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from scheduler.api.objects import GroupAnnotations
+from scheduler.api.objects import GroupAnnotations, PodResourceClaim
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import NOTHING
 from scheduler.framework.events import POD_GROUP
@@ -81,6 +81,9 @@ class PodGroup(msgspec.Struct, frozen=True):
 
     owner: GroupObject | None = None
     """The workload that describes it, for a group that has no object of its own."""
+
+    claims: tuple[PodResourceClaim, ...] = ()
+    """ResourceClaims of the group: for the members that have the same in their spec."""
 
     has_live_minimum: bool = False
     """Whether `minimum` is without the members that have succeeded already."""

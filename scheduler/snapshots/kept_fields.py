@@ -55,8 +55,8 @@ FIELDS: Final[Mapping[str, str]] = {
     "PodGroupMeta": f"name@name {_META} annotations@annotations",
     "PodGroupSpec": (
         "schedulingPolicy:SchedulingPolicy schedulingConstraints:SchedulingConstraints disruptionMode:|DisruptionMode "
-        "priority priorityClassName@class preemptionPolicy minMember minResources@resources scheduleTimeoutSeconds "
-        "minTaskMember@resources queue@name"
+        "priority priorityClassName@class preemptionPolicy resourceClaims:[]PodResourceClaim minMember "
+        "minResources@resources scheduleTimeoutSeconds minTaskMember@resources queue@name"
     ),
     "SchedulingPolicy": "gang:GangPolicy",
     "GangPolicy": "minCount",

@@ -47,6 +47,7 @@ def as_group(podgroup: api.PodGroup, source: str = POD_GROUP) -> PodGroup:
         topology_keys=tuple([each.key for each in topology]),
         has_constraints=constraints is not None,
         is_disrupted_together=_is_disrupted_together(spec.disruption_mode),
+        claims=spec.resource_claims or (),
     )
 
 
