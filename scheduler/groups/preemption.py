@@ -18,7 +18,9 @@ pkg/scheduler/framework/preemption/podgrouppreemption.go at v1.37.2.
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -42,8 +44,14 @@ OF_NODES: Final = "DefaultPreemption"
 """The plugin that is asked if the nodes have no space."""
 
 PREFIX: Final = "pod group preemption: "
-MAX_LIVE: Final = 4_000
-"""Pods of a group of Kubernetes' own, and units that may leave, with which victims are chosen as in kube-scheduler."""
+MAX_TRIED: Final = 400
+"""Pods of a group of Kubernetes' own, times those that may leave, up to which it is tried without each of these.
+
+That is what kube-scheduler does, however many there are. It takes 30 ms, in which nothing else is done.
+"""
+
+Choice: TypeAlias = tuple[Sequence[Pod] | Status, Sequence[MemberOutcome] | None]
+"""Victims, or why there are none; and the members with the nodes that these were chosen for, if they were."""
 
 _logger = logging.getLogger(__name__)
 
@@ -77,7 +85,8 @@ def post_filter(
     preempting, status = _preempting(framework, decision), unschedulable()
     for plugin in framework.plugins.at["pod_group_post_filter"]:
         if plugin is preempting:
-            status = yield from _preempt(framework, preempting, group, decision, pods, cache, reserved, trials)
+            attempt = _Preemption(framework, preempting, group, decision, pods, cache, reserved, trials)
+            status = yield from attempt.run()
         elif isinstance(plugin, PodGroupReleasePlugin):
             status = _release(framework, plugin, group, decision, pods[0])
         else:
@@ -117,23 +126,106 @@ def _fault(framework: Framework, error: BaseException, pod: Pod) -> Status:
     return Status(Code.ERROR, (str(as_scheduler_error(error)),))
 
 
-def _preempt(
-    framework: Framework,
-    plugin: PodGroupPostFilterPlugin,
-    group: PodGroup,
-    decision: GroupDecision,
-    pods: Sequence[Pod],
-    cache: Cache,
-    reserved: Reservation | None,
-    trials: Trials,
-) -> Steps[Status]:
-    """Evict others for the group, and say whether it will fit then."""
-    victims, status = yield from _ask(framework, plugin, group, decision, pods, cache, reserved, trials)
-    decision.preemption = status.code
-    decision.is_waiting_for_preemption, decision.victims = status.code is Code.SUCCESS, victims
-    if not decision.refused_by:
-        _note_damaged(framework, decision, pods[0], victims, None if status.code is Code.SUCCESS else status)
-    return msgspec.structs.replace(status, reasons=(f"{PREFIX}{status.message}",))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Preemption:
+    """One attempt to make space for a group."""
+
+    framework: Framework
+    plugin: PodGroupPostFilterPlugin
+    group: PodGroup
+    decision: GroupDecision
+    """That about the group so far, to which the outcome is added."""
+
+    pods: Sequence[Pod]
+    cache: Cache
+    reserved: Reservation | None
+    trials: Trials
+
+    def run(self) -> Steps[Status]:
+        """Evict others for the group, and say whether it will fit then."""
+        decision, pod = self.decision, self.pods[0]
+        victims, status = yield from self._victims()
+        decision.preemption = status.code
+        decision.is_waiting_for_preemption, decision.victims = status.code is Code.SUCCESS, victims
+        if not decision.refused_by:
+            _note_damaged(self.framework, decision, pod, victims, None if status.code is Code.SUCCESS else status)
+        return msgspec.structs.replace(status, reasons=(f"{PREFIX}{status.message}",))
+
+    def _victims(self) -> Steps[tuple[Sequence[Pod], Status]]:
+        """Begin to evict some; return them, and whether there are any, or why not."""
+        framework, group, decision, pods = self.framework, self.group, self.decision, self.pods
+        under_way = framework.handle.preemptions.of(group.uid)
+        if under_way is not None:
+            decision.keeps_nominations = not under_way.is_due
+            return (), IN_VAIN if under_way.is_due else LEAVING
+        try:
+            victims, placed = yield from self._choose()
+            if isinstance(victims, Status):
+                if victims.code is Code.SUCCESS:  # those of an earlier attempt are still leaving
+                    decision.nominations = {pod.uid: pod.nominated_node_name for pod in pods}
+                return (), victims
+            preemptors = pods
+            if group.is_ours or self.plugin.name == CAPACITY_SCHEDULING:
+                decision.members = self._members_without(victims)
+                needed = group.minimum - framework.handle.pod_groups.members(pods[0]).scheduled_count
+                placed = _nominate(framework, decision.members, needed)
+                preemptors = [each.queued.pod for each in placed] or pods  # nothing is kept for the others
+            elif placed is None:
+                placed = self._members_without(victims)
+            decision.nominations = {each.queued.pod.uid: each.node_name for each in placed if each.node_name}
+            self.plugin.evict_for_pod_group(group, preemptors, victims)
+        except GeneratorExit:  # the scheduler stops
+            raise
+        except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
+            return (), _fault(framework, error, pods[0])
+        return victims, Status(Code.SUCCESS, (f"found a placement for podgroup, preempting {len(victims)} victims",))
+
+    def _choose(self) -> Steps[Choice]:
+        """Choose victims without whom the group fits now, or say why there are none."""
+        for _ in range(MAX_OVERTAKEN):
+            try:
+                return (yield from self._choose_once())
+            except Overtaken:
+                fields = {"pod": str(self.pods[0])}
+                _logger.debug("The nodes with victims for a pod group have changed meanwhile", extra=fields)
+        return in_one_go(self._choose_once())
+
+    def _choose_once(self) -> Steps[Choice]:
+        framework, plugin, group, pods, cache = self.framework, self.plugin, self.group, self.pods, self.cache
+        since, may_leave = cache.changes, plugin.may_leave(group, pods)
+        is_charged, quick = plugin.name == CAPACITY_SCHEDULING, None
+        if group.is_ours or is_charged or _are_many(cache.table, pods, may_leave):
+            quick = yield from counted(framework, cache, self.reserved, group, pods, may_leave, is_charged=is_charged)
+        if quick is None:
+            with _what_if(cache.table, self.trials, len(pods)) as what_if:
+                return in_one_go(plugin.pod_group_victims(group, pods, what_if)), what_if.placed
+        chosen = yield from plugin.pod_group_victims(group, pods, quick)
+        if isinstance(chosen, Status):
+            return chosen, None
+        if sum(_waits(framework, pod) for pod in pods) < quick.needed:
+            return quick.refused, None
+        victims = [now for pod in chosen if (now := cache.get(pod.uid)) is not None and now.node_name == pod.node_name]
+        if not quick.fits_still(cache, since, victims):
+            raise Overtaken
+        return victims, None
+
+    def _members_without(self, victims: Sequence[Pod]) -> list[MemberOutcome]:
+        """Return the members as they fit without the victims: nominated there, they keep what these give back.
+
+        If need be, as they fit without the victims of others, too, that leave anyway.
+        """
+        leaving, trials = self.framework.handle.preemptions.leaving(), self.trials
+        with _what_if(self.cache.table, trials, len(self.pods)) as what_if:
+            what_if.remove(victims)
+            found = trials.again()
+            if found.code is not Code.SUCCESS:
+                gone = {pod.uid for pod in victims}
+                others = [
+                    pod for pods in what_if.pods_by_node() for pod in pods if pod.is_deleting or pod.uid in leaving
+                ]
+                what_if.remove([pod for pod in others if pod.uid not in gone])
+                found = trials.again()
+        return found.members if found.code is Code.SUCCESS else []
 
 
 def _note_damaged(
@@ -156,107 +248,10 @@ def _note_damaged(
     decision.note = f"what is left of {first}{more}, damaged as it is, is not evicted for it: {why}"
 
 
-def _ask(
-    framework: Framework,
-    plugin: PodGroupPostFilterPlugin,
-    group: PodGroup,
-    decision: GroupDecision,
-    pods: Sequence[Pod],
-    cache: Cache,
-    reserved: Reservation | None,
-    trials: Trials,
-) -> Steps[tuple[Sequence[Pod], Status]]:
-    under_way = framework.handle.preemptions.of(group.uid)
-    if under_way is not None:
-        decision.keeps_nominations = not under_way.is_due
-        return (), IN_VAIN if under_way.is_due else LEAVING
-    try:
-        victims, placed = yield from _choose(framework, plugin, group, pods, cache, reserved, trials)
-        if isinstance(victims, Status):
-            if victims.code is Code.SUCCESS:  # those of an earlier attempt are still leaving
-                decision.nominations = {pod.uid: pod.nominated_node_name for pod in pods}
-            return (), victims
-        preemptors = pods
-        if group.is_ours or plugin.name == CAPACITY_SCHEDULING:
-            decision.members = _members_without(framework, victims, cache.table, trials, len(pods))
-            needed = group.minimum - framework.handle.pod_groups.members(pods[0]).scheduled_count
-            placed = _nominate(framework, decision.members, needed)
-            preemptors = [each.queued.pod for each in placed] or pods  # nothing is kept for the others
-        elif placed is None:
-            placed = _members_without(framework, victims, cache.table, trials, len(pods))
-        decision.nominations = {each.queued.pod.uid: each.node_name for each in placed if each.node_name}
-        plugin.evict_for_pod_group(group, preemptors, victims)
-    except GeneratorExit:  # the scheduler stops
-        raise
-    except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
-        return (), _fault(framework, error, pods[0])
-    return victims, Status(Code.SUCCESS, (f"found a placement for podgroup, preempting {len(victims)} victims",))
-
-
-def _choose(
-    framework: Framework,
-    plugin: PodGroupPostFilterPlugin,
-    group: PodGroup,
-    pods: Sequence[Pod],
-    cache: Cache,
-    reserved: Reservation | None,
-    trials: Trials,
-) -> Steps["tuple[Sequence[Pod] | Status, Sequence[MemberOutcome] | None]"]:
-    """Choose victims without whom the group fits now, or say why there are none.
-
-    Also return the members with the nodes that they were chosen for, if they were.
-    """
-
-    def once() -> Steps["tuple[Sequence[Pod] | Status, Sequence[MemberOutcome] | None]"]:
-        since = cache.changes
-        may_leave = plugin.may_leave(group, pods)
-        is_charged, quick = plugin.name == CAPACITY_SCHEDULING, None
-        if group.is_ours or is_charged or _are_many(cache.table, pods, may_leave):
-            quick = yield from counted(framework, cache, reserved, group, pods, may_leave, is_charged=is_charged)
-        if quick is None:
-            with _what_if(cache.table, trials, len(pods)) as what_if:
-                return in_one_go(plugin.pod_group_victims(group, pods, what_if)), what_if.placed
-        chosen = yield from plugin.pod_group_victims(group, pods, quick)
-        if isinstance(chosen, Status):
-            return chosen, None
-        if sum(_waits(framework, pod) for pod in pods) < quick.needed:
-            return quick.refused, None
-        victims = [now for pod in chosen if (now := cache.get(pod.uid)) is not None and now.node_name == pod.node_name]
-        if not quick.fits_still(cache, since, victims):
-            raise Overtaken
-        return victims, None
-
-    for _ in range(MAX_OVERTAKEN):
-        try:
-            return (yield from once())
-        except Overtaken:
-            _logger.debug("The nodes with victims for a pod group have changed meanwhile", extra={"pod": str(pods[0])})
-    return in_one_go(once())
-
-
 def _are_many(table: NodeTable, pods: Sequence[Pod], may_leave: Callable[[Pod], bool]) -> bool:
     """Return whether victims for these pods have to be counted."""
-    leaving = (may_leave(pod) for name in table.node_names() for pod in table.pods_on(name))
-    return len(pods) > MAX_LIVE or sum(leaving) > MAX_LIVE
-
-
-def _members_without(
-    framework: Framework, victims: Sequence[Pod], table: NodeTable, trials: Trials, decisions: int
-) -> list[MemberOutcome]:
-    """Return the members as they fit without the victims: nominated there, they keep what these give back.
-
-    If need be, as they fit without the victims of others, too, that leave anyway.
-    """
-    leaving = framework.handle.preemptions.leaving()
-    with _what_if(table, trials, decisions) as what_if:
-        what_if.remove(victims)
-        found = trials.again()
-        if found.code is not Code.SUCCESS:
-            gone = {pod.uid for pod in victims}
-            others = [pod for pods in what_if.pods_by_node() for pod in pods if pod.is_deleting or pod.uid in leaving]
-            what_if.remove([pod for pod in others if pod.uid not in gone])
-            found = trials.again()
-    return found.members if found.code is Code.SUCCESS else []
+    leaving = (pod for name in table.node_names() for pod in table.pods_on(name) if may_leave(pod))
+    return next(islice(leaving, MAX_TRIED // len(pods), None), None) is not None
 
 
 def _nominate(framework: Framework, members: Sequence[MemberOutcome], missing: int) -> Sequence[MemberOutcome]:

@@ -19,7 +19,7 @@ STEPS = range(0, 60, 4)
 
 @pytest.fixture(autouse=True)
 def _as_of_many_pods(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preemption, "MAX_LIVE", 0)
+    monkeypatch.setattr(preemption, "MAX_TRIED", 0)
 
 
 def a_full_cluster() -> Preempting:
