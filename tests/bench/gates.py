@@ -13,7 +13,7 @@ Gates = Mapping[str, bool]
 
 FEATURES: Final = Path("pkg/features/kube_features.go")
 BLOCK: Final = re.compile(r"^\t(\w+): \{\n(.*?)^\t\},", re.MULTILINE | re.DOTALL)
-SETTABLE: Final = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
+SETTABLE: Final = ("GenericWorkload", "TopologyAwareWorkloadScheduling")
 """The gates of groups of pods, off by default."""
 
 ENTRY: Final = re.compile(r'Version: version\.MustParse\("(\d+)\.(\d+)"\), Default: (true|false)')

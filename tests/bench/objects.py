@@ -19,7 +19,7 @@ from tests.bench.operations import CreateNodes, CreatePodGroups
 from tests.bench.workloads import Loader
 
 HOSTNAME: Final = "kubernetes.io/hostname"
-POD_GROUPS: Final = "scheduling.k8s.io/v1alpha2"
+POD_GROUPS: Final = "scheduling.k8s.io/v1beta1"
 AMOUNTS: Final = {"cpu": "4", "memory": "32Gi", "pods": "110"}
 
 BASE_NODE: Final[Object] = {
