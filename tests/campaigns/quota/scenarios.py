@@ -20,6 +20,7 @@ def scenario(seed: int, number: int) -> Scenario:
     if source == DECLARED and not has_gpus and chance.random() < 0.07:
         quotas += (Quota("other", maximum={GPU: 4}), Quota("e", "other", reclaim="Any"))
         has_gpus = True
+    quotas = _deeper(random.Random(f"{seed} {number} deeper"), source, quotas)
     is_tight = not has_gpus and chance.random() < 0.35
     world = World(
         source,
@@ -58,6 +59,17 @@ def _quotas(chance: random.Random, source: str, resources: tuple[str, ...]) -> t
         if any(leaf.parent == "middle" for leaf in leaves):
             return (root, middle, *leaves)
     return (root, *leaves)
+
+
+def _deeper(chance: random.Random, source: str, quotas: tuple[Quota, ...]) -> tuple[Quota, ...]:
+    """Sometimes put some leaves below one more level, or into a tree of their own."""
+    if source == ELASTIC or chance.random() > 0.3 or any(quota.maximum for quota in quotas):
+        return quotas
+    parents = {quota.parent for quota in quotas}
+    amounts = {r: chance.choice((0, 1, 2, 4)) for r in quotas[0].minimum}
+    inner = Quota("inner", chance.choice(("", *sorted(parents - {""}))), amounts)
+    moved = [replace(q, parent="inner") if q.name not in parents and chance.random() < 0.5 else q for q in quotas]
+    return (*moved, inner) if any(quota.parent == "inner" for quota in moved) else quotas
 
 
 def _leaf(chance: random.Random, source: str, name: str, resources: tuple[str, ...]) -> Quota:
