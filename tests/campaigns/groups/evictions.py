@@ -46,6 +46,8 @@ class EvictionRules:
         self._settings = settings
         self._nominations = nominations
         self._claims: dict[str, Claim] = {}
+        self._failed: dict[str, float] = {}
+        """Group → when a binding of it last failed: what is evicted for it in that moment was chosen before."""
         self._rounds: list[Round] = []
         """Those that were not looked at yet."""
         self._given_up: dict[str, tuple[float, Collection[str]]] = {}
@@ -76,6 +78,9 @@ class EvictionRules:
         """Something outside has changed for a group; "": perhaps for all."""
         self._claims = {name: claim for name, claim in self._claims.items() if group not in ("", name)}
 
+    def binding_failed(self, group: str) -> None:
+        self._failed[group] = self._record.now
+
     def started(self, group: str) -> None:
         self._claims.pop(group, None)
 
@@ -89,9 +94,9 @@ class EvictionRules:
         elif victim.priority >= claimant.priority:
             text = f"{victim.name} of priority {victim.priority} is evicted for {claimant.name} of {claimant.priority}"
             self._record.violated("victim", "not of lower priority", text)
-        if not claimant.group:
-            return
         now = self._record.now
+        if not claimant.group or now == self._failed.get(claimant.group):
+            return
         claim = self._claims.setdefault(claimant.group, Claim(now))
         claim.victims.add(victim.name)
         if not claim.rounds or claim.rounds[-1].at < now:

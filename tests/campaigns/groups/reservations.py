@@ -11,8 +11,8 @@ from tests.campaigns.groups.scenarios import Settings
 CHOICE_SECONDS: Final = 40.0
 """A group that has waited for this long in addition is surely among those that may have a reservation."""
 
-NODES: Final = re.compile(r"UTC \(([^)]*)\)")
-"""The reserved nodes in the text of an Event."""
+NODES: Final = re.compile(r"UTC \(([^)]*?)(?: and \d+ more)?\)")
+"""The reserved nodes, or the first of them, in the text of an Event."""
 
 
 class ReservationRules:
@@ -67,7 +67,10 @@ class ReservationRules:
             yield "another plugin refuses it"
         elif not self._may_fit(group, waiting, need):
             yield "it is too large"
-        elif self._record.now - max(group.came, group.complete) < self._settings.reservation_seconds:
+        elif (
+            self._record.now - min(max(group.came, group.complete), *(pod.came for pod in waiting))
+            < self._settings.reservation_seconds
+        ):
             yield "it is too early"
 
     def _may_fit(self, group: GroupState, waiting: Collection[PodState], need: int) -> bool:
