@@ -6,6 +6,7 @@ from typing import Final
 
 from tests.campaigns.groups.findings import Record
 from tests.campaigns.groups.model import GroupState, Model, PodState
+from tests.campaigns.groups.reservations import ReservationRules
 from tests.campaigns.groups.scenarios import Settings
 
 START_SECONDS: Final = 60.0
@@ -39,8 +40,14 @@ class Claim:
 
 class EvictionRules:
     def __init__(
-        self, model: Model, record: Record, settings: Settings, nominations: Callable[[], Iterable[tuple[str, str]]]
+        self,
+        model: Model,
+        record: Record,
+        settings: Settings,
+        nominations: Callable[[], Iterable[tuple[str, str]]],
+        reservations: ReservationRules,
     ) -> None:
+        self._reservations = reservations
         self._model = model
         self._record = record
         self._settings = settings
@@ -115,7 +122,7 @@ class EvictionRules:
             : model.minimum(group) - len(model.placed(group)) - model.succeeded(group)
         ]
         others = [uid for uid, _ in self._nominations() if uid not in {pod.name for pod in waiting}]
-        is_open = gives_way or others or any(pod.is_deleting for pod in model.pods.values())
+        is_open = gives_way or others or self._reservations.group or any(pod.is_deleting for pod in model.pods.values())
         if is_open or plan.required or plan.preferred or len({pod.cpu for pod in waiting}) > 1:
             needed = []
         lower = [pod for pod in model.pods.values() if pod.phase == "Running" and pod.priority < plan.priority]

@@ -44,7 +44,7 @@ class Rules:
         nominations: Callable[[], Iterable[tuple[str, str]]],
     ) -> None:
         self.reservations = ReservationRules(model, record, settings)
-        self.evictions = EvictionRules(model, record, settings, nominations)
+        self.evictions = EvictionRules(model, record, settings, nominations, self.reservations)
         self._model = model
         self._record = record
         self._nominations = nominations
