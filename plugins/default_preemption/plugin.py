@@ -238,9 +238,7 @@ class DefaultPreemption(
         if not found.candidates:
             if found.errors:
                 raise fw.PluginError(self.name, "PostFilter", f"preemption: {aggregated(found.errors)}")
-            # Space in its share may be on the way, with a nomination: that is not ours to end.
-            result = None if rows is NO_ROWS else fw.PostFilterResult("")
-            return result, no_victims(found.refusals, self.handle.nodes.count)
+            return fw.PostFilterResult(""), no_victims(found.refusals, self.handle.nodes.count)
         return _Candidates(newest, search, found.candidates)
 
     def _evict(

@@ -35,6 +35,10 @@ class PendingForQuota(Generic[R]):
     def __len__(self) -> int:
         return len(self.requests)
 
+    def __bool__(self) -> bool:
+        """Whether any wait, or will be tried without a reservation."""
+        return bool(self.requests or self.due)
+
     def __contains__(self, key: object) -> bool:
         return key in self.requests
 

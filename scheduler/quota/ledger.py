@@ -69,9 +69,8 @@ class Ledger:
         return self.reservations.seen_by(self.tree, asked.need, rank_of, ahead)
 
     def _goes_ahead_of_pending(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
-        """Of one share the more important go first, as they would if they came now."""
-        is_behind = reserved.share == request.share and reserved.priority < request.priority
-        return (reserved.woken > 0 and not is_behind) or self.adapter.goes_ahead(tree, reserved, request)
+        is_first = reserved.woken > 0 and reserved.share != request.share
+        return is_first or self.adapter.goes_ahead(tree, reserved, request)
 
     def _goes_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
         if 0 < request.woken <= reserved.kept:  # victims were chosen in addition to what it has, if that was seen

@@ -3,9 +3,10 @@
     there is space for a pending pod ─► WOKEN ──────┬─ placed: it is usage now
     victims go, or a node is nominated ─► NOMINATED ┴─ refused, gone, changed, or the nomination ended: free again
 
-A request does not see what is reserved for itself, nor what is reserved for those that it goes ahead of. Those go first
-that only take what their quota is guaranteed: else one that borrows would get back at once what it has had to give.
-Then the more important go. Of what victims have left for a pod, nothing is for others.
+A request does not see what is reserved for itself, nor what is reserved for those that it goes ahead of. Of one quota
+the more important go first. Of several those do that only take what their quota is guaranteed, else one that borrows
+would get back at once what it has had to give; then the more important. Of what victims have left for a pod, nothing is
+for others.
 """
 
 from collections import Counter
@@ -40,7 +41,9 @@ class Rank(NamedTuple):
         """Say whether a request of this rank sees it: of equal ones the reservation was first."""
         if self.kept:
             return not 0 < other.kept < self.kept
-        if self.by_share and self.share != other.share and self.borrows <= other.borrows:
+        if self.share == other.share:
+            return self.priority >= other.priority  # which of them borrows depends on who goes first
+        if self.by_share and self.borrows <= other.borrows:
             return True
         return (self.borrows, -self.priority) <= (other.borrows, -other.priority)
 

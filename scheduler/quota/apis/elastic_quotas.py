@@ -113,7 +113,7 @@ class ElasticQuotas(Adapter):
         if reserved.kept or reserved.share not in tree.shares:
             return reserved.kept > 0 and reserved.goes_ahead_of(request)
         if reserved.share == request.share:
-            return reserved.priority >= request.priority
+            return reserved.goes_ahead_of(request)
         if reserved.woken and reserved.borrows and not request.borrows:
             return False
         goes_by_share = reserved.by_share and reserved.borrows <= request.borrows

@@ -135,8 +135,10 @@ class Waker(PodListener, QuotaListener):
 
     def claim_changed(self, key: ClaimKey) -> None:
         """A ResourceClaim has come, or has another number of devices."""
-        for each in self._pending.of_source(key):
+        for each in (keys := self._pending.of_source(key)):
             self._queue.ask_quota_again(each, CHANGED)
+        if keys:
+            self._wake(CHANGED, None)
 
     def reason_of(self, cause: Unplaced) -> str:
         """Name another reason for pods that lack quota: autoscalers would add nodes for them."""
@@ -159,7 +161,7 @@ class Waker(PodListener, QuotaListener):
 
     def freed(self, ref: ShareRef) -> None:
         """Less of a share is used: others may have space, or be guaranteed what others still use."""
-        if self._pending or self._pending.due:
+        if self._pending:
             self._wake(FREED, ref.root)
             self._guarantees_may_be_had = True
             self._due()

@@ -236,6 +236,32 @@ async def test_a_pod_that_comes_now_does_not_overtake_one_that_is_woken_for_the_
     stage.check()
 
 
+async def test_a_nominated_pod_counts_for_one_that_is_as_important_though_it_borrowed_when_it_was_nominated() -> None:
+    stage = Sharing(DeclaredShare("team", minimum={"cpu": "2"}, namespaces=("a",)))
+    running = stage.pods(2, node_name="n")
+    stage.engine.nominator.add(a_pod("nominated", namespace="a", requests={"cpu": "1"}), "n")
+    pod = a_pod("pod", namespace="a", requests={"cpu": "1"})
+    assert stage.shares.refusal(pod) is not None
+
+    stage.delete(running[0])
+
+    assert stage.shares.refusal(pod) is not None
+    stage.check()
+
+
+async def test_a_nomination_ends_where_quota_refuses_the_pod_and_nobody_is_evicted_for_it() -> None:
+    stage = Sharing(DeclaredShare("team", minimum={"cpu": "1"}, namespaces=("a",)))
+    stage.pods(1, node_name="n")
+    pod = newer(stage.pod("nominated"), nominated_node_name="n")
+    stage.under_test.see(pod)
+
+    await stage.schedule()
+
+    assert stage.engine.nominator.node_of(pod.uid) == ""
+    assert stage.where(pod) == "unschedulable"
+    stage.check()
+
+
 async def test_a_nominated_pod_that_is_as_important_counts() -> None:
     stage = Sharing(DeclaredShare("one", minimum={"cpu": "1"}, namespaces=("a", "b")))
     stage.engine.nominator.add(a_pod("nominated", namespace="b", priority=1, requests={"cpu": "1"}), "n")

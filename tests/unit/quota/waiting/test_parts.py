@@ -62,6 +62,22 @@ async def test_other_arguments_hold_at_once_and_wake_pods() -> None:
     stage.check()
 
 
+async def test_other_arguments_wake_pods_in_the_order_in_which_they_came() -> None:
+    stage = Sharing(A)
+    for name in ("running", "first", "second"):
+        stage.pod(name)
+        stage.clock.advance(1)
+    await stage.schedule()
+    stage.engine.queue.activate(["a/first"])
+    await stage.schedule()  # so the second one was tried longer ago
+
+    use(stage, DeclaredShare("a", minimum={"cpu": "2"}, namespaces=("a",)))
+    await stage.schedule()
+
+    assert stage.placed == ["first", "running"]
+    stage.check()
+
+
 async def test_pods_are_pending_for_the_quotas_of_other_apis_once_the_arguments_name_these() -> None:
     stage = Sharing(A)
     stage.pods(4)
