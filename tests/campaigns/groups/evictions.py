@@ -18,6 +18,7 @@ class Round:
     """The victims of one moment."""
 
     at: float
+    group: str
     free: dict[str, int]
     """The cores that were free on each node that takes pods."""
     needed: Sequence[int]
@@ -88,6 +89,11 @@ class EvictionRules:
     def binding_failed(self, group: str) -> None:
         self._failed[group] = self._record.now
 
+    def bound(self, pod: PodState) -> None:
+        for each in self._rounds:
+            if each.at == self._record.now and each.group != pod.group:
+                each.needed = []  # what it got was not free
+
     def started(self, group: str) -> None:
         self._claims.pop(group, None)
 
@@ -126,7 +132,9 @@ class EvictionRules:
         if is_open or plan.required or plan.preferred or len({pod.cpu for pod in waiting}) > 1:
             needed = []
         lower = [pod for pod in model.pods.values() if pod.phase == "Running" and pod.priority < plan.priority]
-        made = Round(self._record.now, {name: model.free(name) for name in model.open_nodes()}, needed, lower)
+        made = Round(
+            self._record.now, plan.name, {name: model.free(name) for name in model.open_nodes()}, needed, lower
+        )
         self._rounds.append(made)
         return made
 

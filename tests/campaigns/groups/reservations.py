@@ -59,7 +59,7 @@ class ReservationRules:
             yield "the group is gone"
         elif need <= 0:
             yield "it has its minimum"
-        elif len(waiting) < need:
+        elif len(waiting) < need - model.succeeded(group, at_most=True) + model.succeeded(group):
             yield "it has too few pods"
         elif model.is_gated(group):
             yield "a pod of it is gated"

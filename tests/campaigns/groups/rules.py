@@ -76,6 +76,7 @@ class Rules:
 
     def binding_sent(self, pod: PodState, node: str) -> None:
         self._check_node(pod, node)
+        self.evictions.bound(pod)
         if not pod.group:
             return
         group = self._model.groups[pod.group]
