@@ -1,5 +1,6 @@
 """Make room for an unschedulable pod by evicting pods of lower priority."""
 
+import time
 from collections.abc import Callable, Collection, Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -127,10 +128,12 @@ class DefaultPreemption(
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
         """Nominate a node and begin to evict, or say why not. Raises PluginError."""
         state.write(ASKED, True)
+        started, answer = time.perf_counter(), None
         try:
-            return self._preempt(state, pod, node_to_status)
+            answer = self._preempt(state, pod, node_to_status)
+            return answer
         finally:
-            self.handle.metrics.preemption_attempts.inc()
+            self._count(started, answer)
 
     async def post_filter_with_extenders(
         self,
@@ -141,10 +144,19 @@ class DefaultPreemption(
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
         """Let extenders choose among the candidates first. Raises AttemptFailed, PluginError, Overtaken."""
         state.write(ASKED, True)
+        started, answer = time.perf_counter(), None
         try:
-            return await self._preempt_with_extenders(state, pod, node_to_status, extenders)
+            answer = await self._preempt_with_extenders(state, pod, node_to_status, extenders)
+            return answer
         finally:
-            self.handle.metrics.preemption_attempts.inc()
+            self._count(started, answer)
+
+    def _count(self, started: float, answer: tuple[fw.PostFilterResult | None, fw.Status | None] | None) -> None:
+        """Count a search for victims; it failed if there is no answer."""
+        metrics = self.handle.metrics
+        metrics.preemption_attempts.inc()
+        code = fw.Code.ERROR if answer is None else fw.Code.SUCCESS if answer[1] is None else answer[1].code
+        metrics.preemption.evaluation_duration.labels("pod", code.label).observe(time.perf_counter() - started)
 
     def exempt_from(self, preemptor: fw.Pod) -> Exempt:
         """Return what says which pods it may not evict although they are of lower priority: here, of none."""

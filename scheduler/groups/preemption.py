@@ -16,6 +16,7 @@ pkg/scheduler/framework/preemption/podgrouppreemption.go at v1.37.2.
 """
 
 import logging
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -159,7 +160,11 @@ class _Preemption:
             decision.keeps_nominations = not under_way.is_due
             return (), IN_VAIN if under_way.is_due else LEAVING
         try:
+            began = time.perf_counter()
             victims, placed = yield from self._choose()
+            code = victims.code if isinstance(victims, Status) else Code.SUCCESS
+            lasted = framework.handle.metrics.preemption.evaluation_duration.labels("podgroup", code.label)
+            lasted.observe(time.perf_counter() - began)
             if isinstance(victims, Status):
                 if victims.code is Code.SUCCESS:  # those of an earlier attempt are still leaving
                     decision.nominations = {pod.uid: pod.nominated_node_name for pod in pods}

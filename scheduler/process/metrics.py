@@ -142,6 +142,7 @@ class Metrics:
         self.preemption_goroutines_execution = counter(
             "scheduler_preemption_goroutines_execution", "Number of preemption goroutines executed.", ("result",)
         )
+        self.preemption = PreemptionMetrics.new()
         self.volume_binder_cache_requests = counter(
             "scheduler_volume_binder_cache_requests",
             "Total number for request volume binding cache. Nothing is counted: there is no such cache any more.",
@@ -362,6 +363,8 @@ class Metrics:
 
     def add_pod_groups(self) -> "PodGroupMetrics":
         """Add the metrics that kube-scheduler has with the feature gate GenericWorkload, and two of our own."""
+        for each in self.preemption:
+            self.registry.register(each)
         return PodGroupMetrics(
             self._counter(
                 "scheduler_podgroup_schedule_attempts",
@@ -442,6 +445,50 @@ class Metrics:
 
     def _histogram(self, name: str, text: str, labels: tuple[str, ...], buckets: tuple[float, ...]) -> Histogram:
         return Histogram(name, text, labels, buckets=buckets, registry=self.registry)
+
+
+class PreemptionMetrics(NamedTuple):
+    """The metrics of preemptions, for pods and for groups, that kube-scheduler shows with those of groups."""
+
+    workload_disruptions: Histogram
+    evaluation_duration: Histogram
+    execution_duration: Histogram
+    pdb_violations: Counter
+
+    @classmethod
+    def new(cls) -> "PreemptionMetrics":
+        """Make them, shown nowhere yet."""
+        return cls(
+            Histogram(
+                "scheduler_preemption_workload_disruptions",
+                "Number of workload preemption units being preempted. A single preemption unit can be all pods in a "
+                "pod group (in case of DisruptionMode=all), or a single pod (in case of DisruptionMode=single).",
+                ("preemptor",),
+                buckets=exponential(1, 2, 11),
+                registry=None,
+            ),
+            Histogram(
+                "scheduler_preemption_evaluation_duration_seconds",
+                "Duration in seconds for identifying the target preemption victims.",
+                ("preemptor", "result"),
+                buckets=exponential(0.001, 2, 16),
+                registry=None,
+            ),
+            Histogram(
+                "scheduler_preemption_execution_duration_seconds",
+                "Duration in seconds for preempting the target preemption victims. With async preemption enabled, "
+                "preemption execution does not block the scheduling of other pods.",
+                ("preemptor", "result"),
+                buckets=exponential(0.001, 2, 16),
+                registry=None,
+            ),
+            Counter(
+                "scheduler_preemption_pdb_violations",
+                "Total number of pod disruption budget violations caused by preemption.",
+                ("preemptor",),
+                registry=None,
+            ),
+        )
 
 
 class PodGroupMetrics(NamedTuple):

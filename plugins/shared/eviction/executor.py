@@ -8,7 +8,7 @@ come back once its last victim is going, for what brings it back is that deletio
 victim was evicted, it did not let the preemptor through, and no other event may. A preemptor that is back may begin
 another preemption while the last eviction is still repeated; then the former one has no say any more.
 
-Rule: framework/preemption/executor.go at v1.36.3.
+Rule: framework/preemption/executor.go at v1.37.2.
 """
 
 import logging
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from plugins.shared.eviction.budgets import disruptions_of
+from plugins.shared.eviction.budgets import Budgets, disruptions_of
 from scheduler import framework as fw
 
 _logger = logging.getLogger(__name__)
@@ -111,6 +111,7 @@ class Executor:
         staying = [victim for victim in victims if not victim.is_deleting]
         if not staying:
             return
+        self._count_disruptions(preemptor, victims)
         self._disruptions.add(staying)
         if not preemptor.is_group:
             self._handle.metrics.preemption_victims.observe(len(victims))
@@ -118,6 +119,18 @@ class Executor:
             self.group_count += preemptor.is_group
         preemption = self._newest[preemptor.uid] = _Preemption(preemptor, node_name, self._node(node_name))
         self._jobs.start(f"preempt for {preemptor.name}", self._run(preemption, staying))
+
+    def _count_disruptions(self, preemptor: Preemptor, victims: Sequence[fw.Pod]) -> None:
+        """Rule: observeVictims."""
+        metrics, groups = self._handle.metrics.preemption, self._handle.pod_groups
+        violating, _ = Budgets.of(self._handle).split(victims)
+        if violating:
+            metrics.pdb_violations.labels(preemptor.kind).inc(len(violating))
+        if preemptor.is_group:
+            found = [group for group in map(groups.of, victims) if group is not None]
+            disrupted = {group.uid for group in found if group.is_disrupted_together}
+            if disrupted:
+                metrics.workload_disruptions.labels(preemptor.kind).observe(len(disrupted))
 
     async def _run(self, preemption: _Preemption, victims: Sequence[fw.Pod]) -> None:
         started = time.perf_counter()
@@ -142,9 +155,10 @@ class Executor:
                 uids = [pod.uid for pod in preemption.preemptor.pods]
                 self._handle.activator.activate(uids)
         result = SUCCESS if done else ERROR
-        metrics = self._handle.metrics
+        metrics, seconds = self._handle.metrics, time.perf_counter() - started
         metrics.preemption_goroutines_execution.labels(result).inc()
-        metrics.preemption_goroutines_duration.labels(result).observe(time.perf_counter() - started)
+        metrics.preemption_goroutines_duration.labels(result).observe(seconds)
+        metrics.preemption.execution_duration.labels(preemption.preemptor.kind, result).observe(seconds)
 
     def _node(self, name: str) -> fw.Node | None:
         row = self._handle.nodes.row_of(name)

@@ -18,7 +18,7 @@ from scheduler.framework.victims import Unit
 from scheduler.runtime.profile_spec import Plugins, PluginSet
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_pod, an_object
-from tests.fakes import Eviction, run
+from tests.fakes import Eviction, run, sample
 from tests.unit.cycle.fakes import PROFILE, raising
 from tests.unit.groups.groups import Groups
 from tests.unit.groups.test_placements import Racks
@@ -234,7 +234,13 @@ def test_a_group_that_is_disrupted_together_leaves_as_a_whole() -> None:
 
         await groups.schedule()
 
+        metrics = groups.under_test.metrics
         assert sorted(groups.victims) == ["other-0", "other-1"]
+        of_group = {"preemptor": "podgroup"}
+        assert sample(metrics, "scheduler_preemption_workload_disruptions_sum", **of_group) == 1
+        for what, result in (("evaluation", "Success"), ("execution", "success")):
+            name = f"scheduler_preemption_{what}_duration_seconds_count"
+            assert sample(metrics, name, **of_group, result=result) == 1
 
     run(play())
 
@@ -289,10 +295,11 @@ def test_of_two_groups_the_one_whose_first_pod_started_earlier_stays() -> None:
     run(play())
 
 
-def test_pods_whose_budget_would_be_violated_stay_if_others_can_leave() -> None:
+@pytest.mark.parametrize(("pods", "violations"), [(1, 0), (2, 1)])
+def test_pods_whose_budget_would_be_violated_stay_if_others_can_leave(pods: int, violations: int) -> None:
     async def play() -> None:
         groups = Preempting()
-        groups.create(minimum=1, priority=10)
+        groups.create(minimum=pods, priority=10)
         groups.run_pod("kept", "n0", labels={"app": "kept"}, start=9)
         groups.run_pod("low", "n0", start=1)
         budget = an_object(
@@ -302,11 +309,13 @@ def test_pods_whose_budget_would_be_violated_stay_if_others_can_leave() -> None:
             status={"disruptionsAllowed": 0},
         )
         groups.engine.object_handlers.object_changed(POD_DISRUPTION_BUDGET, budget)
-        groups.pods(1)
+        groups.pods(pods)
 
         await groups.schedule()
 
-        assert groups.victims == ["low"]
+        assert groups.victims == ["low", "kept"][:pods]
+        counted = sample(groups.under_test.metrics, "scheduler_preemption_pdb_violations_total", preemptor="podgroup")
+        assert counted == violations
 
     run(play())
 

@@ -84,6 +84,28 @@ def test_histograms_have_the_buckets_of_kube_scheduler(name: str) -> None:
     assert bounds == [*(pytest.approx(start * factor**i) for i in range(count)), float("inf")]
 
 
+def test_what_is_shown_of_preemptions_with_groups_has_the_names_labels_and_buckets_of_kube_scheduler() -> None:
+    metrics = Metrics()
+    before = generate_latest(metrics.registry).decode()
+
+    metrics.add_pod_groups()
+
+    after = generate_latest(metrics.registry).decode()
+    found = {each._name.removeprefix("scheduler_preemption_"): each._labelnames for each in metrics.preemption}
+    assert found == {
+        "workload_disruptions": ("preemptor",),
+        "evaluation_duration_seconds": ("preemptor", "result"),
+        "execution_duration_seconds": ("preemptor", "result"),
+        "pdb_violations": ("preemptor",),
+    }
+    assert [name for name in found if f"scheduler_preemption_{name}" in before] == []
+    assert [name for name in found if f"scheduler_preemption_{name}" not in after] == []
+    assert metrics.preemption.workload_disruptions._upper_bounds == [*(2.0**i for i in range(11)), float("inf")]
+    seconds = [*(0.001 * 2**i for i in range(16)), float("inf")]
+    assert metrics.preemption.evaluation_duration._upper_bounds == pytest.approx(seconds)
+    assert metrics.preemption.execution_duration._upper_bounds == pytest.approx(seconds)
+
+
 def test_counters_end_in_total_when_shown() -> None:
     metrics = Metrics()
 
