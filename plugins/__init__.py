@@ -5,6 +5,7 @@ from typing import Final
 from plugins.contrib import CONTRIB
 from plugins.default_binder import DefaultBinder
 from plugins.default_preemption.plugin import DefaultPreemption
+from plugins.deferred_pod_scheduling import DeferredPodScheduling
 from plugins.dynamic_resources.plugin import DynamicResources
 from plugins.gang_scheduling import GangScheduling
 from plugins.image_locality import ImageLocality
@@ -49,6 +50,7 @@ IN_TREE: Final[dict[str, type[Plugin]]] = {
     "ImageLocality": ImageLocality,
     "DefaultBinder": DefaultBinder,
     "NodeDeclaredFeatures": NodeDeclaredFeatures,
+    "DeferredPodScheduling": DeferredPodScheduling,
     "GangScheduling": GangScheduling,
     "TopologyPlacementGenerator": TopologyPlacementGenerator,
     "PodGroupPodsCount": PodGroupPodsCount,

@@ -22,6 +22,7 @@ class NodeName(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin, fw.Expla
     aspects: ClassVar[fw.Aspect] = fw.Aspect.NAME
     signs_spec: ClassVar[bool] = True
     filters_all: ClassVar[bool] = True
+    filters_resizes: ClassVar[bool] = True
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: node_name.go (EventsToRegister), which has no hint for a new node."""

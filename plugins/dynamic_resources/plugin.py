@@ -268,7 +268,7 @@ class DynamicResources(
 
         Or else delete the claim that an earlier attempt made for extended resources.
         """
-        return None, self._release(pod, self._state_of(state))
+        return None, NOTHING_TO_DEALLOCATE if pod.is_resize else self._release(pod, self._state_of(state))
 
     def _release(self, pod: fw.Pod, claim_state: ClaimState) -> fw.Status:
         for claim in only_for(claim_state, pod.uid):

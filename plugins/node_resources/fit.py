@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from plugins.deferred_pod_scheduling import after_growth, node_of_resize
 from plugins.dynamic_resources.device_counts import DeviceCounts, device_counts, objects_read
 from plugins.dynamic_resources.extended_resources import ExtendedResources, extended_resources_of
 from plugins.node_resources.allocation_strategies import (
@@ -50,6 +51,7 @@ from scheduler.api.requests import (
     requests_of,
     to_amounts,
 )
+from scheduler.api.resize import running_of
 from scheduler.framework.field_errors import forbidden, invalid, not_supported, required
 
 LEAST_ALLOCATED: Final = "LeastAllocated"
@@ -60,6 +62,9 @@ _STRATEGIES = (LEAST_ALLOCATED, MOST_ALLOCATED, REQUESTED_TO_CAPACITY_RATIO)
 
 _COMPARED = "PreFilterNodeResourcesFit"
 _ADDED = "PreScoreNodeResourcesFit"
+
+RESIZES: Final = "InPlacePodVerticalScalingSchedulerPreemption"
+"""The feature gate of preemption for deferred resizes."""
 
 _FIRST_RESOURCE = 2
 _LAST_RESOURCE = 30
@@ -124,6 +129,7 @@ class NodeResourcesFit(
     name: ClassVar[str] = "NodeResourcesFit"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.ALLOCATABLE | fw.Aspect.REQUESTED
     signs_spec: ClassVar[bool] = True
+    filters_resizes: ClassVar[bool] = True
     signs_despite_objects: ClassVar[str] = (
         "stored answers are forgotten when DeviceClasses begin or cease to stand for a resource, and pods whose score "
         "depends on devices are not signed"
@@ -146,11 +152,13 @@ class NodeResourcesFit(
         self._last = _LastRequests()
         self._extended = ExtendedResources()
         self._devices: DeviceCounts | None = None
+        self._has_resizes = False
 
     def start(self, handle: fw.Handle) -> None:
         self._nodes = handle.nodes
         self._extended = extended_resources_of(handle)
         self._devices = device_counts(handle, self._scored)
+        self._has_resizes = RESIZES in handle.feature_gates
 
     def problems(self) -> list[tuple[str, str]]:
         """Return what is wrong with the arguments, each with its place.
@@ -162,7 +170,10 @@ class NodeResourcesFit(
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: fit.go (EventsToRegister)."""
         hints = FitHints(self._extended, self._is_ignored)
+        grows = fw.Action.UPDATE_POD_SCALE_UP
+        of_resizes = (fw.on(fw.ASSIGNED_POD, grows, after_growth, node_of_resize),) if self._has_resizes else ()
         return (
+            *of_resizes,
             fw.on(fw.ASSIGNED_POD, fw.Action.DELETE, hints.after_pod_event, counted_resources),
             fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_ALLOCATABLE, hints.after_node_event, compared_amounts),
             fw.on(fw.DEVICE_CLASS, fw.Action.ADD | fw.Action.UPDATE, after_device_class_event, named_resources),
@@ -172,6 +183,8 @@ class NodeResourcesFit(
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
         """The amounts that Filter compares, and those that Score adds, if it counts no devices."""
+        if pod.is_resize:
+            return None
         if self._devices is not None and self._extended.classes_of(pod).keys() & self._devices.resources:
             return None
         return frozenset(fit_requests(pod).items()), self._scoring_requests(pod)
@@ -180,6 +193,9 @@ class NodeResourcesFit(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Store the requests that Filter compares."""
+        if pod.is_resize:
+            state.write(_COMPARED, tuple(self._compared_for_resize(running_of(pod))))
+            return None
         resources, last = pod.resources, self._last
         if last.compared_for is not resources or last.era is not self._extended.era:
             last.era = self._extended.era
@@ -251,6 +267,11 @@ class NodeResourcesFit(
         requests = pods.reshape(-1, len(resources)).sum(axis=0).tolist()
         score = most_allocated(usages_of_placement(resources, requests, self._nodes, rows))
         return score if isinstance(score, int) else score.item()
+
+    def _compared_for_resize(self, running: fw.Pod) -> Iterator[Compared]:
+        """The resources that a resized pod asks for: enough as long as no more than all is taken, for the node counts
+        its requests. Rule: adjustDeltasToAccomodateCacheDiscrepancy."""
+        return (each._replace(amount=0) for each in self._compared(fit_requests(running)))
 
     def _compared(self, requests: Mapping[str, int]) -> Iterator[Compared]:
         """Each resource that Filter compares.

@@ -13,6 +13,7 @@ from plugins.shared.queueing import OncePerEvent
 from scheduler import framework as fw
 from scheduler.api.devices import IMPLICIT_PREFIX, DeviceClass
 from scheduler.api.requests import PODS, allocatable_of
+from scheduler.api.resize import running_of
 
 
 class _Offer(NamedTuple):
@@ -36,14 +37,19 @@ class FitHints:
         self._offer = OncePerEvent(_offer_of)
 
     def after_pod_event(self, pod: fw.Pod, old: fw.Pod, new: fw.Pod | None) -> fw.QueueingHint:
-        """A pod helps that left a node or requests less of what this pod needs; so do lower requests of its own."""
+        """A pod helps that left a node or requests less of what this pod needs; so do lower requests of its own.
+
+        A resize is helped only on its own node.
+        """
+        if pod.is_resize and (new or old).node_name != pod.node_name:
+            return fw.QueueingHint.SKIP
         if new is None:
             return fw.QueueingHint.QUEUE if old.node_name or old.nominated_node_name else fw.QueueingHint.SKIP
         if new.uid == pod.uid:
             return fw.QueueingHint.QUEUE
         if not new.node_name:
             return fw.QueueingHint.SKIP
-        helps = _asks_for_any(self._freed(old, new), counted_requests(pod))
+        helps = _asks_for_any(self._freed(old, new), counted_requests(running_of(pod)))
         return fw.QueueingHint.QUEUE if helps else fw.QueueingHint.SKIP
 
     def after_node_event(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:
@@ -52,11 +58,13 @@ class FitHints:
         So does one that DynamicResources may find devices on, as it does not offer an extended resource itself. Of
         ignored resources a node need not have enough; kube-scheduler's hint asks for these, too.
         """
+        if pod.is_resize and new.name != pod.node_name:
+            return fw.QueueingHint.SKIP
         allocatable, grown = self._offer(old, new)
         by_devices = self._by_devices(pod, allocatable)
         if grown is not None and not grown and not by_devices:
             return fw.QueueingHint.SKIP
-        requests = fit_requests(pod)
+        requests = fit_requests(running_of(pod))
         if grown is not None and not by_devices and not _asks_for_any(grown, requests):
             return fw.QueueingHint.SKIP
         for name, amount in requests.items():
@@ -87,12 +95,12 @@ def after_device_class_event(pod: fw.Pod, old: DeviceClass | None, new: DeviceCl
 
 def counted_resources(pod: fw.Pod) -> Hashable:
     """The key for events of other pods: the resources that the pod requests, including a resize in progress."""
-    return frozenset(name for name, amount in counted_requests(pod).items() if amount)
+    return pod.uid if pod.is_resize else frozenset(name for name, amount in counted_requests(pod).items() if amount)
 
 
 def compared_amounts(pod: fw.Pod) -> Hashable:
     """The key for events of nodes."""
-    return frozenset(fit_requests(pod).items())
+    return pod.uid if pod.is_resize else frozenset(fit_requests(pod).items())
 
 
 def named_resources(pod: fw.Pod) -> Hashable:

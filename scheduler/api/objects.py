@@ -385,9 +385,15 @@ class PodStatus(Wire, frozen=True):
     extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
 
 
+class NodePodPreemptionPolicy(Wire, frozen=True):
+    disable_resize_preemption: tuple[str, ...] | None = None
+    """The owners that have disabled evictions for pods that are resized on the node."""
+
+
 class NodeSpec(Wire, frozen=True):
     unschedulable: bool = False
     taints: tuple[Taint, ...] | None = None
+    pod_preemption_policy: NodePodPreemptionPolicy | None = None
 
 
 class ContainerImage(Wire, frozen=True):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -41,6 +41,9 @@ class Pod(Wire, frozen=True, eq=False):
     A new version of the same pod is a new object: nothing derived can go stale. Pods are compared by identity; compare
     `uid`, `spec` or `status` for anything else.
     """
+
+    is_resize: ClassVar[bool] = False
+    """Whether it stands for a resize of a pod that has a node: see `resize.py`."""
 
     metadata: PodMeta = PodMeta()
     spec: PodSpec = PodSpec()

@@ -44,6 +44,7 @@ async def run(options: RunOptions, loaded: Loaded, inside: Inside) -> int:
         nothing = NoWriters()
         writers = Writers(nothing, nothing, nothing, nothing, NoWrites(), SilentReader(cluster.client))
         with ended_hangs(START_SECONDS), refused_exits():
+            config = config.without_resizes()
             engine = build_engine(config, registry, writers, metrics, time.monotonic, cluster.tasks)
         stack.callback(engine.close)
         resources = engine.profiles.resources

@@ -48,8 +48,13 @@ def default_plugins(gates: FeatureGates) -> Plugins:
     further = [PluginRef("GangScheduling")] if gates.generic_workload else []
     if gates.topology_aware_workload_scheduling:
         further += [PluginRef("TopologyPlacementGenerator"), PluginRef("PodGroupPodsCount", 1)]
-    enabled = DEFAULT_PLUGINS.multi_point.enabled
-    return replace(DEFAULT_PLUGINS, multi_point=PluginSet((*enabled, *further))) if further else DEFAULT_PLUGINS
+    enabled = list(DEFAULT_PLUGINS.multi_point.enabled)
+    if gates.in_place_pod_vertical_scaling_scheduler_preemption:
+        # First, so that nodes which evict nobody are known to be those.
+        enabled.insert([each.name for each in enabled].index("NodeResourcesFit"), PluginRef("DeferredPodScheduling"))
+    elif not further:
+        return DEFAULT_PLUGINS
+    return replace(DEFAULT_PLUGINS, multi_point=PluginSet((*enabled, *further)))
 
 
 COSCHEDULING: Final = "Coscheduling"

@@ -30,6 +30,7 @@ OF_PLUGINS: Final = frozenset(
         "DRAListTypeAttributes",
         "DRAOptionalNodeOperations",
         "DRAWorkloadResourceClaims",
+        "InPlacePodVerticalScalingSchedulerPreemption",
     }
 )
 """Gates that plugins ask for."""
@@ -82,6 +83,9 @@ class FeatureGates:
 
     generic_workload: bool = False
     """Schedule the pods of a PodGroup together; enable the plugin GangScheduling in the default profile."""
+
+    in_place_pod_vertical_scaling_scheduler_preemption: bool = False
+    """Evict others for deferred resizes; enable the plugin DeferredPodScheduling in the default profile."""
 
     topology_aware_workload_scheduling: bool = False
     """Try each group in several placements, those of plugins; enable these in the default profile."""

@@ -251,6 +251,10 @@ class Config:
     gates: FeatureGates = DEFAULT_GATES
     """From the command line, not from the file."""
 
+    def without_resizes(self) -> "Config":
+        """Return the same for an engine that only decides about pods without a node, and not about deferred resizes."""
+        return replace(self, gates=replace(self.gates, in_place_pod_vertical_scaling_scheduler_preemption=False))
+
     def problems(self) -> Problems:
         if self.parallelism <= 0:
             yield "parallelism", invalid(self.parallelism, "should be an integer value greater than zero")

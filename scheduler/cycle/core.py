@@ -8,6 +8,7 @@ from scheduler.cycle.algorithm import Algorithm
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.listeners import PodListeners
 from scheduler.cycle.pauses import Pauses
+from scheduler.cycle.resizes import NO_RESIZES, Resizes
 from scheduler.cycle.writers import Writers
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
@@ -45,3 +46,5 @@ class Core:
     tasks: Tasks
     now: Callable[[], float]
     """The queue's clock, in seconds, monotonic."""
+
+    resizes: Resizes = NO_RESIZES

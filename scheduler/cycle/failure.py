@@ -11,6 +11,7 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.cycle_events import AttemptFailed
 from scheduler.cycle.listeners import PodListener
+from scheduler.cycle.resizes import NO_RESIZES, Resizes
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
@@ -39,6 +40,7 @@ class FailureHandler:
         stream: EventStream,
         profiles: Container[str],
         listeners: Iterable[PodListener] = (),
+        resizes: Resizes = NO_RESIZES,
     ) -> None:
         """`pods`: UID → newest version of every pod that the watch has reported. `profiles`: names, may change."""
         self._queue = queue
@@ -49,6 +51,7 @@ class FailureHandler:
         self._stream = stream
         self._profiles = profiles
         self._listeners = listeners
+        self._resizes = resizes
 
     def handle(
         self,
@@ -81,10 +84,10 @@ class FailureHandler:
             _logger.error("Error scheduling pod; retrying", extra={"pod": str(queued.pod), "err": message})
         self._metrics.schedule_attempts.labels(result, profile).inc()
         self._metrics.scheduling_attempt_duration.labels(result, profile).observe(time.perf_counter() - started)
-        if AttemptFailed in self._stream.listeners:
+        if AttemptFailed in self._stream.listeners and not queued.pod.is_resize:
             self._stream.publish(AttemptFailed(profile, queued, cause, started))
         newest = self.give_back(queued)
-        if newest is None:
+        if newest is None or newest.is_resize:  # which runs, and needs no nomination
             return
         # Without a new nomination, the one in the pod's status counts.
         self._nominator.add(newest, nominated)
@@ -99,13 +102,16 @@ class FailureHandler:
 
         None if it is bound or gone, or if its profile was removed during the binding.
         """
-        newest = self._pods.get(queued.pod.uid)
-        if newest is None or newest.node_name:
+        uid = queued.pod.uid
+        newest = self._pods.get(uid)
+        if newest is not None and newest.node_name:
+            newest = self._resizes.waiting.get(uid)
+        if newest is None:
             _logger.debug(
                 "Pod is bound or gone; not queued again",
-                extra={"pod": str(queued.pod), "node": newest.node_name if newest is not None else ""},
+                extra={"pod": str(queued.pod)},
             )
-            self._queue.done(queued.pod.uid)
+            self._queue.done(uid)
             return None
         if newest.spec.scheduler_name not in self._profiles:
             self._queue.done(queued.pod.uid)

@@ -71,6 +71,8 @@ class ClusterEventHandlers:
         self._stream = core.stream
         self._listeners = core.listeners
         self._announces_pods = announces_pods
+        self._resizes = core.resizes
+        self._are_resizes_watched = core.resizes.are_watched
 
     # Pods.
 
@@ -88,6 +90,8 @@ class ClusterEventHandlers:
         is_known = old is not None and bool(old.spec.node_name) == bool(node_name)
         if node_name:
             self._assigned(old, pod)
+            if self._are_resizes_watched:
+                self._resizes.changed(pod)
             self._observe(ASSIGNED_POD_UPDATE if is_known else ASSIGNED_POD_ADD, started)
         elif pod.spec.scheduler_name in self._profiles or self._cache.is_assumed(uid):
             self._waiting_changed(old, pod)
@@ -109,6 +113,8 @@ class ClusterEventHandlers:
         if PodGone in self._stream.listeners:
             self._stream.publish(PodGone(pod.uid))
         self._queue.delete(pod.uid)
+        if self._are_resizes_watched:
+            self._resizes.gone(pod.uid)
         self._writers.status.forget(pod)
         counted = self._cache.get(pod.uid)
         for each in self._listeners:
@@ -270,6 +276,8 @@ class ClusterEventHandlers:
         for pod in self._pods.values():
             if self._waits(pod) and pod.uid not in self._queue and not self._cache.is_assumed(pod.uid):
                 self._queue.add(pod)
+            elif pod.node_name:
+                self._resizes.changed(pod)
 
     def _waits(self, pod: Pod) -> bool:
         return not (pod.node_name or pod.is_deleting) and pod.spec.scheduler_name in self._profiles
@@ -277,7 +285,10 @@ class ClusterEventHandlers:
     def profiles_changed(self) -> Iterator[None]:
         """Queue the waiting pods of new profiles and drop those of removed ones. Yields now and then."""
         for pod in tuple(self._pods.values()):
-            if pod.node_name or self._pods.get(pod.uid) is not pod or self._cache.is_assumed(pod.uid):
+            if self._pods.get(pod.uid) is not pod or self._cache.is_assumed(pod.uid):
+                continue
+            if pod.node_name:
+                self._resizes.changed(pod)
                 continue
             waits, is_ours = pod.uid in self._queue, pod.spec.scheduler_name in self._profiles
             if is_ours and not waits:

@@ -41,7 +41,7 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import ASSIGNED_POD_DELETE
 from scheduler.framework.queued import Entry, QueuedGroup, QueuedPod
-from scheduler.framework.status import Code, Status
+from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.process.instruments import observe_all
 from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT
 from scheduler.process.time_slice import TimeSlice
@@ -209,10 +209,13 @@ class SchedulingLoop:
             self._queue.done(pod.uid)
             return
         extenders = self._extenders
-        if extenders.has_extenders and extenders.take(framework, queued, started, self):
+        if extenders.has_extenders and not pod.is_resize and extenders.take(framework, queued, started, self):
             return
         if self._cache.table.is_broken:
             self._cache.mend()
+        if pod.is_resize:
+            self._try_resize(framework, queued, started)
+            return
         state = CycleState()
         state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
         stream = self._stream
@@ -233,6 +236,22 @@ class SchedulingLoop:
             self._failure.handle(framework.name, queued, decision, started)
             return
         self.place(framework, state, queued, decision, started)
+
+    def _try_resize(self, framework: Framework, queued: QueuedPod, started: float) -> None:
+        """Make space for a resize; if there is enough, let it wait, for its kubelet does the rest.
+
+        No event is published: nothing is decided about a pod without a node.
+        """
+        state, pod = CycleState(), queued.pod
+        try:
+            found = self._algorithm.schedule(framework, state, pod, queued.attempts)
+            if isinstance(found, Placed):
+                _, refusal = framework.run_permit(state, pod, found.node_name)
+                found = refused_by(refusal or unresolvable())
+        except BaseException as error:  # noqa: BLE001 - only this pod is affected; nothing is awaited
+            self._fail(framework, queued, error, started)
+            return
+        self._failure.handle(framework.name, queued, found, started)
 
     def should_skip(self, pod: Pod) -> bool:
         if pod.is_deleting:

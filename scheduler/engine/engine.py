@@ -22,6 +22,7 @@ from scheduler.cycle.object_handlers import ObjectEventHandlers
 from scheduler.cycle.pauses import Pauses
 from scheduler.cycle.preemptions import PreemptionEnds
 from scheduler.cycle.rejections import EarlyEnds
+from scheduler.cycle.resizes import NO_RESIZES, QueuedResizes
 from scheduler.cycle.wings import NO_EXTENDERS
 from scheduler.cycle.writers import Writers
 from scheduler.engine.profiles import Profiles, Resources
@@ -274,7 +275,9 @@ def build_engine(
     )
     listeners, pauses, reserved_nodes, ends = PodListeners(), Pauses(cache), ReservedNodes(), EarlyEnds(cache)
     algorithm = Algorithm(cache.table, config.loadmaster.seed, reserved_nodes)
-    failure = FailureHandler(queue, nominator, pods, writers, metrics, stream, profiles.frameworks, listeners)
+    watches_resizes = gates.in_place_pod_vertical_scaling_scheduler_preemption
+    resizes = QueuedResizes(queue, profiles.frameworks) if watches_resizes else NO_RESIZES
+    failure = FailureHandler(queue, nominator, pods, writers, metrics, stream, profiles.frameworks, listeners, resizes)
     core = Core(
         profiles.frameworks,
         pods,
@@ -292,6 +295,7 @@ def build_engine(
         stream,
         tasks,
         now,
+        resizes,
     )
     listeners.add(PreemptionEnds(core))
     handlers = ClusterEventHandlers(core, waiting_pods, ends, announces_pods=gates.generic_workload)

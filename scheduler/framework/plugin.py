@@ -185,6 +185,9 @@ class PreFilterResult:
 
 
 class PreFilterPlugin(Plugin):
+    filters_resizes: ClassVar[bool] = False
+    """Whether it is asked about resizes of pods that have a node, `Pod.is_resize`. Others skip these."""
+
     filters_all: ClassVar[bool] = False
     """Whether Filter is asked about the pods that do not concern the plugin, too, as if `pre_filter` had said None."""
 

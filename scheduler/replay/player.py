@@ -80,6 +80,7 @@ class Player:
         nothing, self._metrics = NoWriters(), Metrics()
         writers = Writers(nothing, nothing, nothing, evictor or nothing, self._calls, self._calls)
         self.tasks = Tasks(self._metrics)
+        config = config.without_resizes()
         self.engine: Engine = build_engine(config, registry, writers, self._metrics, self.clock.now, self.tasks)
         self._jobs = self.tasks.jobs("replay", PRE_BIND_SECONDS)
         self._pod_from = Decoder[Pod](Pod).quick

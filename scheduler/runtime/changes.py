@@ -49,6 +49,8 @@ def _node_actions(old: Node, new: Node) -> Iterator[Action]:
         yield Action.UPDATE_NODE_ANNOTATION
     if (old.status.declared_features or ()) != (new.status.declared_features or ()):
         yield Action.UPDATE_NODE_DECLARED_FEATURE
+    if old.spec.pod_preemption_policy != new.spec.pod_preemption_policy:
+        yield Action.UPDATE_NODE_PREEMPTION_POLICY
 
 
 def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:

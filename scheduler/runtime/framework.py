@@ -199,7 +199,7 @@ class Framework:
             state.skip_score |= off
         with self._calls.at("PreFilter") as timer:
             plugins = self._pre_filter
-            if not state.record_plugin_metrics:
+            if not state.record_plugin_metrics or pod.is_resize:
                 plugins, skipping, passing = known.concerned or self._concerned(known, pod)
                 state.skip_filter |= skipping
                 for evaluations in passing:
@@ -244,8 +244,12 @@ class Framework:
 
     def _concerned(self, known: KnownSpec, pod: Pod) -> ConcernedAtPreFilter:
         """Ask the PreFilter plugins which of them are concerned by pods of this spec; the others skip these."""
-        plugins, others = _divided("PreFilter", self._pre_filter, lambda plugin: plugin.concerns(pod))
-        passing = [p.name for p in self._pre_filter if p.filters_all and p.name in others]
+        if pod.is_resize:
+            plugins, others = _divided("PreFilter", self._pre_filter, lambda plugin: plugin.filters_resizes)
+            passing = []
+        else:
+            plugins, others = _divided("PreFilter", self._pre_filter, lambda plugin: plugin.concerns(pod))
+            passing = [p.name for p in self._pre_filter if p.filters_all and p.name in others]
         evaluations = tuple(self._pre_filter_evaluations[name] for name in passing)
         known.concerned = (plugins, others.difference(passing), evaluations)
         return known.concerned

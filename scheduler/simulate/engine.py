@@ -323,7 +323,7 @@ def simulation_of(
     writers = Writers(recording, recording, recording, recording, api, SimulatedReader(cluster.others))
     tasks = Tasks(metrics)
     with closing(VirtualTimeLoop()) as event_loop:
-        engine = build_engine(config, registry, writers, metrics, event_loop.time, tasks)
+        engine = build_engine(config.without_resizes(), registry, writers, metrics, event_loop.time, tasks)
         try:
             recording.bound = engine.handlers.pod_changed
             for framework in engine.frameworks.values():
@@ -354,9 +354,8 @@ def _take_in(engine: Engine, cluster: SimulatedCluster) -> None:
 def engine_of(cluster: SimulatedCluster, config: Config, registry: Registry) -> Iterator[Engine]:
     """An engine that has seen a cluster, to be asked and not run. Raises ConfigError, as `simulate` does."""
     recording, api = RecordingWriters(), SimulatedApi()
-    engine = build_engine(
-        config, registry, Writers(recording, recording, recording, recording, api), Metrics(), lambda: 0.0
-    )
+    writers = Writers(recording, recording, recording, recording, api)
+    engine = build_engine(config.without_resizes(), registry, writers, Metrics(), lambda: 0.0)
     try:
         _take_in(engine, cluster)
         yield engine

@@ -146,7 +146,8 @@ FIELDS: Final[Mapping[str, str]] = {
     "GCEDisk": "pdName@volume readOnly",
     # nodes
     "Node": "metadata:NodeMeta spec:NodeSpec status:NodeStatus",
-    "NodeSpec": "unschedulable taints:[]Taint",
+    "NodeSpec": "unschedulable taints:[]Taint podPreemptionPolicy:NodePodPreemptionPolicy",
+    "NodePodPreemptionPolicy": "disableResizePreemption@word",
     "NodeStatus": (
         "allocatable@resources conditions:[]NodeCondition images:[]NodeImage declaredFeatures capacity@resources"
     ),

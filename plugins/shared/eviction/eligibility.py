@@ -28,7 +28,9 @@ TERMINATING: Final = fw.unschedulable("preemption: not eligible due to a termina
 
 
 def newest_of(pod: fw.Pod, handle: fw.Handle) -> fw.Pod:
-    """Return the newest version of a preemptor. Raises AttemptFailed."""
+    """Return the newest version of a preemptor, or a resize as it is. Raises AttemptFailed."""
+    if pod.is_resize:
+        return pod
     newest = handle.pods.get(pod.uid)
     if newest is None:
         raise fw.AttemptFailed(f'preemption: pod "{pod.name}" not found')

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from scheduler.api.objects import Node, PodResourceClaimStatus, Taint
+from scheduler.api.objects import Node, NodePodPreemptionPolicy, PodResourceClaimStatus, Taint
 from scheduler.api.pod import Pod
 from scheduler.framework.events import NODE, TARGET_POD, TARGET_POD_UPDATE, Action, ClusterEvent
 from scheduler.runtime.changes import node_changes, pod_changes
@@ -23,6 +23,11 @@ def with_node_selector(pod: Pod) -> Pod:
 def declaring(*features: str) -> Node:
     node = a_node()
     return msgspec.structs.replace(node, status=msgspec.structs.replace(node.status, declared_features=features))
+
+
+def disabling(*owners: str) -> Node:
+    node, policy = a_node(), NodePodPreemptionPolicy(disable_resize_preemption=owners)
+    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, pod_preemption_policy=policy))
 
 
 @pytest.mark.parametrize(
@@ -79,6 +84,7 @@ def test_the_same_object_has_not_changed() -> None:
         pytest.param(a_node(unschedulable=True), (), id="cordoned"),
         pytest.param(a_node(annotations={"rack": "7"}), (Action.UPDATE_NODE_ANNOTATION,), id="annotations"),
         pytest.param(declaring("fast-io"), (Action.UPDATE_NODE_DECLARED_FEATURE,), id="declared features"),
+        pytest.param(disabling("someone"), (Action.UPDATE_NODE_PREEMPTION_POLICY,), id="preemption policy"),
         pytest.param(
             a_node(cpu="8", annotations={"rack": "7"}),
             (Action.UPDATE_NODE_ALLOCATABLE, Action.UPDATE_NODE_ANNOTATION),
