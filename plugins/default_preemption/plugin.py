@@ -153,10 +153,13 @@ class DefaultPreemption(
 
     def _count(self, started: float, answer: tuple[fw.PostFilterResult | None, fw.Status | None] | None) -> None:
         """Count a search for victims; it failed if there is no answer."""
-        metrics = self.handle.metrics
-        metrics.preemption_attempts.inc()
+        self.handle.metrics.preemption_attempts.inc()
         code = fw.Code.ERROR if answer is None else fw.Code.SUCCESS if answer[1] is None else answer[1].code
-        metrics.preemption.evaluation_duration.labels("pod", code.label).observe(time.perf_counter() - started)
+        self._observe("pod", code, started)
+
+    def _observe(self, preemptor: str, code: fw.Code, started: float) -> None:
+        seconds = time.perf_counter() - started
+        self.handle.metrics.preemption.evaluation_duration.labels(preemptor, code.label).observe(seconds)
 
     def exempt_from(self, preemptor: fw.Pod) -> Exempt:
         """Return what says which pods it may not evict although they are of lower priority: here, of none."""
@@ -168,13 +171,16 @@ class DefaultPreemption(
 
     def pod_group_victims(
         self, group: fw.PodGroup, pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf
-    ) -> Generator[None, None, Sequence[fw.Pod] | fw.Status]:
+    ) -> Generator[None, None, fw.Victims | fw.Status]:
         """Choose victims for a group as a whole, or say why there are none."""
         if any(pod.spec.preemption_policy == "Never" for pod in pods):
             return NEVER
         if not group.is_ours and self._is_ongoing(group, pods):
             return ONGOING
-        return (yield from select_victims(group, self._groups, Budgets.of(self.handle), what_if))
+        started = time.perf_counter()
+        found = yield from select_victims(group, self._groups, Budgets.of(self.handle), what_if)
+        self._observe("podgroup", found.code if isinstance(found, fw.Status) else fw.Code.SUCCESS, started)
+        return found
 
     def _is_ongoing(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> bool:
         """Return whether pods are leaving the nodes for which members are nominated. Rule: isOngoingPreemption."""
@@ -182,7 +188,7 @@ class DefaultPreemption(
         there = (pod for row in rows if row is not None for pod in self.handle.nodes.info(row).pods)
         return any(is_leaving_for_another(pod) and priority_of(self._groups, pod) < group.priority for pod in there)
 
-    def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: Sequence[fw.Pod]) -> None:
+    def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: fw.Victims) -> None:
         """Begin to evict them. What they free is kept for a group of our own rules; kube-scheduler keeps nothing."""
         self._executor.start(Preemptor.of_group(group, pods), CLUSTER, victims, keeps=group.is_ours)
 
@@ -208,8 +214,9 @@ class DefaultPreemption(
         found = self._candidates(state, pod, node_to_status)
         if not isinstance(found, _Candidates):
             return found
-        best = cheapest(found.candidates).row
-        return self._evict(found.pod, self.handle.nodes.names()[best], found.search.victims_of(best))
+        best = cheapest(found.candidates)
+        victims = fw.Victims(found.search.victims_of(best.row), best.costs[0])
+        return self._evict(found.pod, self.handle.nodes.names()[best.row], victims)
 
     async def _preempt_with_extenders(
         self,
@@ -232,7 +239,7 @@ class DefaultPreemption(
         if not agreed:
             return None, fw.unschedulable("preemption: no candidate node for preemption")
         node_name = min(agreed, key=lambda name: costs(*agreed[name]))
-        return self._evict(found.pod, node_name, agreed[node_name].pods)
+        return self._evict(found.pod, node_name, agreed[node_name])
 
     def _candidates(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
@@ -254,11 +261,12 @@ class DefaultPreemption(
         return _Candidates(newest, search, found.candidates)
 
     def _evict(
-        self, pod: fw.Pod, node_name: str, victims: Sequence[fw.Pod]
+        self, pod: fw.Pod, node_name: str, victims: fw.Victims
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
         self._executor.start(Preemptor.of_pod(pod), node_name, victims)
-        text = f"preemption: found a potential placement for pod on node {node_name}, preempting {len(victims)} victims"
-        return fw.PostFilterResult(node_name, victims), fw.Status(fw.Code.SUCCESS, (text,))
+        count = len(victims.pods)
+        text = f"preemption: found a potential placement for pod on node {node_name}, preempting {count} victims"
+        return fw.PostFilterResult(node_name, victims.pods), fw.Status(fw.Code.SUCCESS, (text,))
 
     def _rows(self, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]) -> fw.Rows:
         """Return the nodes that evictions may help: none for a pod whose share has no space."""

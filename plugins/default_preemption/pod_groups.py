@@ -44,7 +44,7 @@ MAX_DECISIONS: Final = 40_000
 
 def select_victims(
     group: fw.PodGroup, groups: fw.PodGroups, budgets: Budgets, what_if: fw.GroupWhatIf
-) -> Steps[Sequence[fw.Pod] | fw.Status]:
+) -> Steps[fw.Victims | fw.Status]:
     """Return the pods without which the group fits, the most important first, or why it cannot be."""
     giving_way = groups.giving_way(group)
     units = yield from _units(group.priority, groups, giving_way, what_if)
@@ -57,10 +57,11 @@ def select_victims(
     if refusal is not None:
         return refusal
     units = yield from _in_order(units)
-    violates, tally = list[bool](), budgets.tally()
+    violates, tally = list[int](), budgets.tally()
     for unit in units:
-        violates.append(tally.use(unit.pods))
+        violates.append(sum([tally.use((pod,)) for pod in unit.pods]))
         yield
+    violations = dict(zip((unit.uid for unit in units), violates, strict=True))
     if giving_way and (protected := [unit for unit in compress(units, violates) if unit.priority >= group.priority]):
         for unit in protected:
             what_if.put_back(unit.pods)
@@ -78,7 +79,8 @@ def select_victims(
         without.ask(what_if.has_other_nodes)
         victims = yield from needed([[unit] for unit in victims], without)
     victims = yield from _in_order(victims)
-    return [*pods_of(victims), *_left_of([unit for unit in victims if unit.priority >= group.priority], groups)]
+    others = _left_of([unit for unit in victims if unit.priority >= group.priority], groups)
+    return fw.Victims([*pods_of(victims), *others], sum(violations[unit.uid] for unit in victims))
 
 
 def _left_of(given_up: Sequence[Unit], groups: fw.PodGroups) -> list[fw.Pod]:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.dry_run import Victims
 from scheduler.framework.plugin import Plugin
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.framework.status import Status
@@ -47,7 +48,7 @@ class PodGroupPostFilterPlugin(Plugin):
     @abstractmethod
     def pod_group_victims(
         self, group: PodGroup, pods: Sequence[Pod], what_if: GroupWhatIf
-    ) -> Generator[None, None, Sequence[Pod] | Status]:
+    ) -> Generator[None, None, Victims | Status]:
         """Choose who is to leave for `group`, whose `pods` are without a node; return them, or why there are none.
 
         A Status of the code SUCCESS says that those of an earlier choice are still leaving.
@@ -57,7 +58,7 @@ class PodGroupPostFilterPlugin(Plugin):
         """
 
     @abstractmethod
-    def evict_for_pod_group(self, group: PodGroup, pods: Sequence[Pod], victims: Sequence[Pod]) -> None:
+    def evict_for_pod_group(self, group: PodGroup, pods: Sequence[Pod], victims: Victims) -> None:
         """Begin to evict those that were chosen and are still there; `pods`: those that get what the victims free."""
 
 

@@ -30,6 +30,7 @@ from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
+from scheduler.framework.dry_run import Victims
 from scheduler.framework.group_preemption import PodGroupPostFilterPlugin, PodGroupReleasePlugin
 from scheduler.framework.pod_groups import PodGroup
 from scheduler.framework.status import Code, Status, unschedulable
@@ -44,6 +45,7 @@ from scheduler.state.node_table import NodeTable
 OF_NODES: Final = "DefaultPreemption"
 """The plugin that is asked if the nodes have no space."""
 
+POINT: Final = "PodGroupPostFilter"
 PREFIX: Final = "pod group preemption: "
 MAX_TRIED: Final = 400
 """Pods of a group of Kubernetes' own, times those that may leave, up to which it is tried without each of these.
@@ -51,7 +53,7 @@ MAX_TRIED: Final = 400
 That is what kube-scheduler does, however many there are. It takes 30 ms, in which nothing else is done.
 """
 
-Choice: TypeAlias = tuple[Sequence[Pod] | Status, Sequence[MemberOutcome] | None]
+Choice: TypeAlias = tuple[Victims | Status, Sequence[MemberOutcome] | None]
 """Victims, or why there are none; and the members with the nodes that these were chosen for, if they were."""
 
 _logger = logging.getLogger(__name__)
@@ -84,23 +86,27 @@ def post_filter(
     if group is None:
         return
     preempting, status = _preempting(framework, decision), unschedulable()
-    for plugin in framework.plugins.at["pod_group_post_filter"]:
-        if plugin is preempting:
-            attempt = _Preemption(framework, preempting, group, decision, pods, cache, reserved, trials)
-            status = yield from attempt.run()
-        elif isinstance(plugin, PodGroupReleasePlugin):
-            status = _release(framework, plugin, group, decision, pods[0])
-        else:
-            continue
-        if status.code is not Code.UNSCHEDULABLE:
-            break
-        reasons += status.reasons
+    is_sampled = any(each.state.record_plugin_metrics for each in decision.members[:1])
+    with framework.calls.at(POINT) as timer:
+        for plugin in framework.plugins.at["pod_group_post_filter"]:
+            started = time.perf_counter()
+            if plugin is preempting:
+                attempt = _Preemption(framework, preempting, group, decision, pods, cache, reserved, trials)
+                status = yield from attempt.run()
+            elif isinstance(plugin, PodGroupReleasePlugin):
+                status = _release(framework, plugin, group, decision, pods[0])
+            else:
+                continue
+            if is_sampled:
+                framework.calls.observe_plugin(POINT, plugin.name, status.code, time.perf_counter() - started)
+            if status.code is not Code.UNSCHEDULABLE:
+                break
+            reasons += status.reasons
+        timer.code = status.code
     if preempting is None:
         _note_damaged(framework, decision, pods[0], (), unschedulable())
     if status.code is Code.ERROR:
-        decision.status = Status(
-            Code.ERROR, (f'error in "{plugin.name}" PodGroupPostFilter plugins: {status.message}',)
-        )
+        decision.status = Status(Code.ERROR, (f'error in "{plugin.name}" {POINT} plugins: {status.message}',))
     elif not group.is_ours:
         decision.post_filter = ", ".join(reasons if status.code is Code.UNSCHEDULABLE else status.reasons)
 
@@ -160,30 +166,27 @@ class _Preemption:
             decision.keeps_nominations = not under_way.is_due
             return (), IN_VAIN if under_way.is_due else LEAVING
         try:
-            began = time.perf_counter()
             victims, placed = yield from self._choose()
-            code = victims.code if isinstance(victims, Status) else Code.SUCCESS
-            lasted = framework.handle.metrics.preemption.evaluation_duration.labels("podgroup", code.label)
-            lasted.observe(time.perf_counter() - began)
             if isinstance(victims, Status):
                 if victims.code is Code.SUCCESS:  # those of an earlier attempt are still leaving
                     decision.nominations = {pod.uid: pod.nominated_node_name for pod in pods}
                 return (), victims
             preemptors = pods
             if group.is_ours or self.plugin.name == CAPACITY_SCHEDULING:
-                decision.members = self._members_without(victims)
+                decision.members = self._members_without(victims.pods)
                 needed = group.minimum - framework.handle.pod_groups.members(pods[0]).scheduled_count
                 placed = _nominate(framework, decision.members, needed)
                 preemptors = [each.queued.pod for each in placed] or pods  # nothing is kept for the others
             elif placed is None:
-                placed = self._members_without(victims)
+                placed = self._members_without(victims.pods)
             decision.nominations = {each.queued.pod.uid: each.node_name for each in placed if each.node_name}
             self.plugin.evict_for_pod_group(group, preemptors, victims)
         except GeneratorExit:  # the scheduler stops
             raise
         except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
             return (), _fault(framework, error, pods[0])
-        return victims, Status(Code.SUCCESS, (f"found a placement for podgroup, preempting {len(victims)} victims",))
+        text = f"found a placement for podgroup, preempting {len(victims.pods)} victims"
+        return victims.pods, Status(Code.SUCCESS, (text,))
 
     def _choose(self) -> Steps[Choice]:
         """Choose victims without whom the group fits now, or say why there are none."""
@@ -209,10 +212,12 @@ class _Preemption:
             return chosen, None
         if sum(_waits(framework, pod) for pod in pods) < quick.needed:
             return quick.refused, None
-        victims = [now for pod in chosen if (now := cache.get(pod.uid)) is not None and now.node_name == pod.node_name]
+        victims = [
+            now for pod in chosen.pods if (now := cache.get(pod.uid)) is not None and now.node_name == pod.node_name
+        ]
         if not quick.fits_still(cache, since, victims):
             raise Overtaken
-        return victims, None
+        return Victims(victims, chosen.violations), None
 
     def _members_without(self, victims: Sequence[Pod]) -> list[MemberOutcome]:
         """Return the members as they fit without the victims: nominated there, they keep what these give back.

@@ -97,7 +97,7 @@ class Framework:
         waits = {plugin.name: plugin.wait_seconds for plugin in plugins.of("pre_bind", PreBindPlugin)}
         self.budgets = Budgets(metrics, handle.events, limits, waits, breaker.note)
         timed, stream = self._timed(limits), stream or EventStream()
-        self._calls = calls = PluginCalls(metrics, self.name, self.budgets, breaker, timed, stream)
+        self.calls = calls = PluginCalls(metrics, self.name, self.budgets, breaker, timed, stream)
         self._nodes = nodes
         self._pre_filter = plugins.of("pre_filter", PreFilterPlugin)
         self._pre_filter_evaluations = {p.name: calls.evaluations("PreFilter", p.name) for p in self._pre_filter}
@@ -137,7 +137,7 @@ class Framework:
         """Go by other limits for plugins from the next call on."""
         self.breaker.use(limits)
         self.budgets.use(limits)
-        self._calls.use(self._timed(limits))
+        self.calls.use(self._timed(limits))
 
     def _timed(self, limits: Limits) -> list[str]:
         """The plugins whose every call is timed: those of others, and those that have limits."""
@@ -197,7 +197,7 @@ class Framework:
             off = self.breaker.off(pod.namespace)
             state.skip_filter |= off
             state.skip_score |= off
-        with self._calls.at("PreFilter") as timer:
+        with self.calls.at("PreFilter") as timer:
             plugins = self._pre_filter
             if not state.record_plugin_metrics or pod.is_resize:
                 plugins, skipping, passing = known.concerned or self._concerned(known, pod)
@@ -215,7 +215,7 @@ class Framework:
         names: frozenset[str] | None = None
         refusal: Status | None = None
         for plugin in plugins:
-            answer = self._calls.run("PreFilter", plugin.name, plugin.pre_filter, state, pod, self._nodes)
+            answer = self.calls.run("PreFilter", plugin.name, plugin.pre_filter, state, pod, self._nodes)
             if answer is SKIP:
                 state.skip_filter |= {plugin.name}
                 continue
@@ -256,7 +256,7 @@ class Framework:
 
     def run_filter(self, state: CycleState, pod: Pod, asked: BoolColumn | None = None) -> FilterOutcome:
         """Return where `pod` can run among the rows `asked`, or all nodes. Raises PluginError."""
-        with self._calls.at("Filter"):
+        with self.calls.at("Filter"):
             known = state.known_spec or self.classify(state, pod)
             if asked is None:
                 return self.filtering.run_everywhere(state, pod, known.pod_class)
@@ -286,7 +286,7 @@ class Framework:
             # There is nothing to prepare and nothing to time: kube-scheduler does not even ask.
             return self.scoring.run(state, pod, feasible, known.pod_class)
         self._run_pre_score(known, state, pod, feasible)
-        with self._calls.at("Score"):
+        with self.calls.at("Score"):
             return self.scoring.run(state, pod, feasible, known.pod_class)
 
     def run_best(
@@ -300,12 +300,12 @@ class Framework:
             return feasible
         known = state.known_spec or self.classify(state, pod)
         self._run_pre_score(known, state, pod, feasible)
-        with self._calls.at("Score"):
+        with self.calls.at("Score"):
             return self.scoring.best(state, pod, feasible, known.pod_class, view)
 
     def _run_pre_score(self, known: KnownSpec, state: CycleState, pod: Pod, feasible: Rows) -> None:
         feasible.flags.writeable = False  # all Score plugins get the same array
-        with self._calls.at("PreScore"):
+        with self.calls.at("PreScore"):
             # Score skips the same plugins whether or not this cycle times them: their scores have one plan then.
             plugins, skipping, passing = known.concerned_at_score or self._concerned_at_score(known, pod)
             state.skip_score |= skipping
@@ -314,7 +314,7 @@ class Framework:
             for evaluations in passing:
                 evaluations.value += 1
             for plugin in plugins:
-                status = self._calls.run("PreScore", plugin.name, plugin.pre_score, state, pod, self._nodes, feasible)
+                status = self.calls.run("PreScore", plugin.name, plugin.pre_score, state, pod, self._nodes, feasible)
                 if status is not None and status is not SKIP:
                     status = check_status(plugin.name, "PreScore", plugin.pre_score, status)
                 if status is SKIP or (status is not None and status.code is Code.SKIP):
@@ -338,9 +338,9 @@ class Framework:
         if known is not None and not state.record_plugin_metrics:
             plugins, _ = known.concerned_at_reserve or self._concerned_at_reserve(known, pod)
         state.reserving = plugins
-        with self._calls.at("Reserve") as timer:
+        with self.calls.at("Reserve") as timer:
             for plugin in plugins:
-                answer = self._calls.run("Reserve", plugin.name, plugin.reserve, state, pod, node_name)
+                answer = self.calls.run("Reserve", plugin.name, plugin.reserve, state, pod, node_name)
                 if answer is not None:
                     refusal = _rejection("Reserve", plugin, plugin.reserve, answer)
                     timer.code = refusal.code
@@ -355,11 +355,11 @@ class Framework:
         """Unreserve in reverse order. A plugin that raises, though it must not, keeps no other from its turn."""
         errors = []
         plugins = self._reserve if state.reserving is None else state.reserving
-        with self._calls.at("Unreserve"):
+        with self.calls.at("Unreserve"):
             for plugin in reversed(plugins):
                 try:
                     call: Callable[[CycleState, Pod, str], object] = plugin.unreserve
-                    answer = self._calls.run("Unreserve", plugin.name, call, state, pod, node_name)
+                    answer = self.calls.run("Unreserve", plugin.name, call, state, pod, node_name)
                     if answer is not None:
                         raise wrong_answer(plugin.name, "Unreserve", call, answer, "None")
                 except PluginError as error:
@@ -369,9 +369,9 @@ class Framework:
     def run_permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[dict[str, PermitWait], Status | None]:
         """Return plugin → for how long and for what, of those that hold the pod, and the first refusal."""
         holds: dict[str, PermitWait] = {}
-        with self._calls.at("Permit") as timer:
+        with self.calls.at("Permit") as timer:
             for plugin in self._permit:
-                answer = self._calls.run("Permit", plugin.name, plugin.permit, state, pod, node_name)
+                answer = self.calls.run("Permit", plugin.name, plugin.permit, state, pod, node_name)
                 if answer is None:
                     continue
                 found = check_permit(plugin.name, plugin.permit, answer)
@@ -390,10 +390,10 @@ class Framework:
         Raises PluginError.
         """
         found: Status | None = None
-        with self._calls.at("PlacementFeasible") as timer:
+        with self.calls.at("PlacementFeasible") as timer:
             for plugin in self._placement_feasible:
                 ask = plugin.placement_feasible
-                answer = self._calls.run("PlacementFeasible", plugin.name, ask, state, pod, progress)
+                answer = self.calls.run("PlacementFeasible", plugin.name, ask, state, pod, progress)
                 if answer is None:
                     continue
                 found = check_status(plugin.name, "PlacementFeasible", ask, answer)
@@ -410,10 +410,10 @@ class Framework:
     def run_pre_bind_pre_flight(self, state: CycleState, pod: Pod, node_name: str) -> bool:
         """Say whether any PreBind plugin has work with this pod. Raises PluginError."""
         busy = False
-        with self._calls.at("PreBindPreFlight") as timer:
+        with self.calls.at("PreBindPreFlight") as timer:
             for plugin in self._pre_bind:
                 call = plugin.pre_bind_pre_flight
-                answer = self._calls.run("PreBindPreFlight", plugin.name, call, state, pod, node_name)
+                answer = self.calls.run("PreBindPreFlight", plugin.name, call, state, pod, node_name)
                 if answer is None:
                     busy = True
                 elif answer is SKIP or check_status(plugin.name, "PreBindPreFlight", call, answer).code is Code.SKIP:
@@ -425,11 +425,11 @@ class Framework:
 
     async def run_pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Run the PreBind plugins in order; return the first refusal. Raises PluginError."""
-        with self._calls.at("PreBind") as timer:
+        with self.calls.at("PreBind") as timer:
             for plugin in self._pre_bind:
                 if plugin.name in state.skip_pre_bind:
                     continue
-                answer = await self._calls.run_async("PreBind", plugin.name, plugin.pre_bind, state, pod, node_name)
+                answer = await self.calls.run_async("PreBind", plugin.name, plugin.pre_bind, state, pod, node_name)
                 if answer is not None:
                     refusal = _rejection("PreBind", plugin, plugin.pre_bind, answer)
                     timer.code = refusal.code
@@ -438,9 +438,9 @@ class Framework:
 
     async def run_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Let the first Bind plugin that does not skip bind the pod. Raises PluginError, also if all skip."""
-        with self._calls.at("Bind") as timer:
+        with self.calls.at("Bind") as timer:
             for plugin in self._bind:
-                answer = await self._calls.run_async("Bind", plugin.name, plugin.bind, state, pod, node_name)
+                answer = await self.calls.run_async("Bind", plugin.name, plugin.bind, state, pod, node_name)
                 if answer is None:
                     return None
                 if check_status(plugin.name, "Bind", plugin.bind, answer).code is not Code.SKIP:
@@ -452,10 +452,10 @@ class Framework:
     async def run_post_bind(self, state: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
         """Call the PostBind plugins; return their failures, since the pod is bound in any case."""
         errors = []
-        with self._calls.at("PostBind"):
+        with self.calls.at("PostBind"):
             for plugin in self._post_bind:
                 try:
-                    await self._calls.run_async("PostBind", plugin.name, plugin.post_bind, state, pod, node_name)
+                    await self.calls.run_async("PostBind", plugin.name, plugin.post_bind, state, pod, node_name)
                 except PluginError as error:
                     errors.append(error)
         return errors

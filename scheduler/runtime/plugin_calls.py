@@ -132,7 +132,7 @@ class PluginCalls:
         finally:
             seconds = time.perf_counter() - started
             if state.record_plugin_metrics:
-                self._observe_plugin(point, plugin, code, seconds)
+                self.observe_plugin(point, plugin, code, seconds)
             if seconds >= self._shortest:
                 self._budgets.took(point, plugin, seconds, pod)
             if PluginCalled in self.stream.listeners:
@@ -176,7 +176,7 @@ class PluginCalls:
             if waiting is not None:
                 self._budgets.end(waiting)
             if state.record_plugin_metrics:
-                self._observe_plugin(point, plugin, code, time.perf_counter() - started)
+                self.observe_plugin(point, plugin, code, time.perf_counter() - started)
         return result
 
     def evaluations(self, point: str, plugin: str) -> Counter:
@@ -198,7 +198,8 @@ class PluginCalls:
         self.observers[point, code] = observer
         return observer
 
-    def _observe_plugin(self, point: str, plugin: str, code: Code, seconds: float) -> None:
+    def observe_plugin(self, point: str, plugin: str, code: Code, seconds: float) -> None:
+        """Show how long a plugin took: in a sample of cycles."""
         self._metrics.plugin_execution_duration.labels(plugin, point, code.label).observe(seconds)
 
 

@@ -71,7 +71,7 @@ def definitions() -> list[Definition]:
 
 def _instruments() -> Iterator[Definition]:
     metrics = Metrics()
-    for each in (*vars(metrics).values(), *metrics.add_pod_groups(), *metrics.add_placements()):
+    for each in (*vars(metrics).values(), *metrics.preemption, *metrics.add_pod_groups(), *metrics.add_placements()):
         if isinstance(each, MetricWrapperBase):
             (family,) = each.describe()
             name = f"{family.name}_total" if family.type == "counter" else family.name

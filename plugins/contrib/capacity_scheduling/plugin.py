@@ -240,7 +240,7 @@ class CapacityScheduling(
         name = self._handle.nodes.names()[found.row]
         keeps = self._shares.key_of(pod) is not None  # without quota, as in DefaultPreemption
         self._executor.start(Preemptor.of_pod(pod), name, found.victims, keeps=keeps)
-        return fw.PostFilterResult(name, found.victims), None
+        return fw.PostFilterResult(name, found.victims.pods), None
 
     def may_leave(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> Callable[[fw.Pod], bool]:
         """One that leaves anyway, or of a share that may have to give back what the group needs."""
@@ -253,12 +253,12 @@ class CapacityScheduling(
 
     def pod_group_victims(
         self, group: fw.PodGroup, pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf
-    ) -> Generator[None, None, Sequence[fw.Pod] | fw.Status]:
+    ) -> Generator[None, None, fw.Victims | fw.Status]:
         """Choose those that give back what a group needs, or say why there are none."""
         budgets = Budgets.of(self._handle)
         return group_victims(partial(self._reclaim, group, pods), pods, self._leaving(), budgets, what_if)
 
-    def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: Sequence[fw.Pod]) -> None:
+    def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: fw.Victims) -> None:
         """Begin to evict them."""
         self._executor.start(Preemptor.of_group(group, pods), CLUSTER, victims, keeps=True)
 

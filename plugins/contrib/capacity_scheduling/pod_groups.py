@@ -28,7 +28,7 @@ def group_victims(
     leaving: Sequence[fw.Pod],
     budgets: Budgets,
     what_if: fw.GroupWhatIf,
-) -> Steps[Sequence[fw.Pod] | fw.Status]:
+) -> Steps[fw.Victims | fw.Status]:
     """Return the pods that give back what these lack, the most important first, or why there are none.
 
     `begin` begins to look for those; what it returns is good until the next step. `leaving`: all pods with a node that
@@ -41,14 +41,15 @@ def group_victims(
     nodes = _Nodes(what_if, by_node)
     what_if.remove([there for pod in leaving if (there := nodes.find(pod))])
 
-    def fewest(of: Iterable[fw.Pod] | None) -> Sequence[fw.Pod] | fw.Status:
+    def fewest(of: Iterable[fw.Pod] | None) -> fw.Victims | fw.Status:
         reclaim = begin()
         if reclaim is None or not reclaim.helps:
             return NO_VICTIMS
         with reclaim.without(leaving):
             if reclaim.fits() and nodes.fit(()):
                 return LEAVING
-            return reclaim.fewest(of, budgets.tally, nodes.fit).pods or NO_VICTIMS
+            victims = reclaim.fewest(of, budgets.tally, nodes.fit)
+            return fw.Victims(victims.pods, victims.violations) if victims.pods else NO_VICTIMS
 
     found = fewest(None)
     if found is NO_VICTIMS and nodes.have_refused and (reclaim := begin()) is not None:
@@ -56,7 +57,7 @@ def group_victims(
         found = fewest(some) if some else NO_VICTIMS
     if isinstance(found, fw.Status):
         return TOO_LONG if nodes.is_too_long else found
-    nodes.let_leave(found)
+    nodes.let_leave(found.pods)
     return found
 
 

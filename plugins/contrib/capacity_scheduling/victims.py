@@ -33,7 +33,7 @@ class Found(NamedTuple):
     """The victims, the most important first, and the node on which the pod fits without them."""
 
     row: int
-    victims: Sequence[fw.Pod]
+    victims: fw.Victims
 
 
 class VictimSearch:
@@ -106,7 +106,7 @@ class VictimSearch:
                 each = costs(answer.pods, answer.violations)
                 candidate = each[:2], answer.breaking, each  # of the same priority, first those that no gang needs
                 if best is None or candidate < best:
-                    best, found = candidate, Found(row, answer.pods)
+                    best, found = candidate, Found(row, fw.Victims(answer.pods, answer.violations))
                 enough -= not answer.violations
             if not enough or considered >= MAX_PODS:
                 break
@@ -161,7 +161,7 @@ class VictimSearch:
             return False
 
         victims = self._reclaim.fewest(None if free is not None else self._some(), self._budgets.tally, fits)
-        return None if row is None or not victims.pods else Found(row, victims.pods)
+        return None if row is None or not victims.pods else Found(row, fw.Victims(victims.pods, victims.violations))
 
     def _some(self) -> Iterator[fw.Pod]:
         """Yield the pods of some nodes that evictions may help: those of all nodes, one by one, free none soon."""

@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from plugins.shared.eviction.budgets import Budgets, disruptions_of
+from plugins.shared.eviction.budgets import disruptions_of
 from scheduler import framework as fw
+from scheduler.framework.victims import group_that_goes
 
 _logger = logging.getLogger(__name__)
 
@@ -102,35 +103,31 @@ class Executor:
         self._newest[uid].is_held_back = True
         return True
 
-    def start(self, preemptor: Preemptor, node_name: str, victims: Sequence[fw.Pod], *, keeps: bool = False) -> None:
+    def start(self, preemptor: Preemptor, node_name: str, victims: fw.Victims, *, keeps: bool = False) -> None:
         """Evict the victims, in the background, except those that are already being deleted.
 
         `keeps`: whether what they free is kept for the preemptor, whatever the priority of others.
         """
-        self._handle.preemptions.begin(preemptor.uid, preemptor.pods, victims, keeps=keeps)
-        staying = [victim for victim in victims if not victim.is_deleting]
+        self._handle.preemptions.begin(preemptor.uid, preemptor.pods, victims.pods, keeps=keeps)
+        self._observe(preemptor, victims)
+        staying = [victim for victim in victims.pods if not victim.is_deleting]
         if not staying:
             return
-        self._count_disruptions(preemptor, victims)
         self._disruptions.add(staying)
-        if not preemptor.is_group:
-            self._handle.metrics.preemption_victims.observe(len(victims))
         if preemptor.uid not in self._newest:
             self.group_count += preemptor.is_group
         preemption = self._newest[preemptor.uid] = _Preemption(preemptor, node_name, self._node(node_name))
         self._jobs.start(f"preempt for {preemptor.name}", self._run(preemption, staying))
 
-    def _count_disruptions(self, preemptor: Preemptor, victims: Sequence[fw.Pod]) -> None:
-        """Rule: observeVictims."""
-        metrics, groups = self._handle.metrics.preemption, self._handle.pod_groups
-        violating, _ = Budgets.of(self._handle).split(victims)
-        if violating:
-            metrics.pdb_violations.labels(preemptor.kind).inc(len(violating))
-        if preemptor.is_group:
-            found = [group for group in map(groups.of, victims) if group is not None]
-            disrupted = {group.uid for group in found if group.is_disrupted_together}
-            if disrupted:
-                metrics.workload_disruptions.labels(preemptor.kind).observe(len(disrupted))
+    def _observe(self, preemptor: Preemptor, victims: fw.Victims) -> None:
+        """Rule: observeVictims; that of a group are counted with its attempts."""
+        metrics, groups = self._handle.metrics, self._handle.pod_groups
+        if not preemptor.is_group:
+            metrics.preemption_victims.observe(len(victims.pods))
+        elif together := {group.uid for pod in victims.pods if (group := group_that_goes(groups, pod)) is not None}:
+            metrics.preemption.workload_disruptions.labels(preemptor.kind).observe(len(together))
+        if victims.violations:
+            metrics.preemption.pdb_violations.labels(preemptor.kind).inc(victims.violations)
 
     async def _run(self, preemption: _Preemption, victims: Sequence[fw.Pod]) -> None:
         started = time.perf_counter()

@@ -75,6 +75,9 @@ def test_no_more_leave_than_the_group_needs_and_it_waits_for_them() -> None:
         assert groups.under_test.count("scheduler_workload_preemption_attempts_total", result="Success") == 1
         assert groups.under_test.count("scheduler_workload_preemption_victims_sum") == 3
         assert groups.under_test.count("scheduler_preemption_victims_sum") == 0
+        assert groups.under_test.count("scheduler_preemption_workload_disruptions_count", preemptor="podgroup") == 0
+        point = {"extension_point": "PodGroupPostFilter", "status": "Success", "profile": PROFILE}
+        assert groups.under_test.count("scheduler_framework_extension_point_duration_seconds_count", **point) == 1
         [message] = {eviction.message for eviction in groups.under_test.world.written(Eviction)}
         assert message == f"{PROFILE}: preempting to accommodate a higher priority podgroup"
         assert groups.under_test.world.notes("Preempted")[0] == "Preempted by podgroup uid of g on node cluster"

@@ -164,6 +164,19 @@ def test_each_attempt_is_counted_whatever_comes_of_it() -> None:
     assert sample(scene.metrics, "scheduler_preemption_victims_count") == 1
 
 
+def test_each_search_is_timed_by_its_outcome() -> None:
+    scene = a_scene(node("n"), pods={"n": [pod("db", 0, 4, labels={"app": "db"})]}, budgets=[a_budget(0, app="db")])
+    scene.metrics.add_pod_groups()
+
+    for preemptor in (pod("equal", 0), pod("high", 100, 4)):
+        scene.preempt(preemptor)
+
+    seconds = "scheduler_preemption_evaluation_duration_seconds_count"
+    assert sample(scene.metrics, seconds, preemptor="pod", result="Unschedulable") == 1
+    assert sample(scene.metrics, seconds, preemptor="pod", result="Success") == 1
+    assert sample(scene.metrics, "scheduler_preemption_pdb_violations_total", preemptor="pod") == 1
+
+
 def test_a_pod_that_is_gone_meanwhile_is_an_error() -> None:
     scene = full()
     with pytest.raises(fw.AttemptFailed, match=r'^preemption: pod "high" not found$'):

@@ -63,7 +63,7 @@ class Scene:
 
     async def start(self, *victims: fw.Pod) -> None:
         self.pods.update({each.uid: each for each in victims})
-        self.executor.start(Preemptor.of_pod(HIGH), "n", victims)
+        self.executor.start(Preemptor.of_pod(HIGH), "n", fw.Victims(victims, 0))
         await settle()
 
     async def answer(self) -> None:
@@ -84,7 +84,9 @@ class Scene:
 
 def a_scene(fails: Sequence[str] = (), gone: Sequence[str] = ()) -> Scene:
     world, pods = World(frozenset(fails), frozenset(gone)), dict[str, fw.Pod]()
-    handle = replace(a_handle(), pods=pods, evictor=world, events=world, activator=world)
+    metrics = Metrics()
+    metrics.add_pod_groups()
+    handle = replace(a_handle(), metrics=metrics, pods=pods, evictor=world, events=world, activator=world)
     return Scene(world, handle, Executor(handle, "DefaultPreemption"), pods)
 
 
@@ -111,6 +113,8 @@ async def test_a_victim_goes_and_its_owner_is_told() -> None:
     assert sample(scene.metrics, "scheduler_preemption_victims_sum") == 1
     seconds = "scheduler_preemption_goroutines_duration_seconds_count"
     assert sample(scene.metrics, seconds, result="success") == 1
+    seconds = "scheduler_preemption_execution_duration_seconds_count"
+    assert sample(scene.metrics, seconds, preemptor="pod", result="success") == 1
 
 
 async def test_the_last_victim_goes_last() -> None:
@@ -172,7 +176,7 @@ async def test_victims_that_are_going_already_are_left_alone() -> None:
 
     assert scene.world.asked == []
     assert not scene.runs
-    assert sample(scene.metrics, "scheduler_preemption_victims_count") == 0
+    assert sample(scene.metrics, "scheduler_preemption_victims_count") == 1
 
 
 async def test_once_the_last_victim_is_on_its_way_the_preemptor_may_come_back() -> None:
@@ -202,7 +206,7 @@ async def test_while_others_are_left_the_last_victim_does_not_count() -> None:
 async def test_a_deletion_that_came_before_the_last_victims_turn_brings_nobody_back_so_the_end_does() -> None:
     scene, low = a_scene(gone=["low"]), pod("low", 0)
     scene.executor.start(
-        Preemptor.of_pod(HIGH), "n", [low]
+        Preemptor.of_pod(HIGH), "n", fw.Victims([low], 0)
     )  # and before its job begins, the watch tells that the victim is gone
     await settle()
     await scene.answer()
