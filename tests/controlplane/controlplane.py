@@ -23,7 +23,7 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.credentials import Credentials
 from tests.controlplane.flags import Settings
 from tests.controlplane.processes import Component, ProcessError, Program
-from tests.controlplane.versions import emulating
+from tests.controlplane.versions import beside_older_servers, emulating
 
 UNLIMITED_QPS: Final = 5000.0
 """What scheduler_perf gives its client: no limit in practice. kube-scheduler's default is 50, with a burst of 100."""
@@ -100,6 +100,7 @@ class ControlPlane(Cluster):
         text = config.read_text() if config else ""
         written.write_text(flags.scheduler_config(text, kubeconfig, qps, burst, leader_elect=leader_elect))
         binary = find_binaries(["kube-scheduler"])["kube-scheduler"]
+        further = (*beside_older_servers(os.environ), *further)
         argv = partial(flags.kube_scheduler, binary, self.credentials, kubeconfig, written, further)
         return self.spawn("kube-scheduler", argv, partial(self._answers, "/readyz"))
 

@@ -8,7 +8,7 @@ A version can also be emulated, without a build of its own: with `LOADMASTER_EMU
 are told to serve and do what 1.34 did, feature gates included. Kubernetes offers that for three minor versions back.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -47,3 +47,9 @@ def emulating(settings: Settings, environment: Mapping[str, str]) -> Settings:
         apiserver_flags=(flag, *settings.apiserver_flags),
         controller_manager_flags=(flag, *settings.controller_manager_flags),
     )
+
+
+def beside_older_servers(environment: Mapping[str, str]) -> Sequence[str]:
+    """The flags without which kube-scheduler waits for an API that an older server does not have."""
+    is_older = chosen(environment) != OWN or environment.get(EMULATION)
+    return ("--feature-gates=DRADeviceTaintRules=false",) if is_older else ()
