@@ -174,7 +174,7 @@ class AdaptedShares:
             return ref.ledger.nodes_for(ref.name, asked)
 
     def leaving(self) -> Collection[str]:
-        return self.usage.leaving
+        return tuple(self.usage.leaving)
 
     # What the queue asks.
 

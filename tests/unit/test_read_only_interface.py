@@ -82,6 +82,7 @@ CALLS: Final[Calls] = {
     "Preemptions.withdraw": [],
     "Preemptions.of": [("none",)],
     "Preemptions.leaving": [()],
+    "Shares.leaving": [()],
     "Shares.state_of": [],  # needs a share: see below
     "Shares.takes_back": [],  # a boolean
     "Shares.refusal_of_group": [],
