@@ -173,7 +173,7 @@ class DefaultPreemption(
         self, group: fw.PodGroup, pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf
     ) -> Generator[None, None, fw.Victims | fw.Status]:
         """Choose victims for a group as a whole, or say why there are none."""
-        if any(pod.spec.preemption_policy == "Never" for pod in pods):
+        if not group.may_preempt(pods):
             return NEVER
         if not group.is_ours and self._is_ongoing(group, pods):
             return ONGOING

@@ -87,6 +87,9 @@ class FeatureGates:
     in_place_pod_vertical_scaling_scheduler_preemption: bool = False
     """Evict others for deferred resizes; enable the plugin DeferredPodScheduling in the default profile."""
 
+    pod_group_preemption_policy: bool = False
+    """Read from a PodGroup, not from its pods, whether it may evict others."""
+
     topology_aware_workload_scheduling: bool = False
     """Try each group in several placements, those of plugins; enable these in the default profile."""
 
@@ -146,6 +149,7 @@ REMOVED: Final = frozenset(
 
 DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
     "DRAWorkloadResourceClaims": ("GenericWorkload",),
+    "PodGroupPreemptionPolicy": ("GenericWorkload",),
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
     "WorkloadWithJob": ("GenericWorkload",),
 }

@@ -10,6 +10,9 @@ from scheduler.api.pod import Pod
 from scheduler.api.read_only import NOTHING
 from scheduler.framework.events import POD_GROUP
 
+NEVER: Final = "Never"
+"""The `preemptionPolicy` of a pod, or group, for which no pod is evicted."""
+
 
 class GroupKey(NamedTuple):
     """The identity of a group: two of one name may come from different APIs."""
@@ -49,6 +52,9 @@ class PodGroup(msgspec.Struct, frozen=True):
     that have succeeded are taken off it."""
 
     priority: int = 0
+    preemption_policy: str = ""
+    """Never or PreemptLowerPriority, as for a pod; empty if its pods say whether it may evict others."""
+
     topology_keys: tuple[str, ...] = ()
     """Labels of nodes: all members go to nodes with the same value of each."""
 
@@ -94,6 +100,12 @@ class PodGroup(msgspec.Struct, frozen=True):
     @property
     def key(self) -> GroupKey:
         return GroupKey(self.namespace, self.source, self.name)
+
+    def may_preempt(self, pods: Iterable[Pod]) -> bool:
+        """Return whether others may be evicted for these pods of it. Rule: resolvePreemptionPolicy."""
+        if self.preemption_policy:
+            return self.preemption_policy != NEVER
+        return not any(pod.spec.preemption_policy == NEVER for pod in pods)
 
     @property
     def has_object(self) -> bool:

@@ -282,8 +282,10 @@ def disagreement(group: PodGroup, members: GroupMembers, pods: Sequence[Pod]) ->
 
     Groups of our own rules are looked at before their pods come into the queue. Rule: validatePodGroup.
     """
-    first = pods[0]
-    name, policy, problem = first.spec.scheduler_name, first.spec.preemption_policy, ""
+    first, name, problem = pods[0], pods[0].spec.scheduler_name, ""
+    policy, whose = _policy(first), ""
+    if group.preemption_policy:
+        policy, whose = group.preemption_policy, " as the pod group's preemption policy"
     for pod in (*pods, *members.scheduled):
         spec = pod.spec
         if spec.scheduler_name != name:
@@ -292,8 +294,8 @@ def disagreement(group: PodGroup, members: GroupMembers, pods: Sequence[Pod]) ->
             continue
         elif (spec.priority or 0) != group.priority:
             problem = f"priority as the pod group's priority, got {pod.priority} and {group.priority}"
-        elif spec.preemption_policy != policy and _policy(pod) != _policy(first):
-            problem = f"preemption policy, got {_policy(pod)} and {_policy(first)}"
+        elif spec.preemption_policy != policy and _policy(pod) != policy:
+            problem = f"preemption policy{whose}, got {_policy(pod)} and {policy}"
         if problem:
             return f"all pods in a single pod group should have the same {problem}"
     return ""

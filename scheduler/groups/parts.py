@@ -46,7 +46,9 @@ PAUSE: Final = 5.0
 
 def adapted_groups(objects: ObjectLister, gates: FeatureGates, now: Callable[[], float]) -> AdaptedGroups:
     """Return all adapters, those of Kubernetes' own groups if the gates are on. `now`: the queue's clock."""
-    of_kubernetes: list[Adapter] = [KubernetesGroups(objects)] if gates.generic_workload else []
+    of_kubernetes: list[Adapter] = []
+    if gates.generic_workload:
+        of_kubernetes.append(KubernetesGroups(objects, have_policies=gates.pod_group_preemption_policy))
     defaults = GangDefaults()
     return AdaptedGroups(
         of_kubernetes,

@@ -52,7 +52,7 @@ def may_have_space(framework: Framework, table: NodeTable, group: PodGroup, memb
     needed = max(group.minimum - members.scheduled_count, 1)
     rows = np.flatnonzero(table.in_use)
     lower = None
-    if not any(pod.spec.preemption_policy == "Never" for pod in pods):
+    if group.may_preempt(pods):
         lower = framework.handle.dry_runs.lower_pods(group.priority, rows)
     capacity = np.full(len(rows), needed, np.int64)
     for name, amount in _smallest(framework, pods).items():

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.framework.events import ELASTIC_QUOTA
-from scheduler.framework.pod_groups import NO_POD_GROUPS, GroupMembers, PodGroup, PodGroups
+from scheduler.framework.pod_groups import NEVER, NO_POD_GROUPS, GroupMembers, PodGroup, PodGroups
 from scheduler.framework.queued import Entry, QueuedGroup
 from scheduler.framework.shares import NodeKind, ShareKey, ShareReclaim, ShareRefusal, ShareState
 from scheduler.quota.adapter import Asked
@@ -229,7 +229,8 @@ class AdaptedShares:
 
     def request_of(self, pod: Pod) -> Request:
         """Return what a pod needs, or all that its group still needs. Raises ValueError as `need_of_pod`."""
-        group, may_preempt = self._groups.of(pod), pod.spec.preemption_policy != "Never"
+        group = self._groups.of(pod)
+        may_preempt = pod.spec.preemption_policy != NEVER if group is None else group.may_preempt((pod,))
         found = None if group is None else self.need_of_group(group, self._groups.members(pod))
         if found is not None:
             selector, need = found

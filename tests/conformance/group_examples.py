@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.conformance.generators.groups import GENERIC, RACK, TOPOLOGY
+from tests.conformance.generators.groups import GENERIC, POLICY, RACK, TOPOLOGY
 
 Json = dict[str, Any]
 UNSCHEDULABLE: Final = "pod group is unschedulable"
+LOWER: Final = "PreemptLowerPriority"
 NO_VICTIMS: Final = "pod group preemption: No preemption victims found for incoming preemptor"
 RELEASED: Final = "deallocation and deletion of ResourceClaims completed"
 
@@ -235,6 +236,33 @@ EXAMPLES: Final = (
             "pod group preemption: not eligible due to preemptionPolicy=Never."
         ),
         members={"m0": insufficient(1)},
+    ),
+    Example(
+        "a group that must not preempt does not",
+        [
+            *(node("n1"), pod("low", "", "n1", 0)),
+            *(group(minimum=1, preemptionPolicy="Never"), pod("m0", preemptionPolicy="Never")),
+        ],
+        code="Unschedulable",
+        message=f"{too_few(1, 0)}, {RELEASED}, pod group preemption: not eligible due to preemptionPolicy=Never.",
+        members={"m0": insufficient(1)},
+        gates=(GENERIC, POLICY),
+    ),
+    *(
+        Example(
+            f"members have the preemption policy of their group: {its or 'none'}",
+            [
+                *(node("n1"), group(minimum=1, preemptionPolicy=its)),
+                pod("m0", preemptionPolicy=of_pod),
+            ],
+            code="",
+            members={
+                "m0": "all pods in a single pod group should have the same preemption policy as the pod group's "
+                f"preemption policy, got {of_pod or LOWER} and {its or LOWER}"
+            },
+            gates=(GENERIC, POLICY),
+        )
+        for its, of_pod in ((None, "Never"), ("Never", None))
     ),
     Example(
         "of a group that is disrupted pod by pod the pod goes that is in the way",

@@ -39,6 +39,7 @@ from scheduler.api.quota_amounts import MAX, amounts_in
 from scheduler.api.read_only import NOTHING
 from scheduler.api.spelling import spelled
 from scheduler.framework.field_errors import duplicate, invalid, required
+from scheduler.framework.victims import NEVER
 
 _QUANTITIES: Final = (
     ("minimum", "minimum"),
@@ -255,8 +256,10 @@ class CapacityScheduling(
         self, group: fw.PodGroup, pods: Sequence[fw.Pod], what_if: fw.GroupWhatIf
     ) -> Generator[None, None, fw.Victims | fw.Status]:
         """Choose those that give back what a group needs, or say why there are none."""
-        budgets = Budgets.of(self._handle)
-        return group_victims(partial(self._reclaim, group, pods), pods, self._leaving(), budgets, what_if)
+        if not group.may_preempt(pods):
+            return NEVER
+        begin, budgets = partial(self._reclaim, group, pods), Budgets.of(self._handle)
+        return (yield from group_victims(begin, pods, self._leaving(), budgets, what_if))
 
     def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: fw.Victims) -> None:
         """Begin to evict them."""

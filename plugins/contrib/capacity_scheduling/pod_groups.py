@@ -14,7 +14,7 @@ from plugins.default_preemption.pod_groups import NO_VICTIMS, Steps
 from plugins.shared.eviction.budgets import Budgets
 from plugins.shared.eviction.group_units import WithoutUnits
 from scheduler import framework as fw
-from scheduler.framework.victims import LEAVING, NEVER, Unit, needed, pods_of
+from scheduler.framework.victims import LEAVING, Unit, needed, pods_of
 
 TOO_LONG: Final = fw.unschedulable("reclaim takes too long for so many pods that are not alike")
 
@@ -34,8 +34,6 @@ def group_victims(
     `begin` begins to look for those; what it returns is good until the next step. `leaving`: all pods with a node that
     leave anyway: their quota comes free, whatever has become of their node.
     """
-    if any(pod.spec.preemption_policy == "Never" for pod in pods):
-        return NEVER
     by_node = {next(iter(pods)).node_name: pods for pods in what_if.pods_by_node() if pods}
     yield
     nodes = _Nodes(what_if, by_node)

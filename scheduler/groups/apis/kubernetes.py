@@ -32,8 +32,11 @@ def name_of(pod: Pod) -> str:
     return "" if group is None else group.pod_group_name
 
 
-def as_group(podgroup: api.PodGroup, source: str = POD_GROUP) -> PodGroup:
-    """Return what a PodGroup object wants; `source`: the resource that it is read from."""
+def as_group(podgroup: api.PodGroup, source: str = POD_GROUP, *, has_policy: bool = False) -> PodGroup:
+    """Return what a PodGroup object wants; `source`: the resource that it is read from.
+
+    `has_policy`: whether it has a preemption policy of its own, the default one if the object has none.
+    """
     metadata, spec = podgroup.metadata, podgroup.spec
     gang, constraints = spec.scheduling_policy.gang, spec.scheduling_constraints
     topology = () if constraints is None else constraints.topology or ()
@@ -44,6 +47,7 @@ def as_group(podgroup: api.PodGroup, source: str = POD_GROUP) -> PodGroup:
         source,
         minimum=0 if gang is None else gang.min_count,
         priority=spec.priority or 0,
+        preemption_policy=spec.preemption_policy or "PreemptLowerPriority" if has_policy else "",
         topology_keys=tuple([each.key for each in topology]),
         has_constraints=constraints is not None,
         is_disrupted_together=_is_disrupted_together(spec.disruption_mode),
@@ -60,8 +64,9 @@ class KubernetesGroups:
 
     source: Final = POD_GROUP
 
-    def __init__(self, objects: ObjectLister) -> None:
+    def __init__(self, objects: ObjectLister, *, have_policies: bool = False) -> None:
         self._objects = objects
+        self._have_policies = have_policies
         self._versions = VERSIONS
         """The one that a group was found in last comes first."""
         self._ignored: dict[str, None] = {}
@@ -81,7 +86,7 @@ class KubernetesGroups:
                     self._versions = self._versions[::-1]
                 if self._newest is None or self._newest[0] is not found:
                     self._log_ignored(found)
-                    self._newest = found, as_group(found, source)
+                    self._newest = found, as_group(found, source, has_policy=self._have_policies)
                 return self._newest[1]
         return None
 
@@ -89,7 +94,7 @@ class KubernetesGroups:
         spec, uid = found.spec, found.metadata.uid
         fields = {
             "parentCompositePodGroupName": spec.parent_composite_pod_group_name,
-            "preemptionPolicy": spec.preemption_policy,
+            "preemptionPolicy": "" if self._have_policies else spec.preemption_policy,
         }
         ignored = [name for name, value in fields.items() if value]
         if ignored and uid not in self._ignored:

@@ -13,7 +13,8 @@ from tests.conformance.generators.topic import Cluster, Draw, Json
 
 GENERIC: Final = "GenericWorkload"
 TOPOLOGY: Final = "TopologyAwareWorkloadScheduling"
-GATES: Final = (((GENERIC, TOPOLOGY), 73), ((GENERIC,), 27))
+POLICY: Final = "PodGroupPreemptionPolicy"
+GATES: Final = (((GENERIC, TOPOLOGY), 73), ((GENERIC,), 19), ((GENERIC, POLICY), 8))
 """Each set of feature gates, and how often it is drawn of a hundred times."""
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -45,6 +46,8 @@ def generate(seed: int) -> Json:
     start(draw, [*running, *waiting])
     objects = [*budgets, *nodes, *running, *waiting]
     agree(draw, objects)
+    if POLICY in gates:
+        set_policies(Draw(f"policies-{seed}"), objects)
     return {"name": f"groups-{seed}", "gates": list(gates), "config": config, "objects": objects}
 
 
@@ -212,6 +215,24 @@ def make_odd(draw: Draw, odd: Json, members: Sequence[Json], cluster: Cluster) -
     else:
         for each in members if draw.chance(0.5) else [odd]:
             each["spec"]["preemptionPolicy"] = "Never"
+
+
+def set_policies(draw: Draw, objects: Sequence[Json]) -> None:
+    """Let groups say whether they may preempt, and most of their pods the same."""
+    for each in objects:
+        if each["kind"] != "PodGroup" or draw.chance(0.3):
+            continue
+        name, namespace = each["metadata"]["name"], each["metadata"]["namespace"]
+        each["spec"]["preemptionPolicy"] = policy = draw.choice(("Never", "PreemptLowerPriority"))
+        pods = [
+            pod
+            for pod in objects
+            if pod["kind"] == "Pod"
+            and pod["metadata"]["namespace"] == namespace
+            and pod["spec"].get("schedulingGroup") == {"podGroupName": name}
+        ]
+        for pod in pods if draw.chance(0.8) else pods[:1]:
+            pod["spec"]["preemptionPolicy"] = policy
 
 
 def near(draw: Draw) -> Json:

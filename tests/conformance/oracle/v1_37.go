@@ -63,7 +63,7 @@ func validatePodGroup(ctx context.Context, group *podGroup) field.ErrorList {
 	gates := map[string]bool{
 		string(features.TopologyAwareWorkloadScheduling): true,
 		string(features.CompositePodGroup):               false,
-		string(features.PodGroupPreemptionPolicy):        false,
+		string(features.PodGroupPreemptionPolicy):        true,
 	}
 	create := apioperation.Operation{Type: apioperation.Create, Options: gates}
 	return schedulingv1beta1.Validate_PodGroup(ctx, create, nil, group, nil)

@@ -79,6 +79,10 @@ def test_the_state_of_every_gate_is_told_with_its_stage() -> None:
             "Loadmaster",
         ),
         (
+            "PodGroupPreemptionPolicy=true",
+            "PodGroupPreemptionPolicy is enabled, but depends on features that are disabled: [GenericWorkload]",
+        ),
+        (
             "TopologyAwareWorkloadScheduling=true",
             "TopologyAwareWorkloadScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
         ),

@@ -225,6 +225,23 @@ def test_pods_that_do_not_agree_are_not_tried(first: fw.Pod, second: fw.Pod, pro
     run(play())
 
 
+@pytest.mark.parametrize(("its", "of_pod"), [(None, "Never"), ("Never", None)])
+def test_with_the_gate_pods_agree_with_the_policy_of_their_group(its: str | None, of_pod: str | None) -> None:
+    async def play() -> None:
+        groups = Preempting(gates=FeatureGates(generic_workload=True, pod_group_preemption_policy=True))
+        spec = api.PodGroupSpec(priority=5, preemption_policy=its)
+        groups.store(api.PodGroup(metadata=ObjectMeta(name="g", namespace="default", uid="g"), spec=spec))
+        groups.under_test.see(with_policy(a_member("p"), of_pod))
+
+        await groups.schedule()
+
+        lower = "PreemptLowerPriority"
+        problem = f"preemption policy as the pod group's preemption policy, got {of_pod or lower} and {its or lower}"
+        assert groups.condition() == ("False", "SchedulerError", f"{TOGETHER} {problem}")
+
+    run(play())
+
+
 def test_a_group_that_is_disrupted_together_leaves_as_a_whole() -> None:
     async def play() -> None:
         groups = Preempting(nodes=2)
