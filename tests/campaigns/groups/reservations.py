@@ -52,14 +52,15 @@ class ReservationRules:
     def _faults(self, group: GroupState) -> Iterator[str]:
         model, members = self._model, self._model.members(group.plan.name)
         waiting = [pod for pod in members if not pod.place and not pod.is_gated]
-        need = model.minimum(group) - sum(bool(pod.place) for pod in members) - model.succeeded(group)
+        lacks = model.minimum(group) - sum(bool(pod.place) for pod in members)
+        need = max(1, lacks - model.succeeded(group, at_most=True))
         if not self._settings.reservation_seconds:
             yield "it is turned off"
         if not members or (group.plan.has_object and not group.object_exists):
             yield "the group is gone"
-        elif need <= 0:
+        elif lacks <= model.succeeded(group):
             yield "it has its minimum"
-        elif len(waiting) < need - model.succeeded(group, at_most=True) + model.succeeded(group):
+        elif len(waiting) < need:
             yield "it has too few pods"
         elif model.is_gated(group):
             yield "a pod of it is gated"

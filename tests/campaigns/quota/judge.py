@@ -227,7 +227,11 @@ class Judge:
             ran = choice.before.pods.get(victim)
             if (choice.at, choice.claimant) == (self.now, claimant) and ran and ran.node:
                 return choice
-        others_preempt = bool(self._claims.keys() - {self._claimant(self._state.pods[claimant])})
+        mine = self._claimant(self._state.pods[claimant])
+        others_preempt = bool(self._claims.keys() - {mine}) or any(
+            choice.at == self.now and self._claimant(choice.before.pods[choice.claimant]) != mine
+            for choice in self._choices
+        )  # what these freed a moment ago was not free when the victims were chosen
         self._choices.append(Choice(self.now, claimant, self._state.copy(), others_preempt))
         return self._choices[-1]
 
@@ -237,7 +241,7 @@ class Judge:
     def _note_outranked(self, pod: Pod) -> None:
         """Note from whom a pod that starts or evicts takes what DefaultPreemption freed.
 
-        As in kube-scheduler, that is kept only from less important pods; one ahead may evict on the same node. Of
+        As in kube-scheduler, that is kept only from less important pods; an equal may evict on the same node. Of
         elastic quotas, those count that are within their minimum.
         """
         state = self._state
@@ -248,7 +252,7 @@ class Judge:
             claimant = state.pods.get(claim.claimant)
             if claim.for_nodes and claimant is not None and self._claimant(pod) != name:
                 borrows = not state.within(claimant.quota, claimant, running)
-                is_ahead = pod.priority > claimant.priority if pod.node else pod.rank < claimant.rank
+                is_ahead = pod.priority > claimant.priority - (not pod.node)
                 if is_ahead or (is_guaranteed and borrows):
                     claim.excuse()
 
@@ -266,7 +270,8 @@ class Judge:
     def _check_overtaken(self) -> None:
         """Of two that start in the same moment it does not matter which was first."""
         for pod, other, at in self._overtaken:
-            if other.name in self._state.pods and not (other.node and other.started <= at + 1):
+            is_first = other.quota == pod.quota or lawful.goes_first(self._state, other, pod)  # all of it have started
+            if other.name in self._state.pods and not (other.node and other.started <= at + 1) and is_first:
                 self.find("overtaken", f"{pod} of {pod.quota} starts before {other} of {other.quota}, {other.came:g} s")
         self._overtaken.clear()
 
