@@ -10,6 +10,10 @@ class Preemption(Protocol):
     """Victims of one pod, or group, from the choice until the preemptor starts or is tried in vain."""
 
     @property
+    def victims(self) -> Collection[str]:
+        """The UIDs of the victims that still have their node."""
+
+    @property
     def is_due(self) -> bool:
         """Whether all victims are gone: the preemptor is tried once, and evicts nothing then."""
 

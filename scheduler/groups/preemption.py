@@ -30,9 +30,11 @@ from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
+from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.dry_run import Victims
 from scheduler.framework.group_preemption import PodGroupPostFilterPlugin, PodGroupReleasePlugin
 from scheduler.framework.pod_groups import PodGroup
+from scheduler.framework.preemptions import Preemption
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.framework.victims import IN_VAIN, LEAVING
 from scheduler.groups.counting import counted
@@ -162,6 +164,9 @@ class _Preemption:
         """Begin to evict some; return them, and whether there are any, or why not."""
         framework, group, decision, pods = self.framework, self.group, self.decision, self.pods
         under_way = framework.handle.preemptions.of(group.uid)
+        if under_way is not None and self._counts_on_lost_nodes(under_way):
+            framework.handle.preemptions.withdraw(group.uid)
+            under_way, decision.nominations = None, dict.fromkeys([pod.uid for pod in pods], "")
         if under_way is not None:
             decision.keeps_nominations = not under_way.is_due
             return (), IN_VAIN if under_way.is_due else LEAVING
@@ -187,6 +192,22 @@ class _Preemption:
             return (), _fault(framework, error, pods[0])
         text = f"found a placement for podgroup, preempting {len(victims.pods)} victims"
         return victims.pods, Status(Code.SUCCESS, (text,))
+
+    def _counts_on_lost_nodes(self, under_way: Preemption) -> bool:
+        """Return whether a node is gone, or refuses all members whatever leaves it, that a victim still has."""
+        tried, framework = self.decision.members, self.framework
+        classes = {framework.classify(GroupCycleState(), pod).pod_class for pod in self.pods}
+        if not classes <= {each.state.known_spec.pod_class for each in tried}:
+            return False  # it is not known of all of them
+        victims = [pod for uid in under_way.victims if (pod := framework.handle.pods.get(uid)) is not None]
+        for name in {pod.node_name for pod in victims}:
+            row = self.cache.table.row_of(name)
+            if row is None:
+                return True
+            refusals = [framework.run_filter_again(each.state, each.queued.pod, row) for each in tried]
+            if all(each is not None and each.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE for each in refusals):
+                return True
+        return False
 
     def _choose(self) -> Steps[Choice]:
         """Choose victims without whom the group fits now, or say why there are none."""

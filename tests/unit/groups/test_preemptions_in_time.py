@@ -3,6 +3,7 @@
 import pytest
 
 from scheduler.api.coscheduling import POD_GROUP_LABEL
+from scheduler.api.objects import Taint
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.testing import a_node
 from tests.unit.quota.in_time import Life
@@ -113,3 +114,22 @@ def test_a_group_that_waits_for_its_victims_leaves_others_what_theirs_free() -> 
 
         assert life.victims == ["low/slow", "low/low0", "low/low1"]
         assert life.with_node() == ["team/first-0", "team/first-1", "team/second-0"]
+
+
+def test_nothing_is_kept_for_a_group_whose_victims_are_on_a_node_that_is_no_longer_for_it() -> None:
+    with Life(grace=10 - HOUR, longer=HOUR, without=("CapacityScheduling",)) as life:
+        life.set_node(a_node("n1", cpu=2), a_node("n2", cpu=2))
+        life.pods(2, "low", cpu=2)
+        life.advance(5)
+        life.group("gang", 2, "team", cpu=2, priority=10)
+        life.advance(12)
+        lost = next(pod.node_name for pod in life.engine.pods.values() if pod.is_deleting)
+        life.pod("lone", "low2", cpu=1)
+        life.advance(5)
+        assert life.running("low2") == 0
+
+        life.set_node(a_node(lost, cpu=2, taints=(Taint(key="dead", effect="NoExecute"),)))
+        life.advance(60)
+
+        assert life.running("low2") == 1
+        assert not life.engine.nominator.nodes
