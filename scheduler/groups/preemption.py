@@ -195,7 +195,7 @@ class _Preemption:
 
     def _counts_on_lost_nodes(self, under_way: Preemption) -> bool:
         """Return whether a node is gone, or refuses all members whatever leaves it, that a victim still has."""
-        tried, framework = self.decision.members, self.framework
+        framework, tried = self.framework, [each for each in self.decision.members if each.state.known_spec]
         classes = {framework.classify(GroupCycleState(), pod).pod_class for pod in self.pods}
         if not classes <= {each.state.known_spec.pod_class for each in tried}:
             return False  # it is not known of all of them
