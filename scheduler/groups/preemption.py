@@ -169,6 +169,7 @@ class _Preemption:
             under_way, decision.nominations = None, dict.fromkeys([pod.uid for pod in pods], "")
         if under_way is not None:
             decision.keeps_nominations = not under_way.is_due
+            decision.nominations = dict.fromkeys([pod.uid for pod in pods], "") if under_way.is_due else {}
             return (), IN_VAIN if under_way.is_due else LEAVING
         try:
             victims, placed = yield from self._choose()

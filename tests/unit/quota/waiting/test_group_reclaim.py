@@ -93,6 +93,23 @@ async def test_what_the_first_victims_leave_is_kept_for_it() -> None:
     assert "late" not in stage.placed
 
 
+async def test_its_nominations_end_with_the_attempt_in_which_it_does_not_fit_though_all_victims_are_gone() -> None:
+    stage = Stage()
+    members = a_group(stage, "1", "1", "1")
+    await stage.schedule()
+    for member in members:
+        stage.under_test.see(newer(member, nominated_node_name=stage.engine.nominator.node_of(member.uid)))
+    stage.pod("of-another-scheduler", namespace="b", node_name="n")
+
+    for name in ("b-5", "b-6", "b-7"):
+        stage.delete(leave(stage, name))
+    await stage.schedule()
+
+    assert not any(name.startswith("g") for name in stage.placed)
+    assert not any(stage.engine.nominator.node_of(member.uid) for member in members)
+    stage.check()
+
+
 async def test_what_leaves_anyway_is_kept_for_a_group_that_counts_on_it() -> None:
     stage = Stage("n", "m", cpu="4")
     for name in ("b-0", "b-2"):
