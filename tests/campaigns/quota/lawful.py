@@ -159,15 +159,21 @@ def goes_first(state: State, waiting: Pod, started: Pod) -> bool:
     """Whether one that waits was to start before one alike that has just started, and could."""
     if waiting.quota == started.quota:
         return waiting.rank < started.rank
-    quotas = [state.quotas.get(pod.quota) for pod in (waiting, started)]
     before = [pod for pod in state.running if pod is not started]
     is_less = waiting.priority < started.priority  # that may have come later than the other was woken
-    if is_less or None in quotas or state.lacks(waiting.quota, waiting.asks, before):
+    if is_less or not {waiting.quota, started.quota} <= state.quotas.keys():
         return False
+    paths = [state.path(pod.quota) for pod in (waiting, started)]
+    if paths[0][-1] != paths[1][-1] or state.lacks(waiting.quota, waiting.asks, before):
+        return False
+    # In fair sharing those compete that are below the same share; else, leaves do.
+    apart = [[name for name in path if name not in other] for path, other in (paths, paths[::-1])]
+    shares = [names[-1 if _is_fair(state) else 0] for names in apart]
     first, second = (
-        (state.within(pod.quota, pod, before), state.quotas[pod.quota].priority) for pod in (waiting, started)
+        (state.within(share, pod, before), state.quotas[share].priority)
+        for share, pod in zip(shares, (waiting, started), strict=True)
     )
-    return first > second and state.path(waiting.quota)[-1] == state.path(started.quota)[-1]
+    return first > second
 
 
 def spared(state: State, claimant: Pod, victims: Sequence[Pod]) -> Pod | None:
@@ -203,7 +209,7 @@ def preferable(state: State, claimant: Pod, victims: Sequence[Pod]) -> tuple[Pod
                 victim.node,
                 "",
             )
-            is_less = (other.priority, -other.started) < (victim.priority, -victim.started)
+            is_less = (other.priority, -int(other.started)) < (victim.priority, -int(victim.started))
             if is_alike and is_less and not (victim.group or other.ending or other in victims):
                 instead = [other if each is victim else each for each in victims]
                 if not objection(state, claimant, instead, others=True):
