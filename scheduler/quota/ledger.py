@@ -69,10 +69,12 @@ class Ledger:
         return self.reservations.seen_by(self.tree, asked.need, rank_of, ahead)
 
     def _goes_ahead_of_pending(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
-        is_first = reserved.woken > 0 and reserved.share != request.share
-        return is_first or self.adapter.goes_ahead(tree, reserved, request)
+        is_first = reserved.woken > 0 and not request.kept and reserved.share != request.share
+        return is_first or self._goes_ahead(tree, reserved, request)
 
     def _goes_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
+        if 0 < request.kept < reserved.woken:  # it was woken for space beside what is kept
+            return False
         if 0 < request.woken <= reserved.kept:  # victims were chosen in addition to what it has, if that was seen
             return not self.adapter.goes_ahead(tree, request, reserved)
         return self.adapter.goes_ahead(tree, reserved, request)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from scheduler import framework as fw
 from scheduler.api.objects import PodCondition, PodStatus
+from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node
 from tests.fakes import settle
 from tests.unit.cycle.fakes import newer
@@ -157,6 +158,31 @@ async def test_nobody_is_evicted_because_of_what_a_more_important_pod_has_taken_
 
     assert {"important", "guaranteed"} <= set(stage.placed)
     assert stage.under_test.evicted == []
+    stage.check()
+
+
+async def test_what_victims_have_left_goes_to_their_preemptor_though_more_is_reserved_for_others_than_there_is() -> (
+    None
+):
+    company = DeclaredShare("company", minimum={"cpu": "2"})
+    mine = DeclaredShare("mine", "company", minimum={"cpu": "2"}, reclaim="Any", namespaces=("a",))
+    others = DeclaredShare("others", "company", namespaces=("b",))
+    stage = Sharing(company, mine, others, arguments={"order": "DominantShare"})
+    borrowers = stage.pods(4, "b", node_name="n")
+    small = stage.pod("small", namespace="b")
+    await stage.schedule()
+    stage.pod("preemptor", requests={"cpu": "3"})
+    await stage.schedule()
+    assert len(stage.under_test.evicted) == 3
+    stage.engine.queue.activate([small.uid])
+    await stage.schedule(0)
+
+    stage.delete(*borrowers)
+    assert stage.where(small) == "backoff"
+    stage.pod("important", namespace="b", priority=5)
+    await stage.schedule(0)
+
+    assert stage.placed == ["important", "preemptor"]
     stage.check()
 
 
