@@ -18,8 +18,8 @@ turn every few milliseconds. It is sound all the same:
   binding, as for every pod (`last_look.py`).
 - A member that is deleted or bound by others meanwhile is left out when the decision takes effect (`cycle.py`).
 
-The victims of a preemption for a group are chosen in steps, too, if its pods are alike: see `counting.py`. If they are
-not, pods of others are as if gone meanwhile, so that is done in one go (`preemption.py`).
+The victims of a preemption for a group are chosen in steps, too: by counting if its pods are alike (`counting.py`), or
+by decisions for which pods of others are as if gone, and back on their nodes between two steps (`preemption.py`).
 
 Rule: pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 """
@@ -103,7 +103,7 @@ class PodGroupAlgorithm:
             decision = yield from self._decide(framework, group, known, members)
             decision.seconds = time.perf_counter() - began
             if decision.status is not None and decision.status.code is Code.UNSCHEDULABLE:
-                again = partial(self.simulate, framework, members, is_charged=bool(decision.refused_by))
+                again = partial(self._simulate_again, framework, members, is_charged=bool(decision.refused_by))
                 pods, reserved = [queued.pod for queued in members], self._reserved.reservation
                 there = partial(self._what_if.fit_there, framework)
                 yield from post_filter(framework, decision, pods, self._cache, reserved, Trials(again, there))
@@ -133,10 +133,16 @@ class PodGroupAlgorithm:
         self, framework: Framework, members: Sequence[QueuedPod], *, is_charged: bool = False
     ) -> GroupDecision:
         """The same in one go, without preemption; `is_charged`: whether its share has space for it is not asked."""
+        return in_one_go(self._simulate_again(framework, members, is_charged=is_charged))
+
+    def _simulate_again(
+        self, framework: Framework, members: Sequence[QueuedPod], *, is_charged: bool = False
+    ) -> Steps[GroupDecision]:
+        """The same in steps."""
         groups, pod = framework.handle.pod_groups, members[0].pod
         group, known = groups.of(pod), groups.members(pod)
         try:
-            return in_one_go(self._simulate(framework, group, known, members, is_charged=is_charged))
+            return (yield from self._simulate(framework, group, known, members, is_charged=is_charged))
         finally:
             self._cache.forget_left()
 

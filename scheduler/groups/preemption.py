@@ -18,10 +18,10 @@ pkg/scheduler/framework/preemption/podgrouppreemption.go at v1.37.2.
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -52,11 +52,16 @@ PREFIX: Final = "pod group preemption: "
 MAX_TRIED: Final = 400
 """Pods of a group of Kubernetes' own, times those that may leave, up to which it is tried without each of these.
 
-That is what kube-scheduler does, however many there are. It takes 30 ms, in which nothing else is done.
+That is what kube-scheduler does, however many there are. It takes 30 ms.
 """
 
-Choice: TypeAlias = tuple[Victims | Status, Sequence[MemberOutcome] | None]
-"""Victims, or why there are none; and the members with the nodes that these were chosen for, if they were."""
+AT_ONCE: Final = 100
+"""Pods that are decided about before others have their turn: 15 ms."""
+
+Choice: TypeAlias = tuple[Victims | Status, Sequence[MemberOutcome]]
+"""Victims, or why there are none; and the members as they fit without them."""
+
+T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)
 
@@ -64,7 +69,7 @@ _logger = logging.getLogger(__name__)
 class Trials(NamedTuple):
     """Decisions about a group with pods gone from their nodes."""
 
-    again: Callable[[], GroupDecision]
+    again: Callable[[], Steps[GroupDecision]]
     """Decides about it once more, without preemption."""
 
     there: Callable[[Sequence[MemberOutcome]], bool]
@@ -179,12 +184,10 @@ class _Preemption:
                 return (), victims
             preemptors = pods
             if group.is_ours or self.plugin.name == CAPACITY_SCHEDULING:
-                decision.members = self._members_without(victims.pods)
+                decision.members = list(placed)
                 needed = group.minimum - framework.handle.pod_groups.members(pods[0]).scheduled_count
                 placed = _nominate(framework, decision.members, needed)
                 preemptors = [each.queued.pod for each in placed] or pods  # nothing is kept for the others
-            elif placed is None:
-                placed = self._members_without(victims.pods)
             decision.nominations = {each.queued.pod.uid: each.node_name for each in placed if each.node_name}
             self.plugin.evict_for_pod_group(group, preemptors, victims)
         except GeneratorExit:  # the scheduler stops
@@ -226,38 +229,43 @@ class _Preemption:
         is_charged, quick = plugin.name == CAPACITY_SCHEDULING, None
         if group.is_ours or is_charged or _are_many(cache.table, pods, may_leave):
             quick = yield from counted(framework, cache, self.reserved, group, pods, may_leave, is_charged=is_charged)
-        if quick is None:
-            with _what_if(cache.table, self.trials, len(pods)) as what_if:
-                return in_one_go(plugin.pod_group_victims(group, pods, what_if)), what_if.placed
-        chosen = yield from plugin.pod_group_victims(group, pods, quick)
-        if isinstance(chosen, Status):
-            return chosen, None
-        if sum(_waits(framework, pod) for pod in pods) < quick.needed:
-            return quick.refused, None
+        with _what_if(cache, self.trials, len(pods)) as what_if:
+            if quick is None:
+                chosen = yield from what_if.in_steps(plugin.pod_group_victims(group, pods, what_if))
+            else:
+                chosen = yield from plugin.pod_group_victims(group, pods, quick)
+            if isinstance(chosen, Status):
+                return chosen, ()
+            if quick is not None:
+                what_if.remove(chosen.pods)
+            if group.is_ours or is_charged or quick is not None:
+                placed = yield from self._members(what_if)
+            else:
+                placed = what_if.placed
+            if quick is None and cache.changes != since and not what_if.keeps_its_nodes():
+                raise Overtaken
         victims = [
             now for pod in chosen.pods if (now := cache.get(pod.uid)) is not None and now.node_name == pod.node_name
         ]
-        if not quick.fits_still(cache, since, victims):
+        missing = group.minimum - framework.handle.pod_groups.members(pods[0]).scheduled_count
+        if sum(_waits(framework, pod) for pod in pods) < (max(1, missing) if quick is None else quick.needed):
+            return unschedulable(UNSCHEDULABLE_GROUP) if quick is None else quick.refused, ()
+        if quick is not None and not quick.fits_still(cache, since, victims):
             raise Overtaken
-        return Victims(victims, chosen.violations), None
+        return Victims(victims, chosen.violations), placed
 
-    def _members_without(self, victims: Sequence[Pod]) -> list[MemberOutcome]:
+    def _members(self, what_if: "_WhatIf") -> Steps[Sequence[MemberOutcome]]:
         """Return the members as they fit without the victims: nominated there, they keep what these give back.
 
         If need be, as they fit without the victims of others, too, that leave anyway.
         """
-        leaving, trials = self.framework.handle.preemptions.leaving(), self.trials
-        with _what_if(self.cache.table, trials, len(self.pods)) as what_if:
-            what_if.remove(victims)
-            found = trials.again()
-            if found.code is not Code.SUCCESS:
-                gone = {pod.uid for pod in victims}
-                others = [
-                    pod for pods in what_if.pods_by_node() for pod in pods if pod.is_deleting or pod.uid in leaving
-                ]
-                what_if.remove([pod for pod in others if pod.uid not in gone])
-                found = trials.again()
-        return found.members if found.code is Code.SUCCESS else []
+        found = yield from what_if.in_steps(self.trials.again(), 1)
+        if found.code is not Code.SUCCESS:
+            leaving = self.framework.handle.preemptions.leaving()
+            left = (pod for pods in what_if.pods_by_node() for pod in pods)
+            what_if.remove([pod for pod in left if pod.is_deleting or pod.uid in leaving])
+            found = yield from what_if.in_steps(self.trials.again(), 1)
+        return found.members if found.code is Code.SUCCESS else ()
 
 
 def _note_damaged(
@@ -309,39 +317,72 @@ def _waits(framework: Framework, pod: Pod) -> bool:
 class _WhatIf:
     """Implements framework.group_preemption.GroupWhatIf on the live table."""
 
-    def __init__(self, table: NodeTable, trials: Trials, decisions: int) -> None:
+    def __init__(self, cache: Cache, trials: Trials, decisions: int) -> None:
         self.decisions: Final = decisions
         self.placed: Sequence[MemberOutcome] = ()
         """The members that have a node by the last decision in which the group fits."""
-        self._table = table
+        self._cache = cache
+        self._table = cache.table
         self._trials = trials
         self._removed: dict[str, Pod] = {}
         self._orders: dict[str, tuple[str, ...]] = {}
         """Node → the UIDs of its pods, in their order."""
+        self._decided = 0
+        """How many pods were decided about since others had their turn."""
+
+    def in_steps(self, steps: Steps[T], decided: int = 0) -> Steps[T]:
+        """Take these steps, in each of which so many pods are decided about apart from the questions of a plugin.
+
+        Whenever others have their turn, all pods are on their nodes. Raises Overtaken.
+        """
+        with closing(steps):
+            while True:
+                try:
+                    next(steps)
+                except StopIteration as end:
+                    outcome: T = end.value
+                    return outcome
+                self._decided += decided
+                if self._decided >= max(AT_ONCE, len(self._removed) // 4):  # letting them come and go takes time, too
+                    yield from self._give_way()
+
+    def _give_way(self) -> Steps[None]:
+        gone, layouts = tuple(self._removed.values()), self._cache.layouts
+        self.undo()
+        yield
+        if layouts != self._cache.layouts:
+            raise Overtaken
+        self.remove(gone)
+        self._decided = 0
 
     def pods_by_node(self) -> Iterable[Collection[Pod]]:
         return [tuple(self._table.pods_on(name)) for name in self._table.node_names()]
 
     def remove(self, pods: Sequence[Pod]) -> None:
         for pod in pods:
-            name = pod.node_name
+            name, now = pod.node_name, self._cache.get(pod.uid)
+            if now is None or now.node_name != name:
+                continue  # it has left while others had their turn
             if name not in self._orders:
                 self._orders[name] = self._table.order_on(self._table.row_of(name) or 0)
-            self._table.remove_pod(name, pod)
-            self._removed[pod.uid] = pod
+            self._table.remove_pod(name, now)
+            self._removed[pod.uid] = now
 
     def put_back(self, pods: Sequence[Pod]) -> None:
         for pod in pods:
-            self._table.add_pod(pod.node_name, pod)
-            del self._removed[pod.uid]
+            now = self._removed.pop(pod.uid, None)
+            if now is not None:
+                self._table.add_pod(now.node_name, now)
 
     def refusal(self) -> Status | None:
-        found = self._trials.again()
+        self._decided += self.decisions
+        found = in_one_go(self._trials.again())
         if found.status is None:
             self.placed = [each for each in found.members if each.is_placed]
         return found.status
 
     def keeps_its_nodes(self) -> bool:
+        self._decided += len(self.placed)
         return self._trials.there(self.placed)
 
     def has_other_nodes(self) -> bool:
@@ -362,17 +403,20 @@ class _WhatIf:
             row = table.row_of(name)
             if row is not None:
                 table.restore_order(row, order)
+        self._removed, self._orders = {}, {}
 
 
 @contextmanager
-def _what_if(table: NodeTable, trials: Trials, decisions: int) -> Iterator[_WhatIf]:
+def _what_if(cache: Cache, trials: Trials, decisions: int) -> Iterator[_WhatIf]:
     """Let pods leave and come back; all are there again at the end, in their order."""
-    what_if = _WhatIf(table, trials, decisions)
+    what_if = _WhatIf(cache, trials, decisions)
     try:
         try:
             yield what_if
         finally:
             what_if.undo()
+    except (Overtaken, GeneratorExit):
+        raise  # between two steps
     except BaseException:
-        table.is_broken = True  # a pod may be half gone: the table is made again before the next decision
+        cache.table.is_broken = True  # a pod may be half gone: the table is made again before the next decision
         raise

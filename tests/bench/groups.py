@@ -74,11 +74,11 @@ def chart(figures: Sequence[Figures]) -> str:
     return curves("Gangs on 5,000 nodes", "pods", "milliseconds", lines, log_x=True, log_y=True, dots=True)
 
 
-def preemption(nodes: int, lower: int, size: int) -> str:
+def preemption(nodes: int, lower: int, size: int, *, are_alike: bool = True) -> str:
     """The choice of victims for a gang where every node is full of pods of lower priority."""
     world = World(nodes, cores=lower // nodes)
     world.fill(lower)
-    world.gang(size, priority=10)
+    world.gang(size, priority=10, are_alike=are_alike)
     seconds, longest = asyncio.run(run_until(world.engine, lambda: world.evicts))
     return f"{seconds * 1000:,.0f} | {longest * 1000:.0f}"
 
@@ -155,6 +155,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("|---:|---:|---:|---:|")
         for size, lower in ((SMALL, 1_000), (SMALL, 50_000), (1_000, 50_000)):
             print(f"| {size:,} | {lower:,} | {preemption(min(nodes, lower // 10), lower, size)} |", flush=True)
+        unlike = preemption(100, 1_000, SMALL, are_alike=False)
+        print(f"| {SMALL:,}, one of which is larger | 1,000 | {unlike} |", flush=True)
     if options.only in (None, "sizes"):
         by_size(2)
     if options.only in (None, "waiting"):

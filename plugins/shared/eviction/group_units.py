@@ -10,7 +10,7 @@ class WithoutUnits:
     """Implements framework.victims.WithoutSome on all nodes."""
 
     def __init__(self, what_if: fw.GroupWhatIf, max_decisions: int, fits: Callable[[], bool] | None = None) -> None:
-        """`max_decisions`: how many pods may be decided about, 0.15 ms each: meanwhile nothing else happens.
+        """`max_decisions`: how many pods may be decided about, 0.15 ms each: meanwhile no others are.
 
         `fits`: one of the questions of `what_if`; its refusal if None is given.
         """
