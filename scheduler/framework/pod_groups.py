@@ -13,6 +13,9 @@ from scheduler.framework.events import POD_GROUP
 NEVER: Final = "Never"
 """The `preemptionPolicy` of a pod, or group, for which no pod is evicted."""
 
+LOWER: Final = "PreemptLowerPriority"
+"""That of all others."""
+
 
 class GroupKey(NamedTuple):
     """The identity of a group: two of one name may come from different APIs."""

@@ -24,7 +24,7 @@ from scheduler.cycle.wings import Loop
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.demand import DemandPlugin
 from scheduler.framework.errors import SchedulerError
-from scheduler.framework.pod_groups import GroupMembers, PodGroup, PodGroups
+from scheduler.framework.pod_groups import LOWER, GroupMembers, PodGroup, PodGroups
 from scheduler.framework.queued import QueuedGroup, QueuedPod, in_order
 from scheduler.framework.status import Code
 from scheduler.groups.algorithm import PodGroupAlgorithm
@@ -283,9 +283,8 @@ def disagreement(group: PodGroup, members: GroupMembers, pods: Sequence[Pod]) ->
     Groups of our own rules are looked at before their pods come into the queue. Rule: validatePodGroup.
     """
     first, name, problem = pods[0], pods[0].spec.scheduler_name, ""
-    policy, whose = _policy(first), ""
-    if group.preemption_policy:
-        policy, whose = group.preemption_policy, " as the pod group's preemption policy"
+    whose = " as the pod group's preemption policy" if group.preemption_policy else ""
+    policy = group.preemption_policy or first.spec.preemption_policy
     for pod in (*pods, *members.scheduled):
         spec = pod.spec
         if spec.scheduler_name != name:
@@ -294,15 +293,11 @@ def disagreement(group: PodGroup, members: GroupMembers, pods: Sequence[Pod]) ->
             continue
         elif (spec.priority or 0) != group.priority:
             problem = f"priority as the pod group's priority, got {pod.priority} and {group.priority}"
-        elif spec.preemption_policy != policy and _policy(pod) != policy:
-            problem = f"preemption policy{whose}, got {_policy(pod)} and {policy}"
+        elif spec.preemption_policy != policy and (spec.preemption_policy or LOWER) != (policy or LOWER):
+            problem = f"preemption policy{whose}, got {spec.preemption_policy or LOWER} and {policy or LOWER}"
         if problem:
             return f"all pods in a single pod group should have the same {problem}"
     return ""
-
-
-def _policy(pod: Pod) -> str:
-    return pod.spec.preemption_policy or "PreemptLowerPriority"
 
 
 def _name(groups: PodGroups, pod: Pod) -> str:

@@ -37,7 +37,7 @@ from scheduler.framework.pod_groups import PodGroup
 from scheduler.framework.preemptions import Preemption
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.framework.victims import IN_VAIN, LEAVING
-from scheduler.groups.counting import counted
+from scheduler.groups.counting import CountedWhatIf, counted
 from scheduler.groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
 from scheduler.groups.reservations.reservation import Reservation
 from scheduler.runtime.framework import Framework
@@ -183,10 +183,9 @@ class _Preemption:
                     decision.nominations = {pod.uid: pod.nominated_node_name for pod in pods}
                 return (), victims
             preemptors = pods
-            if group.is_ours or self.plugin.name == CAPACITY_SCHEDULING:
+            if self._are_nominated:
                 decision.members = list(placed)
-                needed = group.minimum - framework.handle.pod_groups.members(pods[0]).scheduled_count
-                placed = _nominate(framework, decision.members, needed)
+                placed = _nominate(framework, decision.members, self._missing())
                 preemptors = [each.queued.pod for each in placed] or pods  # nothing is kept for the others
             decision.nominations = {each.queued.pod.uid: each.node_name for each in placed if each.node_name}
             self.plugin.evict_for_pod_group(group, preemptors, victims)
@@ -224,35 +223,63 @@ class _Preemption:
         return in_one_go(self._choose_once())
 
     def _choose_once(self) -> Steps[Choice]:
-        framework, plugin, group, pods, cache = self.framework, self.plugin, self.group, self.pods, self.cache
-        since, may_leave = cache.changes, plugin.may_leave(group, pods)
-        is_charged, quick = plugin.name == CAPACITY_SCHEDULING, None
-        if group.is_ours or is_charged or _are_many(cache.table, pods, may_leave):
-            quick = yield from counted(framework, cache, self.reserved, group, pods, may_leave, is_charged=is_charged)
-        with _what_if(cache, self.trials, len(pods)) as what_if:
-            if quick is None:
-                chosen = yield from what_if.in_steps(plugin.pod_group_victims(group, pods, what_if))
-            else:
-                chosen = yield from plugin.pod_group_victims(group, pods, quick)
+        group, pods, cache = self.group, self.pods, self.cache
+        since, waited, quick = cache.changes, self._waiting(), None
+        may_leave = self.plugin.may_leave(group, pods)
+        if self._are_nominated or _are_many(cache.table, pods, may_leave):
+            is_charged = self.plugin.name == CAPACITY_SCHEDULING
+            quick = yield from counted(
+                self.framework, cache, self.reserved, group, pods, may_leave, is_charged=is_charged
+            )
+        if quick is not None:
+            return (yield from self._choose_by(quick, since))
+        return (yield from self._choose_by_deciding(since, waited))
+
+    def _choose_by(self, quick: CountedWhatIf, since: int) -> Steps[Choice]:
+        """Choose by counting."""
+        chosen = yield from self.plugin.pod_group_victims(self.group, self.pods, quick)
+        if isinstance(chosen, Status):
+            return chosen, ()
+        with _what_if(self.cache, self.trials, len(self.pods)) as what_if:
+            what_if.remove(chosen.pods)
+            placed = yield from self._members(what_if)
+        victims = self._still_there(chosen)
+        if self._waiting() < quick.needed:
+            return quick.refused, ()
+        if not quick.fits_still(self.cache, since, victims.pods):
+            raise Overtaken
+        return victims, placed
+
+    def _choose_by_deciding(self, since: int, waited: int) -> Steps[Choice]:
+        """Choose by decisions about the group, of which so many members `waited`."""
+        with _what_if(self.cache, self.trials, len(self.pods)) as what_if:
+            chosen = yield from what_if.in_steps(self.plugin.pod_group_victims(self.group, self.pods, what_if))
             if isinstance(chosen, Status):
                 return chosen, ()
-            if quick is not None:
-                what_if.remove(chosen.pods)
-            if group.is_ours or is_charged or quick is not None:
-                placed = yield from self._members(what_if)
-            else:
-                placed = what_if.placed
-            if quick is None and cache.changes != since and not what_if.keeps_its_nodes():
+            placed = (yield from self._members(what_if)) if self._are_nominated else what_if.placed
+            if self.cache.changes != since and not what_if.keeps_its_nodes():
                 raise Overtaken
-        victims = [
-            now for pod in chosen.pods if (now := cache.get(pod.uid)) is not None and now.node_name == pod.node_name
-        ]
-        missing = group.minimum - framework.handle.pod_groups.members(pods[0]).scheduled_count
-        if sum(_waits(framework, pod) for pod in pods) < (max(1, missing) if quick is None else quick.needed):
-            return unschedulable(UNSCHEDULABLE_GROUP) if quick is None else quick.refused, ()
-        if quick is not None and not quick.fits_still(cache, since, victims):
-            raise Overtaken
-        return Victims(victims, chosen.violations), placed
+        if self._waiting() < min(waited, max(1, self._missing())):
+            return unschedulable(UNSCHEDULABLE_GROUP), ()
+        return self._still_there(chosen), placed
+
+    @property
+    def _are_nominated(self) -> bool:
+        """Whether members are nominated before their victims leave: what these free is kept for them."""
+        return self.group.is_ours or self.plugin.name == CAPACITY_SCHEDULING
+
+    def _missing(self) -> int:
+        return self.group.minimum - self.framework.handle.pod_groups.members(self.pods[0]).scheduled_count
+
+    def _waiting(self) -> int:
+        """Return how many members are still there, and without a node."""
+        newest = (self.framework.handle.pods.get(pod.uid) for pod in self.pods)
+        return sum(pod is not None and not pod.is_deleting and not pod.node_name for pod in newest)
+
+    def _still_there(self, chosen: Victims) -> Victims:
+        now = ((pod, self.cache.get(pod.uid)) for pod in chosen.pods)
+        there = [newest for pod, newest in now if newest is not None and newest.node_name == pod.node_name]
+        return Victims(there, chosen.violations)
 
     def _members(self, what_if: "_WhatIf") -> Steps[Sequence[MemberOutcome]]:
         """Return the members as they fit without the victims: nominated there, they keep what these give back.
@@ -306,12 +333,6 @@ def _nominate(framework: Framework, members: Sequence[MemberOutcome], missing: i
     for each in fitting[needed:]:
         each.decision, each.node_name = Unplaced(UNSCHEDULABLE_GROUP), ""
     return fitting[:needed]
-
-
-def _waits(framework: Framework, pod: Pod) -> bool:
-    """Return whether a member is still there, and without a node."""
-    newest = framework.handle.pods.get(pod.uid)
-    return newest is not None and not newest.is_deleting and not newest.node_name
 
 
 class _WhatIf:

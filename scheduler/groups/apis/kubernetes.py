@@ -12,7 +12,7 @@ from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
 from scheduler.framework.events import POD_GROUP, POD_GROUP_V1BETA1
 from scheduler.framework.handle import ObjectLister
-from scheduler.framework.pod_groups import PodGroup
+from scheduler.framework.pod_groups import LOWER, PodGroup
 from scheduler.framework.resources import ApiResource, parse_resource
 
 Written: TypeAlias = tuple[ApiResource, str, tuple[str, ...]]
@@ -47,7 +47,7 @@ def as_group(podgroup: api.PodGroup, source: str = POD_GROUP, *, has_policy: boo
         source,
         minimum=0 if gang is None else gang.min_count,
         priority=spec.priority or 0,
-        preemption_policy=spec.preemption_policy or "PreemptLowerPriority" if has_policy else "",
+        preemption_policy=spec.preemption_policy or LOWER if has_policy else "",
         topology_keys=tuple([each.key for each in topology]),
         has_constraints=constraints is not None,
         is_disrupted_together=_is_disrupted_together(spec.disruption_mode),
