@@ -6,10 +6,9 @@ Rule: EvaluateDerivedAttribute in k8s.io/dynamic-resource-allocation cel/compile
 import re
 from typing import Any, Final
 
-import msgspec
-
 from plugins.dynamic_resources.pools import DevicesError, SliceDevice
 from plugins.dynamic_resources.selectors import NotCompiled, Program, SelectorError, spelled
+from scheduler.api.decoding import convert
 from scheduler.api.devices import Attribute
 from scheduler.api.recent_caches import RecentCache
 
@@ -35,7 +34,7 @@ class Derivation(Program):
         """Return the attribute of a device. Raises SelectorError."""
         found = self.evaluated(device.view)
         if not found.type().name().startswith("LIST<"):
-            return msgspec.convert(dict([_read(found, "unsupported CEL return type: {}")]), Attribute)
+            return convert(dict([_read(found, "unsupported CEL return type: {}")]), Attribute)
         items = found.value()
         kinds = [item.type().name() for item in items]
         read = [_read(item, "unsupported list element type: {}") for item in items[:1]]
@@ -44,7 +43,7 @@ class Derivation(Program):
                 wanted = read[0][0].replace("version", "semver")
                 raise SelectorError(f"expected list element at index {i} to be {wanted}, got {_go_kind(kind)}")
         field = f"{read[0][0]}s" if read else "strings"
-        return msgspec.convert({field: tuple(_read(item, "")[1] for item in items)}, Attribute)
+        return convert({field: tuple(_read(item, "")[1] for item in items)}, Attribute)
 
 
 def derived_attribute(name: str, expression: str, device: SliceDevice) -> Attribute:

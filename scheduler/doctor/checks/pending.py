@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from scheduler.api.decoding import convert
 from scheduler.api.near_names import near_names
 from scheduler.api.pod import Pod as DecidedPod
 from scheduler.api.text import counted, shortened
@@ -81,7 +82,7 @@ async def _of_other_schedulers(cluster: Cluster, pods: list[Pod], profiles: list
 
 
 def _group_of(pod: Pod) -> str:
-    return named_by(msgspec.convert({"metadata": msgspec.to_builtins(pod.metadata)}, DecidedPod))
+    return named_by(convert({"metadata": msgspec.to_builtins(pod.metadata)}, DecidedPod))
 
 
 def _unserved(pods: list[Pod], profiles: list[str]) -> list[Finding]:
