@@ -73,7 +73,7 @@ class Ledger:
         return is_first or self._goes_ahead(tree, reserved, request)
 
     def _goes_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
-        if 0 < request.kept < reserved.woken:  # it was woken for space beside what is kept
+        if 0 < request.kept < reserved.woken:  # it was woken for space in addition to what is kept
             return False
         if 0 < request.woken <= reserved.kept:  # victims were chosen in addition to what it has, if that was seen
             return not self.adapter.goes_ahead(tree, request, reserved)
