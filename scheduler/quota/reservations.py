@@ -159,12 +159,14 @@ class Reservations:
         request = rank_of() if mine is None else hopeful
         for rank in [each for each in behind if goes_ahead(tree, each, request)]:
             _reserve(tree, rank.share, left.pop(rank), 1)
-        if mine is not None and mine.rank in self._ranks and not mine.rank.kept:
-            # Of two that are reserved alike the older goes first: they never wait for each other.
-            for each in self._ranks[mine.rank].values():
-                if each.pod.uid not in own and each.age > mine.age:
-                    _reserve(tree, each.rank.share, each.amounts, -1)
-                    aside.append((each.rank.share, each.amounts))
+        if mine is not None and not mine.rank.kept:
+            # Of two of a share that are as important the older goes first: they never wait for each other.
+            alike = mine.rank.share, mine.rank.priority, 0
+            for rank in self._ranks.keys() - left.keys():
+                for each in self._ranks[rank].values() if (rank.share, rank.priority, rank.kept) == alike else ():
+                    if each.pod.uid not in own and each.age > mine.age:
+                        _reserve(tree, rank.share, each.amounts, -1)
+                        aside.append((rank.share, each.amounts))
         aside += [(rank.share, amounts) for rank, amounts in left.items()]
         try:
             yield

@@ -249,6 +249,25 @@ async def test_a_nominated_pod_counts_for_one_that_is_as_important_though_it_bor
     stage.check()
 
 
+async def test_of_two_woken_pods_the_first_starts_if_another_scheduler_takes_the_space_of_one() -> None:
+    company = DeclaredShare("company", minimum={"cpu": "1"})
+    stage = Sharing(company, DeclaredShare("team", "company", minimum={"cpu": "2"}, namespaces=("a",)))
+    large = stage.pod("large", node_name="n", requests={"cpu": "2"})
+    stage.pod("small", node_name="n")
+    for name in ("first", "second"):
+        stage.pod(name)
+        stage.clock.advance(1)
+    await stage.schedule()
+    stage.delete(large)
+
+    stage.pod("of-another-scheduler", node_name="n")
+    stage.engine.queue.activate(["a/first"])
+    await stage.schedule(0)
+
+    assert stage.placed == ["first", "of-another-scheduler", "small"]
+    stage.check()
+
+
 async def test_a_nomination_ends_where_quota_refuses_the_pod_and_nobody_is_evicted_for_it() -> None:
     stage = Sharing(DeclaredShare("team", minimum={"cpu": "1"}, namespaces=("a",)))
     stage.pods(1, node_name="n")
