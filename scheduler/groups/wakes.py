@@ -92,8 +92,10 @@ class GroupWakes(PodListener):
         assert each is not None, "one of them has changed"
         key = GroupKey(each.metadata.namespace, source, each.metadata.name)
         self._refusals.mark(key)
-        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+        if old is not None and new is None:
             self._core.preemptions.withdraw(old.metadata.uid)
+        elif old is not None and new.metadata.uid != old.metadata.uid:
+            self._core.preemptions.hand_over(old.metadata.uid, new.metadata.uid)
         self._core.queue.group_changed(key)
         if new is not None and (old is None or old.spec != new.spec or _annotations(old) != _annotations(new)):
             self._wake(key, CHANGED)

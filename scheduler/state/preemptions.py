@@ -65,6 +65,8 @@ class Preemptions:
         """UID of a victim → the preemptions that wait for it, by UID."""
         self._leaving: set[str] = set()
         """The UIDs of all victims that still have their node, also of preemptions that have ended."""
+        self._newer: dict[str, str] = {}
+        """UID of a group's object that was made again → that of the one for which its preemption goes on."""
         self._ended: list[Callable[[Preemption], None]] = []
 
     def subscribe(self, ended: Callable[[Preemption], None]) -> None:
@@ -94,6 +96,19 @@ class Preemptions:
         if preemption.keeps:
             for each in self._ended:
                 each(preemption)
+
+    def hand_over(self, uid: str, newer: str) -> None:
+        """The object of a group was made again: its preemption goes on if it is for pods that stay."""
+        preemption = self._live.get(uid)
+        if preemption is None:
+            return
+        if not any((now := self._pods.get(pod.uid)) is not None and not now.is_deleting for pod in preemption.pods):
+            self.withdraw(uid)
+            return
+        del self._live[uid]
+        self._live[newer], self._newer[uid], preemption.uid = preemption, newer, newer
+        for victim in preemption.victims | preemption.others:
+            self._of_victim[victim][newer] = self._of_victim[victim].pop(uid)
 
     def of(self, uid: str) -> Preemption | None:
         found = self._of_pod.get(uid) or self._live.get(uid)
@@ -168,9 +183,12 @@ class Preemptions:
         return any(self._nominator.node_of(pod.uid) for pod in preemption.pods)
 
     def _forget(self, uid: str) -> Preemption | None:
+        uid = self._newer.get(uid, uid)
         preemption = self._live.pop(uid, None)
         if preemption is None:
             return None
+        if self._newer:
+            self._newer = {old: new for old, new in self._newer.items() if new != uid}
         for victim in preemption.victims | preemption.others:
             del self._of_victim[victim][uid]
             if not self._of_victim[victim]:

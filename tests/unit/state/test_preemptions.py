@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import msgspec
+
 from scheduler.api.pod import Pod
 from scheduler.state.nominator import Nominator
 from scheduler.state.preemptions import Preemption, Preemptions
@@ -223,3 +225,31 @@ def test_in_a_replay_it_goes_on_while_a_pod_is_nominated() -> None:
     stage.preemptions.end_stale(stage.members[0].uid)
 
     assert stage.lives
+
+
+def test_it_goes_on_for_the_object_of_its_group_that_was_made_again() -> None:
+    stage = Stage()
+
+    stage.preemptions.hand_over("group", "newer")
+
+    stage.preemptions.check_invariants()
+    assert stage.preemptions.of("newer") is not None
+    assert set(stage.nominator.kept) == {each.uid for each in stage.members}
+
+    stage.preemptions.withdraw("group", victims_stay=True)  # by those who began it
+
+    stage.preemptions.check_invariants()
+    assert stage.preemptions.of("newer") is None
+    assert [each.uid for each in stage.ended] == ["newer"]
+
+
+def test_it_ends_with_the_object_of_its_group_if_its_pods_are_being_deleted() -> None:
+    stage = Stage()
+    for each in stage.members:
+        leaving = msgspec.structs.replace(each.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+        stage.pods[each.uid] = msgspec.structs.replace(each, metadata=leaving)
+
+    stage.preemptions.hand_over("group", "newer")
+
+    assert not stage.nominator.kept
+    assert [each.uid for each in stage.ended] == ["group"]
