@@ -44,9 +44,10 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.framework.shares import IS_CHARGED
 from scheduler.framework.status import Code, Status, unresolvable, unschedulable
 from scheduler.groups.amounts import demand_of, total_of
+from scheduler.groups.deciding import Trials
 from scheduler.groups.decision import GroupDecision, MemberOutcome
 from scheduler.groups.placements import decide_among_placements
-from scheduler.groups.preemption import Trials, post_filter
+from scheduler.groups.preemption import post_filter
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.space import may_have_space, resource_gap
 from scheduler.groups.topology.filling import Filling, Schedule

@@ -17,11 +17,10 @@ pkg/scheduler/framework/preemption/podgrouppreemption.go at v1.37.2.
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -38,6 +37,7 @@ from scheduler.framework.preemptions import Preemption
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.framework.victims import IN_VAIN, LEAVING
 from scheduler.groups.counting import CountedWhatIf, counted
+from scheduler.groups.deciding import DecidedWhatIf, Trials, deciding
 from scheduler.groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
 from scheduler.groups.reservations.reservation import Reservation
 from scheduler.runtime.framework import Framework
@@ -55,25 +55,10 @@ MAX_TRIED: Final = 400
 That is what kube-scheduler does, however many there are. It takes 30 ms.
 """
 
-AT_ONCE: Final = 100
-"""Pods that are decided about before others have their turn: 15 ms."""
-
 Choice: TypeAlias = tuple[Victims | Status, Sequence[MemberOutcome]]
 """Victims, or why there are none; and the members as they fit without them."""
 
-T = TypeVar("T")
-
 _logger = logging.getLogger(__name__)
-
-
-class Trials(NamedTuple):
-    """Decisions about a group with pods gone from their nodes."""
-
-    again: Callable[[], Steps[GroupDecision]]
-    """Decides about it once more, without preemption."""
-
-    there: Callable[[Sequence[MemberOutcome]], bool]
-    """Whether members fit the nodes that an earlier decision gave them."""
 
 
 def post_filter(
@@ -240,7 +225,7 @@ class _Preemption:
         chosen = yield from self.plugin.pod_group_victims(self.group, self.pods, quick)
         if isinstance(chosen, Status):
             return chosen, ()
-        with _what_if(self.cache, self.trials, len(self.pods)) as what_if:
+        with deciding(self.cache, self.trials, len(self.pods)) as what_if:
             what_if.remove(chosen.pods)
             placed = yield from self._members(what_if)
         victims = self._still_there(chosen)
@@ -252,7 +237,7 @@ class _Preemption:
 
     def _choose_by_deciding(self, since: int, waited: int) -> Steps[Choice]:
         """Choose by decisions about the group, of which so many members `waited`."""
-        with _what_if(self.cache, self.trials, len(self.pods)) as what_if:
+        with deciding(self.cache, self.trials, len(self.pods)) as what_if:
             chosen = yield from what_if.in_steps(self.plugin.pod_group_victims(self.group, self.pods, what_if))
             if isinstance(chosen, Status):
                 return chosen, ()
@@ -281,7 +266,7 @@ class _Preemption:
         there = [newest for pod, newest in now if newest is not None and newest.node_name == pod.node_name]
         return Victims(there, chosen.violations)
 
-    def _members(self, what_if: "_WhatIf") -> Steps[Sequence[MemberOutcome]]:
+    def _members(self, what_if: "DecidedWhatIf") -> Steps[Sequence[MemberOutcome]]:
         """Return the members as they fit without the victims: nominated there, they keep what these give back.
 
         If need be, as they fit without the victims of others, too, that leave anyway.
@@ -333,111 +318,3 @@ def _nominate(framework: Framework, members: Sequence[MemberOutcome], missing: i
     for each in fitting[needed:]:
         each.decision, each.node_name = Unplaced(UNSCHEDULABLE_GROUP), ""
     return fitting[:needed]
-
-
-class _WhatIf:
-    """Implements framework.group_preemption.GroupWhatIf on the live table."""
-
-    def __init__(self, cache: Cache, trials: Trials, decisions: int) -> None:
-        self.decisions: Final = decisions
-        self.placed: Sequence[MemberOutcome] = ()
-        """The members that have a node by the last decision in which the group fits."""
-        self._cache = cache
-        self._table = cache.table
-        self._trials = trials
-        self._removed: dict[str, Pod] = {}
-        self._orders: dict[str, tuple[str, ...]] = {}
-        """Node → the UIDs of its pods, in their order."""
-        self._decided = 0
-        """How many pods were decided about since others had their turn."""
-
-    def in_steps(self, steps: Steps[T], decided: int = 0) -> Steps[T]:
-        """Take these steps, in each of which so many pods are decided about apart from the questions of a plugin.
-
-        Whenever others have their turn, all pods are on their nodes. Raises Overtaken.
-        """
-        with closing(steps):
-            while True:
-                try:
-                    next(steps)
-                except StopIteration as end:
-                    outcome: T = end.value
-                    return outcome
-                self._decided += decided
-                if self._decided >= max(AT_ONCE, len(self._removed) // 4):  # letting them come and go takes time, too
-                    yield from self._give_way()
-
-    def _give_way(self) -> Steps[None]:
-        gone, layouts = tuple(self._removed.values()), self._cache.layouts
-        self.undo()
-        yield
-        if layouts != self._cache.layouts:
-            raise Overtaken
-        self.remove(gone)
-        self._decided = 0
-
-    def pods_by_node(self) -> Iterable[Collection[Pod]]:
-        return [tuple(self._table.pods_on(name)) for name in self._table.node_names()]
-
-    def remove(self, pods: Sequence[Pod]) -> None:
-        for pod in pods:
-            name, now = pod.node_name, self._cache.get(pod.uid)
-            if now is None or now.node_name != name:
-                continue  # it has left while others had their turn
-            if name not in self._orders:
-                self._orders[name] = self._table.order_on(self._table.row_of(name) or 0)
-            self._table.remove_pod(name, now)
-            self._removed[pod.uid] = now
-
-    def put_back(self, pods: Sequence[Pod]) -> None:
-        for pod in pods:
-            now = self._removed.pop(pod.uid, None)
-            if now is not None:
-                self._table.add_pod(now.node_name, now)
-
-    def refusal(self) -> Status | None:
-        self._decided += self.decisions
-        found = in_one_go(self._trials.again())
-        if found.status is None:
-            self.placed = [each for each in found.members if each.is_placed]
-        return found.status
-
-    def keeps_its_nodes(self) -> bool:
-        self._decided += len(self.placed)
-        return self._trials.there(self.placed)
-
-    def has_other_nodes(self) -> bool:
-        before, refusal = self.placed, self.refusal()
-        if refusal is None and len(self.placed) < len(before):
-            self.placed = before
-            return False
-        return refusal is None
-
-    def undo(self) -> None:
-        """Put back all that are removed, and each node's pods in their order."""
-        table = self._table
-        for pod in tuple(self._removed.values()):
-            row = table.row_of(pod.node_name)
-            if row is None or not table.has_pod(row, pod.uid):  # it is there if the table was rebuilt meanwhile
-                table.add_pod(pod.node_name, pod)
-        for name, order in self._orders.items():
-            row = table.row_of(name)
-            if row is not None:
-                table.restore_order(row, order)
-        self._removed, self._orders = {}, {}
-
-
-@contextmanager
-def _what_if(cache: Cache, trials: Trials, decisions: int) -> Iterator[_WhatIf]:
-    """Let pods leave and come back; all are there again at the end, in their order."""
-    what_if = _WhatIf(cache, trials, decisions)
-    try:
-        try:
-            yield what_if
-        finally:
-            what_if.undo()
-    except (Overtaken, GeneratorExit):
-        raise  # between two steps
-    except BaseException:
-        cache.table.is_broken = True  # a pod may be half gone: the table is made again before the next decision
-        raise

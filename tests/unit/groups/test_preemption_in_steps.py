@@ -8,7 +8,7 @@ import pytest
 
 from plugins.default_preemption.plugin import DefaultPreemption
 from scheduler.cycle import loop as loop_module
-from scheduler.groups import counting, preemption
+from scheduler.groups import counting, deciding, preemption
 from scheduler.testing import a_node, a_pod
 from tests.fakes import run, settle
 from tests.unit.groups.test_preemption import Preempting
@@ -20,7 +20,7 @@ STEPS = range(0, 60, 4)
 @pytest.fixture(autouse=True)
 def _as_of_many_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preemption, "MAX_TRIED", 0)
-    monkeypatch.setattr(preemption, "AT_ONCE", 1)
+    monkeypatch.setattr(deciding, "AT_ONCE", 1)
 
 
 @pytest.fixture(params=[{}, {"memory": "1Mi"}], ids=["alike", "not alike"])
