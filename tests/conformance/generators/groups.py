@@ -43,6 +43,9 @@ def generate(seed: int) -> Json:
     for pod in (*running, *waiting):
         for topic in dress if pod["kind"] == "Pod" else ():
             topic.dress_pod(draw, pod, cluster)
+    if sum(each["kind"] == "PodGroup" for each in waiting) > 1:
+        for each in waiting:  # kube-scheduler counts an empty pod for each that is nominated of another group
+            each.get("status", {}).pop("nominatedNodeName", None)
     start(draw, [*running, *waiting])
     objects = [*budgets, *nodes, *running, *waiting]
     agree(draw, objects)
