@@ -124,14 +124,6 @@ class Places:
         queued = self._active.remove(key) or self._backoff.remove(key) or self._unschedulable.remove(key)
         return queued or self.pending_for_quota.remove(key) or self._held.remove(key)
 
-    def entry_of(self, key: EntityKey) -> Entry | None:
-        """Return the entry that a waiting pod belongs to, or the waiting group of this key; None if there is none."""
-        key = self._key_of_entry(key)
-        for place in (self._active, self._backoff, self._unschedulable, self.pending_for_quota):
-            if (entry := place.get(key)) is not None:
-                return entry
-        return self._held.get(key)
-
     def _key_of_entry(self, key: EntityKey) -> EntityKey:
         member = self._members.get(key) if isinstance(key, str) else None
         return key if member is None or member.group is None else member.group.key

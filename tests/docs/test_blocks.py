@@ -16,7 +16,6 @@ from tests.cluster import elastic_quota_definition
 from tests.cluster.kueue_definitions import DEFINITIONS, NAMES
 from tests.cluster.pod_group_definition import DEFINITION, NAME
 from tests.controlplane import ControlPlane, Settings
-from tests.controlplane.versions import OWN
 from tests.docs.pages import Block, blocks, pages
 
 ALL: Final = [block for page in pages() for block in blocks(page)]
@@ -28,14 +27,11 @@ def of(language: str) -> list[Any]:
     return [pytest.param(block, id=block.place) for block in ALL if block.language == language]
 
 
-GROUPS_AS: Final = {"1.36": "v1alpha2", "1.37": "v1beta1"}
-
-
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     """An API server that has what the pages show, groups of pods and quotas among it."""
     with ControlPlane(
-        Settings().with_feature_gates("GenericWorkload=true", f"scheduling.k8s.io/{GROUPS_AS[OWN]}")
+        Settings().with_feature_gates("GenericWorkload=true", "scheduling.k8s.io/v1beta1")
     ) as controlplane:
         controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
         controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITIONS))
