@@ -28,7 +28,7 @@ def calls_a_pod(gang: int) -> float:
     return (found["Python calls"] + found["C calls"]) / PODS
 
 
-@pytest.mark.parametrize(("gang", "most"), [(1, 1.75), (20, 1.45)])
+@pytest.mark.parametrize(("gang", "most"), [(1, 1.7), (20, 1.45)])
 def test_a_pod_of_a_gang_costs_little_more_than_one_without(gang: int, most: float) -> None:
     """Most of it is what plugins see twice, as with kube-scheduler; for a gang of one its condition comes to it."""
     assert calls_a_pod(gang) < most * calls_a_pod(0)
