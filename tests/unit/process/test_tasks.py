@@ -293,6 +293,8 @@ async def test_that_a_connection_had_ended_while_it_was_read_is_nothing_to_tell(
 async def test_what_kopf_has_given_up_is_nothing_to_tell_and_what_others_forget_is(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    gc.collect()  # what other tests have forgotten is nothing to tell here
+    caplog.clear()
     supervised = Supervised()
     supervised.tasks.start("task watch", supervised.tasks.watch())
     await settle()
