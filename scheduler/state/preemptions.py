@@ -106,7 +106,8 @@ class Preemptions:
             self.withdraw(uid)
             return
         del self._live[uid]
-        self._live[newer], self._newer[uid], preemption.uid = preemption, newer, newer
+        self._live[newer], preemption.uid = preemption, newer
+        self._newer = {old: newer if new == uid else new for old, new in self._newer.items()} | {uid: newer}
         for victim in preemption.victims | preemption.others:
             self._of_victim[victim][newer] = self._of_victim[victim].pop(uid)
 
@@ -164,6 +165,7 @@ class Preemptions:
         awaited = [(victim, each.uid) for each in self._live.values() for victim in each.victims | each.others]
         assert sorted(victims) == sorted(awaited)
         assert self._leaving >= self._of_victim.keys()
+        assert self._live.keys() >= set(self._newer.values())
 
     # Internals.
 

@@ -243,6 +243,19 @@ def test_it_goes_on_for_the_object_of_its_group_that_was_made_again() -> None:
     assert [each.uid for each in stage.ended] == ["newer"]
 
 
+def test_those_who_began_it_can_end_it_however_often_its_group_was_made_again() -> None:
+    stage = Stage()
+    stage.preemptions.hand_over("group", "newer")
+    stage.preemptions.hand_over("newer", "newest")
+    stage.preemptions.check_invariants()
+
+    stage.preemptions.withdraw("group", victims_stay=True)
+
+    stage.preemptions.check_invariants()
+    assert stage.preemptions.of("newest") is None
+    assert [each.uid for each in stage.ended] == ["newest"]
+
+
 def test_it_ends_with_the_object_of_its_group_if_its_pods_are_being_deleted() -> None:
     stage = Stage()
     for each in stage.members:
