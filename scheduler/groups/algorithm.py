@@ -19,7 +19,7 @@ turn every few milliseconds. It is sound all the same:
 - A member that is deleted or bound by others meanwhile is left out when the decision takes effect (`cycle.py`).
 
 The victims of a preemption for a group are chosen in steps, too: by counting if its pods are alike (`counting.py`), or
-by decisions for which pods of others are as if gone, and back on their nodes between two steps (`preemption.py`).
+by decisions for which pods of others are as if gone, and back on their nodes between two steps (`deciding.py`).
 
 Rule: pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 """

@@ -266,7 +266,7 @@ class _Preemption:
         there = [newest for pod, newest in now if newest is not None and newest.node_name == pod.node_name]
         return Victims(there, chosen.violations)
 
-    def _members(self, what_if: "DecidedWhatIf") -> Steps[Sequence[MemberOutcome]]:
+    def _members(self, what_if: DecidedWhatIf) -> Steps[Sequence[MemberOutcome]]:
         """Return the members as they fit without the victims: nominated there, they keep what these give back.
 
         If need be, as they fit without the victims of others, too, that leave anyway.
