@@ -39,6 +39,9 @@ TEAM: Final = "team"
 TICK: Final = 0.05
 """Seconds between two looks at the queue."""
 
+ROUNDING: Final = 1e-6
+"""Sums of ticks are not exact: without it, every second job would run for a tick longer than it should."""
+
 COHORTS, QUEUES = 5, 6
 NODES, CORES = 40, 64
 """Far more than all quotas together: nodes are no matter of Kueue's."""
@@ -170,7 +173,7 @@ class Baseline:
         heapq.heappush(self._coming, (at, next(self._order), job))
 
     def _take_arrivals(self) -> None:
-        while self._coming and self._coming[0][0] <= self._clock():
+        while self._coming and self._coming[0][0] <= self._clock() + ROUNDING:
             at, number, job = heapq.heappop(self._coming)
             of = CLASSES[job.kind]
             pod = a_pod(
@@ -223,7 +226,7 @@ class Baseline:
             self._comes(self._clock(), job)
 
     def _end_pods(self) -> None:
-        while self._ends and self._ends[0][0] <= self._clock():
+        while self._ends and self._ends[0][0] <= self._clock() + ROUNDING:
             _, _, uid = heapq.heappop(self._ends)
             job = self._jobs.pop(uid, None)
             if job is None:
