@@ -61,10 +61,10 @@ class Nominator:
         Without either, and for a pod that is bound, there is no nomination. The caller makes sure that the pod exists.
         Of a pod that is kept, what its status says is older than what is known here.
         """
-        if node_name is None:
-            node_name = self._kept_on.get(pod.uid)
-        name = pod.nominated_node_name if node_name is None else node_name
         uid = pod.uid
+        if node_name is None:
+            node_name = self._kept_on.get(uid)
+        name = pod.nominated_node_name if node_name is None else node_name
         has_it = name and self._node_names.get(uid) == name
         if has_it and uid in self._kept and self._pods[name][uid] is pod:
             return  # as it was: quota would compare all that are nominated to the node
@@ -87,8 +87,9 @@ class Nominator:
         If neither version names a node, the nomination has not reached the API server yet: it stands. So does that of a
         pod that is kept: the API server may just have heard that its nomination before has ended.
         """
-        is_unwritten = old.uid in self._kept or not (old.nominated_node_name or new.nominated_node_name)
-        unwritten = self._node_names.get(old.uid) if is_unwritten else None
+        uid = old.uid
+        is_unwritten = uid in self._kept or not (old.nominated_node_name or new.nominated_node_name)
+        unwritten = self._node_names.get(uid) if is_unwritten else None
         self.add(new, unwritten)
 
     def keep(self, uids: Iterable[str]) -> None:
