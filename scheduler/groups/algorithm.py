@@ -222,17 +222,18 @@ class PodGroupAlgorithm:
         members: Sequence[QueuedPod],
         decide: Callable[[Sequence[QueuedPod]], Steps[GroupDecision]],
     ) -> Steps[GroupDecision]:
-        """Decide about mixed members in other orders if they do not fit: large ones first, then refused ones first."""
+        """Decide about mixed members in other orders if they do not fit: large first, refused first, small first."""
         first = decision = yield from decide(members)
-        if decision.status is None:
-            return decision
-        for is_last in (False, True):
+        by_size = partial(_size, framework, self._algorithm.table)
+        for order in "large first", "refused first", "small first":
             if not decision.is_rejected or not _are_mixed(decision):
                 break
-            refused = [each.queued for each in decision.members if not each.is_placed]
-            placed = [each.queued for each in decision.members if each.is_placed]
-            by_size = partial(_size, framework, self._algorithm.table)
-            decision = yield from decide([*refused, *placed] if is_last else sorted(members, key=by_size, reverse=True))
+            if order == "refused first":
+                tried = sorted(decision.members, key=lambda outcome: outcome.is_placed)
+                again = [outcome.queued for outcome in tried]
+            else:
+                again = sorted(members, key=by_size, reverse=order == "large first")
+            decision = yield from decide(again)
         return first if decision.is_rejected else decision
 
     def _decide_filling(self, search: Search, members: Sequence[QueuedPod], filling: Filling) -> Steps[GroupDecision]:

@@ -460,6 +460,18 @@ async def test_members_that_fit_another_way_round_are_placed_so() -> None:
     stage.check()
 
 
+async def test_of_a_group_that_does_not_need_all_its_members_the_small_ones_are_tried_first_at_last() -> None:
+    stage = Stage(nodes=0)
+    stage.under_test.see(a_node("n0", cpu="4"))
+    for number, cores in enumerate("12111"):
+        stage.annotated(1, 4, first=number, requests={"cpu": cores})
+
+    await stage.schedule()
+
+    assert stage.bound == dict.fromkeys(["a-0", "a-2", "a-3", "a-4"], "n0")
+    stage.check()
+
+
 async def test_pods_whose_group_is_deleted_when_they_are_in_the_queue_wait_for_it_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
