@@ -31,7 +31,6 @@ OF_PLUGINS: Final = frozenset(
         "DRAOptionalNodeOperations",
         "DRAWorkloadResourceClaims",
         "InPlacePodVerticalScalingSchedulerPreemption",
-        "TaintTolerationComparisonOperators",
     }
 )
 """Gates that plugins ask for."""

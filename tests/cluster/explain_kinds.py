@@ -218,7 +218,7 @@ KINDS: Final = (
     ),
     Kind(
         "Unbound volume claim without a class",
-        "The pod's PersistentVolumeClaim has no storage class, and nobody has bound it.",
+        "The pod's PersistentVolumeClaim has no storage class, and is not bound.",
         _with_claim(),
         [_node(1)],
         [_claim(storageClassName="")],

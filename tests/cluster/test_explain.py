@@ -35,6 +35,8 @@ SOON: Final = 8.0
 """Seconds until a pod is bound after something that helps it; it may have to wait for the end of its backoff."""
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_MORE: Final = re.compile(r"(?ms)^  (?:created [^\n]*|tried once)\n|; may be woken by.*?(?=\n  \S)|\s+preemption: .*\Z")
+"""The parts of an answer that only the page's first section shows."""
 _LIKE: Final = re.compile(r"one more node (?:of \S+, )?like (\S+?)(?:, but with another (\S+))?,? would do")
 _HIGHER: Final = [
     {"op": "remove", "path": "/spec/priority"},
@@ -170,8 +172,10 @@ def ask(user: Path, pod: str) -> tuple[int, dict[str, Any], str]:
 
 
 def section(kind: Kind, output: str) -> str:
-    """What the page says of a kind."""
+    """The page's section about a kind: the first has the whole answer, the others the parts that differ."""
     body = _TIME.sub("2026-01-02T15:04:05Z", output).strip()
+    if kind is not KINDS[0]:
+        body = _MORE.sub("", body)
     return f"## {kind.title}\n\n{kind.story}\n\n```text\n$ loadmaster explain {NAMESPACE}/{kind.asked}\n{body}\n```\n"
 
 

@@ -1,5 +1,6 @@
 """The plugin page shows code that is real, and what it says about it is true."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,10 +31,19 @@ PLUGINS = sorted(path.name for path in (DOCS / "examples").glob("*.py") if not p
 
 
 @pytest.mark.parametrize("example", [*PLUGINS, "test_examples.py"])
-def test_a_page_shows_the_examples_as_they_are(example: str) -> None:
+def test_a_page_shows_or_links_the_example(example: str) -> None:
     pages = (DOCS / "plugins.md", DOCS / "plugins" / "recipes.md")
 
-    assert any((DOCS / "examples" / example).read_text() in page.read_text() for page in pages)
+    assert any(f"examples/{example})" in page.read_text() for page in pages)
+
+
+def test_the_functions_on_the_pages_are_those_of_the_examples() -> None:
+    text = "".join((DOCS / page).read_text() for page in ("plugins.md", "plugins/recipes.md"))
+    shown = [code for code in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S) if "def " in code]
+    examples = ["".join(path.read_text().split()) for path in (DOCS / "examples").glob("*.py")]
+
+    assert (DOCS / "examples" / "gpu_guard.py").read_text() in shown
+    assert [code for code in shown if not any("".join(code.split()) in example for example in examples)] == []
 
 
 @pytest.mark.parametrize(
