@@ -6,8 +6,8 @@ The plugins are wrong about one pod, `victim`, and right about another one, whic
 import asyncio
 import logging
 import sys
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 import pytest
@@ -26,7 +26,6 @@ VICTIM, OTHER = "victim", "other"
 FILTER = 'running "Odd" filter plugin: '
 PRE_FILTER = 'running PreFilter plugin "Odd": '
 SCORE = 'running Score plugins: plugin "Odd" failed with: '
-NORMALIZE = 'running Normalize on Score plugins: plugin "Odd" failed with: '
 ASYNC = "is `async def`, but nothing awaits it: make it `def`"
 LONG = "x" * 5_000
 
@@ -149,289 +148,159 @@ def by_column(answer: Callable[[Any], Any]) -> Callable[..., Any]:
 class Case(NamedTuple):
     """A wrong plugin."""
 
-    base: type[fw.Plugin]
     method: str
     does: Callable[..., Any]
     note: str
     """How the Event of the victim begins."""
 
 
-def keeps(scores: Any) -> Any:
-    return scores
+BASES: Final[Mapping[str, type[fw.Plugin]]] = {
+    "filter": fw.FilterPlugin,
+    "filter_nodes": fw.FilterNodesPlugin,
+    "pre_filter": fw.PreFilterPlugin,
+    "score": fw.ScorePlugin,
+    "score_nodes": fw.ScoreNodesPlugin,
+    "pre_score": fw.PreScorePlugin,
+    "reserve": fw.ReservePlugin,
+    "permit": fw.PermitPlugin,
+    "pre_bind_pre_flight": fw.PreBindPlugin,
+    "pre_bind": fw.PreBindPlugin,
+    "bind": fw.BindPlugin,
+}
+BEGINS: Final[Mapping[str, str]] = {
+    "filter": FILTER,
+    "filter_nodes": FILTER,
+    "pre_filter": PRE_FILTER,
+    "score": SCORE,
+    "score_nodes": SCORE,
+    "pre_score": 'running PreScore plugin "Odd": ',
+    "reserve": 'running Reserve plugin "Odd": ',
+    "permit": 'running Permit plugin "Odd": ',
+    "pre_bind_pre_flight": 'running PreBindPreFlight plugin "Odd": ',
+    "pre_bind": 'running PreBind plugin "Odd": ',
+    "bind": 'running Bind plugin "Odd": ',
+}
+
+STATUS: Final = "expected None or a Status"
+REFUSALS: Final = "unschedulable(…), unresolvable(…) or pending(…)"
+TEXTS: Final = "expected a Status whose reasons are a tuple of texts"
+WAIT: Final = "expected a PermitWait of seconds, 0 or more"
+NO_TRACE: Final = "Untraceable: (its text cannot be had"
+NO_TASK: Final = "AssertionError: there is no task to cancel"
 
 
-STATUS = "expected None or a Status"
-REFUSALS = "unschedulable(…), unresolvable(…) or pending(…)"
-CASES = {
-    # Filter
-    "filter answers True": Case(
-        fw.FilterPlugin, "filter", answering(True), f"{FILTER}method answered True (bool), {STATUS}"
-    ),
-    "filter answers False": Case(fw.FilterPlugin, "filter", answering(False), f"{FILTER}method answered False (bool)"),
-    "filter answers 0": Case(fw.FilterPlugin, "filter", answering(0), f"{FILTER}method answered 0 (int)"),
-    "filter answers a text": Case(fw.FilterPlugin, "filter", answering("no"), f"{FILTER}method answered 'no' (str)"),
-    "filter answers a list": Case(
-        fw.FilterPlugin, "filter", answering(["no"]), f"{FILTER}method answered ['no'] (list)"
-    ),
-    "filter answers a class": Case(fw.FilterPlugin, "filter", answering(fw.Status), f"{FILTER}method answered <class"),
-    "filter is async": Case(fw.FilterPlugin, "filter", waiting(), FILTER + f"method {ASYNC}"),
-    "filter answers a Status whose reason is a text": Case(
-        fw.FilterPlugin,
-        "filter",
-        answering(fw.Status(Code.UNSCHEDULABLE, "no")),  # type: ignore[arg-type]
-        f"{FILTER}method answered 'no' (str), expected a Status whose reasons are a tuple of texts",
-    ),
-    "filter answers a Status whose reasons are a list": Case(
-        fw.FilterPlugin,
-        "filter",
-        answering(fw.Status(Code.UNSCHEDULABLE, ["no"])),  # type: ignore[arg-type]
-        f"{FILTER}method answered ['no'] (list), expected a Status whose reasons are a tuple of texts",
-    ),
-    "filter answers Skip": Case(
-        fw.FilterPlugin, "filter", answering(fw.SKIP), f"{FILTER}method answered Skip; it may answer None, {REFUSALS}"
-    ),
-    "filter answers Wait": Case(
-        fw.FilterPlugin,
-        "filter",
-        answering(fw.Status(Code.WAIT, ("a while",))),
-        f"{FILTER}method answered Wait: a while; it may answer None, {REFUSALS}",
-    ),
-    "filter answers Success": Case(
-        fw.FilterPlugin, "filter", answering(fw.Status(Code.SUCCESS)), f"{FILTER}method answered Success; it may"
-    ),
-    "filter answers that it failed": Case(
-        fw.FilterPlugin, "filter", answering(fw.Status(Code.ERROR, ("no data",))), f"{FILTER}no data"
-    ),
-    "filter raises": Case(fw.FilterPlugin, "filter", raising(KeyError("zone")), FILTER + "KeyError: 'zone'"),
-    "filter raises without a text": Case(fw.FilterPlugin, "filter", raising(ValueError()), FILTER + "ValueError"),
-    "filter raises what has no words": Case(
-        fw.FilterPlugin,
-        "filter",
-        raising(Unspeakable()),
-        FILTER + "Unspeakable: (its text cannot be had: RuntimeError)",
-    ),
-    "filter raises a long text": Case(
-        fw.FilterPlugin, "filter", raising(ValueError(LONG)), f"{FILTER}ValueError: {'x' * 1_000}…"
-    ),
-    "filter exits": Case(fw.FilterPlugin, "filter", exiting, FILTER + "SystemExit: I have had enough"),
-    "filter exits quietly": Case(fw.FilterPlugin, "filter", raising(SystemExit()), FILTER + "SystemExit"),
-    "filter interrupts": Case(fw.FilterPlugin, "filter", raising(KeyboardInterrupt()), FILTER + "KeyboardInterrupt"),
-    "filter cancels": Case(fw.FilterPlugin, "filter", raising(asyncio.CancelledError()), FILTER + "CancelledError"),
-    "filter ends a generator": Case(fw.FilterPlugin, "filter", raising(GeneratorExit()), FILTER + "GeneratorExit"),
-    "filter stops an iteration": Case(fw.FilterPlugin, "filter", raising(StopIteration()), FILTER + "StopIteration"),
-    "filter runs out of memory": Case(fw.FilterPlugin, "filter", raising(MemoryError()), FILTER + "MemoryError"),
-    "filter never ends to call itself": Case(
-        fw.FilterPlugin, "filter", diving, FILTER + "RecursionError: maximum recursion depth exceeded"
-    ),
-    "filter_nodes answers a list": Case(
-        fw.FilterNodesPlugin, "filter_nodes", by_column(lambda rows: [0] * len(rows)), FILTER + "method answered [0"
-    ),
-    "filter_nodes answers another shape": Case(
-        fw.FilterNodesPlugin,
-        "filter_nodes",
-        by_column(lambda rows: np.zeros(77, np.int32)),
-        FILTER + "method answered int32 of shape (77,) for ",
-    ),
-    "filter_nodes answers fractions": Case(
-        fw.FilterNodesPlugin,
-        "filter_nodes",
-        by_column(lambda rows: np.ones(len(rows))),
-        FILTER + "method answered float64 of shape ",
-    ),
-    "filter takes too few": Case(
-        fw.FilterPlugin,
-        "filter",
-        lambda state, pod: None,
-        FILTER + "TypeError: <lambda>() takes 2 positional arguments",
-    ),
-    # PreFilter
-    "pre_filter answers a set": Case(
-        fw.PreFilterPlugin,
-        "pre_filter",
-        answering({"a"}),
-        PRE_FILTER + "method answered {'a'} (set), expected None, a PreFilterResult or a Status",
-    ),
-    "pre_filter answers True": Case(
-        fw.PreFilterPlugin, "pre_filter", answering(True), PRE_FILTER + "method answered True"
-    ),
-    "pre_filter answers a list of names": Case(
-        fw.PreFilterPlugin,
-        "pre_filter",
-        answering(fw.PreFilterResult(["a"])),  # type: ignore[arg-type]
-        PRE_FILTER + "method answered ['a'] (list), expected a PreFilterResult with a set of names",
-    ),
-    "pre_filter answers Pending": Case(
-        fw.PreFilterPlugin,
-        "pre_filter",
-        answering(fw.pending("a quota")),
-        f"{PRE_FILTER}method answered Pending: a quota; it may answer None, a PreFilterResult, SKIP, unschedulable(…)",
-    ),
-    "pre_filter is async": Case(fw.PreFilterPlugin, "pre_filter", waiting(), PRE_FILTER + f"method {ASYNC}"),
-    "pre_filter exits": Case(fw.PreFilterPlugin, "pre_filter", exiting, PRE_FILTER + "SystemExit: I have had enough"),
-    # Score
-    "score answers a fraction": Case(
-        fw.ScorePlugin,
-        "score",
-        answering(99.9, 1),
-        SCORE + "method answered 99.9 (float), expected a whole number of 64 bits",
-    ),
-    "score answers a text": Case(fw.ScorePlugin, "score", answering("7", 1), SCORE + "method answered '7' (str)"),
-    "score answers True": Case(fw.ScorePlugin, "score", answering(True, 1), SCORE + "method answered True (bool)"),
-    "score answers nothing": Case(
-        fw.ScorePlugin, "score", answering(None, 1), SCORE + "method answered None, expected"
-    ),
-    "score answers too much": Case(fw.ScorePlugin, "score", answering(2**70, 1), SCORE + "method answered 1180591620"),
-    "score is async": Case(fw.ScorePlugin, "score", waiting(1), SCORE + f"method {ASYNC}"),
-    "score answers 101": Case(
-        fw.ScorePlugin,
-        "score",
-        answering(101, 1),
-        'applying score defaultWeights on Score plugins: plugin "Odd" returns an invalid score 101',
-    ),
-    "score exits": Case(fw.ScorePlugin, "score", raising(SystemExit(1), 1), SCORE + "SystemExit: 1"),
-    "score_nodes answers fractions": Case(
-        fw.ScoreNodesPlugin,
-        "score_nodes",
-        by_column(lambda rows: np.ones(len(rows))),
-        SCORE + "method answered float64",
-    ),
-    "pre_score answers True": Case(
-        fw.PreScorePlugin,
-        "pre_score",
-        answering(True),
-        f'running PreScore plugin "Odd": method answered True (bool), {STATUS}',
-    ),
-    "pre_score refuses": Case(
-        fw.PreScorePlugin,
-        "pre_score",
-        answering(fw.unschedulable("no")),
-        'running PreScore plugin "Odd": method answered Unschedulable: no; it may answer None or SKIP',
-    ),
-    # Reserve, Permit
-    "reserve answers True": Case(
-        fw.ReservePlugin,
-        "reserve",
-        answering(True),
-        f'running Reserve plugin "Odd": method answered True (bool), {STATUS}',
-    ),
-    "reserve exits": Case(
-        fw.ReservePlugin, "reserve", exiting, 'running Reserve plugin "Odd": SystemExit: I have had enough'
-    ),
-    "permit answers 5": Case(
-        fw.PermitPlugin,
-        "permit",
-        answering(5),
-        'running Permit plugin "Odd": method answered 5 (int), expected None, a Status or a PermitWait',
-    ),
-    "permit waits for a text": Case(
-        fw.PermitPlugin,
-        "permit",
-        answering(fw.PermitWait("5")),  # type: ignore[arg-type]
-        "running Permit plugin \"Odd\": method answered '5' (str), expected a PermitWait of seconds, 0 or more",
-    ),
-    "permit waits for less than nothing": Case(
-        fw.PermitPlugin,
-        "permit",
-        answering(fw.PermitWait(-5.0)),
-        'running Permit plugin "Odd": method answered -5.0 (float), expected a PermitWait of seconds, 0 or more',
-    ),
-    "permit waits for no number": Case(
-        fw.PermitPlugin,
-        "permit",
-        answering(fw.PermitWait(float("nan"))),
-        'running Permit plugin "Odd": method answered nan',
-    ),
-    "permit answers Wait": Case(
-        fw.PermitPlugin,
-        "permit",
-        answering(fw.Status(Code.WAIT)),
-        f'running Permit plugin "Odd": method answered Wait; it may answer None, a PermitWait, {REFUSALS}',
-    ),
-    "reserve answers Skip": Case(
-        fw.ReservePlugin,
-        "reserve",
-        answering(fw.SKIP),
-        f'running Reserve plugin "Odd": method answered Skip; it may answer None, {REFUSALS}',
-    ),
-    "permit is async": Case(fw.PermitPlugin, "permit", waiting(), f'running Permit plugin "Odd": method {ASYNC}'),
-    # The binding cycle
-    "pre_bind_pre_flight answers True": Case(
-        fw.PreBindPlugin,
-        "pre_bind_pre_flight",
-        answering(True),
-        'running PreBindPreFlight plugin "Odd": method answered True (bool)',
-    ),
-    "pre_bind answers Skip": Case(
-        fw.PreBindPlugin,
-        "pre_bind",
-        awaited(fw.SKIP),
-        f'running PreBind plugin "Odd": method answered Skip; it may answer None, {REFUSALS}',
-    ),
-    "pre_bind_pre_flight refuses": Case(
-        fw.PreBindPlugin,
-        "pre_bind_pre_flight",
-        answering(fw.pending("no")),
-        'running PreBindPreFlight plugin "Odd": method answered Pending: no; it may answer None or SKIP',
-    ),
-    "pre_bind answers True": Case(
-        fw.PreBindPlugin,
-        "pre_bind",
-        awaited(True),
-        f'running PreBind plugin "Odd": method answered True (bool), {STATUS}',
-    ),
-    "pre_bind raises": Case(
-        fw.PreBindPlugin,
-        "pre_bind",
-        awaited(error=OSError(5, "broken")),
-        'running PreBind plugin "Odd": OSError: [Errno 5] ',
-    ),
-    "pre_bind takes too few": Case(
-        fw.PreBindPlugin, "pre_bind", lambda state: None, 'running PreBind plugin "Odd": TypeError: <lambda>() takes 1 '
-    ),
-    "pre_bind exits": Case(
-        fw.PreBindPlugin, "pre_bind", awaited(error=SystemExit(0)), 'running PreBind plugin "Odd": SystemExit: 0'
-    ),
-    "pre_bind interrupts": Case(
-        fw.PreBindPlugin,
-        "pre_bind",
-        awaited(error=KeyboardInterrupt()),
-        'running PreBind plugin "Odd": KeyboardInterrupt',
-    ),
-    "bind answers True": Case(
-        fw.BindPlugin, "bind", awaited(True), 'running Bind plugin "Odd": method answered True (bool)'
-    ),
-    "bind exits": Case(fw.BindPlugin, "bind", awaited(error=SystemExit(0)), 'running Bind plugin "Odd": SystemExit: 0'),
-    **{
-        f"{name} {what}": Case(base, name, does, f'running {point} plugin "Odd": {said}')
-        for base, name, point in ((fw.PreBindPlugin, "pre_bind", "PreBind"), (fw.BindPlugin, "bind", "Bind"))
-        for what, does, said in (
+def status(code: Code, *reasons: str) -> Callable[..., Any]:
+    return answering(fw.Status(code, reasons))
+
+
+TABLE: Final[Sequence[tuple[str, str, Callable[..., Any], str]]] = (
+    # method, what it does, how, and how the sentence on it goes on
+    ("filter", "answers True", answering(True), f"method answered True (bool), {STATUS}"),
+    ("filter", "answers False", answering(False), "method answered False (bool)"),
+    ("filter", "answers 0", answering(0), "method answered 0 (int)"),
+    ("filter", "answers a text", answering("no"), "method answered 'no' (str)"),
+    ("filter", "answers a list", answering(["no"]), "method answered ['no'] (list)"),
+    ("filter", "answers a class", answering(fw.Status), "method answered <class"),
+    ("filter", "is async", waiting(), f"method {ASYNC}"),
+    ("filter", "gives a text as reasons", answering(fw.Status(Code.UNSCHEDULABLE, cast("Any", "no"))),
+        f"method answered 'no' (str), {TEXTS}"),
+    ("filter", "gives a list as reasons", answering(fw.Status(Code.UNSCHEDULABLE, cast("Any", ["no"]))),
+        f"method answered ['no'] (list), {TEXTS}"),
+    ("filter", "answers Skip", answering(fw.SKIP), f"method answered Skip; it may answer None, {REFUSALS}"),
+    ("filter", "answers Wait", status(Code.WAIT, "a while"),
+        f"method answered Wait: a while; it may answer None, {REFUSALS}"),
+    ("filter", "answers Success", status(Code.SUCCESS), "method answered Success; it may"),
+    ("filter", "answers that it failed", status(Code.ERROR, "no data"), "no data"),
+    ("filter", "raises", raising(KeyError("zone")), "KeyError: 'zone'"),
+    ("filter", "raises without a text", raising(ValueError()), "ValueError"),
+    ("filter", "raises what has no words", raising(Unspeakable()),
+        "Unspeakable: (its text cannot be had: RuntimeError)"),
+    ("filter", "raises what has no trace", raising(Untraceable()), NO_TRACE),
+    ("filter", "raises a long text", raising(ValueError(LONG)), f"ValueError: {'x' * 1_000}…"),
+    ("filter", "exits", exiting, "SystemExit: I have had enough"),
+    ("filter", "exits quietly", raising(SystemExit()), "SystemExit"),
+    ("filter", "interrupts", raising(KeyboardInterrupt()), "KeyboardInterrupt"),
+    ("filter", "cancels", raising(asyncio.CancelledError()), "CancelledError"),
+    ("filter", "cancels the scheduler", cancelling_itself, NO_TASK),
+    ("filter", "ends a generator", raising(GeneratorExit()), "GeneratorExit"),
+    ("filter", "stops an iteration", raising(StopIteration()), "StopIteration"),
+    ("filter", "runs out of memory", raising(MemoryError()), "MemoryError"),
+    ("filter", "never ends to call itself", diving, "RecursionError: maximum recursion depth exceeded"),
+    ("filter", "takes too few", lambda state, pod: None, "TypeError: <lambda>() takes 2 positional arguments"),
+    ("filter_nodes", "answers a list", by_column(lambda rows: [0] * len(rows)), "method answered [0"),
+    ("filter_nodes", "answers another shape", by_column(lambda rows: np.zeros(77, np.int32)),
+        "method answered int32 of shape (77,) for "),
+    ("filter_nodes", "answers fractions", by_column(lambda rows: np.ones(len(rows))),
+        "method answered float64 of shape "),
+    ("pre_filter", "answers a set", answering({"a"}),
+        "method answered {'a'} (set), expected None, a PreFilterResult or a Status"),
+    ("pre_filter", "answers True", answering(True), "method answered True"),
+    ("pre_filter", "answers a list of names", answering(fw.PreFilterResult(cast("Any", ["a"]))),
+        "method answered ['a'] (list), expected a PreFilterResult with a set of names"),
+    ("pre_filter", "answers Pending", answering(fw.pending("a quota")),
+        "method answered Pending: a quota; it may answer None, a PreFilterResult, SKIP, unschedulable(…)"),
+    ("pre_filter", "is async", waiting(), f"method {ASYNC}"),
+    ("pre_filter", "exits", exiting, "SystemExit: I have had enough"),
+    ("pre_filter", "cancels the scheduler", cancelling_itself, NO_TASK),
+    ("pre_filter", "raises what has no trace", raising(Untraceable()), NO_TRACE),
+    ("score", "answers a fraction", answering(99.9, 1),
+        "method answered 99.9 (float), expected a whole number of 64 bits"),
+    ("score", "answers a text", answering("7", 1), "method answered '7' (str)"),
+    ("score", "answers True", answering(True, 1), "method answered True (bool)"),
+    ("score", "answers nothing", answering(None, 1), "method answered None, expected"),
+    ("score", "answers too much", answering(2**70, 1), "method answered 1180591620"),
+    ("score", "is async", waiting(1), f"method {ASYNC}"),
+    ("score", "exits", raising(SystemExit(1), 1), "SystemExit: 1"),
+    ("score_nodes", "answers fractions", by_column(lambda rows: np.ones(len(rows))), "method answered float64"),
+    ("pre_score", "answers True", answering(True), f"method answered True (bool), {STATUS}"),
+    ("pre_score", "refuses", answering(fw.unschedulable("no")),
+        "method answered Unschedulable: no; it may answer None or SKIP"),
+    ("reserve", "answers True", answering(True), f"method answered True (bool), {STATUS}"),
+    ("reserve", "answers Skip", answering(fw.SKIP), f"method answered Skip; it may answer None, {REFUSALS}"),
+    ("reserve", "exits", exiting, "SystemExit: I have had enough"),
+    ("reserve", "cancels the scheduler", cancelling_itself, NO_TASK),
+    ("reserve", "raises what has no trace", raising(Untraceable()), NO_TRACE),
+    ("permit", "answers 5", answering(5), "method answered 5 (int), expected None, a Status or a PermitWait"),
+    ("permit", "waits for a text", answering(fw.PermitWait(cast("Any", "5"))), f"method answered '5' (str), {WAIT}"),
+    ("permit", "waits for less than nothing", answering(fw.PermitWait(-5.0)), f"method answered -5.0 (float), {WAIT}"),
+    ("permit", "waits for no number", answering(fw.PermitWait(float("nan"))), "method answered nan"),
+    ("permit", "answers Wait", status(Code.WAIT),
+        f"method answered Wait; it may answer None, a PermitWait, {REFUSALS}"),
+    ("permit", "is async", waiting(), f"method {ASYNC}"),
+    ("permit", "cancels the scheduler", cancelling_itself, NO_TASK),
+    ("permit", "raises what has no trace", raising(Untraceable()), NO_TRACE),
+    ("pre_bind_pre_flight", "answers True", answering(True), "method answered True (bool)"),
+    ("pre_bind_pre_flight", "refuses", answering(fw.pending("no")),
+        "method answered Pending: no; it may answer None or SKIP"),
+    ("pre_bind", "answers Skip", awaited(fw.SKIP), f"method answered Skip; it may answer None, {REFUSALS}"),
+    ("pre_bind", "answers True", awaited(True), f"method answered True (bool), {STATUS}"),
+    ("pre_bind", "raises", awaited(error=OSError(5, "broken")), "OSError: [Errno 5] "),
+    ("pre_bind", "takes too few", lambda state: None, "TypeError: <lambda>() takes 1 "),
+    ("pre_bind", "interrupts", awaited(error=KeyboardInterrupt()), "KeyboardInterrupt"),
+    ("bind", "answers True", awaited(True), "method answered True (bool)"),
+    *(
+        (method, *row)
+        for method in ("pre_bind", "bind")
+        for row in (
+            ("exits", awaited(error=SystemExit(0)), "SystemExit: 0"),
             ("ends a generator", awaited(error=GeneratorExit()), "GeneratorExit"),
             ("raises CancelledError", awaited(error=asyncio.CancelledError()), "CancelledError"),
             ("awaits what was cancelled", awaiting_what_was_cancelled, "CancelledError"),
-            (
-                "cancels its task",
-                cancelling_its_task,
-                "CancelledError: it has cancelled the task in which it is awaited",
-            ),
+            ("cancels its task", cancelling_its_task,
+                "CancelledError: it has cancelled the task in which it is awaited"),
             ("cancels its task and waits", cancelling_its_task_and_waiting, "CancelledError"),
             ("cancels its task and fails", cancelling_its_task_and_failing, "ValueError: broken"),
             ("raises what has no words", awaited(error=Unspeakable()), "Unspeakable: (its text cannot be had: Run"),
             ("raises what has no trace", awaited(error=Untraceable()), "Untraceable: (its text cannot be had: Sys"),
         )
-    },
-    **{
-        f"{name} {what}": Case(base, name, does, said)
-        for base, name, begins in (
-            (fw.PreFilterPlugin, "pre_filter", PRE_FILTER),
-            (fw.FilterPlugin, "filter", FILTER),
-            (fw.ReservePlugin, "reserve", 'running Reserve plugin "Odd": '),
-            (fw.PermitPlugin, "permit", 'running Permit plugin "Odd": '),
-        )
-        for what, does, said in (
-            ("cancels the scheduler", cancelling_itself, f"{begins}AssertionError: there is no task to cancel"),
-            ("raises what has no trace", raising(Untraceable()), f"{begins}Untraceable: (its text cannot be had"),
-        )
-    },
+    ),
+)  # fmt: skip
+CASES: Final = {f"{method} {what}": Case(method, does, BEGINS[method] + says) for method, what, does, says in TABLE} | {
+    "score answers 101": Case(
+        "score",
+        answering(101, 1),
+        'applying score defaultWeights on Score plugins: plugin "Odd" returns an invalid score 101',
+    )
 }
 
 
@@ -439,12 +308,9 @@ CASES = {
 async def test_a_wrong_plugin_costs_the_pod_that_it_is_about_and_says_why(
     case: Case, caplog: pytest.LogCaptureFixture
 ) -> None:
-    further: dict[str, Any] = {"normalize_score": keeps} if case.method == "normalize_score" else {}
-    if case.base is fw.BindPlugin and case.method == "bind":
-        case = case._replace(does=_passing_on(case.does))
-    if case.base in (fw.FilterNodesPlugin,):
-        further["status_of"] = lambda *_: fw.unschedulable("no")
-    odd = plugin(case.base, "Odd", **{case.method: case.does}, **further)
+    further = {"status_of": lambda *_: fw.unschedulable("no")} if case.method == "filter_nodes" else {}
+    does = _passing_on(case.does) if case.method == "bind" else case.does
+    odd = plugin(BASES[case.method], "Odd", **{case.method: does}, **further)
     scoring = plugin(fw.ScorePlugin, "Score", score=lambda *_: 1)
     scheduler = Scheduler(odd, scoring, nodes=["a", "b"])
 
