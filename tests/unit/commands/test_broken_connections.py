@@ -17,8 +17,8 @@ from scheduler.kube.identity import credentials
 from scheduler.kube.informers import listing
 from scheduler.replay.trace.trace_file import is_as_recorded
 from tests.fakes.trace import BEGINNING, member
-from tests.unit.commands.scripted_api import Answer, Script, ScriptedApi, a_list
-from tests.unit.kube.fake_api import kubeconfig_text
+from tests.unit.commands.scripted_api import Script, ScriptedApi, a_list
+from tests.unit.kube.fake_api import Answer, kubeconfig_text
 
 pytestmark = pytest.mark.programs
 

@@ -15,8 +15,8 @@ from scheduler.doctor import examination
 from scheduler.doctor.checks import tables
 from scheduler.kube.identity import credentials
 from scheduler.kube.services import service_proxy
-from tests.unit.commands.scripted_api import HANGS, LOST, Answer, Script, ScriptedApi, status
-from tests.unit.kube.fake_api import kubeconfig_text
+from tests.unit.commands.scripted_api import Script, ScriptedApi, status
+from tests.unit.kube.fake_api import HANGS, LOST, Answer, kubeconfig_text
 
 VERSION = "GET /version"
 BASE = "/api/v1/namespaces/kube-system"

@@ -16,8 +16,8 @@ from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.identity import credentials
 from scheduler.kube.informers import listing
 from scheduler.kube.services import service_proxy
-from tests.unit.commands.scripted_api import HANGS, LOST, Answer, Script, ScriptedApi, a_list, a_program, status
-from tests.unit.kube.fake_api import kubeconfig_text
+from tests.unit.commands.scripted_api import Script, ScriptedApi, a_list, a_program, status
+from tests.unit.kube.fake_api import HANGS, LOST, Answer, kubeconfig_text
 
 TOKEN: Final = "POST /api/v1/namespaces/kube-system/serviceaccounts/loadmaster-explain/token"
 EXPLAIN: Final = "GET /api/v1/namespaces/kube-system/services/https:loadmaster:metrics/proxy/debug/explain"

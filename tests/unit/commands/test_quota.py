@@ -7,8 +7,8 @@ from typing import Any, Final
 import pytest
 
 from scheduler.__main__ import main
-from tests.unit.commands.scripted_api import Answer
 from tests.unit.commands.test_explain import EXPLAIN, served
+from tests.unit.kube.fake_api import Answer
 
 CONFIG: Final = """
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from scheduler.__main__ import main
-from tests.unit.commands.scripted_api import Answer, Script, a_list, status
+from tests.unit.commands.scripted_api import Script, a_list, status
 from tests.unit.commands.test_snapshot import _impatient as _impatient
 from tests.unit.commands.test_snapshot import served
+from tests.unit.kube.fake_api import Answer
 
 PODS, NODES, SETS = "GET /api/v1/pods", "GET /api/v1/nodes", "GET /apis/apps/v1/replicasets"
 NODE = {

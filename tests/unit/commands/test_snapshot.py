@@ -19,8 +19,8 @@ from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.identity import credentials
 from scheduler.kube.informers import listing
 from scheduler.snapshots.kept_fields import KINDS
-from tests.unit.commands.scripted_api import HANGS, LOST, Answer, Script, ScriptedApi, a_list, a_program, status
-from tests.unit.kube.fake_api import kubeconfig_text
+from tests.unit.commands.scripted_api import Script, ScriptedApi, a_list, a_program, status
+from tests.unit.kube.fake_api import HANGS, LOST, Answer, kubeconfig_text
 
 PODS, NODES, LIMITS = "GET /api/v1/pods", "GET /api/v1/nodes", "GET /api/v1/limitranges"
 METRICS = "GET /apis/metrics.k8s.io/v1beta1/nodes"

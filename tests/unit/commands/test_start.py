@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.unit.commands.scripted_api import Answer, ScriptedApi
+from tests.unit.commands.scripted_api import ScriptedApi
 from tests.unit.commands.test_explain import A_TOKEN, EXPLAIN, FOUND, TOKEN
-from tests.unit.kube.fake_api import kubeconfig_text
+from tests.unit.kube.fake_api import Answer, kubeconfig_text
 
 ROOT: Final = Path(__file__).parents[3]
 HEAVY: Final = frozenset(

@@ -1,7 +1,12 @@
 """An API server that answers from a script, on a port of this machine; and what the tests need around it."""
 
 import asyncio
+import fcntl
 import json
+import socket
+import struct
+import termios
+import threading
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -27,12 +32,21 @@ T = TypeVar("T")
 class Answer:
     status: int = 200
     body: Any = field(default_factory=dict)
+    """Bytes as they are, anything else as JSON."""
+
     headers: Mapping[str, str] = field(default_factory=dict)
+    breaks_after: int | None = None
+    """Bytes, from the first of its head, after which the connection is reset; None: it is whole."""
 
 
 LOST: Final = Answer(0)
 """The connection breaks after the request was read."""
 
+HANGS: Final = Answer(-1)
+"""No answer comes as long as the server runs."""
+
+READ_SECONDS: Final = 0.05
+"""For the client to read what has come before a reset, which takes away what it has not read."""
 
 GOES_ON: Final = Answer(body="data: 1\n\n")
 """Its body comes at once, and no end as long as somebody reads."""
@@ -41,6 +55,9 @@ GOES_ON: Final = Answer(body="data: 1\n\n")
 @dataclass(frozen=True, slots=True)
 class Request:
     method: str
+    target: str
+    """Path and query as they were sent."""
+
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
@@ -50,13 +67,16 @@ class Request:
 class FakeApi:
     """Answers `METHOD /path` from its script, the last answer for ever; 404 for what is not in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, not_found: str = "not found") -> None:
+        self._not_found = not_found
         self.requests: list[Request] = []
         self.held = asyncio.Event()
         """While cleared, no answer is given."""
         self.held.set()
         self.hanging: dict[str, asyncio.Event] = {}
         """Request → what has to be set before it is answered."""
+        self.is_hanging = threading.Event()
+        """Set once somebody waits for an answer that does not come."""
         self.busy = 0
         self.most_at_once = 0
         self._script: dict[str, deque[Answer]] = defaultdict(deque)
@@ -75,7 +95,8 @@ class FakeApi:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         raw = await request.read()
         body = json.loads(raw) if raw else None
-        self.requests.append(Request(request.method, request.path, request.query, request.headers, body))
+        seen = request.method, request.raw_path, request.path, request.query, request.headers, body
+        self.requests.append(Request(*seen))
         self.busy += 1
         self.most_at_once = max(self.most_at_once, self.busy)
         await self.held.wait()
@@ -84,13 +105,22 @@ class FakeApi:
         self.busy -= 1
         answers = self._script[f"{request.method} {request.path}"]
         if not answers:
-            return web.json_response({"kind": "Status", "message": "not found"}, status=404)
+            return web.json_response({"kind": "Status", "message": self._not_found}, status=404)
         answer = answers.popleft() if len(answers) > 1 else answers[0]
+        assert request.transport is not None
+        if answer is HANGS:
+            self.is_hanging.set()
+            await asyncio.Event().wait()
         if answer is LOST:
-            assert request.transport is not None
             request.transport.abort()
         if answer is GOES_ON:
             return await self._go_on(request, answer.body.encode())
+        if answer.breaks_after is not None:
+            await _break(request.transport, answer)
+        if isinstance(answer.body, bytes):
+            response = web.Response(body=answer.body, status=answer.status, headers=answer.headers)
+            response.force_close()  # also where the headers promise more
+            return response
         return web.json_response(answer.body, status=answer.status or 500, headers=answer.headers)
 
     async def _go_on(self, request: web.Request, body: bytes) -> web.StreamResponse:
@@ -100,6 +130,19 @@ class FakeApi:
         while request.transport is not None:  # noqa: ASYNC110  nobody is told of the reader's end
             await asyncio.sleep(0.01)
         return response
+
+
+async def _break(transport: asyncio.Transport, answer: Answer) -> None:
+    """Send the first bytes of an answer, and reset the connection once they have come."""
+    body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+    head = f"HTTP/1.1 {answer.status} OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    transport.write((head + body)[: answer.breaks_after])
+    connection: socket.socket = transport.get_extra_info("socket")
+    while struct.unpack("i", fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, b"\0" * 4))[0]:  # noqa: ASYNC110
+        await asyncio.sleep(0)  # the peer's machine has not all of it: what is on its way, a reset takes away
+    await asyncio.sleep(READ_SECONDS)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
 
 
 @asynccontextmanager
