@@ -1,6 +1,6 @@
 """The test tables of kube-scheduler's own plugins, and those of groups of pods, counted in its Go sources.
 
-upstream_tables.md says where the intent of each table is covered here, and a unit test compares that list with these
+upstream_tables.md says where the intent of each file is covered here, and a unit test compares that list with these
 counts. The sources are there once the oracle was built: Go keeps them in its module cache.
 
     python -m tests.conformance.upstream_tables
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-VERSION: Final = "v1.36.3"
+VERSION: Final = "v1.37.2"
 
 PLUGINS: Final = "framework/plugins"
 _OF_GROUPS: Final = re.compile("podgroup|placement|workload|gang|batch", re.IGNORECASE)

@@ -78,11 +78,10 @@ def a_condition(said: list[str]) -> api.Condition:
 def test_the_condition_becomes_what_it_becomes_in_kube_scheduler(case: Case) -> None:
     async def play() -> None:
         groups = answering()
-        name = case.get("group", "nonexistent")
+        name = case["group"]
         metadata = ObjectMeta(name=name, namespace="default", uid=name, generation=case.get("generation", 1))
         group = api.PodGroup(metadata=metadata)
-        if "group" in case:
-            groups.store(group, (a_condition(case["before"]),) if "before" in case else ())
+        groups.store(group, (a_condition(case["before"]),) if "before" in case else ())
         status, reason, message = case["set"]
         assert groups.engine.group_parts.cycle is not None
 
@@ -91,9 +90,6 @@ def test_the_condition_becomes_what_it_becomes_in_kube_scheduler(case: Case) -> 
         )
         await settle()
 
-        if "group" not in case:
-            assert groups.api.patches == []
-            return
         assert groups.condition(name) == tuple(case["condition"])
         (condition,) = groups.object(name).status.conditions
         assert (condition.last_transition_time == SCHEDULED_BEFORE) == case.get("keeps_time", False)
