@@ -36,6 +36,7 @@ from scheduler.framework.plugin import PlacementProgress
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.groups.decision import NONE_PLACED, UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
+from scheduler.groups.kept_space import KeptSpace
 from scheduler.groups.topology.filling import Schedule
 from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT
 from scheduler.runtime.framework import Framework
@@ -164,6 +165,7 @@ class WhatIf:
     def __init__(self, core: Core) -> None:
         self._cache = core.cache
         self._algorithm = core.algorithm
+        self._nominator = core.nominator
         self._duration = core.metrics.scheduling_algorithm_duration
         self._sampler = random.Random(0)  # chooses the cycles that time their plugins; no decision depends on it
 
@@ -178,6 +180,7 @@ class WhatIf:
             return GroupDecision(status=_of_group(progress.status))
         decision = GroupDecision()
         assumed = _Assumed(framework, self._cache)
+        kept = KeptSpace(self._nominator, (queued.pod for queued in members))
         try:
             for queued in members:
                 if decision.members:
@@ -186,6 +189,7 @@ class WhatIf:
                         raise Overtaken
                 outcome = self._decide_member(framework, queued, assumed, search.schedule)
                 decision.members.append(outcome)
+                kept.tried(queued.pod, outcome.node_name)
                 progress.note(outcome)
                 if not progress.may_go_on():
                     break
@@ -198,6 +202,7 @@ class WhatIf:
             if layout not in (None, self._cache.layouts):
                 raise Overtaken
         finally:
+            kept.end()
             assumed.take_back_all()
         return decision
 

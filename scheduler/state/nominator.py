@@ -23,6 +23,7 @@ class Nominator:
         self._kept: dict[str, int] = {}
         self._kept_view = MappingProxyType(self._kept)
         self._kept_on: dict[str, str] = {}
+        self._moved: dict[str, str] = {}
         self._kept_before: dict[str, int] = {}
         self._kept_so_far = 0
         self._changes = BoundedLog[str]()
@@ -45,7 +46,8 @@ class Nominator:
         return self._node_names.get(uid, "")
 
     def kept_on(self, uid: str) -> str:
-        return self._kept_on.get(uid, "")
+        moved = self._moved.get(uid)
+        return self._kept_on.get(uid, "") if moved is None else moved
 
     def kept_before(self, uid: str) -> int:
         return self._kept_before.get(uid, 0)
@@ -108,6 +110,13 @@ class Nominator:
             self._kept_on.pop(uid, None)
         self._mark(uids)
 
+    def move(self, uid: str, node_name: str) -> None:
+        """Let what is kept for a pod be kept on another node in a what-if, or on none, until `move_back`."""
+        self._moved[uid] = node_name
+
+    def move_back(self) -> None:
+        self._moved.clear()
+
     def delete(self, uid: str) -> bool:
         """Forget the nomination of a pod; return whether it had one."""
         node_name = self._node_names.pop(uid, None)
@@ -133,5 +142,6 @@ class Nominator:
         assert self._node_names == {uid: name for name, pods in self._pods.items() for uid in pods}
         assert all(self._pods.values())
         assert self._kept_on.keys() <= self._kept.keys()
+        assert not self._moved
         assert self._kept_before.keys() <= self._node_names.keys()
         assert all(pod.uid == uid for pods in self._pods.values() for uid, pod in pods.items())

@@ -116,6 +116,29 @@ def test_a_group_that_waits_for_its_victims_leaves_others_what_theirs_free() -> 
         assert life.with_node() == ["team/first-0", "team/first-1", "team/second-0"]
 
 
+def test_no_member_takes_what_is_kept_for_another_one_and_leaves_it_what_others_free() -> None:
+    with Life(grace=HOUR, without=("CapacityScheduling",)) as life:
+        for name, cpu, memory in (("n1", 1, "99Gi"), ("n2", 2, "1Gi"), ("n3", 1, "1Gi")):
+            life.set_node(a_node(name, cpu=cpu, memory=memory, labels={"zone": "a" if name == "n1" else "b"}))
+            for number in range(cpu):
+                life.pod(f"{name}-{number}", "low", priority=0 if (name, number) < ("n2", 1) else 5)
+        life.advance(5)
+        life.group("first", 2, "team", priority=10)
+        life.advance(5)
+        life.end("low/n2-0")
+        life.group("second", 2, "team", priority=20, node_selector={"zone": "b"})
+        life.advance(20)
+
+        life.end("low/n2-1")
+        life.advance(60)
+        waiting = life.with_node("team")
+        life.end("low/n1-0", "low/n3-0")
+        life.advance(60)
+
+        assert waiting == []
+        assert (life.running("team"), len(life.victims)) == (4, 4)
+
+
 def test_nothing_is_kept_for_a_group_whose_victims_are_on_a_node_that_is_no_longer_for_it() -> None:
     with Life(grace=10 - HOUR, longer=HOUR, without=("CapacityScheduling",)) as life:
         life.set_node(a_node("n1", cpu=2), a_node("n2", cpu=2))
