@@ -13,13 +13,13 @@ from plugins.shared.queueing import OncePerEvent, any_pod, queue_if_itself, tole
 from plugins.shared.remedies import cordoned, toleration_of, wall_of, without_taint
 from scheduler import framework as fw
 from scheduler.api.tolerations import (
+    COMPARISONS,
     KEEPS_PODS_AWAY,
     NO_SCHEDULE,
     PREFER_NO_SCHEDULE,
     UNSCHEDULABLE_TAINT,
     first_untolerated,
-    is_tolerated,
-    relevant,
+    untolerated,
 )
 
 _PRE_SCORED = "PreScoreTaintToleration"
@@ -30,7 +30,7 @@ _OF_CONDITIONS: Final = "node.kubernetes.io/"
 UNTOLERATED: Final = fw.unresolvable("node(s) had untolerated taint(s)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class TaintToleration(
     fw.PreFilterPlugin,
     fw.FilterNodesPlugin,
@@ -52,13 +52,19 @@ class TaintToleration(
     filters_all: ClassVar[bool] = True
     normalizes_by_range: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        self._by_number = False
+
+    def start(self, handle: fw.Handle) -> None:
+        self._by_number = COMPARISONS in handle.feature_gates
+
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: taint_toleration.go (EventsToRegister)."""
         return (
             fw.on(
                 fw.NODE,
                 fw.Action.ADD | fw.Action.UPDATE_NODE_TAINT,
-                _TaintTolerationHint().after_node_event,
+                _TaintTolerationHint(by_number=self._by_number).after_node_event,
                 tolerations_of,
             ),
             fw.on(fw.TARGET_POD, fw.Action.UPDATE_POD_TOLERATION, queue_if_itself, any_pod),
@@ -79,11 +85,10 @@ class TaintToleration(
     ) -> fw.Int32Column | None:
         """Return 1 for each of `rows` with a taint that keeps the pod away."""
         refused: fw.BoolColumn | None = None
-        tolerations = relevant(pod.spec.tolerations, nodes.taints)
-        for taint, column in nodes.taints.items():
-            if taint.effect in KEEPS_PODS_AWAY and not is_tolerated(taint, tolerations):
-                tainted = pick(column, rows)
-                refused = tainted if refused is None else refused | tainted
+        taints = nodes.taints
+        for taint in untolerated(taints, pod.spec.tolerations, by_number=self._by_number):
+            tainted = pick(taints[taint], rows)
+            refused = tainted if refused is None else refused | tainted
         return None if refused is None or not refused.any() else refused.astype(np.int32)
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
@@ -95,8 +100,7 @@ class TaintToleration(
             cordoned(node.name)
             if node.unschedulable and taint.key == UNSCHEDULABLE_TAINT.key and taint.effect == NO_SCHEDULE
             else _obstacle_of(taint, pod, node)
-            for taint in node.taints
-            if taint.effect in KEEPS_PODS_AWAY and not is_tolerated(taint, pod.spec.tolerations)
+            for taint in untolerated(node.taints, pod.spec.tolerations, by_number=self._by_number)
         ]
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
@@ -113,12 +117,11 @@ class TaintToleration(
         """
         state.read(_PRE_SCORED, bool, 'failed to read "{key}" from cycleState: not found')
         counts: fw.Int64Column | None = None
-        tolerations = relevant(pod.spec.tolerations, nodes.taints)
-        for taint, column in nodes.taints.items():
-            if taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(taint, tolerations):
-                if counts is None:
-                    counts = np.zeros(len(rows), np.int64)
-                counts += pick(column, rows)
+        taints = nodes.taints
+        for taint in untolerated(taints, pod.spec.tolerations, (PREFER_NO_SCHEDULE,), by_number=self._by_number):
+            if counts is None:
+                counts = np.zeros(len(rows), np.int64)
+            counts += pick(taints[taint], rows)
         return counts
 
     def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: fw.Int64Column) -> fw.Int64Column:
@@ -160,9 +163,10 @@ def _taints_after(old: fw.Node | None, new: fw.Node) -> _Taints:
 
 
 class _TaintTolerationHint:
-    __slots__ = ("_taints_after",)
+    __slots__ = ("_first_untolerated", "_taints_after")
 
-    def __init__(self) -> None:
+    def __init__(self, *, by_number: bool) -> None:
+        self._first_untolerated = partial(first_untolerated, by_number=by_number)
         self._taints_after = OncePerEvent(_taints_after)
 
     def after_node_event(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:
@@ -170,6 +174,6 @@ class _TaintTolerationHint:
         gone, left = self._taints_after(old, new)
         tolerations = pod.spec.tolerations
         # What kept the pod away before and does not now must be among the taints that are gone; often there are none.
-        if gone is not None and (not gone or first_untolerated(gone, tolerations) is None):
+        if gone is not None and (not gone or self._first_untolerated(gone, tolerations) is None):
             return fw.QueueingHint.SKIP
-        return fw.QueueingHint.QUEUE if first_untolerated(left, tolerations) is None else fw.QueueingHint.SKIP
+        return fw.QueueingHint.QUEUE if self._first_untolerated(left, tolerations) is None else fw.QueueingHint.SKIP

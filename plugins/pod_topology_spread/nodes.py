@@ -1,6 +1,6 @@
 """The nodes that a spread constraint does not count, as stored columns.
 
-Rule: podtopologyspread/common.go (matchNodeInclusionPolicies) at v1.36.3. They depend on the pod's node selector,
+Rule: podtopologyspread/common.go (matchNodeInclusionPolicies) at v1.37.2. They depend on the pod's node selector,
 affinity and tolerations and on the nodes' labels, names and taints, but on no pod that runs on them.
 """
 
@@ -13,7 +13,7 @@ from plugins.pod_topology_spread.constraints import SpreadConstraint
 from plugins.shared.column_math import pick
 from plugins.shared.node_matching import selected_by_pod
 from scheduler import framework as fw
-from scheduler.api.tolerations import KEEPS_PODS_AWAY, is_tolerated, relevant
+from scheduler.api.tolerations import COMPARISONS, untolerated
 
 _READ_BY_SELECTORS: Final = (fw.Aspect.LABELS, fw.Aspect.NAME)
 _READ_BY_TAINTS: Final = (fw.Aspect.TAINTS, fw.Aspect.NAME)
@@ -22,10 +22,11 @@ _READ_BY_TAINTS: Final = (fw.Aspect.TAINTS, fw.Aspect.NAME)
 class ExcludedNodes:
     """Finds the rows that constraints exclude, stored per node selector, affinity and tolerations."""
 
-    __slots__ = ("_handle",)
+    __slots__ = ("_by_number", "_handle")
 
     def __init__(self, handle: fw.Handle) -> None:
         self._handle = handle
+        self._by_number = COMPARISONS in handle.feature_gates
 
     def of(self, constraint: SpreadConstraint, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.BoolColumn | None:
         """Return for each row whether `constraint` excludes it; None if it excludes none. To be read only."""
@@ -46,7 +47,16 @@ class ExcludedNodes:
 
     def _tainted(self, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.BoolColumn | None:
         key = ("tolerations", pod.spec.tolerations)
-        return self._stored(key, _READ_BY_TAINTS, lambda rows: repelling(pod, nodes, rows))
+        return self._stored(key, _READ_BY_TAINTS, lambda rows: self.repelling(pod, nodes, rows))
+
+    def repelling(self, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn | None:
+        """Return which of `rows` have a taint that keeps the pod away; None if none of them has."""
+        found: fw.BoolColumn | None = None
+        taints = nodes.taints
+        for taint in untolerated(taints, pod.spec.tolerations, by_number=self._by_number):
+            tainted = pick(taints[taint], rows)
+            found = tainted if found is None else found | tainted
+        return found
 
     def _stored(
         self,
@@ -55,14 +65,3 @@ class ExcludedNodes:
         evaluate: Callable[[fw.Rows], fw.BoolColumn | None],
     ) -> fw.BoolColumn | None:
         return self._handle.columns.get(("PodTopologySpread", *key), aspects, np.bool_, evaluate)
-
-
-def repelling(pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn | None:
-    """Return which of `rows` have a taint that keeps the pod away; None if none of them has."""
-    found: fw.BoolColumn | None = None
-    tolerations = relevant(pod.spec.tolerations, nodes.taints)
-    for taint, column in nodes.taints.items():
-        if taint.effect in KEEPS_PODS_AWAY and not is_tolerated(taint, tolerations):
-            tainted = pick(column, rows)
-            found = tainted if found is None else found | tainted
-    return found

@@ -8,7 +8,7 @@ import numpy as np
 
 from plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, HONOR, SCHEDULE_ANYWAY, SpreadConstraint
 from plugins.pod_topology_spread.domains import HardSpread, SpreadDomains
-from plugins.pod_topology_spread.nodes import ExcludedNodes, repelling
+from plugins.pod_topology_spread.nodes import ExcludedNodes
 from plugins.shared.node_matching import selected_by_pod
 from scheduler import framework as fw
 from scheduler.api.objects import TopologySpreadConstraint
@@ -101,7 +101,7 @@ class SpreadObstacles:
 
     def _why_not(self, rows: fw.Rows) -> str:
         nodes = "its node" if len(rows) == 1 else "its nodes"
-        tainted = repelling(self._pod, self._nodes, rows)
+        tainted = self._excluded_nodes.repelling(self._pod, self._nodes, rows)
         if not selected_by_pod(self._pod, self._nodes, rows).any():
             return f"the node selector or affinity leaves {nodes} out"
         if tainted is not None and tainted.all():

@@ -31,6 +31,7 @@ OF_PLUGINS: Final = frozenset(
         "DRAOptionalNodeOperations",
         "DRAWorkloadResourceClaims",
         "InPlacePodVerticalScalingSchedulerPreemption",
+        "TaintTolerationComparisonOperators",
     }
 )
 """Gates that plugins ask for."""

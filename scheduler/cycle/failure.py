@@ -67,8 +67,9 @@ class FailureHandler:
         `started`: when the attempt began, in seconds of time.perf_counter. `has_event`: whether it is also an Event.
         """
         if isinstance(cause, Unplaced):
+            reasons = filter(None, (each.reason_of(cause) for each in self._listeners))
             reason, result, message, nominated = (
-                self._reason(cause),
+                next(reasons, UNSCHEDULABLE),
                 "unschedulable",
                 cause.message,
                 cause.nominated_node_name,
@@ -95,12 +96,6 @@ class FailureHandler:
         if has_event:
             self._writers.events.event(newest, "Warning", "FailedScheduling", "Scheduling", message)
         self._writers.status.unschedulable(newest, reason, message, nominated)
-
-    def _reason(self, cause: Unplaced) -> str:
-        for each in self._listeners:
-            if reason := each.reason_of(cause):
-                return reason
-        return UNSCHEDULABLE
 
     def give_back(self, queued: QueuedPod) -> Pod | None:
         """Requeue a pod whose attempt is over, and return its newest version.

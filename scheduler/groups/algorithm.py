@@ -224,6 +224,8 @@ class PodGroupAlgorithm:
     ) -> Steps[GroupDecision]:
         """Decide about mixed members in other orders if they do not fit: large first, refused first, small first."""
         first = decision = yield from decide(members)
+        if decision.status is None:
+            return decision
         by_size = partial(_size, framework, self._algorithm.table)
         for order in "large first", "refused first", "small first":
             if not decision.is_rejected or not _are_mixed(decision):

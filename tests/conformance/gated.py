@@ -2,45 +2,62 @@
 
     python -m tests.conformance.gated --seeds 300
 
-A case that differs is made small and written to `gated/`. `--record` chooses the cases there again: of each set of
-gates the shortest for which the gates matter.
+`tests.conformance.run` does it too. A case that differs is made small and written to `gated/`. `--record` chooses the
+cases there again: of each set of gates the shortest for which the gates matter. Of taints
+it also asks about events, as `tests.conformance.hints` does.
 """
 
 import argparse
 import logging
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tests.conformance import ours
+from tests.conformance import hints, ours
 from tests.conformance.compare import differences
 from tests.conformance.failure import answer
 from tests.conformance.generate import cluster_of, objects_of
-from tests.conformance.generators.gated_devices import GATES, GatedDevices
+from tests.conformance.generators import gated_devices
+from tests.conformance.generators.gated_devices import GatedDevices
+from tests.conformance.generators.gated_taints import COMPARISONS, GatedTaints
+from tests.conformance.generators.observed_events import question
 from tests.conformance.generators.resources import Resources
-from tests.conformance.generators.topic import Draw
-from tests.conformance.groups import Oracles, report
+from tests.conformance.generators.spread import Spread
+from tests.conformance.generators.topic import Draw, Topic
+from tests.conformance.groups import CHUNK, Oracles, report
 from tests.conformance.recorded import CASES, to_line, write_cases
 
 Json = dict[str, Any]
 GATED: Final = CASES.parent / "gated"
+DEVICES: Final = (Resources(), GatedDevices())
+TOPICS: Final[Mapping[tuple[str, ...], Sequence[Topic]]] = {
+    **dict.fromkeys(gated_devices.GATES, DEVICES),
+    (COMPARISONS,): (Resources(), GatedTaints(), Spread()),
+}
+"""The sets of gates that are tried, each of which needs a kube-scheduler of its own, and what clusters have then."""
 
 
 def generate(seed: int) -> Json:
     """The case of this seed."""
     draw = Draw(seed)
-    objects = objects_of(draw, (Resources(), GatedDevices()), ours.DEFAULT_CONFIG, cluster_of(draw.randint(1, 5)))
-    gates = list(GATES[seed % len(GATES)])
-    return {"name": f"gated-{seed}", "gates": gates, "alone": True, "config": ours.DEFAULT_CONFIG, "objects": objects}
+    gates = list(TOPICS)[seed % len(TOPICS)]
+    objects = objects_of(draw, TOPICS[gates], ours.DEFAULT_CONFIG, cluster_of(draw.randint(1, 5)))
+    return {
+        "name": f"gated-{seed}",
+        "gates": list(gates),
+        "alone": True,
+        "config": ours.DEFAULT_CONFIG,
+        "objects": objects,
+    }
 
 
 def compare(seeds: range) -> int:
     """Judge the cases of these seeds; stop at the first difference. Return the exit code."""
     outcomes: Counter[str] = Counter()
-    cases = [generate(seed) for seed in seeds]
+    questions: list[Json] = []
     with Oracles() as oracles:
-        for case, expected in zip(cases, oracles.judge_all(cases), strict=True):
+        for case, expected in judged(oracles, seeds):
             if expected.get("error"):
                 print(f"\n{case['name']}: kube-scheduler refuses the case: {expected['error']}")
                 return 1
@@ -48,22 +65,38 @@ def compare(seeds: range) -> int:
                 report(case, found, oracles, ours.judge, GATED)
                 return 1
             outcomes.update("placed" if pod["node"] else "refused" for pod in expected["pods"])
-    print(f"{len(cases)} cases with {outcomes.total()} pods: {dict(sorted(outcomes.items()))}")
-    return 0
+            questions += [asking(case)] if COMPARISONS in case["gates"] else []
+        print(f"{len(seeds)} cases with feature gates, {outcomes.total()} pods: {dict(sorted(outcomes.items()))}")
+        return hints.compare_judged(hints.with_hints(questions, oracles.judge_all(questions)))
+
+
+def judged(oracles: Oracles, seeds: range) -> Iterator[tuple[Json, Json]]:
+    """The cases of these seeds and the oracle's verdicts."""
+    for start in range(0, len(seeds), CHUNK):
+        cases = [generate(seed) for seed in seeds[start : start + CHUNK]]
+        yield from zip(cases, oracles.judge_all(cases), strict=True)
+
+
+def asking(case: Json) -> Json:
+    """Questions about events in the cluster of a case; preemption, which the oracle awaits, has no hints there."""
+    draw = Draw(f"hints of {case['name']}")
+    nodes, pods = ([each for each in case["objects"] if each["kind"] == kind] for kind in ("Node", "Pod"))
+    questions = [question(draw, nodes, pods) for _ in range(hints.QUESTIONS)]
+    plugins = {"multiPoint": {"disabled": [{"name": "DefaultPreemption"}]}}
+    config = ours.DEFAULT_CONFIG | {"profiles": [{"schedulerName": "default-scheduler", "plugins": plugins}]}
+    return case | {"config": config, "objects": [], "questions": hints.in_thousandths(questions)}
 
 
 def record(seeds: range, wanted: int = 5) -> int:
     """Write the recorded cases. Return the exit code."""
-    cases = [generate(seed) for seed in seeds]
     with Oracles() as oracles:
-        verdicts = oracles.judge_all(cases)
-    known = [{"case": case, "expected": expected} for case, expected in zip(cases, verdicts, strict=True)]
+        known = [{"case": case, "expected": expected} for case, expected in judged(oracles, seeds)]
     found: dict[tuple[str, ...], list[Json]] = {}
     for each in sorted(known, key=lambda each: len(to_line(each))):
         of_gates = found.setdefault(tuple(each["case"]["gates"]), [])
         if len(of_gates) < wanted and gates_matter(each):
             of_gates.append(each)
-    write_cases(GATED / "generated.jsonl.gz", [each for gates in GATES for each in found[gates]])
+    write_cases(GATED / "generated.jsonl.gz", [each for gates in TOPICS for each in found[gates]])
     return 0
 
 

@@ -16,7 +16,6 @@ import plugins.default_preemption.plugin
 from scheduler.api.objects import node_from_dict
 from scheduler.api.pod import Pod
 from scheduler.api.pod_groups import POD_GROUP_INITIALLY_SCHEDULED, POD_GROUP_SCHEDULED
-from scheduler.config.feature_gates import read_gates
 from scheduler.config.load import config_from_dict
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.failure import FailureHandler
@@ -33,7 +32,7 @@ from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.engine import Simulation, simulation_of
 from scheduler.simulate.recording import RecordingWriters
 from tests.conformance import ours
-from tests.conformance.ours import DEFAULT_CONFIG, as_kube_scheduler_sees, others
+from tests.conformance.ours import DEFAULT_CONFIG, as_kube_scheduler_sees, gates_of, others
 
 Json = dict[str, Any]
 Verdict = Unplaced | SchedulerError
@@ -45,7 +44,7 @@ def judge(case: Json) -> Json:
     """The verdict on a case, in the oracle's form."""
     if case.get("alone"):
         return ours.judge(case)
-    gates, _ = read_gates([f"{name}=true" for name in case["gates"]])
+    gates = gates_of(case)
     config = config_from_dict(case.get("config") or DEFAULT_CONFIG, plugins.IN_TREE, gates=gates)
     profiles = {profile.scheduler_name for profile in config.profiles}
     nodes = tuple(node_from_dict(obj) for obj in case["objects"] if obj["kind"] == "Node")

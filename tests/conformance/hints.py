@@ -12,7 +12,7 @@ import json
 import logging
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import plugins
@@ -32,6 +32,7 @@ from tests.conformance.generate import generate
 from tests.conformance.generators.observed_events import question
 from tests.conformance.generators.topic import Draw, assigned
 from tests.conformance.oracle import Oracle
+from tests.conformance.ours import gates_of
 from tests.conformance.recorded import CASES, write_cases
 from tests.conformance.wider_hints import as_kube_scheduler_answers, without_further
 from tests.fakes import FakeWorld
@@ -87,7 +88,7 @@ def in_thousandths(questions: list[Json]) -> list[Json]:
 
 def judge(case: Json) -> Json:
     """Loadmaster's verdict on a case."""
-    config = config_from_dict(case["config"], plugins.IN_TREE)
+    config = config_from_dict(case["config"], plugins.IN_TREE, gates=gates_of(case))
     engine = build_engine(config, plugins.IN_TREE, FakeWorld().writers, Metrics(), lambda: 0.0)
     for each in case["objects"]:
         if "resource.k8s.io/DeviceClass" in engine.watched:
@@ -194,16 +195,21 @@ def by_name(events: list[Json]) -> set[str]:
 
 def compare(seeds: Sequence[int]) -> int:
     """Ask both about the cases of these seeds; stop at the first difference. Return the exit code."""
-    said: Counter[str] = Counter()
-    events = 0
     with Oracle() as oracle:
-        for case, expected in judged(oracle, seeds):
-            if found := differences(case, expected, judge(case)):
-                report(case, expected, found)
-                return 1
-            said += answers_in(expected)
-            events += len(case["questions"])
-    print(f"{len(seeds)} cases, {events} events, {said.total()} answers of hints ({counted(said)})")
+        return compare_judged(judged(oracle, seeds))
+
+
+def compare_judged(cases: Iterable[tuple[Json, Json]]) -> int:
+    """Ask ourselves about cases with the oracle's verdicts; stop at the first difference. Return the exit code."""
+    said: Counter[str] = Counter()
+    count = events = 0
+    for case, expected in cases:
+        if found := differences(case, expected, judge(case)):
+            report(case, expected, found)
+            return 1
+        said += answers_in(expected)
+        count, events = count + 1, events + len(case["questions"])
+    print(f"{count} cases, {events} events, {said.total()} answers of hints ({counted(said)})")
     return 0
 
 
@@ -211,10 +217,15 @@ def judged(oracle: Oracle, seeds: Sequence[int]) -> Iterator[tuple[Json, Json]]:
     """The cases of these seeds with the oracle's verdicts. Raises ValueError for a case that it refuses."""
     for start in range(0, len(seeds), CHUNK):
         cases = [generate_questions(seed) for seed in seeds[start : start + CHUNK]]
-        for case, verdict in zip(cases, list(oracle.judge_all(cases)), strict=True):
-            if verdict.get("error"):
-                raise ValueError(f"{case['name']}: kube-scheduler refuses the case: {verdict['error']}")
-            yield case, verdict["hints"]
+        yield from with_hints(cases, list(oracle.judge_all(cases)))
+
+
+def with_hints(cases: Iterable[Json], verdicts: Iterable[Json]) -> Iterator[tuple[Json, Json]]:
+    """The cases with what the oracle's verdicts say of hints. Raises ValueError for a case that it refuses."""
+    for case, verdict in zip(cases, verdicts, strict=True):
+        if verdict.get("error"):
+            raise ValueError(f"{case['name']}: kube-scheduler refuses the case: {verdict['error']}")
+        yield case, verdict["hints"]
 
 
 def answers_in(verdict: Json) -> Counter[str]:

@@ -6,7 +6,7 @@ from typing import Any
 import plugins
 from scheduler.api.objects import node_from_dict
 from scheduler.api.pod import Pod, pod_from_dict
-from scheduler.config.feature_gates import read_gates
+from scheduler.config.feature_gates import FeatureGates, read_gates
 from scheduler.config.load import config_from_dict
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.other_objects import OtherObject, OtherObjects
@@ -23,7 +23,7 @@ DEFAULT_CONFIG: Json = {
 
 def judge(case: Json) -> Json:
     """The verdict on a case, in the oracle's form but without `best`."""
-    gates, _ = read_gates([f"{name}=true" for name in case.get("gates", ())])
+    gates = gates_of(case)
     config = config_from_dict(case.get("config") or DEFAULT_CONFIG, plugins.IN_TREE, gates=gates)
     nodes = [node_from_dict(obj) for obj in case["objects"] if obj["kind"] == "Node"]
     profiles = {profile.scheduler_name for profile in config.profiles}
@@ -35,6 +35,11 @@ def judge(case: Json) -> Json:
     # kube-scheduler does not judge pods that are being deleted; they are still there.
     deleting = {str(pod) for pod in pods if pod.is_deleting}
     return {"pods": [pod for pod in verdict["pods"] if f"{pod['namespace']}/{pod['name']}" not in deleting]}
+
+
+def gates_of(case: Json) -> FeatureGates:
+    """The feature gates that are on."""
+    return read_gates([f"{name}=true" for name in case.get("gates", ())])[0]
 
 
 def as_kube_scheduler_sees(obj: Json, profiles: Container[str]) -> Pod:

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Final
 
 from tests.kind import engine
@@ -15,20 +14,16 @@ MAKING: Final = {"mmdebstrap": "mmdebstrap", "gcc": "gcc libc6-dev"}
 """The same for what makes images where none can be pulled."""
 
 
-def missing(
-    find: Callable[[], object] = engine.find,
-    can_start: Callable[[], bool] = engine.can_start,
-    which: Callable[[str], object] = shutil.which,
-) -> list[str]:
+def missing() -> list[str]:
     """What this machine lacks, a line for each; none if a cluster can run.
 
     Whether images can be pulled is seen when they are: what makes them is not asked for here.
     """
     if sys.platform != "linux":
         return [f"these tests need Linux, this is {sys.platform}"]
-    if find() or can_start():
+    if engine.find() or engine.can_start():
         return []
-    lacking = [package for command, package in ENGINE_PACKAGES.items() if not which(command)]
+    lacking = [package for command, package in ENGINE_PACKAGES.items() if not shutil.which(command)]
     if not lacking:
         return ["an engine: no Docker or podman answers; start it, or run this as root, which starts one of its own"]
     return ["an engine: Docker or podman, or the packages that sudo make kind-deps installs (Debian, Ubuntu)"]

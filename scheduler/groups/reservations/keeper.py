@@ -56,7 +56,7 @@ SHARE: Final = 0.05
 """Of the time, that looks may take: in a cluster in which they take long there are fewer."""
 
 PATIENCE: Final = 600.0
-"""Seconds that a reservation lasts without any progress, beyond the time at which the group was expected to start."""
+"""Seconds that a reservation lasts without any progress while no announced end is ahead."""
 
 RETRY_SECONDS: Final = 20.0
 """After which nodes are looked for again for a group that no reservation would help."""
@@ -100,7 +100,7 @@ class Reserved:
     """The least number of pods that did not fit at any time."""
 
     progress: float
-    """When that was so first, or when the group was expected to start if that is later."""
+    """When that was so first, or when an announced end was ahead last."""
 
 
 class _Candidate(NamedTuple):
@@ -294,15 +294,13 @@ class Reservations:
     def _after(self, group: PodGroup, plan: Plan) -> Reserved:
         """Return how the group gets on, with its new plan."""
         now, before, missing = self._now(), self._reserved, plan.needed - plan.fitting
-        expected = now + (plan.seconds if plan.seconds != NEVER else 0.0)
         if before is None:
-            return Reserved(group, plan, now, missing, expected)
+            return Reserved(group, plan, now, missing, now)
         # Only less than ever before is progress, or a group that changes all the time would keep its nodes for ever.
-        if missing < before.missing:
-            return replace(before, group=group, plan=plan, missing=missing, progress=expected)
-        # A time that is known is waited for; after it, patience counts.
-        progress = max(before.progress, expected) if 0 < plan.seconds < NEVER else before.progress
-        return replace(before, group=group, plan=plan, progress=progress)
+        # An announced end that is ahead is waited for; after it, patience counts.
+        is_progress = missing < before.missing or 0 < plan.seconds < NEVER
+        missing, progress = min(missing, before.missing), now if is_progress else before.progress
+        return replace(before, group=group, plan=plan, missing=missing, progress=progress)
 
     def _set(self, reserved: Reserved, pod: Pod) -> None:
         """Reserve these nodes from now on."""

@@ -70,7 +70,7 @@ def _should_run(pod: Pod, spec: PodSpec, node: Node) -> bool:
         is_selected = pod_selects(pod, node.labels, node.name)
     except ValueError as error:
         raise Unreadable(f"spec.template.spec.affinity.nodeAffinity: {error}") from error
-    return is_selected and first_untolerated(node.taints, spec.tolerations) is None
+    return is_selected and first_untolerated(node.taints, spec.tolerations, by_number=True) is None
 
 
 def _with_own(spec: Mapping[str, Any]) -> list[Any]:

@@ -217,7 +217,7 @@ class Judge:
                 self.find("unlawful", text)
             elif not others and (spared := lawful.spared(before, claimant, victims)):
                 self.find("unneeded", f"{claimant} fits although {spared} stays, of {', '.join(choice.victims)}")
-            elif pair := lawful.preferable(before, claimant, victims):
+            elif not others and (pair := lawful.preferable(before, claimant, victims)):
                 self.find("unneeded", f"{claimant} evicts {pair[0]}, and {pair[1]}, less important or newer, stays")
         self._choices.clear()
 

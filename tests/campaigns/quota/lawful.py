@@ -1,8 +1,8 @@
 """Who may be evicted for whom, and whether fewer would do: the policies of docs/quota.md, which are Kueue's."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 from tests.campaigns.quota.model import Pod, State, summed
 from tests.campaigns.quota.world import ELASTIC, Amounts
@@ -51,32 +51,8 @@ def objection(state: State, claimant: Pod, victims: Sequence[Pod], others: bool)
             return f"{claimant} lacks only a node, and evicts {more}, no less important" if more else ""
     if may_lack_nodes(state, claimant) and all(victim.priority < claimant.priority for victim in victims):
         return ""
-    staying = [pod for pod in state.running if not pod.ending]
-    return next(filter(None, (_objection(state, claimant, victim, victims, staying, others) for victim in victims)), "")
-
-
-def _objection(
-    state: State, claimant: Pod, victim: Pod, victims: Sequence[Pod], staying: list[Pod], others: bool
-) -> str:
-    both = f"{claimant} of {claimant.quota} evicts {victim} of {victim.quota}"
-    has_quota = [name in state.quotas for name in (claimant.quota, victim.quota)]
-    if not any(has_quota):
-        return "" if victim.priority < claimant.priority else f"{both}, no less important, and neither has a quota"
-    if not all(has_quota):
-        return f"{both}: one of them has no quota"
-    if victim.quota == claimant.quota:
-        return _within(state, claimant, victim, staying, both, others)
-    if state.world.source != ELASTIC:
-        policy = state.quotas[claimant.quota].reclaim
-        if policy == "Never" or (policy == "LowerPriority" and victim.priority >= claimant.priority):
-            return f"{both}: reclaim is {policy}"
-    lenders = [name for name in state.path(victim.quota) if name not in state.path(claimant.quota)]
-    for name in lenders[:1] if others or _is_fair(state) else lenders:  # what is nominated borrows, too
-        if not _borrows(state, claimant, name, victims, staying):
-            return f"{both}: {name} uses no more than it is guaranteed"
-    if not _is_fair(state) and not _takes_back(state, claimant, victim.quota, victims, staying):
-        return f"{both}: it borrows itself then"
-    return ""
+    case = _Case(state, _entry(state, claimant), victims, others)
+    return next(filter(None, map(case.objection, victims)), "")
 
 
 def _is_fair(state: State) -> bool:
@@ -84,38 +60,67 @@ def _is_fair(state: State) -> bool:
     return state.world.source != ELASTIC and state.world.order == "DominantShare"
 
 
-def _within(state: State, claimant: Pod, victim: Pod, staying: list[Pod], both: str, others: bool) -> str:
-    if state.world.source == ELASTIC:
-        if not others and state.within(claimant.quota, replace(claimant, asks=needed(state, claimant)), staying):
-            return f"{both}, although it is within the minimum"
-        return "" if victim.priority < claimant.priority else f"{both}, no less important"
-    policy = state.quotas[claimant.quota].within
-    newer = victim.priority == claimant.priority and victim.came >= claimant.came
-    lower = victim.priority < claimant.priority
-    may_go = policy != "Never" and (lower or (newer and policy == "LowerOrNewerEqualPriority"))
-    return "" if may_go else f"{both}: withinShare is {policy}"
+@dataclass(frozen=True)
+class _Case:
+    """Victims that quota has to explain. The claimant asks for all that its group needs."""
 
+    state: State
+    claimant: Pod
+    victims: Sequence[Pod]
+    others: bool
 
-def _borrows(state: State, claimant: Pod, name: str, victims: Sequence[Pod], staying: list[Pod]) -> bool:
-    """Whether the last victim of a quota, or below it, still takes what is borrowed, in whatever order they go."""
-    rest = [pod for pod in staying if pod not in victims]
-    given = [victim for victim in victims if name in state.path(victim.quota)]
-    return any(
-        state.usage(name, resource, [*rest, last]) > state.guaranteed(name, resource)
-        for last in given
-        for resource in claimant.asks
-    )
+    @cached_property
+    def staying(self) -> list[Pod]:
+        return [pod for pod in self.state.running if not pod.ending]
 
+    @cached_property
+    def rest(self) -> list[Pod]:
+        return [pod for pod in self.staying if pod not in self.victims]
 
-def _takes_back(state: State, claimant: Pod, name: str, victims: Sequence[Pod], staying: list[Pod]) -> bool:
-    """Whether the pod is within the guarantee of a quota that it is in, and the victim is not."""
-    rest, asked = [pod for pod in staying if pod not in victims], replace(claimant, asks=needed(state, claimant))
-    outside = set(state.path(name))
-    return any(
-        state.within(each, asked, rest)
-        for each in state.path(claimant.quota)
-        if each not in outside and each in state.quotas
-    )
+    def objection(self, victim: Pod) -> str:
+        quotas, claimant = self.state.quotas, self.claimant
+        both = f"{claimant} of {claimant.quota} evicts {victim} of {victim.quota}"
+        is_less = victim.priority < claimant.priority
+        has_quota = [name in quotas for name in (claimant.quota, victim.quota)]
+        if not any(has_quota):
+            return "" if is_less else f"{both}, no less important, and neither has a quota"
+        if not all(has_quota):
+            return f"{both}: one of them has no quota"
+        if victim.quota == claimant.quota:
+            return "" if self._may_go_within(victim) else f"{both}: within the quota it may not"
+        policy = "Any" if self.state.world.source == ELASTIC else quotas[claimant.quota].reclaim
+        if not {"Never": False, "LowerPriority": is_less, "Any": True}[policy]:
+            return f"{both}: reclaim is {policy}"
+        lenders = [name for name in self.state.path(victim.quota) if name not in self.state.path(claimant.quota)]
+        for name in lenders[:1] if self.others or _is_fair(self.state) else lenders:  # what is nominated borrows, too
+            if not self._borrows(name):
+                return f"{both}: {name} uses no more than it is guaranteed"
+        return "" if _is_fair(self.state) or self._takes_back(victim.quota) else f"{both}: it borrows itself then"
+
+    def _may_go_within(self, victim: Pod) -> bool:
+        state, claimant = self.state, self.claimant
+        is_less = victim.priority < claimant.priority
+        if state.world.source == ELASTIC:  # a pod within the minimum takes back from others
+            return is_less and (self.others or not state.within(claimant.quota, claimant, self.staying))
+        is_newer = victim.priority == claimant.priority and victim.came >= claimant.came
+        policies = {"Never": False, "LowerPriority": is_less, "LowerOrNewerEqualPriority": is_less or is_newer}
+        return policies[state.quotas[claimant.quota].within]
+
+    def _borrows(self, name: str) -> bool:
+        """Whether the last victim of a quota, or below it, still takes what is borrowed, in whatever order they go."""
+        state = self.state
+        return any(
+            state.usage(name, resource, [*self.rest, last]) > state.guaranteed(name, resource)
+            for last in self.victims
+            if name in state.path(last.quota)
+            for resource in self.claimant.asks
+        )
+
+    def _takes_back(self, name: str) -> bool:
+        """Whether the pod is within the guarantee of a quota that it is in, and the victim is not."""
+        shares = [each for each in self.state.path(self.claimant.quota) if each in self.state.quotas]
+        outside = self.state.path(name)
+        return any(self.state.within(each, self.claimant, self.rest) for each in shares if each not in outside)
 
 
 def woken(state: State, claimant: Pod) -> list[Pod]:

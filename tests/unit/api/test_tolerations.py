@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from scheduler.api.objects import Taint, Toleration
-from scheduler.api.tolerations import first_untolerated, is_tolerated, relevant, tolerates
+from scheduler.api.tolerations import first_untolerated, is_tolerated, relevant, tolerates, untolerated
 
 TAINT = Taint(key="k", value="v", effect="NoSchedule")
 
@@ -28,6 +28,34 @@ TAINT = Taint(key="k", value="v", effect="NoSchedule")
 def test_a_toleration_covers_a_taint(toleration: Toleration, expected: bool) -> None:
     assert tolerates(toleration, TAINT) == expected
     assert is_tolerated(TAINT, [Toleration(key="other"), toleration]) == expected
+
+
+@pytest.mark.parametrize(
+    ("operator", "limit", "value", "expected"),
+    [
+        pytest.param("Lt", "5", "4", True, id="less"),
+        pytest.param("Lt", "5", "5", False, id="not less"),
+        pytest.param("Gt", "-5", "-4", True, id="more"),
+        pytest.param("Gt", "5", "5", False, id="not more"),
+        pytest.param("Gt", "9", "10", True, id="as numbers, not as text"),
+        pytest.param("Gt", "0", "", False, id="a taint without a value"),
+        pytest.param("Gt", "0", "gold", False, id="a taint whose value is no number"),
+        pytest.param("Gt", "0", "05", False, id="a leading zero"),
+        pytest.param("Gt", "-0", "5", False, id="minus zero"),
+        pytest.param("Gt", "+1", "5", False, id="a plus sign"),
+        pytest.param("Gt", "0", "\u0665", False, id="other digits"),
+        pytest.param("Lt", "9223372036854775807", "-9223372036854775808", True, id="the ends of 64 bits"),
+        pytest.param("Lt", "9223372036854775808", "1", False, id="beyond 64 bits"),
+        pytest.param("Lt", "9" * 5_000, "1", False, id="thousands of digits"),
+        pytest.param("Ge", "1", "5", False, id="an unknown comparison"),
+    ],
+)
+def test_numbers_are_compared_if_the_gate_is_on(operator: str, limit: str, value: str, expected: bool) -> None:
+    toleration = Toleration(key="k", operator=operator, value=limit)
+    taint = Taint(key="k", value=value, effect="NoSchedule")
+
+    assert tolerates(toleration, taint, by_number=True) == expected
+    assert not tolerates(toleration, taint)
 
 
 def test_without_tolerations_nothing_is_tolerated() -> None:
@@ -58,16 +86,26 @@ def test_what_may_cover_some_taints_is_found_among_thousands_of_tolerations() ->
     assert list(relevant([*others, *wrong], {TAINT})) == []
 
 
-@pytest.mark.parametrize("count", [1, 40])
-def test_what_may_cover_taints_covers_the_same_ones(count: int) -> None:
-    made = itertools.product(("", "k", "l"), ("", "Equal", "Exists", "Lt"), ("", "v", "w"), ("", "NoSchedule"))
-    tolerations = [Toleration(key=key, operator=how, value=value, effect=effect) for key, how, value, effect in made]
-    taints = [Taint(key=key, value=value, effect="NoSchedule") for key in ("k", "m") for value in ("", "v")]
+@pytest.mark.parametrize("by_number", [False, True])
+@pytest.mark.parametrize("count", [1, 60])
+def test_however_many_tolerations_there_are_they_cover_the_same_taints(count: int, by_number: bool) -> None:
+    operators, values = ("", "Exists", "Lt", "Gt"), ("", "v", "3", "7")
+    made = itertools.product(("", "k", "l"), values, operators, ("", "NoSchedule"))
+    tolerations = [Toleration(key=key, operator=how, value=value, effect=effect) for key, value, how, effect in made]
+    taints = [Taint(key=key, value=value, effect="NoSchedule") for key in ("k", "m") for value in (*values, "1", "5")]
 
     for start in range(0, len(tolerations), count):
         some = tuple(tolerations[start : start + count])
-        covered = [is_tolerated(taint, some) for taint in taints]
-        assert [is_tolerated(taint, relevant(some, taints)) for taint in taints] == covered
+        assert untolerated(taints, some, by_number=by_number) == [
+            taint for taint in taints if not is_tolerated(taint, some, by_number=by_number)
+        ]
+
+
+def test_of_thousands_of_comparisons_the_widest_are_looked_at() -> None:
+    below = [Toleration(key="k", operator="Lt", value=f"{number}") for number in range(1_000)]
+    above = [Toleration(key="k", operator="Gt", value=f"{number}") for number in range(2_000, 3_000)]
+
+    assert list(relevant([*below, *above], {TAINT}, by_number=True)) == [below[-1], above[0]]
 
 
 def test_without_tolerations_none_is_relevant() -> None:

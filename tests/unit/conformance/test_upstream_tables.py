@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.conformance.upstream_tables import count_cases, find_sources, tables
+from tests.conformance.upstream_tables import find_sources, tables
 
 ROOT = Path(__file__).parents[3]
 UNIT = ROOT / "tests" / "unit"
@@ -84,20 +84,3 @@ def _unit_test(file: str) -> Path | None:
 @cache
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("code", "cases"),
-    [
-        pytest.param(
-            "tests := []struct {\n a int\n}{\n {a: 1},\n {a: 2, b: f(x, y)},\n}\nfor range tests {}", 2, id="list"
-        ),
-        pytest.param("testcases := map[string]struct {\n a int\n}{\n xxx: {a: 1},\n}", 1, id="map"),
-        pytest.param("for _, tt := range []struct {\n a int\n}{\n {1},\n {2},\n {3},\n} {\n}", 3, id="inline"),
-        pytest.param("scenarios := map[string]scenarioType{xx: {}, yy: {}}", 2, id="of a named type"),
-        pytest.param("tests := []struct {}{{}, {}}\nfor _, on := range []bool{true, false} {}", 2, id="ways to run it"),
-        pytest.param("labels := map[string]string{a: b}\nrun(labels)", 1, id="no table"),
-    ],
-)
-def test_cases_are_counted_in_go_code(code: str, cases: int) -> None:
-    assert count_cases(code) == cases

@@ -1,5 +1,6 @@
 """Hard spread constraints: the intent of podtopologyspread/filtering_test.go."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from plugins.pod_topology_spread.plugin import NO_DOMAIN, UNEVEN
 from scheduler import framework as fw
 from scheduler.api.objects import LabelSelector, LabelSelectorRequirement, TopologySpreadConstraint
+from scheduler.api.tolerations import COMPARISONS
 from scheduler.testing import a_node, a_requirement, a_term, required
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 from tests.unit.plugins.spread import (
@@ -178,6 +180,18 @@ def test_nodes_with_taints_count_unless_the_policy_honours_them(
     pod = a_spread_pod(a_constraint(HOSTNAME, **policies), tolerations=tolerations)
 
     assert feasible(a_spread(), pod, table) == expected
+
+
+@pytest.mark.parametrize(("gates", "expected"), [((), ["b", "y"]), ((COMPARISONS,), ["y"])])
+def test_with_its_gate_a_toleration_compares_numbers(gates: tuple[str, ...], expected: list[str]) -> None:
+    tainted = a_node("y", labels={HOSTNAME: "y"}, taints=[fw.Taint(key="k", value="5", effect="NoExecute")])
+    table = a_cluster(a_node("b", labels={HOSTNAME: "b"}), tainted, pods={"b": web_pods(1, "b")})
+    above = fw.Toleration(key="k", operator="Gt", value="3")
+    pod = a_spread_pod(a_constraint(HOSTNAME, node_taints_policy="Honor"), tolerations=(above,))
+    plugin = a_spread(table=table)
+    plugin.start(dataclasses.replace(plugin.handle, feature_gates=frozenset(gates)))
+
+    assert feasible(plugin, pod, table) == expected
 
 
 def test_what_is_left_out_follows_the_nodes() -> None:

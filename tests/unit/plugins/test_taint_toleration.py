@@ -1,11 +1,15 @@
 """TaintToleration: nodes that keep pods away, and nodes that would rather not have them."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from plugins.taint_toleration import UNTOLERATED, TaintToleration
 from scheduler import framework as fw
+from scheduler.api.tolerations import COMPARISONS
 from scheduler.testing import a_node, a_pod
+from tests.fakes import a_handle
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals, scores
 from tests.unit.plugins.hints import NODE_ADDED, NODE_TAINTED, TOLERATION_ADDED, wakes
 
@@ -30,7 +34,7 @@ GPU_PREFERRED = fw.Taint(key="gpu", value="a100", effect="PreferNoSchedule")
         pytest.param([GPU], [fw.Toleration(operator="Exists")], False, id="everything"),
         pytest.param([GPU], [fw.Toleration(key="gpu", operator="Exists", effect="NoExecute")], True, id="other effect"),
         pytest.param(
-            [GPU], [fw.Toleration(key="gpu", operator="Gt", value="1")], True, id="comparisons are off in 1.36"
+            [GPU], [fw.Toleration(key="gpu", operator="Gt", value="1")], True, id="comparisons are off by default"
         ),
         pytest.param([GPU, EVICTING], [fw.Toleration(key="gpu", operator="Exists")], True, id="one of two"),
     ],
@@ -132,3 +136,33 @@ def test_a_toleration_helps_the_pod_that_got_it(name: str, expected: bool) -> No
     new = a_pod(name, tolerations=[fw.Toleration(key="unrelated", operator="Exists")])
 
     assert wakes(TaintToleration(), a_pod("waiting"), TOLERATION_ADDED, a_pod(name), new) == expected
+
+
+def a_comparing_plugin() -> TaintToleration:
+    plugin = TaintToleration()
+    plugin.start(dataclasses.replace(a_handle(), feature_gates=frozenset({COMPARISONS})))
+    return plugin
+
+
+def sla(value: str, effect: str = "NoSchedule") -> fw.Taint:
+    return fw.Taint(key="sla", value=value, effect=effect)
+
+
+ABOVE_950 = fw.Toleration(key="sla", operator="Gt", value="950")
+
+
+def test_with_the_gate_nodes_are_filtered_and_scored_by_numbers() -> None:
+    soft = [a_node(name, taints=[sla(name, "PreferNoSchedule")]) for name in ("900", "999")]
+    cluster = a_cluster(a_node("low", taints=[sla("900")]), a_node("high", taints=[sla("999")]), *soft)
+    pod = a_pod(tolerations=[ABOVE_950])
+
+    assert refusals(a_comparing_plugin(), pod, cluster) == {"low": UNTOLERATED}
+    assert scores(a_comparing_plugin(), pod, cluster) == {"low": 100, "high": 100, "900": 0, "999": 100}
+
+
+def test_with_the_gate_a_node_helps_whose_number_suffices_now() -> None:
+    pod, low, high = a_pod(tolerations=[ABOVE_950]), a_node(taints=[sla("900")]), a_node(taints=[sla("999")])
+
+    assert wakes(a_comparing_plugin(), pod, NODE_TAINTED, low, high)
+    assert not wakes(a_comparing_plugin(), pod, NODE_TAINTED, high, low)
+    assert not wakes(TaintToleration(), pod, NODE_TAINTED, low, high)

@@ -298,6 +298,20 @@ async def test_a_time_that_is_known_is_waited_for() -> None:
     assert stage.ends == {}
 
 
+async def test_a_time_that_was_known_is_not_waited_for_once_no_announced_end_is_ahead() -> None:
+    stage = Stage(nodes=1)
+    first = stage.running("first", "n0", cpu="2", deadline=3 * int(PATIENCE))
+    stage.annotated(1, 1, requests={"cpu": "2"})
+    await stage.wait_long()
+
+    stage.end(first)
+    stage.running("second", "n0", cpu="2")
+    await stage.wait(5)
+    await stage.wait(PATIENCE + 1)
+
+    assert stage.ends == {"given up": 1}
+
+
 async def test_a_group_that_loses_a_pod_it_needs_loses_its_nodes() -> None:
     stage = Stage(nodes=2)
     stage.running("first", "n0", cpu="2")
