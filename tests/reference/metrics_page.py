@@ -1,4 +1,4 @@
-"""Writes docs/operations/metrics.md: each metric as the code defines it, with what to look at from `metrics.yaml`."""
+"""Writes docs/operations/metrics.md: each metric as the code defines it, with its meaning, and when to look, from `metrics.yaml`."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -20,8 +20,7 @@ ADVICE: Final = Path(__file__).with_name("metrics.yaml")
 HEAD: Final = """\
 # Every metric
 
-`make reference` writes this page: name, type, labels and meaning are what the code says, the last column says when
-to look. A test compares them. [monitoring.md](monitoring.md) says how to scrape them;
+`make reference` writes this page from the code and `tests/reference/metrics.yaml`. [monitoring.md](monitoring.md) says how to scrape them;
 [differences.md](../differences.md#metrics-that-are-not-there) lists those of kube-scheduler that are not there.
 
 """
@@ -101,7 +100,7 @@ def process_metrics() -> Iterator[Definition]:
 
 
 def advice() -> dict[str, str]:
-    """What to look at, by the metric's name."""
+    """What it means and when to look, by the metric's name."""
     read: dict[str, str] = yaml.safe_load(ADVICE.read_text(encoding="utf-8"))
     return read
 
@@ -127,19 +126,11 @@ def _once(found: Iterable[Definition]) -> list[Definition]:
 
 
 def _table(group: Iterable[Definition], given: dict[str, str]) -> Iterator[str]:
-    yield (
-        "| metric | type | labels | meaning | when to look |\n|---|---|---|---|---|\n"
-        if given
-        else ("| metric | type | labels | meaning |\n|---|---|---|---|\n")
-    )
+    """Yield the rows of a table; a metric without advice has its HELP text."""
+    yield "| metric | type | labels | meaning, and when to look |\n|---|---|---|---|\n"
     for each in group:
-        cells = [
-            f"`{each.name}`",
-            each.kind,
-            ", ".join(each.labels) or "none",
-            each.help.rstrip(".").replace("|", r"\|"),
-        ]
-        yield "| " + " | ".join([*cells, given[each.name]] if given else cells) + " |\n"
+        meaning = given.get(each.name) or each.help.rstrip(".").replace("|", r"\|")
+        yield f"| `{each.name}` | {each.kind} | {', '.join(each.labels)} | {meaning} |\n"
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""The page about metrics is what the code defines, and says of each when to look."""
+"""The page about metrics has each that the code defines, and says when to look."""
 
 from tests.reference import metrics_page
 
 
-def test_each_metric_has_a_word_on_when_to_look_and_no_other_has() -> None:
+def test_each_metric_has_its_meaning_and_no_other_has() -> None:
     defined = {each.name for each in metrics_page.definitions()}
 
     assert metrics_page.advice().keys() == defined, "in tests/reference/metrics.yaml"
