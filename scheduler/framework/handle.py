@@ -30,7 +30,7 @@ class EventRecorder(Protocol):
 
 
 class PodNominator(Protocol):
-    """Knows which pods are nominated to which node. Plugins read it; the queue and the loop keep it up to date."""
+    """The pods that are nominated to nodes. Plugins read it; the queue and the loop keep it up to date."""
 
     @property
     def nodes(self) -> Collection[str]:
@@ -38,13 +38,13 @@ class PodNominator(Protocol):
 
     @property
     def kept(self) -> Mapping[str, int]:
-        """The pods for which others are evicted and to which all yield, whatever the priorities: a live view.
+        """UID → number of the pods for which others are evicted, to which all yield, whatever the priorities.
 
-        By UID: a number that is lower the sooner that began. Of two of them, the later one yields.
+        A live view. Of two of them, the one with the higher number, which began later, yields.
         """
 
     def kept_on(self, uid: str) -> str:
-        """Return the node that one of these is nominated to, or was until it was tried; empty if there was none."""
+        """Return the node that one of these is nominated to, or was until it was tried; empty if none."""
 
     def kept_before(self, uid: str) -> int:
         """Return the highest of these numbers when a pod was nominated to its node; 0 if it is not nominated."""
@@ -62,7 +62,7 @@ class PodNominator(Protocol):
         """Nominate a pod to `node_name`, or to the node that its status names, if any; an earlier nomination ends."""
 
     def update(self, old: Pod, new: Pod) -> None:
-        """Put a new version of a pod in the place of an old one."""
+        """Replace a pod by its new version."""
 
     def delete(self, uid: str) -> bool:
         """End the nomination of a pod; return whether it had one."""
@@ -87,7 +87,7 @@ class WaitingPod(Protocol):
         """Stop holding the pod for `plugin`; when no plugin holds it any more, it is bound."""
 
     def reject(self, plugin: str, message: str) -> bool:
-        """Refuse the pod in the name of `plugin`; say whether it was still on hold."""
+        """Reject the pod in the name of `plugin`; return whether it was still on hold."""
 
     def preempt(self, plugin: str, message: str) -> bool:
         """Reject the waiting pod in the name of `plugin`; return whether it was still waiting."""
@@ -100,14 +100,14 @@ class WaitingPods(Protocol):
     def __iter__(self) -> Iterator[WaitingPod]: ...
     def get(self, uid: str) -> WaitingPod | None: ...
     def reject(self, uid: str, message: str = "removed") -> bool:
-        """Refuse a pod if it is on hold; say whether it was."""
+        """Reject a pod if it is on hold; return whether it was."""
 
 
 class PodsInPreBind(Protocol):
     """The pods at their PreBind plugins: until the first Bind plugin is asked, their binding can be cancelled."""
 
     def cancel(self, uid: str, message: str) -> bool:
-        """Cancel a pod's binding, for the reason `message`; say whether that is still possible."""
+        """Cancel a pod's binding, for the reason `message`; return whether that was still possible."""
 
 
 class Counter(Protocol):
@@ -125,7 +125,7 @@ class Histogram(Protocol):
 
 
 class PreemptionMetrics(Protocol):
-    """Those that kube-scheduler shows with the metrics of groups of pods."""
+    """The preemption metrics that kube-scheduler shows with those of groups of pods."""
 
     @property
     def workload_disruptions(self) -> Histogram: ...
@@ -170,27 +170,27 @@ class PodActivator(Protocol):
 
 
 class Evictor(Protocol):
-    """Evicts pods that have to make room."""
+    """Evicts the victims of a preemption."""
 
     async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
         """Set the condition DisruptionTarget with this message, then delete the pod; False if it was gone already.
 
-        Raises ClusterError if the API server does neither. To evict a pod twice does no harm, and a new pod of the
+        Raises ClusterError if the API server does neither. Evicting a pod twice does no harm, and a new pod of the
         same name is never touched.
         """
 
     def clear_nomination(self, pod: Pod) -> None:
-        """Take the nominated node out of a pod's status. Never waits, never raises."""
+        """Remove the nominated node from a pod's status. Never waits, never raises."""
 
 
 class Jobs(Protocol):
-    """Work of one kind in the background, that ends by itself."""
+    """Background work of one kind that ends by itself."""
 
     def start(self, name: str, work: Coroutine[Any, Any, None], ended: "Ended | None" = None) -> object:
         """Do `work` in a task of that name, then call `ended`.
 
-        With None if the work is done, or the program ends; otherwise with what went wrong, which is logged and counted:
-        what the work was responsible for is to be settled then.
+        `ended` gets None if the work is done, or the program ends, and otherwise the error, which is logged and
+        counted: clean up then.
         """
 
 
@@ -198,44 +198,44 @@ Ended: TypeAlias = Callable[[BaseException | None], None]
 
 
 class Repetition(Protocol):
-    """Work that is done again and again."""
+    """Periodic work."""
 
     def stop(self) -> None:
-        """Stop; a call that is under way is cancelled."""
+        """Stop, and cancel a run that is under way."""
 
 
 class Tasks(Protocol):
-    """Starts what a plugin does in the background. A task started otherwise may fail or hang unseen."""
+    """Starts a plugin's background work. A task started in any other way may fail or hang unnoticed."""
 
     def jobs(self, operation: str, seconds: float) -> Jobs:
-        """The jobs of one kind: one that takes more than `seconds` is cancelled. `operation` labels them in metrics."""
+        """The jobs of one kind, each cancelled after `seconds`. `operation` labels them in metrics."""
 
     def repeat(
         self, operation: str, seconds: float, pause: float, work: Callable[[], Coroutine[Any, Any, None]]
     ) -> Repetition:
-        """Do `work` now, and again `pause` seconds after its end, whatever that was; each time it is a job, as above.
+        """Do `work` now, and again `pause` seconds after each end, failed or not; each run is a job.
 
-        Without an event loop, as in a test that is no coroutine, it is not done at all.
+        Without an event loop, as in a synchronous test, it never runs.
         """
 
 
 class ApiWriter(Protocol):
     """Changes objects in the cluster, for plugins that declare it in `writes`. Resources are named as in events.
 
-    Each call is repeated where that can help, and a read settles the outcome of one whose answer was lost. So a
-    write needs a resource version, or to be harmless when done twice. All but a deletion return the object as it is
-    then, of the type that `ObjectLister` has. They raise ApiError; 409 says that the object was changed meanwhile, or
-    deleted and made again, or that there is one to be created already.
+    Each call is retried where that can help, and a read settles the outcome of one whose response was lost: a write
+    needs a resource version, or must do no harm if it happens twice. All except a deletion return the new object, of
+    the type that `ObjectLister` has. They raise ApiError; its status is 409 if the object was changed, recreated, or
+    exists already.
     """
 
     async def create(self, resource: str, content: Mapping[str, Any]) -> Any:
-        """Create `content`, with a name that no other client would choose, and with the server's defaults."""
+        """Create `content`, with a name that no other client would choose."""
 
     async def delete(self, resource: str, name: str, namespace: str, uid: str) -> None:
-        """Delete the object of that name if it has this UID; without an error too if it is gone."""
+        """Delete the object of that name if it has this UID. It is no error if it is gone."""
 
     async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
-        """Put `content` in the place of the object of its name."""
+        """Replace the object of that name by `content`."""
 
     async def patch(
         self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
@@ -263,39 +263,38 @@ class NoWrites:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How to get at data outside of the cluster. Files are read each time, so that they can be renewed."""
+    """Credentials for servers outside of the cluster. The files are read for each call."""
 
     token_file: str = ""
     """A file with a bearer token."""
 
     ca_file: str = ""
-    """A file with the certificates to trust, in PEM. Empty: those of the system."""
+    """A file with the certificates to trust, in PEM. Empty: the system's."""
 
 
 NO_CREDENTIALS: Final = Access()
 
 
 class Reader(Protocol):
-    """HTTP for plugins: reads data that cannot be watched, and posts. Awaited, so never in a decision."""
+    """HTTP for plugins, outside of decisions: for data that cannot be watched."""
 
     async def read(self, url: str, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
-        """Return what there is at a URL, within `seconds`.
+        """Return the body at a URL, or at a path of the API server, within `seconds`.
 
-        A path, such as `/apis/metrics.k8s.io/v1beta1/nodes`, is asked of the API server, as the scheduler's account;
-        anything else by http or https. Redirections are not followed. Raises ApiError for any answer but a good one of
-        at most 32 MiB.
+        `/apis/metrics.k8s.io/v1beta1/nodes`, for example, is read with the scheduler's account. Redirections are not
+        followed. Raises ApiError except for a successful response of at most 32 MiB.
         """
 
     async def post(self, url: str, body: bytes, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
-        """Post JSON to an http or https URL once, and return the answer, within `seconds`.
+        """Post JSON to an http or https URL once, and return the response, within `seconds`.
 
-        Limits are those of `read`. At most 10 calls of plugins go to other servers than the API server at once, reads
-        included; time that a call waits for its turn counts. Raises ApiError with the status of an answer that is not
-        2xx, or 0 if there is no answer: then the server may have acted or not. Simulations and shadows post nothing.
+        Limits are those of `read`. Plugins make at most 10 calls at once to servers other than the API server, reads
+        included; waiting for one of these slots counts. Raises ApiError with the status of a response that is not 2xx,
+        or 0 if there is none: the server may have acted or not. Simulations and shadows post nothing.
         """
 
     def now(self) -> datetime:
-        """Return the time by which data are old: the time of day, and in a simulation that of the newest data."""
+        """Return the time to compute the age of data with: in a simulation, that of the newest data."""
 
 
 class NoReads:
@@ -316,7 +315,7 @@ Listener: TypeAlias = Callable[[Any | None, Any | None], None]
 
 
 class ObjectLister(Protocol):
-    """Has the newest objects of all resources that plugins name in their events or in `reads`, as those name them.
+    """The newest objects of all resources that plugins name in their events or in `reads`.
 
     Objects are structs for some built-in resources and `Unstructured` for all others; each has a `metadata`. Each
     method raises LookupError for a resource that no plugin named.
@@ -332,15 +331,14 @@ class ObjectLister(Protocol):
         """Return a number that grows with each change of the resource's objects."""
 
     def listen(self, resource: str, listener: Listener, reset: Callable[[], None] | None = None) -> None:
-        """Call `listener` for each change from now on, and first for each object that there is: `(None, object)`.
+        """Call `listener` first for each existing object, with `(None, object)`, then for each change.
 
-        It is called as soon as `get` and `list` show the change, before pods are woken. For a plugin that keeps objects
-        by a key of its own, from its start.
+        It is called as soon as `get` and `list` show the change, before pods are woken. Use it in `start`, for an index
+        with a key of your own.
 
-        If it raises, what it keeps may be half changed. So `reset` is called, which empties that, and then it, for each
-        object that there is, as at the start; an object for which it raises again is left out for now. A listener that
-        can take `(None, object)` for an object that it knows, and does not mind a deletion that it missed, needs no
-        `reset`.
+        If it raises, its data may be half changed: `reset` is called to clear them, then the listener for each existing
+        object; one for which it raises again is left out for now. A listener that accepts `(None, object)` for a known
+        object, and a missed deletion, needs no `reset`.
         """
 
 
@@ -369,12 +367,12 @@ class Handle:
     api: ApiWriter = field(default_factory=NoWrites)
     reader: Reader = field(default_factory=NoReads)
     shared: Shared = field(default_factory=Shared)
-    """Objects that plugins share with those of other profiles, as kube-scheduler's SharedDRAManager."""
+    """Objects shared with the plugins of other profiles, like kube-scheduler's SharedDRAManager."""
     pod_groups: PodGroups = NO_POD_GROUPS
-    """The groups of pods that are scheduled together, and their members. None at the default of the feature gates."""
+    """The groups of pods that are scheduled together, and their members. Empty if groups are off."""
     shares: Shares = NO_SHARES
-    """The shares of the cluster that pods count against. None without the plugin CapacityScheduling."""
+    """The shares of the cluster that pods count against. Empty without the plugin CapacityScheduling."""
     preemptions: Preemptions = NO_PREEMPTIONS
     """The preemptions that are under way, of all profiles."""
     feature_gates: frozenset[str] = frozenset()
-    """Those that are on of the feature gates that plugins ask for."""
+    """The enabled ones of the feature gates that plugins use."""

@@ -1,4 +1,4 @@
-"""Writes docs/operations/metrics.md: each metric as the code defines it, with its meaning, and when to look, from `metrics.yaml`."""
+"""Writes docs/operations/metrics.md: each metric as the code defines it, with its meaning from `metrics.yaml`."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -20,8 +20,9 @@ ADVICE: Final = Path(__file__).with_name("metrics.yaml")
 HEAD: Final = """\
 # Every metric
 
-`make reference` writes this page from the code and `tests/reference/metrics.yaml`. [monitoring.md](monitoring.md) says how to scrape them;
-[differences.md](../differences.md#metrics-that-are-not-there) lists those of kube-scheduler that are not there.
+`make reference` writes this page from the code and `tests/reference/metrics.yaml`. [monitoring.md](monitoring.md) says
+how to scrape them; [differences.md](../differences.md#metrics-that-are-not-there) lists those of kube-scheduler that
+are not there.
 
 """
 GROUPS: Final = {

@@ -2,7 +2,7 @@
 
 import ast
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -18,14 +18,14 @@ HEAD: Final = """\
 # What a plugin gets
 
 Pods, nodes and the handle, as plugins see them. [plugins.md](plugins.md) says how to use them. `make reference` writes
-this page from the code; a test compares them.
+this page from the code.
 """
 POD_TEXT: Final = """\
 ## Pod
 
-The fields that scheduling reads are decoded for every pod. Names are the API's in snake case; a list is a tuple, what
-has no value is None or empty, and quantities are as they were written. All others are in `raw`, for plugins with
-`reads_raw_pods: ClassVar[bool] = True`.
+The fields that scheduling reads are decoded for every pod. Names are the API's in snake case; a list is a tuple, a
+field without a value is None or empty, and quantities (amounts) are as they were written. Fields without a type below
+are strings, or structs of their name. All others are in `raw`, for plugins with `reads_raw_pods`.
 
 """
 NODE_TEXT: Final = """\
@@ -51,10 +51,10 @@ def text() -> str:
     parts = [
         HEAD,
         POD_TEXT + "".join(_members(Pod)),
-        "| field | type |\n|---|---|\n" + "".join(_pod_rows(Pod, "", 1)),
+        "".join(_fields(_pod_rows(Pod, "", 1))),
         "## NodeInfo\n\nOne node, as Filter and Score get it in their plain form.\n\n"
         + "".join(_members(nodes.NodeInfo)),
-        NODE_TEXT + "| field | type |\n|---|---|\n" + "".join(_struct_rows(objects.Node, "")),
+        NODE_TEXT + "".join(_fields(_struct_rows(objects.Node, ""))),
         "## NodeColumns\n\nAll nodes at once, as the column forms get them.\n\n" + "".join(_members(nodes.NodeColumns)),
         "### Aspects\n\n" + "".join(_members(nodes.Aspect)),
         "### Pods on nodes\n\n`nodes.pods`:\n\n" + "".join(_members(pods.PodIndex)),
@@ -133,16 +133,29 @@ def _one_line(docstring: str | None) -> str:
     return " ".join((docstring or "").split())
 
 
-def _pod_rows(struct: type[Any], path: str, depth: int) -> Iterator[str]:
+def _fields(rows: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+    """Yield a line for each struct with its fields."""
+    by_struct: dict[str, list[str]] = {}
+    for struct, name, type_ in rows:
+        is_plain = type_ == "str" or type_.lower().startswith(name.lower())
+        by_struct.setdefault(struct, []).append(f"`{name}`" if is_plain else f"`{name}` ({type_})")
+    for struct, fields in by_struct.items():
+        yield f"- `{struct}`: {', '.join(fields)}\n"
+
+
+def _pod_rows(struct: type[Any], path: str, depth: int) -> Iterator[tuple[str, str, str]]:
+    """Yield the struct, the name and the type of each field."""
     for field in msgspec.structs.fields(struct):
         key, inner = field.encode_name, struct_in(field.type)
         at = f"{path}.{key}" if path else key
+        if key.startswith("("):
+            continue  # the engine's own
         if at in LIKE:
-            yield f"| `{at}` | {_type(field.type)}, as {LIKE[at]} |\n"
+            yield path, key, f"as {LIKE[at]}"
         elif inner is not None and (depth < DEPTH or inner is objects.ResourceRequirements):
             yield from _pod_rows(inner, at, depth + 1)
-        elif not key.startswith("("):
-            yield f"| `{at}` | {_type(field.type)} |\n"
+        else:
+            yield path, key, _type(field.type)
 
 
 def struct_in(type_: Any) -> type[Any] | None:
@@ -152,7 +165,7 @@ def struct_in(type_: Any) -> type[Any] | None:
     return next(filter(None, map(struct_in, get_args(type_))), None)
 
 
-def _struct_rows(struct: type[Any], path: str) -> Iterator[str]:
+def _struct_rows(struct: type[Any], path: str) -> Iterator[tuple[str, str, str]]:
     for field in msgspec.structs.fields(struct):
         if field.encode_name.startswith("("):
             continue  # the engine's own
@@ -161,7 +174,7 @@ def _struct_rows(struct: type[Any], path: str) -> Iterator[str]:
         if inner is not None and path.count(".") < 1 and inner.__name__ not in ("OwnerReference",):
             yield from _struct_rows(inner, at)
         else:
-            yield f"| `{at}` | {_type(field.type)} |\n"
+            yield path, field.name, _type(field.type)
 
 
 def _type(type_: Any) -> str:
