@@ -139,6 +139,30 @@ def test_no_member_takes_what_is_kept_for_another_one_and_leaves_it_what_others_
         assert (life.running("team"), len(life.victims)) == (4, 4)
 
 
+def test_a_pod_that_evicts_again_waits_for_its_new_victims_and_leaves_a_group_what_was_freed_for_it() -> None:
+    with Life(grace=HOUR, without=("CapacityScheduling",)) as life:
+        life.set_node(a_node("n1", cpu=4))
+        life.pods(4, "low")
+        life.advance(5)
+        life.pod("pod", "team", priority=15)
+        life.advance(5)
+        life.group("gang", 1, "team", cpu=2, priority=10)
+        life.advance(5)
+        first = list(life.victims)
+        life.pod("higher", "other", priority=20)
+        life.advance(5)
+        life.end(first[0])
+        life.advance(20)
+        life.end(*first[1:])
+        life.advance(20)
+
+        assert (len(first), len(life.victims)) == (3, 4)
+        assert life.with_node("team") == ["team/gang-0"]
+        life.end(life.victims[-1])
+        life.advance(20)
+        assert life.with_node("team") == ["team/gang-0", "team/pod"]
+
+
 def test_nothing_is_kept_for_a_group_whose_victims_are_on_a_node_that_is_no_longer_for_it() -> None:
     with Life(grace=10 - HOUR, longer=HOUR, without=("CapacityScheduling",)) as life:
         life.set_node(a_node("n1", cpu=2), a_node("n2", cpu=2))
