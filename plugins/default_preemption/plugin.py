@@ -24,8 +24,10 @@ from plugins.shared.eviction.eligibility import (
     GROUP_WAITING,
     IN_VAIN,
     LEAVING,
+    SOON,
     WAITING,
     ineligibility,
+    leaving,
     newest_of,
     no_victims,
 )
@@ -252,6 +254,8 @@ class DefaultPreemption(
         ineligible = self._ineligibility(newest, node_to_status)
         if ineligible is not None:
             return None, ineligible
+        if self.handle.shares.has_space_soon(newest, leaving(self.handle)):
+            return None, SOON  # it keeps its nomination
         rows = self._rows(newest, node_to_status)
         search, found = self._search(state, newest, rows)
         if not found.candidates:

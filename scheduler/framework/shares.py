@@ -196,6 +196,9 @@ class ShareReclaim(Protocol):
     def fits(self) -> bool:
         """Say whether there is space now, as far as shares say."""
 
+    def fits_soon(self) -> bool:
+        """Say whether there is space as soon as those were tried that were woken for it."""
+
     def fewest(
         self,
         pods: Iterable[Pod] | None,
@@ -223,6 +226,9 @@ class Shares(Protocol):
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
         """Say why a pod may not start now; None if it may, as far as shares say."""
+
+    def has_space_soon(self, pod: Pod, leaving: Iterable[Pod]) -> bool:
+        """Say whether a pod that lacks space has it as soon as these are gone, and those were tried that were woken."""
 
     def takes_back(self, key: ShareKey) -> bool:
         """Say whether pods of a share may evict any, as far as is known without a look at what runs."""
@@ -256,6 +262,9 @@ class NoShares:
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
         return None
+
+    def has_space_soon(self, pod: Pod, leaving: Iterable[Pod]) -> bool:
+        return False
 
     def takes_back(self, key: ShareKey) -> bool:
         return False

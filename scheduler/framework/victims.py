@@ -28,6 +28,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 NEVER: Final = unschedulable("not eligible due to preemptionPolicy=Never.")
 LEAVING: Final = unschedulable("not eligible due to terminating pods that make room for it.")
+SOON: Final = unschedulable("not eligible as its quota has space soon: others leave, or go first.")
 IN_VAIN: Final = unschedulable("not eligible as all pods are gone that were evicted for it.")
 
 

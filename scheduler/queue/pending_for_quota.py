@@ -23,7 +23,7 @@ class PendingForQuota(Generic[R]):
     def __init__(self, sort_key: Callable[[Entry], Any], is_nominated: Callable[[str], bool]) -> None:
         """`sort_key`: what activeQ sorts by. `is_nominated` says it of the UID of a pod."""
         self._sort_key = sort_key
-        self._is_nominated = is_nominated
+        self.is_nominated = is_nominated
         self._kinds: dict[Hashable, EntityHeap[Entry]] = {}
         """Those that were deferred longest ago first."""
         self.requests: dict[EntityKey, R] = {}
@@ -138,4 +138,4 @@ class PendingForQuota(Generic[R]):
 
     def _order(self, entry: Entry) -> tuple[bool, Any]:
         pods = entry.members if isinstance(entry, QueuedGroup) else (entry,)
-        return not any(self._is_nominated(each.pod.uid) for each in pods), self.rank(entry)
+        return not any(self.is_nominated(each.pod.uid) for each in pods), self.rank(entry)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.quota.ledger import Ledger
     from scheduler.quota.reclaim.running_pods import RunningPods
     from scheduler.quota.reclaim.units import QuotaUnit
-    from scheduler.quota.reservations import Rank
+    from scheduler.quota.reservations import GoesAhead, Rank
     from scheduler.quota.tree import Share, ShareTree
 
 MAX_REFS: Final = 10_000
@@ -141,6 +141,16 @@ class AdaptedShares:
     def refusal(self, pod: Pod) -> ShareRefusal | None:
         ref = self.ref(self.selector_of(pod))
         return None if ref is None else self._refusal(ref, self.need_of_pod(pod))
+
+    def has_space_soon(self, pod: Pod, leaving: Iterable[Pod]) -> bool:
+        ref, need = self.ref(self.selector_of(pod)), self.need_of_pod(pod)
+        if ref is None or need.problem or self._refusal(ref, need) is None:
+            return False
+        from scheduler.quota.reclaim.pods import PodReclaim, QuotaRequest
+
+        asked = PodReclaim(QuotaRequest(ref.ledger, ref.name, Asked(need, ref.said), self.ref_of, self._groups))
+        with asked.without(leaving):
+            return asked.fits_soon()
 
     def takes_back(self, key: ShareKey) -> bool:
         for ledger in self._ledgers:
@@ -285,7 +295,14 @@ class AdaptedShares:
     def pending_refusal(self, selector: ShareSelector, need: Need) -> ShareRefusal | None:
         """Say why there is no space for a need that is pending: all that was woken goes ahead of it."""
         ref = self.ref(selector)
-        return None if ref is None else self._refusal(ref, need, is_pending=True)
+        return None if ref is None else self._refusal(ref, need, ref.ledger.goes_ahead_of_pending)
+
+    def waits_for_woken(self, selector: ShareSelector, need: Need) -> bool:
+        """Say whether only what is reserved for those that were woken leaves no space for a need."""
+        ref = self.ref(selector)
+        if ref is None or not ref.ledger.reservations:
+            return False
+        return self._refusal(ref, need, ref.ledger.stays_ahead) is None
 
     def is_guaranteed(self, selector: ShareSelector, need: Need) -> bool:
         """Say whether a need is guaranteed to its share, with all that this uses."""
@@ -393,17 +410,17 @@ class AdaptedShares:
                 return ShareRef(ledger, name, said)
         return None
 
-    def _refusal(self, ref: ShareRef, need: Need, *, is_pending: bool = False) -> ShareRefusal | None:
+    def _refusal(self, ref: ShareRef, need: Need, goes_ahead: "GoesAhead | None" = None) -> ShareRefusal | None:
         if need.problem:
             return ShareRefusal(ref.key, f'share "{ref.name}" counts devices: {need.problem}')
         asked = Asked(need, ref.said)
         self.reserving.compare()
         if not ref.ledger.reservations:  # in the quick way: mostly there are none
             return ref.ledger.refusal(ref.name, asked)
-        with self._seen(ref, asked, is_pending=is_pending):
+        with self._seen(ref, asked, goes_ahead):
             return ref.ledger.refusal(ref.name, asked)
 
-    def _seen(self, ref: ShareRef, asked: Asked, *, is_pending: bool = False) -> AbstractContextManager[None]:
+    def _seen(self, ref: ShareRef, asked: Asked, goes_ahead: "GoesAhead | None" = None) -> AbstractContextManager[None]:
         """Have only those reservations count within a `with` block that a request sees."""
         self.reserving.compare()
         kept = self.reserving.kept(asked.need.uids)
@@ -411,7 +428,7 @@ class AdaptedShares:
         def rank_of() -> "Rank":
             return ref.ledger.rank_of(ref.name, asked)._replace(kept=kept)
 
-        return ref.ledger.seen_by(asked, rank_of, is_pending=is_pending)
+        return ref.ledger.seen_by(asked, rank_of, goes_ahead)
 
     def _question(self, pod: Pod) -> tuple[ShareRef, Need] | None:
         ref = self.ref(self.selector_of(pod))

@@ -10,7 +10,7 @@ from scheduler.api.pod import Pod
 from scheduler.api.read_only import NOTHING
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal, ShareState
 from scheduler.quota.adapter import Adapter, Asked
-from scheduler.quota.reservations import Rank, Reservations
+from scheduler.quota.reservations import GoesAhead, Rank, Reservations
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.share_usage import amounts_of
 
@@ -62,17 +62,22 @@ class Ledger:
         return Rank(name, asked.need.pod.priority, borrows)
 
     def seen_by(
-        self, asked: Asked, rank_of: Callable[[], Rank], *, is_pending: bool = False
+        self, asked: Asked, rank_of: Callable[[], Rank], goes_ahead: GoesAhead | None = None
     ) -> AbstractContextManager[None]:
-        """Have only those reservations count within a `with` block that a request sees."""
-        ahead = self._goes_ahead_of_pending if is_pending else self._goes_ahead
-        return self.reservations.seen_by(self.tree, asked.need, rank_of, ahead)
+        """Have only those reservations count within a `with` block that a request sees; `goes_ahead`: by which rule."""
+        return self.reservations.seen_by(self.tree, asked.need, rank_of, goes_ahead or self.goes_ahead)
 
-    def _goes_ahead_of_pending(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
+    def goes_ahead_of_pending(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
+        """Say whether a reservation goes ahead of a request that is pending: all that were woken do."""
         is_first = reserved.woken > 0 and not request.kept and reserved.share != request.share
-        return is_first or self._goes_ahead(tree, reserved, request)
+        return is_first or self.goes_ahead(tree, reserved, request)
 
-    def _goes_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
+    def stays_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
+        """Say whether a reservation goes ahead of a request also when those were tried that were woken."""
+        return not reserved.woken and self.goes_ahead(tree, reserved, request)
+
+    def goes_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
+        """Say whether a reservation goes ahead of a request that is tried."""
         if 0 < request.kept < reserved.woken:  # it was woken for space in addition to what is kept
             return False
         if 0 < request.woken <= reserved.kept:  # victims were chosen in addition to what it has, if that was seen

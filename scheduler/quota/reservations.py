@@ -12,7 +12,7 @@ for others.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from scheduler.api.importance import created
 from scheduler.api.pod import Pod
@@ -46,6 +46,10 @@ class Rank(NamedTuple):
         if self.by_share and self.borrows <= other.borrows:
             return True
         return (self.borrows, -self.priority) <= (other.borrows, -other.priority)
+
+
+GoesAhead: TypeAlias = Callable[[ShareTree, Rank, Rank], bool]
+"""A rule by which a reservation goes ahead of a request."""
 
 
 class Reservation:
@@ -132,16 +136,11 @@ class Reservations:
 
     @contextmanager
     def seen_by(
-        self,
-        tree: ShareTree,
-        need: Need,
-        rank_of: Callable[[], Rank],
-        goes_ahead: Callable[[ShareTree, Rank, Rank], bool],
+        self, tree: ShareTree, need: Need, rank_of: Callable[[], Rank], goes_ahead: GoesAhead
     ) -> Iterator[None]:
         """Leave in the tree, within a `with` block, what a request sees.
 
-        `rank_of` looks at the tree without what its pod goes ahead of if it does not borrow. `goes_ahead`: the rule by
-        which a reservation goes ahead of a request.
+        `rank_of` looks at the tree without what its pod goes ahead of if it does not borrow.
         """
         if not self._ranks:
             yield

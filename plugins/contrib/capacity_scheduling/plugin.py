@@ -26,9 +26,9 @@ from plugins.shared.eviction.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET,
 from plugins.shared.eviction.eligibility import (
     GROUP_WAITING,
     IN_VAIN,
-    LEAVING,
     WAITING,
     ineligibility,
+    leaving,
     newest_of,
     no_victims,
 )
@@ -214,13 +214,14 @@ class CapacityScheduling(
         newest = newest_of(pod, self._handle)
         if self._groups.name_of(newest):
             return None, OF_GROUP
+        no_node = None if state.get(ASKED, bool) else fw.PostFilterResult("")  # or DefaultPreemption has decided it
         if self._is_due(newest.uid):
-            return fw.PostFilterResult(""), IN_VAIN
+            return no_node, IN_VAIN
         ineligible = self.ineligibility(reclaim, newest, node_to_status)
         if ineligible is not None:
             return None, ineligible
         if not reclaim.helps:
-            return fw.PostFilterResult(""), WITHOUT_REASON
+            return no_node, WITHOUT_REASON
         handle = self._handle
         rows = fw.rows_with(fw.Code.UNSCHEDULABLE, node_to_status, handle.nodes)
         if self.kueue_queues and (kind := self._shares.nodes_for(newest)) is not None:
@@ -229,12 +230,12 @@ class CapacityScheduling(
         # The same nodes first for all pods, so that they are not spread; others at each attempt.
         rows = np.roll(rows, -state.attempt * MAX_CANDIDATES)
         run = handle.dry_runs.begin(state, newest)
-        search = VictimSearch(newest, reclaim, run, handle, rows, self._leaving())
-        if search.is_enough_leaving():
-            return None, LEAVING
+        search = VictimSearch(newest, reclaim, run, handle, rows, tuple(leaving(handle)))
+        if (wait := search.wait()) is not None:
+            return None, wait
         found = search.search()
         if found is None:
-            return fw.PostFilterResult(""), no_victims(search.refusals, handle.nodes.count)
+            return no_node, no_victims(search.refusals, handle.nodes.count)
         return self._evict(newest, found)
 
     def _evict(self, pod: fw.Pod, found: Found) -> tuple[fw.PostFilterResult, None]:
@@ -245,10 +246,10 @@ class CapacityScheduling(
 
     def may_leave(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> Callable[[fw.Pod], bool]:
         """One that leaves anyway, or of a share that may have to give back what the group needs."""
-        reclaim, leaving = self._reclaim(group, pods), {pod.uid for pod in self._leaving()}
+        reclaim, gone = self._reclaim(group, pods), {pod.uid for pod in leaving(self._handle)}
 
         def may_leave(pod: fw.Pod) -> bool:
-            return pod.uid in leaving or (reclaim is not None and reclaim.may_give(pod))
+            return pod.uid in gone or (reclaim is not None and reclaim.may_give(pod))
 
         return may_leave
 
@@ -259,16 +260,11 @@ class CapacityScheduling(
         if not group.may_preempt(pods):
             return NEVER
         begin, budgets = partial(self._reclaim, group, pods), Budgets.of(self._handle)
-        return (yield from group_victims(begin, pods, self._leaving(), budgets, what_if))
+        return (yield from group_victims(begin, pods, tuple(leaving(self._handle)), budgets, what_if))
 
     def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: fw.Victims) -> None:
         """Begin to evict them."""
         self._executor.start(Preemptor.of_group(group, pods), CLUSTER, victims, keeps=True)
-
-    def _leaving(self) -> Sequence[fw.Pod]:
-        """Return the pods with a node that leave it anyway: they are being deleted, or evicted."""
-        uids = {**dict.fromkeys(self._shares.leaving()), **dict.fromkeys(self._handle.preemptions.leaving())}
-        return [pod for uid in uids if (pod := self._handle.pods.get(uid)) is not None]
 
     def _reclaim(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> fw.ShareReclaim | None:
         return self._shares.reclaim_for_group(group, self._groups.members(pods[0]))

@@ -14,7 +14,7 @@ from plugins.default_preemption.pod_groups import NO_VICTIMS, Steps
 from plugins.shared.eviction.budgets import Budgets
 from plugins.shared.eviction.group_units import WithoutUnits
 from scheduler import framework as fw
-from scheduler.framework.victims import LEAVING, Unit, needed, pods_of
+from scheduler.framework.victims import LEAVING, SOON, Unit, needed, pods_of
 
 TOO_LONG: Final = fw.unschedulable("reclaim takes too long for so many pods that are not alike")
 
@@ -44,6 +44,8 @@ def group_victims(
         if reclaim is None or not reclaim.helps:
             return NO_VICTIMS
         with reclaim.without(leaving):
+            if not reclaim.fits() and reclaim.fits_soon():
+                return SOON
             if reclaim.fits() and nodes.fit(()):
                 return LEAVING
             victims = reclaim.fewest(of, budgets.tally, nodes.fit)

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from plugins.shared.eviction.budgets import Budgets
 from plugins.shared.eviction.candidates import Costs, costs
+from plugins.shared.eviction.eligibility import LEAVING, SOON
 from scheduler import framework as fw
 
 MAX_NAMED: Final = 10
@@ -75,12 +76,12 @@ class VictimSearch:
             if row is not None and row in asked:
                 self._leaving_from[row] = [each for each in nodes.info(row).pods if each.uid in uids]
 
-    def is_enough_leaving(self) -> bool:
-        """Say whether the pod fits as soon as those are gone that leave for a preemption already."""
-        if not self._leaving:
-            return False
+    def wait(self) -> fw.Status | None:
+        """Say for whom the pod waits, if it needs no victims but those that leave already; None if it needs more."""
         with self._reclaim.without(self._leaving):
-            return self._reclaim.fits() and self._first_fitting() is not None
+            if not self._reclaim.fits():
+                return SOON if self._reclaim.fits_soon() else None
+            return LEAVING if self._leaving and self._first_fitting() is not None else None
 
     def search(self) -> Found | None:
         """Return the victims in addition to those that leave already; None if nothing helps, or none are needed."""

@@ -5,7 +5,7 @@ pkg/capacityscheduling/capacity_scheduling.go of scheduler-plugins.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 from scheduler import framework as fw
@@ -23,6 +23,7 @@ def of_preemption(status: fw.Status) -> fw.Status:
 
 NEVER: Final = of_preemption(victims.NEVER)
 LEAVING: Final = of_preemption(victims.LEAVING)
+SOON: Final = of_preemption(victims.SOON)
 IN_VAIN: Final = of_preemption(victims.IN_VAIN)
 TERMINATING: Final = fw.unschedulable("preemption: not eligible due to a terminating pod on the nominated node.")
 
@@ -35,6 +36,12 @@ def newest_of(pod: fw.Pod, handle: fw.Handle) -> fw.Pod:
     if newest is None:
         raise fw.AttemptFailed(f'preemption: pod "{pod.name}" not found')
     return newest
+
+
+def leaving(handle: fw.Handle) -> Iterator[fw.Pod]:
+    """Yield the pods with a node that leave it anyway: they are being deleted, or evicted."""
+    uids = {**dict.fromkeys(handle.shares.leaving()), **dict.fromkeys(handle.preemptions.leaving())}
+    return (pod for uid in uids if (pod := handle.pods.get(uid)) is not None)
 
 
 def ineligibility(

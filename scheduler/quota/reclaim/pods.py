@@ -97,6 +97,10 @@ class PodReclaim:
         with self._seen():
             return self._fits()
 
+    def fits_soon(self) -> bool:
+        with self._ledger.seen_by(self._asked, lambda: self._rank, self._ledger.stays_ahead):
+            return self._fits()
+
     def _fits(self) -> bool:
         """The same while only what it sees counts."""
         return not self._share or self._ledger.refusal(self._share, self._asked) is None

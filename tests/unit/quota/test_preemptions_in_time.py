@@ -1,5 +1,7 @@
 """Preemptions over time: what is freed goes to the pod it was freed for, and none is begun again and again."""
 
+from typing import Literal
+
 import pytest
 
 from scheduler.api.coscheduling import POD_GROUP_LABEL
@@ -198,3 +200,67 @@ def test_a_claimant_that_counts_on_the_victims_of_another_keeps_its_node_until_t
 
         assert life.outcome(second).node == "n"
         assert len(life.victims) == 4
+
+
+def short_of_nodes(within_share: Literal["Never", "LowerPriority"] = "Never") -> Life:
+    """Six cores of quota, which `c` is guaranteed and `b` borrows. All nodes are small."""
+    return Life(
+        DeclaredShare("root"),
+        DeclaredShare("b", "root", within_share=within_share, namespaces=("b",)),
+        DeclaredShare("c", "root", minimum={"cpu": 6}, namespaces=("c",)),
+        grace=5,
+    )
+
+
+def test_a_pod_keeps_the_node_that_default_preemption_frees_while_another_is_tried_that_has_quota_first() -> None:
+    with short_of_nodes() as life:
+        life.set_node(a_node("n", cpu=2))
+        life.set_node(a_node("m", cpu=2))
+        life.pods(4, "b")
+        life.pod("too-large", "c", cpu=4)
+        life.advance(20)
+        life.pod("lower", "free", cpu=2)
+        important = life.pod("important", "b", cpu=2, priority=10)
+        life.advance(20)
+
+        assert life.outcome(important).node
+        assert len(life.victims) == 2
+
+
+def test_nobody_is_evicted_for_quota_that_is_only_reserved_for_a_pod_that_then_finds_no_node() -> None:
+    with short_of_nodes("LowerPriority") as life:
+        life.set_node(a_node("n", cpu=2))
+        life.set_node(a_node("m", cpu=2))
+        life.pods(4, "b")
+        life.pod("too-large", "c", cpu=4)
+        life.advance(20)
+        important = life.pod("important", "b", cpu=2, priority=10)
+        life.advance(20)
+
+        assert life.outcome(important).node
+        assert len(life.victims) == 2
+
+
+def test_a_pod_keeps_the_node_that_default_preemption_frees_while_victims_of_another_end() -> None:
+    """Quota counts them and what is kept for the other, until they are gone."""
+    with Life(
+        DeclaredShare("root", minimum={"cpu": 5}),
+        DeclaredShare("a", "root", minimum={"cpu": 4}, reclaim="Any", namespaces=("a",)),
+        DeclaredShare("b", "root", namespaces=("b",)),
+        grace=30,
+    ) as life:
+        life.set_node(a_node("m", cpu=2))
+        life.pod("free", "free", cpu=2)
+        life.advance(1)
+        life.set_node(a_node("n", cpu=7))
+        life.pods(2, "b", cpu=3, priority=1)
+        life.advance(1)
+        important = life.pod("important", "b", cpu=2, priority=10)
+        life.advance(15)
+        taking_back = life.pod("taking-back", "a", cpu=4)
+        life.pod("lower", "free", cpu=2)
+        life.advance(60)
+
+        assert life.outcome(important).node == "m"
+        assert life.outcome(taking_back).node == "n"
+        assert len(life.victims) == 2
