@@ -43,7 +43,7 @@ from scheduler.framework.pod_groups import GroupMembers, PodGroup
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.shares import IS_CHARGED
 from scheduler.framework.status import Code, Status, unresolvable, unschedulable
-from scheduler.groups.amounts import demand_of, total_of
+from scheduler.groups.amounts import demand_of, size_of
 from scheduler.groups.deciding import Trials
 from scheduler.groups.decision import GroupDecision, MemberOutcome
 from scheduler.groups.placements import decide_among_placements
@@ -57,7 +57,6 @@ from scheduler.groups.what_if import Search, WhatIf
 from scheduler.process.metrics import PlacementMetrics
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
-from scheduler.state.node_table import NodeTable
 
 _logger = logging.getLogger(__name__)
 
@@ -226,7 +225,10 @@ class PodGroupAlgorithm:
         first = decision = yield from decide(members)
         if decision.status is None:
             return decision
-        by_size = partial(_size, framework, self._algorithm.table)
+
+        def size(queued: QueuedPod) -> float:
+            return size_of(self._algorithm.table, demand_of(framework, queued.pod))
+
         for order in "large first", "refused first", "small first":
             if not decision.is_rejected or not _are_mixed(decision):
                 break
@@ -234,7 +236,7 @@ class PodGroupAlgorithm:
                 tried = sorted(decision.members, key=lambda outcome: outcome.is_placed)
                 again = [outcome.queued for outcome in tried]
             else:
-                again = sorted(members, key=by_size, reverse=order == "large first")
+                again = sorted(members, key=size, reverse=order == "large first")
             decision = yield from decide(again)
         return first if decision.is_rejected else decision
 
@@ -296,12 +298,6 @@ def _schedule_charged(
     """Decide about a pod without the question whether there is space in its share."""
     state.write(IS_CHARGED, True)
     return schedule(state, pod, attempt, placement=placement)
-
-
-def _size(framework: Framework, table: NodeTable, queued: QueuedPod) -> float:
-    """Return the largest share of what all nodes have of a resource that a pod needs."""
-    demand = demand_of(framework, queued.pod)
-    return max((amount / max(int(total_of(table, name).sum()), 1) for name, amount in demand.items()), default=0.0)
 
 
 def _are_mixed(decision: GroupDecision) -> bool:

@@ -31,3 +31,8 @@ def free_of(nodes: NodeColumns, resource: str) -> Int64Column:
 def total_of(nodes: NodeColumns, resource: str) -> Int64Column:
     """Return what each row has of a resource, used or not."""
     return nodes.allowed_pods if resource == PODS else nodes.allocatable(resource)
+
+
+def size_of(nodes: NodeColumns, demand: Mapping[str, int]) -> float:
+    """Return the largest share of what all nodes have of a resource that a pod needs."""
+    return max((amount / max(int(total_of(nodes, name).sum()), 1) for name, amount in demand.items()), default=0.0)

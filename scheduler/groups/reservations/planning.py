@@ -23,7 +23,7 @@ from scheduler.api.pod import Pod
 from scheduler.api.requests import PODS
 from scheduler.cycle.steps import Steps
 from scheduler.framework.columns import Int64Column, Rows
-from scheduler.groups.amounts import free_of, total_of
+from scheduler.groups.amounts import free_of, size_of, total_of
 from scheduler.groups.reservations.run_times import NEVER, RunTimes
 from scheduler.groups.topology.capacity import MANY
 from scheduler.groups.topology.domains import Domains, all_nodes
@@ -126,8 +126,11 @@ class Planner:
         nodes = yield from self._nodes(outlook, needs, domains, {pod.uid for pod in own})
         most = 1 if any(_is_one_a_node(pod) for pod in pods[:1]) else MANY
         best: Plan | None = None
+        large_first = sorted(needs, key=lambda need: -size_of(self._table, need.demand))
         for those in nodes.values():
             found = yield from _plan_in(those, needs, most)
+            if found is None and large_first != needs:
+                found = yield from _plan_in(those, large_first, most)
             if found is not None and (best is None or found.rank < best.rank):
                 best = found
         return best
@@ -212,6 +215,8 @@ def _plan_in(nodes: Sequence[_Node], needs: Sequence[Need], most: int) -> Steps[
     """Plan for one domain: kind after kind, each on what those before it have left. `most`: on one node."""
     seconds, fitting = 0.0, 0
     emptied: dict[_Node, None] = {}
+    for node in nodes:
+        node.kept = {}
     for need in needs:
         chosen = yield from _choose(nodes, need, most)
         if chosen is None:

@@ -96,6 +96,18 @@ async def test_kinds_of_members_are_kept_beside_each_other() -> None:
     assert plan.needed == 3
 
 
+async def test_a_large_member_is_planned_for_before_small_ones_where_it_fits_no_longer_after_them() -> None:
+    stage = a_cluster("4", "1")
+    stage.running("a", "n0", cpu="4")
+    stage.running("b", "n1", cpu="1")
+    stage.annotated(1, 4, requests={"cpu": "2"})
+    stage.annotated(3, 4, first=1, requests={"cpu": "1"})
+
+    plan = await a_plan(stage)
+
+    assert {node: kept["cpu"] for node, kept in plan.kept.items()} == {"n0": 4000, "n1": 1000}
+
+
 async def test_racks_without_any_suitable_node_are_left_out() -> None:
     stage = a_cluster()
     stage.under_test.see(
