@@ -2,25 +2,13 @@
 
 import signal
 import threading
-from collections.abc import Iterator
-
-import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import http_get, install_rbac, metric, node_of, start
+from tests.cluster.fresh import loadmaster as loadmaster
+from tests.cluster.fresh import rbac as rbac
+from tests.cluster.loadmaster import http_get, metric, node_of, start
 from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod, condition, wait_until
 from tests.controlplane.client import Object
-
-
-@pytest.fixture(scope="module", autouse=True)
-def rbac(cluster: Cluster) -> None:
-    install_rbac(cluster)
-
-
-@pytest.fixture
-def loadmaster(cluster: Cluster) -> Iterator[Component]:
-    with start(cluster) as process:
-        yield process
 
 
 def pods(api: Client, namespace: str) -> list[Object]:

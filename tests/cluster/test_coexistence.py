@@ -1,24 +1,12 @@
 """Loadmaster beside other schedulers, and before kubelets that know better, on a real API server."""
 
-from collections.abc import Iterator
 from functools import partial
 
-import pytest
-
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import install_rbac, metric, node_of, start
-from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
-
-
-@pytest.fixture(scope="module", autouse=True)
-def rbac(cluster: Cluster) -> None:
-    install_rbac(cluster)
-
-
-@pytest.fixture
-def loadmaster(cluster: Cluster) -> Iterator[Component]:
-    with start(cluster) as process:
-        yield process
+from tests.cluster.fresh import loadmaster as loadmaster
+from tests.cluster.fresh import rbac as rbac
+from tests.cluster.loadmaster import metric, node_of
+from tests.controlplane import Client, Component, a_pod, condition, wait_until
 
 
 def notes(api: Client, namespace: str, pod: str, reason: str) -> list[str]:

@@ -6,22 +6,12 @@ import pytest
 
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.devices import CLAIM, DRIVER, a_claim, device_class, devices_on, wait_bound, wait_refused
-from tests.cluster.loadmaster import install_rbac, start
-from tests.controlplane import Client, Cluster, Component, a_pod
+from tests.cluster.fresh import loadmaster as loadmaster
+from tests.cluster.fresh import rbac as rbac
+from tests.controlplane import Client, Component, a_pod
 from tests.controlplane.client import Object
 
 BIG = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0'
-
-
-@pytest.fixture(scope="module", autouse=True)
-def rbac(cluster: Cluster) -> None:
-    install_rbac(cluster)
-
-
-@pytest.fixture
-def loadmaster(cluster: Cluster) -> Iterator[Component]:
-    with start(cluster) as process:
-        yield process
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -14,7 +14,9 @@ from scheduler.api.text import to_json
 from scheduler.kube.writes.api_writer import has_all
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.devices import CLAIM, a_claim, device_class, devices_on, wait_bound, wait_refused
-from tests.cluster.loadmaster import install_rbac, metric, node_of, start
+from tests.cluster.fresh import loadmaster as loadmaster
+from tests.cluster.fresh import rbac as rbac
+from tests.cluster.loadmaster import metric, node_of, start
 from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod, wait_until
 from tests.controlplane.client import Object
 
@@ -23,17 +25,6 @@ GPU = "example.com/gpu"
 pytestmark = pytest.mark.kubernetes(
     since="1.36", reason="devices for extended resources: the feature gate DRAExtendedResource is off before 1.36"
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def rbac(cluster: Cluster) -> None:
-    install_rbac(cluster)
-
-
-@pytest.fixture
-def loadmaster(cluster: Cluster) -> Iterator[Component]:
-    with start(cluster) as process:
-        yield process
 
 
 @pytest.fixture(scope="module", autouse=True)

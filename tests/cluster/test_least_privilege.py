@@ -8,15 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, http_get, install_rbac, node_of, start
+from tests.cluster.fresh import rbac as rbac
+from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, http_get, node_of, start
 from tests.controlplane import Client, Cluster, a_pod, wait_until
 
 ACCOUNT_NAME = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def rbac(cluster: Cluster) -> None:
-    install_rbac(cluster)
 
 
 def may(api: Client, verb: str, resource: str, namespace: str = "") -> bool:

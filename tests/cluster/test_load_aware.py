@@ -8,18 +8,14 @@ from typing import Any
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, metric, node_of, start
+from tests.cluster.fresh import rbac as rbac
+from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, metric, node_of, start
 from tests.cluster.metrics_servers import MetricsServer
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 
 FAULTS = "loadmaster_plugin_data_faults_total"
 RULE = ("--verb=list", "--resource=nodes.metrics.k8s.io")
 """What the chart grants while a profile enables it; the manifest is of the default plugins."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def rbac(cluster: Cluster) -> None:
-    install_rbac(cluster)
 
 
 @pytest.fixture

@@ -7,16 +7,13 @@ from functools import partial
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import install_rbac, metric, node_of, start
-from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
+from tests.cluster.fresh import loadmaster as loadmaster
+from tests.cluster.fresh import rbac as rbac
+from tests.cluster.loadmaster import metric, node_of
+from tests.controlplane import Client, Component, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
 LOW, HIGH = "preemption-low", "preemption-high"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def rbac(cluster: Cluster) -> None:
-    install_rbac(cluster)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -33,12 +30,6 @@ def priorities(api: Client) -> Iterator[None]:
     yield
     for name in (LOW, HIGH):
         api.delete("scheduling.k8s.io/v1/PriorityClass", name)
-
-
-@pytest.fixture
-def loadmaster(cluster: Cluster) -> Iterator[Component]:
-    with start(cluster) as process:
-        yield process
 
 
 def a_running_pod(api: Client, namespace: str, name: str, cpu: str, **labels: str) -> str:

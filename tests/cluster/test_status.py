@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from scheduler.api.pod import Pod, decode_pod
 from scheduler.api.text import to_json
 from scheduler.kube.http.client import Client as SchedulersClient
@@ -12,15 +10,11 @@ from scheduler.kube.writes.status import Condition, PodStatuses
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac
+from tests.cluster.fresh import rbac as rbac
+from tests.cluster.loadmaster import ACCOUNT, NAMESPACE
 from tests.controlplane import Client, Cluster, a_pod, condition
 
 NO_ROOM = Condition("False", "Unschedulable", "no room")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def rbac(cluster: Cluster) -> None:
-    install_rbac(cluster)
 
 
 def tell(cluster: Cluster, pod: Pod) -> None:
