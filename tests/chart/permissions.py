@@ -4,6 +4,7 @@ plugins, scheduler/kube/permissions.py ─► needs ─► charts/loadmaster/fil
                      REASONS ─────────────┘  └────► the table in docs/permissions.md
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -42,6 +43,8 @@ OF_KINDS: Final[dict[str, Resource]] = {
 }
 """The kinds of workloads that Coscheduling reads where its arguments name them → their resource."""
 
+GANGS: Final = "gangs: how many pods of such a workload start together"
+
 REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
     (("", "nodes"), WATCH): "the nodes on which pods can run",
     (("", "pods"), WATCH): "running and waiting pods",
@@ -67,9 +70,9 @@ REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
     (("", "services"), WATCH): "default spreading: which pods belong together",
     (("apps", "replicasets"), WATCH): "default spreading: which pods belong together",
     (("apps", "statefulsets"), WATCH): "default spreading: which pods belong together; gangs: how many start together",
-    (("batch", "jobs"), WATCH): "gangs: how many pods of a Job start together",
-    (("jobset.x-k8s.io", "jobsets"), WATCH): "gangs: how many pods of a JobSet start together",
-    **{(resource, WATCH): f"gangs: how many pods of a {kind} start together" for kind, resource in OF_KINDS.items()},
+    (("batch", "jobs"), WATCH): GANGS,
+    (("jobset.x-k8s.io", "jobsets"), WATCH): GANGS,
+    **{(resource, WATCH): GANGS for resource in OF_KINDS.values()},
     (("metrics.k8s.io", "nodes"), ("list",)): "the measured usage of nodes; a Prometheus as its source needs no rule",
     (("policy", "poddisruptionbudgets"), WATCH): "preemption respects them",
     (("scheduling.k8s.io", "priorityclasses"), WATCH): "which pods tolerate preemption, and for how long",
@@ -218,13 +221,16 @@ def _default_plugins() -> list[str]:
 
 
 def page_text(page: str) -> str:
-    """Return the documentation's page with the table as it is now."""
+    """Return the documentation's page with the table as it is now; resources with equal needs share a row."""
+    resources: dict[tuple[str, str, str], list[str]] = {}
+    for need in needs():
+        plugins = [re.sub("/.*", "/KIND", name) for name in need.plugins]
+        row = _code(need.verbs), _code(plugins) or "always", need.reason
+        resources.setdefault(row, []).append("/".join(filter(None, need.resource)))
     rows = [
-        f"| `{'/'.join(filter(None, need.resource))}` | {_code(need.verbs)} | {_code(need.plugins) or 'always'} "
-        f"| {need.reason} |\n"
-        for need in needs()
+        f"| {_code(names)} | {verbs} | {plugins} | {reason} |\n" for (verbs, plugins, reason), names in resources.items()
     ]
-    table = "| resource | verbs | for the plugins | why |\n|---|---|---|---|\n"
+    table = "| resources | verbs | for the plugins | why |\n|---|---|---|---|\n"
     return with_part(page, table + "".join(rows))
 
 
