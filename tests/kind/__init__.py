@@ -7,5 +7,5 @@
     image.py         Loadmaster's image, by `docker build`
     cluster.py       three nodes in three zones, the images on them, the chart installed
 
-docs/kind.md says what differs where nothing can be pulled.
+README.md says what differs where nothing can be pulled.
 """
