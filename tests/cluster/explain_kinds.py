@@ -53,6 +53,9 @@ class Kind:
     asked: str = POD
     """The name that is asked for."""
 
+    is_shown: bool = True
+    """Whether it is on the page; if not, another kind shows the same."""
+
     @property
     def is_tried(self) -> bool:
         """Whether the scheduler takes the pod for its own."""
@@ -144,6 +147,7 @@ KINDS: Final = (
         [_node(1), _node(2)],
         [_runs("batch-1", 1, memory="4Gi"), _runs("batch-2", 2, memory="3Gi")],
         helps=4,
+        is_shown=False,
     ),
     Kind(
         "Taint",
@@ -251,6 +255,7 @@ KINDS: Final = (
         _web(nodeSelector={HOSTNAME: "node-9"}),
         [_node(1), _node(2)],
         helps=1,
+        is_shown=False,
     ),
     Kind(
         "DaemonSet's pod for a node that is gone",
