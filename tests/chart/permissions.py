@@ -228,7 +228,8 @@ def page_text(page: str) -> str:
         row = _code(need.verbs), _code(plugins) or "always", need.reason
         resources.setdefault(row, []).append("/".join(filter(None, need.resource)))
     rows = [
-        f"| {_code(names)} | {verbs} | {plugins} | {reason} |\n" for (verbs, plugins, reason), names in resources.items()
+        f"| {_code(names)} | {verbs} | {plugins} | {reason} |\n"
+        for (verbs, plugins, reason), names in resources.items()
     ]
     table = "| resources | verbs | for the plugins | why |\n|---|---|---|---|\n"
     return with_part(page, table + "".join(rows))
