@@ -7,16 +7,12 @@ from typing import Final, TypeAlias
 
 from scheduler.doctor.checks import (
     certificates,
-    clock,
-    installation,
     leases,
     pending,
     plugins,
     port,
-    refusals,
     replicas,
     rights,
-    served,
     tables,
     versions,
 )
@@ -35,12 +31,12 @@ READER: Final = "docs/examples/doctor-reader.yaml has a role for it"
 Check: TypeAlias = Callable[[Facts, Cluster], Awaitable[list[Finding]]]
 
 CHECKS: Final[Sequence[tuple[str, Check]]] = (
-    ("installation", installation.found),
+    ("installation", replicas.service),
     ("versions", versions.of_the_api_server),
     ("versions", versions.of_loadmaster),
     ("versions", versions.of_the_replicas),
     ("versions", versions.of_kube_scheduler),
-    ("replicas", refusals.of_pods),
+    ("replicas", replicas.creation),
     ("replicas", replicas.pods),
     ("replicas", replicas.budget),
     ("replicas", replicas.architectures),
@@ -49,11 +45,11 @@ CHECKS: Final[Sequence[tuple[str, Check]]] = (
     ("rights", rights.of_the_account),
     ("rights", rights.of_the_port),
     ("rights", rights.of_the_user),
-    ("served", served.resources),
+    ("served", rights.resources),
     ("leader", leases.leader),
     ("leader", leases.others),
-    ("clock", clock.of_this_machine),
-    ("clock", clock.of_the_leader),
+    ("clock", leases.of_this_machine),
+    ("clock", leases.of_the_leader),
     ("tables", tables.counts),
     ("tables", tables.repairs),
     ("plugins", plugins.configuration),

@@ -1,13 +1,38 @@
-"""The scheduler's own pods: ready, apart from each other, on nodes that can run them."""
+"""The installation: its Service, and its pods: created, ready, apart from each other, on nodes that can run them."""
 
 from collections.abc import Iterator
 from typing import Final
 
+from scheduler.api.text import shortened
 from scheduler.doctor.evidence.cluster import Cluster, NotThere
-from scheduler.doctor.evidence.facts import INSTANCE_LABEL, Facts, known
-from scheduler.doctor.evidence.objects import AnyObject, Deployment, Ended, Node, Pod
+from scheduler.doctor.evidence.facts import INSTANCE_LABEL, NAME_LABEL, Facts, known
+from scheduler.doctor.evidence.objects import MAX_TEXT, AnyObject, Deployment, Ended, Node, Pod, Service
 from scheduler.doctor.findings import Finding, ok, problem, unknown, warning
 from scheduler.framework.errors import ClusterError
+
+REMEDIES: Final = (
+    (
+        "insufficient quota to match these scopes",
+        "the cluster keeps this priority class to kube-system, as GKE does: install there, set priorityClassName: "
+        '"", or create the ResourceQuota in docs/operations/install.md',
+    ),
+    (
+        "unable to validate against any security context constraint",
+        "OpenShift assigns users: podSecurityContext: {runAsUser: null, runAsGroup: null}",
+    ),
+    (
+        "violates PodSecurity",
+        "the default values comply with `restricted`: see podSecurityContext, securityContext, hostNetwork and the "
+        "containers and volumes of your own, or label the namespace",
+    ),
+    ("exceeded quota", "raise the quota of the namespace, or set `resources`, or fewer `replicas`"),
+    ("must specify", "the quota of the namespace needs requests and limits: set `resources`"),
+    ("no PriorityClass with name", "create it, or set priorityClassName"),
+    ("error looking up service account", "create the account, or set serviceAccount.create: true"),
+    ("admission webhook", "a policy of the cluster refuses them: its message says what to change"),
+    (" usage per Container", "the LimitRange of the namespace allows less: change it, or set `resources`"),
+)
+"""Words of the API server → what to do."""
 
 ARCHITECTURES: Final = ("amd64", "arm64")
 """Of the image."""
@@ -16,6 +41,27 @@ ARCH_LABEL: Final = "kubernetes.io/arch"
 
 WRONG_IMAGE: Final = ("exec format error", "no matching manifest", "no match for platform")
 """Words of the kernel, and of container runtimes, for an image that is for another processor."""
+
+
+async def service(facts: Facts, cluster: Cluster) -> list[Finding]:
+    """Nothing, if the Service is there."""
+    if not isinstance(facts.service, NotThere):
+        known(facts.service)
+        return []
+    services = await cluster.list("/api/v1/services", Service, 1, labelSelector=f"{NAME_LABEL}=loadmaster")
+    names = [each.metadata for each in services.items if each.metadata.label(INSTANCE_LABEL)][:3]
+    others = " or ".join(f"--service-namespace {each.namespace} --service {each.name}" for each in names)
+    message = f"there is no Service {facts.namespace}/{facts.name}"
+    return [problem(message, others or "no Loadmaster is installed: docs/chart.md tells how")]
+
+
+async def creation(facts: Facts, _: Cluster) -> list[Finding]:
+    """Whether the Deployment can create its pods."""
+    said = facts.deployment.refusal if isinstance(facts.deployment, Deployment) else ""
+    if not said:
+        return []
+    remedy = next((advice for words, advice in REMEDIES if words in said), "kubectl describe replicasets")
+    return [problem(f"no pod can be created: {shortened(' '.join(said.split()), MAX_TEXT)}", remedy)]
 
 
 async def pods(facts: Facts, _: Cluster) -> list[Finding]:
@@ -29,7 +75,7 @@ async def pods(facts: Facts, _: Cluster) -> list[Finding]:
     if isinstance(facts.deployment, Deployment):
         wanted = 1 if facts.deployment.spec.replicas is None else facts.deployment.spec.replicas
         if facts.deployment.refusal and not pods:
-            return []  # `refusals` has that line
+            return []  # `creation` has that line
     ready = [pod for pod in pods if pod.is_ready]
     findings = [finding for pod in pods if not pod.is_ready for finding in _broken(pod)]
     if not wanted:

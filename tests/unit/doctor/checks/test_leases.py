@@ -1,6 +1,7 @@
 """Who leads, and who else serves the same pods."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from scheduler.doctor.checks import leases
 from scheduler.doctor.evidence.cluster import NotThere
 from scheduler.doctor.findings import Level
+from scheduler.kube.services.api_server import ApiServer
 from tests.unit.doctor.fake_cluster import (
     NOW,
     OK,
@@ -97,3 +99,28 @@ async def test_kube_scheduler_and_we_may_not_both_be_the_default() -> None:
 
     assert levels(findings) == [WARNING]
     assert "kube-scheduler on cp-1 serves default-scheduler, too" in findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("ahead", "level", "words"),
+    [
+        (0.4, OK, "within a second of"),
+        (-90.0, WARNING, "90 s ahead of"),
+        (90.0, WARNING, "behind"),
+        (None, UNKNOWN, ""),
+    ],
+)
+async def test_a_clock_that_is_off_is_named(ahead: float | None, level: Level, words: str) -> None:
+    findings = await leases.of_this_machine(facts(server=ApiServer("v1.36.3", ahead)), FakeCluster())
+
+    assert levels(findings) == [level]
+    assert words in findings[0].message
+
+
+async def test_the_leaders_clock_is_the_one_in_the_lease() -> None:
+    lease = a_lease(managedFields=[{"time": NOW - timedelta(seconds=30)}], renewed=0)
+
+    findings = await leases.of_the_leader(facts(lease=lease), FakeCluster())
+
+    assert levels(findings) == [WARNING]
+    assert "the leader's clock is 30 s ahead of" in findings[0].message
