@@ -120,9 +120,8 @@ class DefaultPreemption(
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
         """Refuse a pod whose preemption is under way, or that of its group."""
-        if self._executor.group_count and self._groups.name_of(pod):
-            group = self._groups.of(pod)
-            return GROUP_WAITING if group is not None and self._executor.is_running(group.uid) else None
+        if self._executor.group_count and (key := self._groups.key_of(pod)):
+            return GROUP_WAITING if self._executor.is_running(key) else None
         return WAITING if self._executor.is_running(pod.uid) else None
 
     def post_filter(

@@ -161,7 +161,7 @@ class PodGroupCycle:
             self.reservations.refused(group, [queued.pod for queued in members])
 
     def _is_evicting(self, framework: Framework, group: PodGroup) -> bool:
-        return framework.handle.preemptions.of(group.uid) is not None
+        return framework.handle.preemptions.of(group.key) is not None
 
     def _worth_trying(
         self, framework: Framework | None, members: Sequence[QueuedPod], loop: Loop

@@ -153,9 +153,9 @@ class _Preemption:
     def _victims(self) -> Steps[tuple[Sequence[Pod], Status]]:
         """Begin to evict some; return them, and whether there are any, or why not."""
         framework, group, decision, pods = self.framework, self.group, self.decision, self.pods
-        under_way = framework.handle.preemptions.of(group.uid)
+        under_way = framework.handle.preemptions.of(group.key)
         if under_way is not None and self._counts_on_lost_nodes(under_way):
-            framework.handle.preemptions.withdraw(group.uid)
+            framework.handle.preemptions.withdraw(group.key)
             under_way, decision.nominations = None, dict.fromkeys([pod.uid for pod in pods], "")
         if under_way is not None:
             decision.keeps_nominations = not under_way.is_due

@@ -93,9 +93,9 @@ class GroupWakes(PodListener):
         key = GroupKey(each.metadata.namespace, source, each.metadata.name)
         self._refusals.mark(key)
         if old is not None and new is None:
-            self._core.preemptions.withdraw(old.metadata.uid)
+            self._core.preemptions.withdraw(key)
         elif old is not None and new.metadata.uid != old.metadata.uid:
-            self._core.preemptions.hand_over(old.metadata.uid, new.metadata.uid)
+            self._core.preemptions.made_again(key)
         self._core.queue.group_changed(key)
         if new is not None and (old is None or old.spec != new.spec or _annotations(old) != _annotations(new)):
             self._wake(key, CHANGED)
@@ -132,7 +132,7 @@ class GroupWakes(PodListener):
             return
         members = self._groups.members(pods[0])
         if group.is_ours and (group.problem or members.ready_count < max(group.minimum, members.count)):
-            self._core.preemptions.withdraw(group.uid)
+            self._core.preemptions.withdraw(key)
         else:
             self._core.queue.wake(key, label)
 

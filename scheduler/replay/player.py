@@ -180,7 +180,8 @@ class Player:
                 engine.nominator.delete(line.uid)
             case lines.Preempt():
                 pods, victims = ([engine.pods[uid] for uid in uids] for uids in (line.pods, line.victims))
-                engine.core.preemptions.begin(line.uid, pods, victims, keeps=True)
+                key = engine.group_parts.groups.key_of(pods[0])
+                engine.core.preemptions.begin(key or pods[0].uid, pods, victims, keeps=True)
             case lines.Reserve():
                 engine.reserved_nodes.reserve(line.reservation)
             case lines.EndReservation():

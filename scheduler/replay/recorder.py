@@ -308,7 +308,7 @@ class _StateAtStart:
         self._assumed = {pod.uid for pod in cache.assumed_pods()}
         self._reservation = engine.reserved_nodes.reservation
         self._preemptions = [
-            (each.uid, tuple(pod.uid for pod in each.pods), tuple(each.victims))
+            (str(each.key), tuple(pod.uid for pod in each.pods), tuple(each.victims))
             for each in engine.core.preemptions.kept()
         ]
         self._nominations = [(node_name, list(pods)) for node_name, pods in engine.nominator.by_node()]

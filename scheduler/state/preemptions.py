@@ -8,12 +8,15 @@ whatever its priority: the nominations of its pods count against all. If the pre
 are gone, what was kept is free for all again.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
 from scheduler.api.pod import Pod
 from scheduler.framework.handle import PodActivator
+from scheduler.framework.pod_groups import GroupKey
+from scheduler.framework.preemptions import PreemptorKey
 from scheduler.state.nominator import Nominator
 
 
@@ -21,9 +24,7 @@ from scheduler.state.nominator import Nominator
 class Preemption:
     """Implements framework.preemptions.Preemption."""
 
-    uid: str
-    """The UID of the pod, or group."""
-
+    key: PreemptorKey
     pods: Sequence[Pod]
     """The pod, or those of the group that had no node."""
 
@@ -57,31 +58,28 @@ class Preemptions:
         self._nominator = nominator
         self._activator = activator
         self._now = now
-        self._live: dict[str, Preemption] = {}
-        """By the UID of the pod, or group."""
+        self._live: dict[PreemptorKey, Preemption] = {}
         self._of_pod: dict[str, Preemption] = {}
         """UID of each of their pods → those that keep what they free."""
-        self._of_victim: dict[str, dict[str, Preemption]] = {}
-        """UID of a victim → the preemptions that wait for it, by UID."""
+        self._of_victim: dict[str, dict[PreemptorKey, Preemption]] = {}
+        """UID of a victim → the preemptions that wait for it."""
         self._leaving: set[str] = set()
         """The UIDs of all victims that still have their node, also of preemptions that have ended."""
-        self._newer: dict[str, str] = {}
-        """UID of a group's object that was made again → that of the one for which its preemption goes on."""
         self._ended: list[Callable[[Preemption], None]] = []
 
     def subscribe(self, ended: Callable[[Preemption], None]) -> None:
         """Call `ended` for each preemption that ends without its preemptor having started."""
         self._ended.append(ended)
 
-    def begin(self, uid: str, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
-        self._forget(uid)
+    def begin(self, key: PreemptorKey, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
+        self._forget(key)
         own = {each.uid for each in victims}
         others = self._leaving - own if keeps else set()
         self._leaving |= own
         beginning = {pod.uid for pod in pods}
-        preemption = self._live[uid] = Preemption(uid, tuple(pods), own, others, keeps, beginning)
+        preemption = self._live[key] = Preemption(key, tuple(pods), own, others, keeps, beginning)
         for each in own | others:
-            self._of_victim.setdefault(each, {})[uid] = preemption
+            self._of_victim.setdefault(each, {})[key] = preemption
         if keeps:
             self._of_pod.update(dict.fromkeys([pod.uid for pod in pods], preemption))
             self._nominator.keep(pod.uid for pod in pods)
@@ -89,8 +87,8 @@ class Preemptions:
             for pod in pods:
                 self._nominator.delete(pod.uid)
 
-    def withdraw(self, uid: str, *, victims_stay: bool = False) -> None:
-        preemption = self._forget(uid)
+    def withdraw(self, key: PreemptorKey, *, victims_stay: bool = False) -> None:
+        preemption = self._forget(key)
         if preemption is None:
             return
         for victim in preemption.victims if victims_stay else ():
@@ -100,22 +98,15 @@ class Preemptions:
             for each in self._ended:
                 each(preemption)
 
-    def hand_over(self, uid: str, newer: str) -> None:
+    def made_again(self, key: GroupKey) -> None:
         """The object of a group was made again: its preemption goes on if it is for pods that stay."""
-        preemption = self._live.get(uid)
-        if preemption is None:
-            return
-        if not any((now := self._pods.get(pod.uid)) is not None and not now.is_deleting for pod in preemption.pods):
-            self.withdraw(uid)
-            return
-        del self._live[uid]
-        self._live[newer], preemption.uid = preemption, newer
-        self._newer = {old: newer if new == uid else new for old, new in self._newer.items()} | {uid: newer}
-        for victim in preemption.victims | preemption.others:
-            self._of_victim[victim][newer] = self._of_victim[victim].pop(uid)
+        preemption = self._live.get(key)
+        newest = () if preemption is None else (self._pods.get(pod.uid) for pod in preemption.pods)
+        if all(pod is None or pod.is_deleting for pod in newest):
+            self.withdraw(key)
 
-    def of(self, uid: str) -> Preemption | None:
-        found = self._of_pod.get(uid) or self._live.get(uid)
+    def of(self, key: PreemptorKey) -> Preemption | None:
+        found = self._of_any(key)
         return found if found is not None and found.keeps else None
 
     def kept(self) -> Iterator[Preemption]:
@@ -130,15 +121,15 @@ class Preemptions:
     def gone(self, uid: str) -> None:
         """A pod is gone: a victim, or a preemptor."""
         self._lost_its_node(uid)
-        preemption = self._of_pod.get(uid) or self._live.get(uid)
+        preemption = self._of_any(uid)
         if preemption is not None and not any(pod.uid in self._pods for pod in preemption.pods):
-            self.withdraw(preemption.uid)
+            self.withdraw(preemption.key)
 
     def placed(self, uid: str) -> None:
         """A pod got its node: its preemption has served its purpose. Of a group all are placed in the same step."""
-        preemption = self._of_pod.get(uid) or self._live.get(uid)
+        preemption = self._of_any(uid)
         if preemption is not None:
-            self._forget(preemption.uid)
+            self._forget(preemption.key)
 
     def failed(self, uid: str, began: float) -> None:
         """An attempt for a pod has failed that began at this time; whether it is nominated still, is known."""
@@ -151,24 +142,23 @@ class Preemptions:
             return
         was_tried = preemption.is_due and began >= preemption.due_since
         if was_tried or not self._is_nominated(preemption):
-            self.withdraw(preemption.uid)
+            self.withdraw(preemption.key)
 
     def end_stale(self, uid: str) -> None:
         """End the preemption of a pod if no pod of it is nominated: in a replay, which knows nominations alone."""
         preemption = self._of_pod.get(uid)
         if preemption is not None and not self._is_nominated(preemption):
-            self._forget(preemption.uid)
+            self._forget(preemption.key)
 
     def check_invariants(self) -> None:
         """All tables name the same preemptions, and what is kept is kept for them. For tests and debugging."""
         kept = {pod.uid: each for each in self._live.values() if each.keeps for pod in each.pods}
         assert kept == self._of_pod
         assert set(kept) == set(self._nominator.kept)
-        victims = [(victim, uid) for victim, of in self._of_victim.items() for uid in of]
-        awaited = [(victim, each.uid) for each in self._live.values() for victim in each.victims | each.others]
-        assert sorted(victims) == sorted(awaited)
+        victims = [(victim, key) for victim, of in self._of_victim.items() for key in of]
+        awaited = [(victim, each.key) for each in self._live.values() for victim in each.victims | each.others]
+        assert Counter(victims) == Counter(awaited)
         assert self._leaving >= self._of_victim.keys()
-        assert self._live.keys() >= set(self._newer.values())
 
     # Internals.
 
@@ -180,22 +170,23 @@ class Preemptions:
             if preemption.is_due:
                 preemption.due_since = self._now()
             if preemption.is_due and not preemption.keeps:
-                self._forget(preemption.uid)
+                self._forget(preemption.key)
             elif not preemption.victims:
                 self._activator.activate([pod.uid for pod in preemption.pods])
 
     def _is_nominated(self, preemption: Preemption) -> bool:
         return any(self._nominator.node_of(pod.uid) for pod in preemption.pods)
 
-    def _forget(self, uid: str) -> Preemption | None:
-        uid = self._newer.get(uid, uid)
-        preemption = self._live.pop(uid, None)
+    def _of_any(self, key: PreemptorKey) -> Preemption | None:
+        """Return the preemption of a pod, its group, or a group."""
+        return (self._of_pod.get(key) if isinstance(key, str) else None) or self._live.get(key)
+
+    def _forget(self, key: PreemptorKey) -> Preemption | None:
+        preemption = self._live.pop(key, None)
         if preemption is None:
             return None
-        if self._newer:
-            self._newer = {old: new for old, new in self._newer.items() if new != uid}
         for victim in preemption.victims | preemption.others:
-            del self._of_victim[victim][uid]
+            del self._of_victim[victim][key]
             if not self._of_victim[victim]:
                 del self._of_victim[victim]
         if preemption.keeps:

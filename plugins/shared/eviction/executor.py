@@ -19,6 +19,7 @@ from typing import Final
 
 from plugins.shared.eviction.budgets import disruptions_of
 from scheduler import framework as fw
+from scheduler.framework.preemptions import PreemptorKey
 from scheduler.framework.victims import group_that_goes
 
 _logger = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class Preemptor:
 
     kind: str
     """As kube-scheduler names it: `pod` or `podgroup`."""
+    key: PreemptorKey
     uid: str
     priority: int
     name: str
@@ -52,11 +54,11 @@ class Preemptor:
 
     @classmethod
     def of_pod(cls, pod: fw.Pod) -> "Preemptor":
-        return cls("pod", pod.uid, pod.priority, str(pod), (pod,))
+        return cls("pod", pod.uid, pod.uid, pod.priority, str(pod), (pod,))
 
     @classmethod
     def of_group(cls, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> "Preemptor":
-        return cls("podgroup", group.uid, group.priority, str(group), tuple(pods))
+        return cls("podgroup", group.key, group.uid, group.priority, str(group), tuple(pods))
 
 
 @dataclass(slots=True, eq=False)
@@ -81,26 +83,26 @@ class Executor:
     def __init__(self, handle: fw.Handle, plugin: str) -> None:
         self._handle = handle
         self._plugin = plugin
-        self._newest: dict[str, _Preemption] = {}
-        """UID of a preemptor → the last preemption that it began, if that is under way."""
+        self._newest: dict[PreemptorKey, _Preemption] = {}
+        """Preemptor → the last preemption that it began, if that is under way."""
         self.group_count = 0
         """How many of them are for groups."""
         self._disruptions = disruptions_of(handle)
         self._jobs = handle.tasks.jobs("preemption", MAX_SECONDS)
 
-    def is_running(self, uid: str) -> bool:
-        """Return whether a pod has to wait for its own preemption."""
-        preemption = self._newest.get(uid)
+    def is_running(self, key: PreemptorKey) -> bool:
+        """Return whether a pod, or group, has to wait for its own preemption."""
+        preemption = self._newest.get(key)
         if preemption is None:
             return False
         victim = self._handle.pods.get(preemption.last_victim)
         return not preemption.last_victim or (victim is not None and not victim.is_deleting)
 
-    def hold_back(self, uid: str) -> bool:
+    def hold_back(self, key: PreemptorKey) -> bool:
         """Return the same; if a pod has to wait, it is tried when its victims are on their way, without any event."""
-        if not self.is_running(uid):
+        if not self.is_running(key):
             return False
-        self._newest[uid].is_held_back = True
+        self._newest[key].is_held_back = True
         return True
 
     def start(self, preemptor: Preemptor, node_name: str, victims: fw.Victims, *, keeps: bool = False) -> None:
@@ -108,15 +110,15 @@ class Executor:
 
         `keeps`: whether what they free is kept for the preemptor, whatever the priority of others.
         """
-        self._handle.preemptions.begin(preemptor.uid, preemptor.pods, victims.pods, keeps=keeps)
+        self._handle.preemptions.begin(preemptor.key, preemptor.pods, victims.pods, keeps=keeps)
         self._observe(preemptor, victims)
         staying = [victim for victim in victims.pods if not victim.is_deleting]
         if not staying:
             return
         self._disruptions.add(staying)
-        if preemptor.uid not in self._newest:
+        if preemptor.key not in self._newest:
             self.group_count += preemptor.is_group
-        preemption = self._newest[preemptor.uid] = _Preemption(preemptor, node_name, self._node(node_name))
+        preemption = self._newest[preemptor.key] = _Preemption(preemptor, node_name, self._node(node_name))
         self._jobs.start(f"preempt for {preemptor.name}", self._run(preemption, staying))
 
     def _observe(self, preemptor: Preemptor, victims: fw.Victims) -> None:
@@ -140,13 +142,13 @@ class Executor:
             self._end(preemption, started, done=done)
 
     def _end(self, preemption: _Preemption, started: float, *, done: bool) -> None:
-        uid = preemption.preemptor.uid
-        if self._newest.get(uid) is preemption:
-            del self._newest[uid]
+        key = preemption.preemptor.key
+        if self._newest.get(key) is preemption:
+            del self._newest[key]
             self.group_count -= preemption.preemptor.is_group
             is_other_node = self._node(preemption.node_name) is not preemption.node
             if not done:
-                self._handle.preemptions.withdraw(uid, victims_stay=True)
+                self._handle.preemptions.withdraw(key, victims_stay=True)
             if not done or preemption.is_known_gone or preemption.is_held_back or is_other_node:
                 # No event may come that would bring it back.
                 uids = [pod.uid for pod in preemption.preemptor.pods]

@@ -5,10 +5,13 @@ from collections.abc import Iterable
 import msgspec
 
 from scheduler.api.pod import Pod
+from scheduler.framework.pod_groups import GroupKey
 from scheduler.state.nominator import Nominator
 from scheduler.state.preemptions import Preemption, Preemptions
 from scheduler.testing import a_pod
 from tests.fakes import FakeClock
+
+GROUP = GroupKey("team", "PodGroup", "group")
 
 
 class Stage:
@@ -24,7 +27,7 @@ class Stage:
         self.nominator = Nominator()
         self.preemptions = Preemptions(self.pods, self.nominator, self, self.clock)
         self.preemptions.subscribe(self.ended.append)
-        self.preemptions.begin("group", self.members, self.victims, keeps=keeps)
+        self.preemptions.begin(GROUP, self.members, self.victims, keeps=keeps)
         for each in self.members:
             self.nominator.add(each, "n")
             self.preemptions.failed(each.uid, self.clock())
@@ -47,7 +50,7 @@ class Stage:
 
     @property
     def lives(self) -> bool:
-        return self.preemptions.of("group") is not None
+        return self.preemptions.of(GROUP) is not None
 
 
 def test_while_victims_leave_their_nodes_are_kept_for_the_preemptor() -> None:
@@ -153,7 +156,7 @@ def test_one_that_keeps_nothing_holds_nobody_off_and_brings_nobody_back() -> Non
 def test_another_one_of_the_same_pods_takes_its_place() -> None:
     stage = Stage()
 
-    stage.preemptions.begin("group", stage.members[:1], stage.victims[:1], keeps=True)
+    stage.preemptions.begin(GROUP, stage.members[:1], stage.victims[:1], keeps=True)
 
     assert set(stage.nominator.kept) == {stage.members[0].uid}
     stage.preemptions.check_invariants()
@@ -185,7 +188,7 @@ def test_it_counts_no_longer_on_victims_whose_evictions_failed() -> None:
     stage.preemptions.begin(late.uid, [late], [victim], keeps=True)
     stage.gone(victim)
 
-    stage.preemptions.withdraw("group", victims_stay=True)
+    stage.preemptions.withdraw(GROUP, victims_stay=True)
 
     preemption = stage.preemptions.of(late.uid)
     assert preemption is not None
@@ -227,33 +230,14 @@ def test_in_a_replay_it_goes_on_while_a_pod_is_nominated() -> None:
     assert stage.lives
 
 
-def test_it_goes_on_for_the_object_of_its_group_that_was_made_again() -> None:
+def test_it_goes_on_if_the_object_of_its_group_is_made_again() -> None:
     stage = Stage()
 
-    stage.preemptions.hand_over("group", "newer")
+    stage.preemptions.made_again(GROUP)
 
-    stage.preemptions.check_invariants()
-    assert stage.preemptions.of("newer") is not None
+    assert stage.lives
     assert set(stage.nominator.kept) == {each.uid for each in stage.members}
-
-    stage.preemptions.withdraw("group", victims_stay=True)  # by those who began it
-
     stage.preemptions.check_invariants()
-    assert stage.preemptions.of("newer") is None
-    assert [each.uid for each in stage.ended] == ["newer"]
-
-
-def test_those_who_began_it_can_end_it_however_often_its_group_was_made_again() -> None:
-    stage = Stage()
-    stage.preemptions.hand_over("group", "newer")
-    stage.preemptions.hand_over("newer", "newest")
-    stage.preemptions.check_invariants()
-
-    stage.preemptions.withdraw("group", victims_stay=True)
-
-    stage.preemptions.check_invariants()
-    assert stage.preemptions.of("newest") is None
-    assert [each.uid for each in stage.ended] == ["newest"]
 
 
 def test_it_ends_with_the_object_of_its_group_if_its_pods_are_being_deleted() -> None:
@@ -262,7 +246,7 @@ def test_it_ends_with_the_object_of_its_group_if_its_pods_are_being_deleted() ->
         leaving = msgspec.structs.replace(each.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
         stage.pods[each.uid] = msgspec.structs.replace(each, metadata=leaving)
 
-    stage.preemptions.hand_over("group", "newer")
+    stage.preemptions.made_again(GROUP)
 
     assert not stage.nominator.kept
-    assert [each.uid for each in stage.ended] == ["group"]
+    assert [each.key for each in stage.ended] == [GROUP]
