@@ -82,7 +82,6 @@ class GroupEntries:
 
     def put(self, place: Apart, key: GroupKey, queued: QueuedPod) -> None:
         """Have a member wait apart from its group."""
-        queued.group = None
         self.members[queued.pod.uid] = queued
         place.add(key, queued)
 
@@ -123,7 +122,6 @@ class GroupEntries:
         """Take a member out of its group, or from those that wait apart; a group without members is forgotten."""
         uid, group = member.pod.uid, member.group
         del self.members[uid]
-        member.group = None
         if group is not None:
             group.remove(uid)
             if not group:

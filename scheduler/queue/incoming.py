@@ -68,9 +68,8 @@ class Incoming(Places):
 
     def _admit(self, queued: QueuedPod, decision: Requeue, label: str) -> None:
         """Let a pod wait that is in no place: by itself, in the entry of its group, or apart from it."""
-        key = self._groups.key_of(queued.pod)
+        key, queued.group = self._groups.key_of(queued.pod), None
         if key is None:
-            queued.group = None
             self._move(queued, decision, label)
             return
         group = self._entries.get(key)

@@ -138,9 +138,8 @@ class SchedulingQueue(Incoming):
                 return
             queued.pod = flight.newest
             decision = self._rules.decide_all(queued, observed_events)
-        queued.group = None
         self._count_failure(queued)
-        if self._groups.key_of(queued.pod) is not None:
+        if queued.group is not None or self._groups.key_of(queued.pod) is not None:
             self._admit(queued, decision, SCHEDULE_ATTEMPT_FAILURE)
         elif decision is Requeue.SKIP:
             self._park(queued, SCHEDULE_ATTEMPT_FAILURE)
