@@ -46,7 +46,7 @@ from scheduler.framework.status import Code, Status, unresolvable, unschedulable
 from scheduler.groups.amounts import demand_of, size_of
 from scheduler.groups.deciding import Trials
 from scheduler.groups.decision import GroupDecision, MemberOutcome
-from scheduler.groups.placements import decide_among_placements
+from scheduler.groups.placements import Choice
 from scheduler.groups.preemption import post_filter
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.space import may_have_space, resource_gap
@@ -54,7 +54,6 @@ from scheduler.groups.topology.filling import Filling, Schedule
 from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.groups.topology.ranks import rank_of
 from scheduler.groups.what_if import Search, WhatIf
-from scheduler.process.metrics import PlacementMetrics
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
 
@@ -64,17 +63,12 @@ _logger = logging.getLogger(__name__)
 class PodGroupAlgorithm:
     """Decides about groups. Has no state of its own."""
 
-    def __init__(
-        self, core: Core, levels: TopologyLevels, reserved: ReservedNodes, placements: PlacementMetrics | None
-    ) -> None:
-        """`levels`: places groups that name a level of a topology.
-
-        `placements`: the metrics of those in which groups are tried; None if plugins are not asked for any.
-        """
+    def __init__(self, core: Core, levels: TopologyLevels, reserved: ReservedNodes, choice: Choice) -> None:
+        """`levels`: places groups that name a level of a topology; `choice`: those of kube-scheduler's rules."""
         self._algorithm = core.algorithm
         self._levels = levels
         self._reserved = reserved
-        self._placements = placements
+        self._choice = choice
         self._cache = core.cache
         self._nominator = core.nominator
         self._what_if = WhatIf(core)
@@ -210,10 +204,7 @@ class PodGroupAlgorithm:
         if group is not None and group.is_ours:
             within = partial(self._what_if.decide, replace(search, layout=None), leaves=True)
             return self._in_orders(framework, members, within)
-        if self._placements is not None:
-            placed = partial(self._decide_in_placement, search, members)
-            return decide_among_placements(framework, self._algorithm, members, placed, self._placements)
-        return self._what_if.decide(replace(search, layout=None), members, leaves=True)
+        return self._choice(framework, members, partial(self._decide_in_placement, search, members))
 
     def _in_orders(
         self,
@@ -245,11 +236,11 @@ class PodGroupAlgorithm:
         return self._what_if.decide(replace(search, schedule=partial(filling.schedule, search.schedule)), members)
 
     def _decide_in_placement(
-        self, search: Search, members: Sequence[QueuedPod], placement: BoolColumn | None
+        self, search: Search, members: Sequence[QueuedPod], placement: BoolColumn | None, *, leaves: bool = False
     ) -> Steps[GroupDecision]:
         """Decide about the members among the rows of a placement, or all nodes."""
         schedule, layout = partial(search.schedule, placement=placement), None if placement is None else search.layout
-        return self._what_if.decide(replace(search, schedule=schedule, layout=layout), members)
+        return self._what_if.decide(replace(search, schedule=schedule, layout=layout), members, leaves=leaves)
 
 
 def _refused_at_once(framework: Framework, pod: Pod) -> Status | None:

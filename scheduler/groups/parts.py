@@ -5,6 +5,7 @@ Without groups the loop, the cache and the handlers know none of them, and no po
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from scheduler.api.pod import Pod
@@ -125,12 +126,14 @@ class GroupParts(PodListener):
         from scheduler.groups.algorithm import PodGroupAlgorithm
         from scheduler.groups.conditions import GroupConditions
         from scheduler.groups.cycle import PodGroupCycle
+        from scheduler.groups.placements import Choice, decide_among_placements, decide_on_all_nodes
         from scheduler.groups.reservations.keeper import Reservations
 
         core, reserved = self._core, self._reserved
-        in_placements = self._gates.topology_aware_workload_scheduling
-        placements = core.metrics.add_placements() if in_placements else None
-        algorithm = PodGroupAlgorithm(core, self._levels, reserved, placements)
+        choice: Choice = decide_on_all_nodes
+        if self._gates.topology_aware_workload_scheduling:
+            choice = partial(decide_among_placements, core.algorithm, core.metrics.add_placements())
+        algorithm = PodGroupAlgorithm(core, self._levels, reserved, choice)
         metrics = core.metrics.add_pod_groups()
         core.metrics.watch_reserved_nodes(lambda: len(reserved))
         conditions = GroupConditions(core.objects, core.writers.api, core.tasks)

@@ -9,7 +9,7 @@ Rule: podGroupSchedulingPlacementAlgorithm in pkg/scheduler/schedule_one_podgrou
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -25,16 +25,27 @@ from scheduler.groups.decision import NONE_PLACED, UNSCHEDULABLE_GROUP, GroupDec
 from scheduler.process.metrics import PlacementMetrics
 from scheduler.runtime.framework import Framework
 
-WhatIf: TypeAlias = Callable[[BoolColumn | None], Steps[GroupDecision]]
-"""The decision among the rows of a placement, or all nodes."""
+
+class WhatIf(Protocol):
+    def __call__(self, placement: BoolColumn | None, *, leaves: bool = False) -> Steps[GroupDecision]:
+        """Decide among the rows of a placement, or all nodes; `leaves`: as in what_if.py."""
+
+
+Choice: TypeAlias = Callable[[Framework, Sequence[QueuedPod], WhatIf], Steps[GroupDecision]]
+"""The decision about a group by what-ifs."""
+
+
+def decide_on_all_nodes(framework: Framework, members: Sequence[QueuedPod], what_if: WhatIf) -> Steps[GroupDecision]:
+    """Decide about a group where plugins are not asked for placements."""
+    return what_if(None, leaves=True)
 
 
 def decide_among_placements(
-    framework: Framework,
     algorithm: Algorithm,
+    metrics: PlacementMetrics,
+    framework: Framework,
     members: Sequence[QueuedPod],
     what_if: WhatIf,
-    metrics: PlacementMetrics,
 ) -> Steps[GroupDecision]:
     """Decide about a group. Raises nothing that a plugin raises."""
     table, pod, state = algorithm.table, members[0].pod, CycleState()
