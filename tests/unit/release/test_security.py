@@ -87,7 +87,7 @@ def test_each_file_that_is_named_by_its_public_address_is_here() -> None:
 
     named = {path for text in texts for path in re.findall(rf"{HOME}/(?:blob|tree)/main/([\w./-]+\w)", text)}
 
-    assert {".github/SECURITY.md", "CHANGELOG.md", "docs/releasing.md"} <= named
+    assert {".github/SECURITY.md", "CHANGELOG.md", ".github/RELEASING.md"} <= named
     assert [path for path in named if not (PROJECT / path).exists()] == []
 
 
