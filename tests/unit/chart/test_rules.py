@@ -73,7 +73,7 @@ def test_the_runbook_has_a_section_for_each_alert_in_their_order_and_no_other() 
 
     assert [name for name, _ in sections] == NAMES
     for name, section in sections:
-        for part in ("**Means.**", "**Look at.**", "**Do.**"):
+        for part in ("**Means.**", "**Check.**", "**Do.**"):
             assert part in section, f"{name}: {part}"
 
 
