@@ -253,9 +253,9 @@ class DefaultPreemption(
         ineligible = self._ineligibility(newest, node_to_status)
         if ineligible is not None:
             return None, ineligible
-        if self.handle.shares.has_space_soon(newest, leaving(self.handle)):
-            return None, SOON  # it keeps its nomination
         rows = self._rows(newest, node_to_status)
+        if rows is NO_ROWS and self.handle.shares.has_space_soon(newest, leaving(self.handle)):
+            return None, SOON  # it keeps its nomination
         search, found = self._search(state, newest, rows)
         if not found.candidates:
             if found.errors:
