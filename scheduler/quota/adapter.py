@@ -66,6 +66,10 @@ class Adapter(ABC):
     def wanted(self, tree: "ShareTree", name: str, asked: Asked) -> Mapping[str, int]:
         """Return what a request would take now of a share that is in the tree, in the names of the tree."""
 
+    def fits(self, tree: "ShareTree", name: str, requests: Mapping[str, int]) -> bool:
+        """Say whether there is space for a pod, in the quick way; if not, `refusal` is to be asked."""
+        return False
+
     @abstractmethod
     def refusal(self, tree: "ShareTree", name: str, asked: Asked) -> ShareRefusal | None:
         """Say why there is no space in a share that is in the tree; None if there is."""

@@ -27,7 +27,7 @@ from scheduler.quota.share_refs import ShareRef
 from scheduler.state.eviction_order import EvictionOrder
 from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
-from scheduler.state.share_usage import ShareSelector, ShareUsage, Usage
+from scheduler.state.share_usage import ShareSelector, ShareUsage, Usage, amounts_of
 
 if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.quota.devices import ClaimKey, PodDevices, WithClaims
@@ -76,6 +76,7 @@ class AdaptedShares:
         self._groups = groups
         self._listener = QuotaListener()
         self._ledgers: tuple[Ledger, ...] = ()
+        self._said: tuple[Callable[[Pod], Hashable], ...] = ()
         self._refs: dict[ShareSelector, ShareRef | None] = {}
         self._counted: Callable[[], Iterable[Pod]] = tuple
         self._reads: Sequence[Hashable] = ()
@@ -99,6 +100,7 @@ class AdaptedShares:
         for each in self._ledgers:
             each.adapter.close()
         self._ledgers, self._counted, self._is_fair = tuple(ledgers), counted, is_fair
+        self._said = tuple(each.adapter.said for each in ledgers)
         self.reserving.clear(is_fair=is_fair)
         self._recounts += 1
         self._read_again()
@@ -140,7 +142,14 @@ class AdaptedShares:
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
         ref = self.ref(self.selector_of(pod))
-        return None if ref is None else self._refusal(ref, self.need_of_pod(pod))
+        if ref is None:
+            return None
+        ledger = ref.ledger
+        self.reserving.compare()
+        is_plain = self.devices is None and not ledger.reservations.by_rank
+        if is_plain and ledger.adapter.fits(ledger.tree, ref.name, amounts_of(pod)):
+            return None  # in the quick way: mostly there is space
+        return self._refusal(ref, self.need_of_pod(pod))
 
     def has_space_soon(self, pod: Pod, leaving: Iterable[Pod]) -> bool:
         ref, need = self.ref(self.selector_of(pod)), self.need_of_pod(pod)
@@ -223,7 +232,10 @@ class AdaptedShares:
 
     def selector_of(self, pod: Pod) -> ShareSelector:
         """Return the selector of a pod, as it says it now."""
-        return ShareSelector(pod.metadata.namespace, tuple([each.adapter.said(pod) for each in self._ledgers]))
+        said: tuple[Hashable, ...] = ()
+        for each in self._said:  # mostly one, so that this costs less than a comprehension
+            said = (*said, each(pod))
+        return ShareSelector(pod.metadata.namespace, said)
 
     def need_of_pod(self, pod: Pod) -> Need:
         """Return what a pod needs. Raises ValueError for a quantity that cannot be read."""
@@ -264,17 +276,10 @@ class AdaptedShares:
         """Return where pods of a selector count, in a tree that is up to date; None for nowhere."""
         if self._is_stale:
             self.refresh()
-        return self._ref(selector)
-
-    def _ref(self, selector: ShareSelector) -> ShareRef | None:
-        """Return the same, whether the tree is up to date or not."""
         try:
             return self._refs[selector]
         except KeyError:
-            if len(self._refs) >= MAX_REFS:
-                self._refs.clear()
-            ref = self._refs[selector] = self._find(selector)
-            return ref
+            return self._look_up(selector)
 
     def refusal_of(self, selector: ShareSelector, need: Need) -> ShareRefusal | None:
         """Say why there is no space for a need; None if there is."""
@@ -300,7 +305,7 @@ class AdaptedShares:
     def waits_for_woken(self, selector: ShareSelector, need: Need) -> bool:
         """Say whether only what is reserved for those that were woken leaves no space for a need."""
         ref = self.ref(selector)
-        if ref is None or not ref.ledger.reservations:
+        if ref is None or not ref.ledger.reservations.by_rank:
             return False
         return self._refusal(ref, need, ref.ledger.stays_ahead) is None
 
@@ -403,6 +408,12 @@ class AdaptedShares:
             selectors.setdefault(name, []).append(usage.selector)
         return RunningPods(order, selectors, whole)
 
+    def _look_up(self, selector: ShareSelector) -> ShareRef | None:
+        if len(self._refs) >= MAX_REFS:
+            self._refs.clear()
+        ref = self._refs[selector] = self._find(selector)
+        return ref
+
     def _find(self, selector: ShareSelector) -> ShareRef | None:
         for ledger, said in zip(self._ledgers, selector.said, strict=True):
             name = ledger.adapter.find(selector.namespace, said)
@@ -415,7 +426,7 @@ class AdaptedShares:
             return ShareRefusal(ref.key, f'share "{ref.name}" counts devices: {need.problem}')
         asked = Asked(need, ref.said)
         self.reserving.compare()
-        if not ref.ledger.reservations:  # in the quick way: mostly there are none
+        if not ref.ledger.reservations.by_rank:  # in the quick way: mostly there are none
             return ref.ledger.refusal(ref.name, asked)
         with self._seen(ref, asked, goes_ahead):
             return ref.ledger.refusal(ref.name, asked)
@@ -446,7 +457,7 @@ class AdaptedShares:
     ) -> None:
         self._changes += 1
         # As long as shares come one by one, and pods with them, the tree is not made again for each.
-        ref = self._ref(selector)
+        ref = self._refs[selector] if selector in self._refs else self._look_up(selector)
         if ref is not None and not self._is_stale:
             ref.ledger.add(ref.name, ref.ledger.amounts(ref.said, amounts, 1), sign)
         if is_what_if or sign < 0:

@@ -81,13 +81,9 @@ class Reservations:
     def __init__(self) -> None:
         self._of_pod: dict[str, Reservation] = {}
         """By UID; those of a group have the same."""
-        self._ranks: dict[Rank, dict[str, Reservation]] = {}
-        """By the UID of their first pod."""
+        self.by_rank: dict[Rank, dict[str, Reservation]] = {}
+        """By the UID of their first pod; mostly empty, so that there is no need to ask."""
         self._totals: dict[Rank, Counter[str]] = {}
-
-    def __bool__(self) -> bool:
-        """Whether there are any."""
-        return bool(self._ranks)
 
     def of(self, uid: str) -> Reservation | None:
         """Return the reservation of a pod, or of its group."""
@@ -95,12 +91,12 @@ class Reservations:
 
     def woken(self) -> Iterator[Reservation]:
         """Yield those with which pods were woken."""
-        return (each for rank, found in self._ranks.items() if rank.woken for each in found.values())
+        return (each for rank, found in self.by_rank.items() if rank.woken for each in found.values())
 
     def make(self, tree: ShareTree, reservation: Reservation) -> None:
         """Count a reservation; its pods have no other."""
         rank = reservation.rank
-        self._ranks.setdefault(rank, {})[reservation.pod.uid] = reservation
+        self.by_rank.setdefault(rank, {})[reservation.pod.uid] = reservation
         self._totals.setdefault(rank, Counter()).update(reservation.amounts)
         self._of_pod.update(dict.fromkeys(reservation.uids, reservation))
         _reserve(tree, rank.share, reservation.amounts, 1)
@@ -113,10 +109,10 @@ class Reservations:
         rank = reservation.rank
         for each in reservation.uids:
             del self._of_pod[each]
-        del self._ranks[rank][reservation.pod.uid]
+        del self.by_rank[rank][reservation.pod.uid]
         self._totals[rank].subtract(reservation.amounts)
-        if not self._ranks[rank]:
-            del self._ranks[rank], self._totals[rank]
+        if not self.by_rank[rank]:
+            del self.by_rank[rank], self._totals[rank]
         _reserve(tree, rank.share, reservation.amounts, -1)
         return reservation
 
@@ -142,7 +138,7 @@ class Reservations:
 
         `rank_of` looks at the tree without what its pod goes ahead of if it does not borrow.
         """
-        if not self._ranks:
+        if not self.by_rank:
             yield
             return
         own = {self._of_pod[uid].pod.uid: self._of_pod[uid] for uid in need.uids if uid in self._of_pod}
@@ -151,7 +147,7 @@ class Reservations:
             _reserve(tree, share, amounts, -1)
         mine = next((each for each in own.values()), None)
         hopeful = rank_of()._replace(borrows=False) if mine is None else mine.rank
-        behind = [rank for rank in self._ranks if not goes_ahead(tree, rank, hopeful)]
+        behind = [rank for rank in self.by_rank if not goes_ahead(tree, rank, hopeful)]
         left = {rank: self._without(rank, own) for rank in behind}
         for rank in behind:
             _reserve(tree, rank.share, left[rank], -1)
@@ -161,8 +157,8 @@ class Reservations:
         if mine is not None and not mine.rank.kept:
             # Of two of a share that are as important the older goes first: they never wait for each other.
             alike = mine.rank.share, mine.rank.priority, 0
-            for rank in self._ranks.keys() - left.keys():
-                for each in self._ranks[rank].values() if (rank.share, rank.priority, rank.kept) == alike else ():
+            for rank in self.by_rank.keys() - left.keys():
+                for each in self.by_rank[rank].values() if (rank.share, rank.priority, rank.kept) == alike else ():
                     if each.pod.uid not in own and each.age > mine.age:
                         _reserve(tree, rank.share, each.amounts, -1)
                         aside.append((rank.share, each.amounts))
@@ -175,7 +171,7 @@ class Reservations:
 
     def check_invariants(self, live: Callable[[str], bool]) -> None:
         """Every sum is that of its reservations, and each is for pods that are `live`. For tests and debugging."""
-        for rank, found in self._ranks.items():
+        for rank, found in self.by_rank.items():
             total: Counter[str] = Counter()
             for reservation in found.values():
                 total.update(reservation.amounts)
@@ -183,7 +179,7 @@ class Reservations:
                 assert any(map(live, reservation.uids)), reservation.pod
             assert {k: v for k, v in total.items() if v} == {k: v for k, v in self._totals[rank].items() if v}
         assert {id(each) for each in self._of_pod.values()} == {
-            id(each) for found in self._ranks.values() for each in found.values()
+            id(each) for found in self.by_rank.values() for each in found.values()
         }
 
     def _without(self, rank: Rank, own: Mapping[str, Reservation]) -> Counter[str]:

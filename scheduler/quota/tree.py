@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from scheduler.api.quota_amounts import MAX
+from scheduler.api.requests import PODS
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,6 +188,14 @@ class ShareTree:
         """Return the resources that the shares of the same tree name."""
         return self._accounts[name].keys()
 
+    def limited(self, name: str, requests: Mapping[str, int], pods: int) -> dict[str, int]:
+        """Return what so many pods ask for of those resources, one of which may be how many they are."""
+        accounts = self._accounts.get(name, {})
+        amounts = {each: amount for each, amount in requests.items() if each in accounts}
+        if PODS in accounts:
+            amounts[PODS] = pods
+        return amounts
+
     def _account(self, name: str, resource: str) -> _Account:
         """Return a share's account; of a resource that no share names, nobody has any."""
         return self._accounts[name].get(resource) or _Account(None)
@@ -202,9 +211,9 @@ class ShareTree:
         for resource, amount in amounts.items():
             account = accounts.get(resource)
             while account is not None and amount:
-                before = account.usage
-                account.usage = before + amount
-                amount = max(0, account.usage - account.local) - max(0, before - account.local)
+                local, before = account.local, account.usage
+                account.usage = after = before + amount
+                amount = (after - local if after > local else 0) - (before - local if before > local else 0)
                 account = account.parent
 
     def remove(self, name: str, amounts: Mapping[str, int]) -> None:
@@ -293,7 +302,9 @@ class ShareTree:
 
     def fits(self, name: str, request: Mapping[str, int]) -> bool:
         """Say whether a share may use so much more; what is not asked for holds nothing up."""
-        accounts = self._accounts[name]
+        accounts = self._accounts.get(name)
+        if accounts is None:
+            return False
         for resource, rest in request.items():
             if rest <= 0:
                 continue

@@ -78,11 +78,10 @@ class DeclaredShares(Adapter):
         return amounts
 
     def wanted(self, tree: ShareTree, name: str, asked: Asked) -> Mapping[str, int]:
-        limited = tree.resources_of(name)  # another tree may name others
-        amounts = {each: amount for each, amount in asked.need.requests.items() if each in limited}
-        if PODS in limited:
-            amounts[PODS] = asked.need.pods
-        return amounts
+        return tree.limited(name, asked.need.requests, asked.need.pods)
+
+    def fits(self, tree: ShareTree, name: str, requests: Mapping[str, int]) -> bool:
+        return tree.fits(name, tree.limited(name, requests, 1))
 
     def refusal(self, tree: ShareTree, name: str, asked: Asked) -> ShareRefusal | None:
         amounts = self.wanted(tree, name, asked)

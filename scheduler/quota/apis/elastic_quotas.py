@@ -85,9 +85,22 @@ class ElasticQuotas(Adapter):
     def wanted(self, tree: ShareTree, name: str, asked: Asked) -> Mapping[str, int]:
         return asked.need.requests
 
+    def fits(self, tree: ShareTree, name: str, requests: Mapping[str, int]) -> bool:
+        if not tree.fits(name, requests):
+            return False
+        maximum = tree.shares[name].maximum
+        for each in _ALWAYS:
+            if not requests.get(each):
+                limit = maximum.get(each)
+                if tree.usage(ALL, each) > tree.quota(ALL, each) or (
+                    limit is not None and tree.usage(name, each) > limit
+                ):
+                    return False
+        return True
+
     def refusal(self, tree: ShareTree, name: str, asked: Asked) -> ShareRefusal | None:
         requests = asked.need.requests
-        if _fits(tree, name, requests):
+        if self.fits(tree, name, requests):
             return None
         lacks = _excess(name, tree.shares[name].maximum.get, partial(tree.usage, name), requests, is_limit=True)
         if lacks:
@@ -171,19 +184,6 @@ def _amounts(resources: ResourceList | None) -> dict[str, int]:
     amounts = amounts_in(resources)
     amounts.pop(PODS, None)  # pods are not counted, as there
     return amounts
-
-
-def _fits(tree: ShareTree, name: str, requests: Mapping[str, int]) -> bool:
-    """Return True if a request fits, in the quick way: most do."""
-    if not tree.fits(name, requests):
-        return False
-    maximum = tree.shares[name].maximum
-    for each in _ALWAYS:
-        if not requests.get(each):
-            limit = maximum.get(each)
-            if tree.usage(ALL, each) > tree.quota(ALL, each) or (limit is not None and tree.usage(name, each) > limit):
-                return False
-    return True
 
 
 def _age(found: tuple[str, ElasticQuota]) -> tuple[str, str, str]:
