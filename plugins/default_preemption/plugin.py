@@ -254,8 +254,8 @@ class DefaultPreemption(
         if ineligible is not None:
             return None, ineligible
         rows = self._rows(newest, node_to_status)
-        if rows is NO_ROWS and self.handle.shares.has_space_soon(newest, leaving(self.handle)):
-            return None, SOON  # it keeps its nomination
+        if rows is NO_ROWS and self._keeps_its_node(newest):
+            return None, SOON
         search, found = self._search(state, newest, rows)
         if not found.candidates:
             if found.errors:
@@ -270,6 +270,11 @@ class DefaultPreemption(
         count = len(victims.pods)
         text = f"preemption: found a potential placement for pod on node {node_name}, preempting {count} victims"
         return fw.PostFilterResult(node_name, victims.pods), fw.Status(fw.Code.SUCCESS, (text,))
+
+    def _keeps_its_node(self, pod: fw.Pod) -> bool:
+        """Say whether a pod is nominated, and lacks space in its share only until others are gone, or were tried."""
+        is_nominated = bool(self.handle.nominator.node_of(pod.uid))
+        return is_nominated and self.handle.shares.has_space_soon(pod, leaving(self.handle))
 
     def _rows(self, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]) -> fw.Rows:
         """Return the nodes that evictions may help: none for a pod whose share has no space."""
