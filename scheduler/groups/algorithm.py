@@ -95,13 +95,13 @@ class PodGroupAlgorithm:
         with self._without_nominations(members):
             began = time.perf_counter()
             decision = yield from self._decide(framework, group, known, members)
-            decision.seconds = time.perf_counter() - began
-            if decision.status is not None and decision.status.code is Code.UNSCHEDULABLE:
-                again = partial(self._simulate_again, framework, members, is_charged=bool(decision.refused_by))
-                pods, reserved = [queued.pod for queued in members], self._reserved.reservation
-                there = partial(self._what_if.fit_there, framework)
-                yield from post_filter(framework, decision, pods, self._cache, reserved, Trials(again, there))
-            return decision
+            decision = replace(decision, seconds=time.perf_counter() - began)
+            if decision.code is not Code.UNSCHEDULABLE:
+                return decision
+            again = partial(self._simulate_again, framework, members, is_charged=bool(decision.refused_by))
+            pods, reserved = [queued.pod for queued in members], self._reserved.reservation
+            trials = Trials(again, partial(self._what_if.fit_there, framework))
+            return (yield from post_filter(framework, decision, pods, self._cache, reserved, trials))
 
     def may_fit(self, framework: Framework, group: PodGroup, members: GroupMembers) -> bool:
         """Return False if a group cannot fit, as is seen at once without trying any of its pods."""
@@ -155,8 +155,7 @@ class PodGroupAlgorithm:
             _logger.debug("The nodes for a pod group have changed meanwhile", extra={"pod": str(members[0].pod)})
         else:
             decision = in_one_go(self._simulate(framework, group, known, members))
-        decision.changes = self._cache.changes
-        return decision
+        return replace(decision, changes=self._cache.changes)
 
     def _simulate(
         self,
@@ -174,8 +173,7 @@ class PodGroupAlgorithm:
             schedule = partial(_schedule_charged, schedule) if is_charged else schedule
             search = Search(framework, schedule, known.scheduled_count, self._cache.layouts)
             decision = yield from self._try(search, group, members)
-        decision.group, decision.scheduled = group, known.scheduled_count
-        return decision
+        return replace(decision, group=group, scheduled=known.scheduled_count)
 
     def _refused(
         self, framework: Framework, pod: Pod, group: PodGroup | None, members: GroupMembers, *, is_charged: bool

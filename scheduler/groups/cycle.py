@@ -29,7 +29,7 @@ from scheduler.framework.queued import QueuedGroup, QueuedPod, in_order
 from scheduler.framework.status import Code
 from scheduler.groups.algorithm import PodGroupAlgorithm
 from scheduler.groups.conditions import GroupConditions
-from scheduler.groups.decision import GroupDecision, verdicts_of
+from scheduler.groups.decision import GroupDecision, GroupPreemption, verdicts_of
 from scheduler.groups.group_events import GroupDecided, GroupStarted
 from scheduler.groups.records import GroupRecord, GroupRecords
 from scheduler.groups.reservations.keeper import Reservations
@@ -227,17 +227,18 @@ class PodGroupCycle:
         self._metrics.schedule_attempts.labels(result, framework.name).inc()
         lasted = self._metrics.scheduling_attempt_duration.labels(result, framework.name)
         lasted.observe(time.perf_counter() - began)
-        if decision.preemption is not None:
-            self._metrics.preemption_attempts.labels(decision.preemption.label).inc()
-        if decision.preemption is Code.SUCCESS:
-            self._metrics.preemption_victims.observe(len(decision.victims))
+        preemption = decision.preemption
+        if preemption.code is not None:
+            self._metrics.preemption_attempts.labels(preemption.code.label).inc()
+        if preemption.code is Code.SUCCESS:
+            self._metrics.preemption_victims.observe(len(preemption.victims))
         if _logger.isEnabledFor(logging.DEBUG):
             fields = {"podGroup": _name(self._groups, member), "result": result, "err": decision.message}
             _logger.debug("Tried to schedule a pod group", extra=fields)
         if record is not None and result != "scheduled":
             self._events.group_event(record.group, member, "Warning", "FailedScheduling", "Scheduling", record.text)
-        if record is not None and decision.given_up:
-            self._report_given_up(record.group, decision)
+        if record is not None and preemption.given_up:
+            self._report_given_up(record.group, preemption)
         if decision.group is not None and not decision.group.is_ours:
             self._set_condition(decision.group, result, decision.message)
 
@@ -245,11 +246,11 @@ class PodGroupCycle:
         is_scheduled = result == "scheduled"
         self._conditions.set(group, is_scheduled=is_scheduled, reason=REASONS[result], message=message)
 
-    def _report_given_up(self, to: PodGroup, decision: GroupDecision) -> None:
+    def _report_given_up(self, to: PodGroup, preemption: GroupPreemption) -> None:
         """Say at damaged groups that what is left of them is evicted."""
-        self._metrics.given_up.inc(len(decision.given_up))
-        for key in decision.given_up:
-            pods = [pod for pod in decision.victims if self._groups.key_of(pod) == key]
+        self._metrics.given_up.inc(len(preemption.given_up))
+        for key in preemption.given_up:
+            pods = [pod for pod in preemption.victims if self._groups.key_of(pod) == key]
             group = self._groups.of(pods[0])
             if group is not None:
                 note = f"the {len(pods):,} of its pods that have a node are evicted for {to}: both are incomplete"

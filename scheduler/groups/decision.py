@@ -48,11 +48,40 @@ class MemberOutcome:
         return isinstance(self.decision, Placed)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupPreemption:
+    """The search for victims for the group as a whole."""
+
+    code: Code | None = None
+    """How it ended; None without one."""
+
+    victims: Sequence[Pod] = ()
+    """The pods that are evicted, in the order in which they were chosen."""
+
+    members: Sequence[MemberOutcome] | None = None
+    """As they fit without these; None if the decision before is about them."""
+
+    nominations: Mapping[str, str] = field(default_factory=dict)
+    """UID of a member → the node that it gets once the victims are gone; empty if it is not nominated any more."""
+
+    keeps_nominations: bool = False
+    """Whether members stay nominated where they were: their victims are leaving."""
+
+    given_up: Collection[GroupKey] = ()
+    """The damaged groups of which what is left is evicted for it."""
+
+    note: str = ""
+    """Why nothing is evicted of other groups that are damaged as it is."""
+
+
+NO_PREEMPTION: Final = GroupPreemption()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class GroupDecision:
     """The decision about the whole group."""
 
-    members: list[MemberOutcome] = field(default_factory=list)
+    members: Sequence[MemberOutcome] = ()
     """In the order in which they were decided; after an error, or once the group cannot fit, the others are missing."""
 
     status: Status | None = NONE_PLACED
@@ -61,13 +90,7 @@ class GroupDecision:
     post_filter: str | None = None
     """The PodGroupPostFilter plugins' part of the message; None if it has none."""
 
-    is_waiting_for_preemption: bool = False
-    nominations: Mapping[str, str] = field(default_factory=dict)
-    """UID of a member → the node that it gets once the victims are gone; empty if it is not nominated any more."""
-
-    keeps_nominations: bool = False
-    """Whether members stay nominated where they were: their victims are leaving."""
-
+    preemption: GroupPreemption = NO_PREEMPTION
     refused_by: str = ""
     """The plugin that refused the group before any of its members was looked at."""
 
@@ -86,18 +109,6 @@ class GroupDecision:
     changes: int = 0
     """The last change by others, as the cache numbers them, with which the members were known to fit their nodes."""
 
-    victims: Sequence[Pod] = ()
-    """The pods that are evicted for the group as a whole, in the order in which they were chosen."""
-
-    preemption: Code | None = None
-    """How the search for victims for the group as a whole ended; None without one."""
-
-    given_up: Collection[GroupKey] = ()
-    """The damaged groups of which what is left is evicted for it."""
-
-    note: str = ""
-    """Why nothing is evicted of other groups that are damaged as it is."""
-
     near_misses: Sequence[NearMiss] = ()
     """The domains that come nearest to holding a group that has a required level, and what they lack."""
 
@@ -105,6 +116,10 @@ class GroupDecision:
     def is_ours(self) -> bool:
         """Whether it is about a group of our own rules."""
         return self.group is not None and self.group.is_ours
+
+    @property
+    def is_waiting_for_preemption(self) -> bool:
+        return self.preemption.code is Code.SUCCESS
 
     @property
     def code(self) -> Code:
@@ -158,7 +173,8 @@ def _verdict_of(decision: GroupDecision, queued: QueuedPod, outcome: MemberOutco
         if outcome is not None and isinstance(outcome.decision, SchedulerError):
             return outcome.decision
         return SchedulerError(decision.message)
-    refused_by, nominated = frozenset(filter(None, (decision.refused_by,))), decision.nominations.get(queued.pod.uid)
+    preemption = decision.preemption
+    refused_by, nominated = frozenset(filter(None, (decision.refused_by,))), preemption.nominations.get(queued.pod.uid)
     if outcome is None:  # it was not looked at
         return Unplaced(
             decision.refusal,
@@ -166,7 +182,7 @@ def _verdict_of(decision: GroupDecision, queued: QueuedPod, outcome: MemberOutco
             unschedulable_plugins=refused_by,
             refused_group_by=decision.refused_by,
         )
-    if decision.keeps_nominations:
+    if preemption.keeps_nominations:
         plugins = outcome.decision.unschedulable_plugins if isinstance(outcome.decision, Unplaced) else refused_by
         return Unplaced(decision.message, nominated_node_name=None, unschedulable_plugins=plugins)
     if isinstance(outcome.decision, Placed):

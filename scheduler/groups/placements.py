@@ -9,6 +9,7 @@ Rule: podGroupSchedulingPlacementAlgorithm in pkg/scheduler/schedule_one_podgrou
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -61,8 +62,8 @@ def decide_among_placements(
     first: GroupDecision | None = None
     for placement in placements:
         began = time.perf_counter()
-        result = yield from what_if(_mask(placement, table.size, table.count))
-        result.placement = placement.name
+        mask = _mask(placement, table.size, table.count)
+        result = replace((yield from what_if(mask)), placement=placement.name)
         if result.code is Code.ERROR:
             return result
         first = first or result
@@ -74,8 +75,7 @@ def decide_among_placements(
         assert first is not None, "there is one placement at least"
         assert first.status is not None, "it did not fit"
         text = none_fits(len(placements), first.status.reasons[0])
-        first.status, first.placement = unschedulable(UNSCHEDULABLE_GROUP, text), ""
-        return first
+        return replace(first, status=unschedulable(UNSCHEDULABLE_GROUP, text), placement="")
     if len(fitting) == 1:
         return fitting[0][1]
     candidates = [PodGroupAssignments(placement, _proposed(result)) for placement, result in fitting]

@@ -18,7 +18,7 @@ pkg/scheduler/framework/preemption/podgrouppreemption.go at v1.37.2.
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -38,7 +38,7 @@ from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.framework.victims import IN_VAIN, LEAVING
 from scheduler.groups.counting import CountedWhatIf, counted
 from scheduler.groups.deciding import DecidedWhatIf, Trials, deciding
-from scheduler.groups.decision import UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
+from scheduler.groups.decision import NO_PREEMPTION, UNSCHEDULABLE_GROUP, GroupDecision, GroupPreemption, MemberOutcome
 from scheduler.groups.reservations.reservation import Reservation
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
@@ -68,23 +68,23 @@ def post_filter(
     cache: Cache,
     reserved: Reservation | None,
     trials: Trials,
-) -> Steps[None]:
-    """Add to the decision about a group that does not fit whether it will once its victims are gone.
+) -> Steps[GroupDecision]:
+    """Return the decision about a group that does not fit, and whether it will once its victims are gone.
 
     `reserved`: the nodes that are kept for a group. What the plugins say is in the message of groups of Kubernetes' own
     only: that of a group of our own rules is about what it lacks.
     """
     group, reasons = framework.handle.pod_groups.of(pods[0]), list[str]()
     if group is None:
-        return
-    preempting, status = _preempting(framework, decision), unschedulable()
+        return decision
+    preempting, status, preemption = _preempting(framework, decision), unschedulable(), NO_PREEMPTION
     is_sampled = any(each.state.record_plugin_metrics for each in decision.members[:1])
     with framework.calls.at(POINT) as timer:
         for plugin in framework.plugins.at["pod_group_post_filter"]:
             started = time.perf_counter()
             if plugin is preempting:
                 attempt = _Preemption(framework, preempting, group, decision, pods, cache, reserved, trials)
-                status = yield from attempt.run()
+                preemption, status = yield from attempt.run()
             elif isinstance(plugin, PodGroupReleasePlugin):
                 status = _release(framework, plugin, group, decision, pods[0])
             else:
@@ -96,11 +96,15 @@ def post_filter(
             reasons += status.reasons
         timer.code = status.code
     if preempting is None:
-        _note_damaged(framework, decision, pods[0], (), unschedulable())
+        preemption = _with_damaged(framework, pods[0], preemption, unschedulable())
+    members = decision.members if preemption.members is None else preemption.members
+    decision = replace(decision, members=members, preemption=preemption)
     if status.code is Code.ERROR:
-        decision.status = Status(Code.ERROR, (f'error in "{plugin.name}" {POINT} plugins: {status.message}',))
-    elif not group.is_ours:
-        decision.post_filter = ", ".join(reasons if status.code is Code.UNSCHEDULABLE else status.reasons)
+        text = f'error in "{plugin.name}" {POINT} plugins: {status.message}'
+        return replace(decision, status=Status(Code.ERROR, (text,)))
+    if group.is_ours:
+        return decision
+    return replace(decision, post_filter=", ".join(reasons if status.code is Code.UNSCHEDULABLE else status.reasons))
 
 
 def _preempting(framework: Framework, decision: GroupDecision) -> PodGroupPostFilterPlugin | None:
@@ -133,53 +137,46 @@ class _Preemption:
     plugin: PodGroupPostFilterPlugin
     group: PodGroup
     decision: GroupDecision
-    """That about the group so far, to which the outcome is added."""
-
     pods: Sequence[Pod]
     cache: Cache
     reserved: Reservation | None
     trials: Trials
 
-    def run(self) -> Steps[Status]:
-        """Evict others for the group, and say whether it will fit then."""
-        decision, pod = self.decision, self.pods[0]
-        victims, status = yield from self._victims()
-        decision.preemption = status.code
-        decision.is_waiting_for_preemption, decision.victims = status.code is Code.SUCCESS, victims
-        if not decision.refused_by:
-            _note_damaged(self.framework, decision, pod, victims, None if status.code is Code.SUCCESS else status)
-        return msgspec.structs.replace(status, reasons=(f"{PREFIX}{status.message}",))
+    def run(self) -> Steps[tuple[GroupPreemption, Status]]:
+        """Evict others for the group, and say whether it will fit then, or why not."""
+        preemption, status = yield from self._preempt()
+        preemption = replace(preemption, code=status.code)
+        if not self.decision.refused_by:
+            preemption = _with_damaged(self.framework, self.pods[0], preemption, status)
+        return preemption, msgspec.structs.replace(status, reasons=(f"{PREFIX}{status.message}",))
 
-    def _victims(self) -> Steps[tuple[Sequence[Pod], Status]]:
-        """Begin to evict some; return them, and whether there are any, or why not."""
-        framework, group, decision, pods = self.framework, self.group, self.decision, self.pods
-        under_way = framework.handle.preemptions.of(group.key)
-        if under_way is not None and self._counts_on_lost_nodes(under_way):
-            framework.handle.preemptions.withdraw(group.key)
-            under_way, decision.nominations = None, dict.fromkeys([pod.uid for pod in pods], "")
+    def _preempt(self) -> Steps[tuple[GroupPreemption, Status]]:
+        framework, group, pods = self.framework, self.group, self.pods
+        under_way, before = framework.handle.preemptions.of(group.key), NO_PREEMPTION
         if under_way is not None:
-            decision.keeps_nominations = not under_way.is_due
-            decision.nominations = dict.fromkeys([pod.uid for pod in pods], "") if under_way.is_due else {}
-            return (), IN_VAIN if under_way.is_due else LEAVING
+            ended = GroupPreemption(nominations=dict.fromkeys([pod.uid for pod in pods], ""))
+            if not self._counts_on_lost_nodes(under_way):
+                return (ended, IN_VAIN) if under_way.is_due else (GroupPreemption(keeps_nominations=True), LEAVING)
+            framework.handle.preemptions.withdraw(group.key)
+            before = ended
         try:
             victims, placed = yield from self._choose()
             if isinstance(victims, Status):
                 if victims.code is Code.SUCCESS:  # those of an earlier attempt are still leaving
-                    decision.nominations = {pod.uid: pod.nominated_node_name for pod in pods}
-                return (), victims
-            preemptors = pods
+                    before = GroupPreemption(nominations={pod.uid: pod.nominated_node_name for pod in pods})
+                return before, victims
+            members, preemptors = None, pods
             if self._are_nominated:
-                decision.members = list(placed)
-                placed = _nominate(framework, decision.members, self._missing())
+                members, placed = placed, _nominate(framework, placed, self._missing())
                 preemptors = [each.queued.pod for each in placed] or pods  # nothing is kept for the others
-            decision.nominations = {each.queued.pod.uid: each.node_name for each in placed if each.node_name}
             self.plugin.evict_for_pod_group(group, preemptors, victims)
         except GeneratorExit:  # the scheduler stops
             raise
         except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
-            return (), _fault(framework, error, pods[0])
+            return before, _fault(framework, error, pods[0])
+        nominations = {each.queued.pod.uid: each.node_name for each in placed if each.node_name}
         text = f"found a placement for podgroup, preempting {len(victims.pods)} victims"
-        return victims.pods, Status(Code.SUCCESS, (text,))
+        return GroupPreemption(None, victims.pods, members, nominations), Status(Code.SUCCESS, (text,))
 
     def _counts_on_lost_nodes(self, under_way: Preemption) -> bool:
         """Return whether a node is gone, or refuses all members whatever leaves it, that a victim still has."""
@@ -280,24 +277,22 @@ class _Preemption:
         return found.members if found.code is Code.SUCCESS else ()
 
 
-def _note_damaged(
-    framework: Framework, decision: GroupDecision, pod: Pod, victims: Sequence[Pod], status: Status | None
-) -> None:
-    """Note which damaged groups are given up for that of a pod, or why they are not."""
+def _with_damaged(framework: Framework, pod: Pod, preemption: GroupPreemption, status: Status) -> GroupPreemption:
+    """Add which damaged groups are given up for that of a pod, or why they are not."""
     groups = framework.handle.pod_groups
     group = groups.of(pod)
     giving_way = () if group is None else groups.giving_way(group)
-    if not giving_way or decision.keeps_nominations:
-        return
-    if status is None:
-        of_victims = {groups.key_of(each) for each in victims}
-        decision.given_up = sorted(key for key in giving_way if key in of_victims)
-        return
+    if not giving_way or preemption.keeps_nominations:
+        return preemption
+    if status.code is Code.SUCCESS:
+        of_victims = {groups.key_of(each) for each in preemption.victims}
+        return replace(preemption, given_up=sorted(key for key in giving_way if key in of_victims))
     why = "that would not be enough" if status.message == UNSCHEDULABLE_GROUP else status.message
     if OF_NODES not in {each.name for each in framework.plugins.at["pod_group_post_filter"]}:
         why = f"{OF_NODES} is not enabled"
     first, more = min(giving_way), f" and {len(giving_way) - 1:,} more" if len(giving_way) > 1 else ""
-    decision.note = f"what is left of {first}{more}, damaged as it is, is not evicted for it: {why}"
+    note = f"what is left of {first}{more}, damaged as it is, is not evicted for it: {why}"
+    return replace(preemption, note=note)
 
 
 def _are_many(table: NodeTable, pods: Sequence[Pod], may_leave: Callable[[Pod], bool]) -> bool:

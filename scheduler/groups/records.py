@@ -116,12 +116,12 @@ def victims_of(decision: GroupDecision) -> Sequence[Pod]:
         return ()
     unplaced = [each.decision for each in decision.members if isinstance(each.decision, Unplaced)]
     of_members = {victim.uid: victim for each in unplaced for victim in each.victims}  # several may need the same
-    return decision.victims or tuple(of_members.values())
+    return decision.preemption.victims or tuple(of_members.values())
 
 
 def sentence(minimum: int, decision: GroupDecision, tried: int) -> str:
     """Return what is said of a decision."""
-    note = f"; {decision.note}" if decision.note else ""
+    note = f"; {decision.preemption.note}" if decision.preemption.note else ""
     return encodable(shortened("".join(_parts(minimum, decision, tried)) + note, MAX_MESSAGE))
 
 

@@ -178,23 +178,23 @@ class WhatIf:
         progress = _Progress(search, members)
         if not progress.may_go_on():
             return GroupDecision(status=_of_group(progress.status))
-        decision = GroupDecision()
+        outcomes: list[MemberOutcome] = []
         assumed = _Assumed(framework, self._cache)
         kept = KeptSpace(self._nominator, (queued.pod for queued in members))
         try:
             for queued in members:
-                if decision.members:
+                if outcomes:
                     yield
                     if layout not in (None, self._cache.layouts):
                         raise Overtaken
                 outcome = self._decide_member(framework, queued, assumed, search.schedule)
-                decision.members.append(outcome)
+                outcomes.append(outcome)
                 kept.tried(queued.pod, outcome.node_name)
                 progress.note(outcome)
                 if not progress.may_go_on():
                     break
-            decision.status = progress.end(len(assumed))
-            end = assumed.leave if leaves and decision.status is None else assumed.take_back
+            status = progress.end(len(assumed))
+            end = assumed.leave if leaves and status is None else assumed.take_back
             while assumed:
                 end()
                 if assumed and not len(assumed) % QUICK:
@@ -204,7 +204,7 @@ class WhatIf:
         finally:
             kept.end()
             assumed.take_back_all()
-        return decision
+        return GroupDecision(outcomes, status)
 
     def _decide_member(
         self, framework: Framework, queued: QueuedPod, assumed: _Assumed, schedule: Schedule

@@ -169,7 +169,7 @@ def victims_of(decision: GroupDecision) -> Iterator[Pod]:
     for each in decision.members:
         if isinstance(each.decision, Unplaced):
             yield from each.decision.victims
-    yield from decision.victims
+    yield from decision.preemption.victims
 
 
 def told(queued: QueuedPod, why: Verdict) -> Json:

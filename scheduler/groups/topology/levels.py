@@ -96,9 +96,7 @@ class TopologyLevels:
         found = list(self._candidates(outlook))
         if not found:
             misses = self._near_misses(outlook)
-            decision = _refused(members, _none_holds(misses[0]), outlook)
-            decision.near_misses = misses
-            return decision
+            return replace(_refused(members, _none_holds(misses[0]), outlook), near_misses=misses)
         return (yield from self._try(outlook, found, members, what_if))
 
     def _try(
@@ -110,18 +108,18 @@ class TopologyLevels:
         for candidate in _in_turn(found, members[0].attempts):
             if best is not None and best.status is None and candidate.fits <= _placed(best):
                 break
-            decision = yield from what_if(members, self._filling(outlook, candidate))
-            decision.placement = candidate.name
+            there = what_if(members, self._filling(outlook, candidate))
+            decision = replace((yield from there), placement=candidate.name)
             tried.append(candidate)
             if decision.code is Code.ERROR or _placed(decision) == len(members):
                 return decision
             if best is None or _rating(decision) > _rating(best):
                 best = decision
         assert best is not None, "there is a candidate at least"
-        if best.is_rejected and not best.is_waiting_for_preemption:
+        if best.is_rejected:
             _widen(best, outlook.refusing)
             if outlook.range.last >= 0:
-                best.status = unschedulable(_none_took(outlook, tried, len(found)))
+                return replace(best, status=unschedulable(_none_took(outlook, tried, len(found))))
         return best
 
     def near_misses(
@@ -208,8 +206,8 @@ def _placed(decision: GroupDecision) -> int:
     return sum(outcome.is_placed for outcome in decision.members)
 
 
-def _rating(decision: GroupDecision) -> tuple[bool, bool, int]:
-    return decision.status is None, decision.is_waiting_for_preemption, _placed(decision)
+def _rating(decision: GroupDecision) -> tuple[bool, int]:
+    return decision.status is None, _placed(decision)
 
 
 def _refused(members: Sequence[QueuedPod], text: str, outlook: Outlook) -> GroupDecision:

@@ -4,7 +4,7 @@ from scheduler.cycle.algorithm import Unplaced
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
-from scheduler.groups.decision import GroupDecision, MemberOutcome
+from scheduler.groups.decision import GroupDecision, GroupPreemption, MemberOutcome
 from scheduler.groups.records import sentence
 from scheduler.testing import a_pod
 
@@ -15,6 +15,6 @@ def test_a_pod_that_is_evicted_for_several_members_is_counted_once() -> None:
     for chosen in (victims[:2], victims[1:]):
         unplaced = Unplaced("no", nominated_node_name="n", victims=chosen)
         members.append(MemberOutcome(QueuedPod(a_pod("m"), 0.0), CycleState(), unplaced, 0.0, node_name="n"))
-    decision = GroupDecision(members, Status(Code.UNSCHEDULABLE, ("no",)), is_waiting_for_preemption=True)
+    decision = GroupDecision(members, Status(Code.UNSCHEDULABLE, ("no",)), preemption=GroupPreemption(Code.SUCCESS))
 
     assert sentence(2, decision, 2).endswith("; it waits until 3 pods are evicted for it")
