@@ -42,10 +42,10 @@ alone, bytes of the network those of its pod.
 OTHER_PATHS: Final = """\
 ## On other paths
 
-| metric | type | labels | meaning |
-|---|---|---|---|
-| `kube_pod_resource_request` | gauge | {labels} | on `/metrics/resources` of the leader: what each pod requests |
-| `kube_pod_resource_limit` | gauge | {labels} | the same: its limits |
+| metric | type, labels | meaning |
+|---|---|---|
+| `kube_pod_resource_request` | gauge: {labels} | on `/metrics/resources` of the leader: what each pod requests |
+| `kube_pod_resource_limit` | gauge: {labels} | the same: its limits |
 """
 
 
@@ -128,10 +128,10 @@ def _once(found: Iterable[Definition]) -> list[Definition]:
 
 def _table(group: Iterable[Definition], given: dict[str, str]) -> Iterator[str]:
     """Yield the rows of a table; a metric without advice has its HELP text."""
-    yield "| metric | type | labels | meaning, and when to look |\n|---|---|---|---|\n"
+    yield "| metric | type, labels | meaning, and when to look |\n|---|---|---|\n"
     for each in group:
         meaning = given.get(each.name) or each.help.rstrip(".").replace("|", r"\|")
-        yield f"| `{each.name}` | {each.kind} | {', '.join(each.labels)} | {meaning} |\n"
+        yield f"| `{each.name}` | {each.kind}: {', '.join(each.labels)} | {meaning} |\n".replace(": |", " |")
 
 
 if __name__ == "__main__":

@@ -42,8 +42,19 @@ LIKE: Final = {
     "spec.initContainers": "`spec.containers`",
     "status.initContainerStatuses": "`status.containerStatuses`",
 }
-OURS: Final = ("derive_like", "has_changed_raw", "bound_to", "signatures", "reference")
-"""Members of a pod that are no plugin's business."""
+OURS: Final = {
+    "Pod": (
+        "derive_like",
+        "has_changed_raw",
+        "bound_to",
+        "signatures",
+        "reference",
+        "share_requests",
+        "takes_the_same_as",
+    ),
+    "PodNominator": ("add", "update", "delete", "kept_before"),
+}
+"""Members that are no plugin's business, by class."""
 
 
 def text() -> str:
@@ -95,9 +106,10 @@ def _members(cls: type[Any]) -> Iterator[str]:
     """A line for each public member with its docstring."""
     tree = ast.parse(inspect.getsource(cls))
     (body,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    ours = OURS.get(cls.__name__, ())
     for index, statement in enumerate(body.body):
         match statement:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name[0] != "_" and name not in OURS:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name[0] != "_" and name not in ours:
                 yield f"- `{_signature(statement)}`{_said(ast.get_docstring(statement))}\n"
             case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("_") and cls is not Pod:
                 yield f"- `{name}: {ast.unparse(statement.annotation)}`{_said(_below(body.body, index))}\n"
