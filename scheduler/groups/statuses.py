@@ -1,28 +1,18 @@
-"""The statuses of PodGroups, kept up to date while this replica leads: those of `scheduling.x-k8s.io`, drawn here, and
-Volcano's, see `volcano_statuses.py`.
-
-    ""──►Pending──pods enough──►Scheduling──the minimum runs or has succeeded──►Running
-            ▲                       │                                              │
-            └──────too few pods─────┴──────────────────────────────────────────────┘
-    from each of them: the minimum has succeeded ──► Finished; one has failed, all others have begun ──► Failed
+"""Keeps the statuses of PodGroups up to date while this replica leads: those of `scheduling.x-k8s.io`
+(`coscheduling_statuses.py`) and Volcano's (`volcano_statuses.py`).
 
 A pod or an object that changes marks its group; once in a second what is marked is compared, and written if it differs.
 A pod that has ended leaves the watch, which does not show how: it is read once more, and counted. What ended before
 this process began, is in the status that it found; for groups without an object, pods that succeeded are listed once.
-
-Rule: pkg/controllers/podgroup_controller.go of scheduler-plugins, whose controller may run at the same time.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, Final, TypeAlias
 
-import msgspec
-
-from scheduler.api import volcano
-from scheduler.api.coscheduling import FINAL_PHASES, PodGroup, PodGroupStatus
 from scheduler.api.pod import Pod
 from scheduler.api.text import timestamp
 from scheduler.cycle.status_writer import StatusWriter, Target
@@ -32,6 +22,8 @@ from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, VOLCAN
 from scheduler.framework.handle import ApiWriter
 from scheduler.framework.pod_groups import GroupKey, GroupMembers
 from scheduler.groups.apis.volcano import missing_queue
+from scheduler.groups.coscheduling_statuses import coscheduling_status
+from scheduler.groups.ended_members import EndedMembers
 from scheduler.groups.volcano_statuses import volcano_status
 from scheduler.process.reporting import Due
 from scheduler.process.tasks import Tasks
@@ -44,21 +36,10 @@ PAUSE: Final = 1.0
 MAX_ENDINGS: Final = 10_000
 """Pods that have ended, which are read; of more, the first are not counted."""
 
-MAX_OWNERS: Final = 10
-"""That are named in a status."""
+Status: TypeAlias = Callable[[Any, GroupMembers, EndedMembers, Callable[[], str]], dict[str, Any] | None]
+"""The status to write of an object; None if it is as it should be."""
 
 _logger = logging.getLogger(__name__)
-
-
-class _Ended:
-    """How many pods of a group have ended: those of its status when it was first seen, and those since."""
-
-    __slots__ = ("failed", "succeeded", "uid")
-
-    def __init__(self, uid: str, status: PodGroupStatus | volcano.PodGroupStatus) -> None:
-        self.uid = uid
-        self.succeeded = status.succeeded
-        self.failed = status.failed
 
 
 class GroupStatuses:
@@ -76,13 +57,18 @@ class GroupStatuses:
         self._writer = StatusWriter[GroupKey](objects, writer, tasks, self._target, self._status)
         self._due = Due(PAUSE)
         self._now: Callable[[], float] = time.time
-        self._ended: dict[GroupKey, _Ended] = {}
+        self._drawn: Mapping[str, Status] = {
+            COSCHEDULING_POD_GROUP: coscheduling_status,
+            VOLCANO_POD_GROUP: partial(volcano_status, partial(missing_queue, objects)),
+        }
+        """Resource → its status."""
+        self._ended: dict[GroupKey, EndedMembers] = {}
         self._endings: dict[str, tuple[GroupKey, Pod]] = {}
         """UID → a pod that has ended somehow."""
 
     def mark(self, key: GroupKey) -> None:
         """Compare the status of a group soon: something about it has changed."""
-        if key.source in (COSCHEDULING_POD_GROUP, VOLCANO_POD_GROUP):
+        if key.source in self._drawn:
             self._writer.mark(key)
             self._due.soon()
 
@@ -98,7 +84,7 @@ class GroupStatuses:
             del self._ended[key]
         if new is not None:
             if key not in self._ended:
-                self._ended[key] = _Ended(metadata.uid, new.status)
+                self._ended[key] = EndedMembers(new)
             self.mark(key)
 
     def pod_ended(self, key: GroupKey, pod: Pod) -> None:
@@ -166,66 +152,8 @@ class GroupStatuses:
 
     def _status(self, key: GroupKey, newest: Any) -> dict[str, Any] | None:
         """Return the status to write; None if it is as it should be."""
-        if key.source == VOLCANO_POD_GROUP:
-            ended, problem = self._ended.get(key), missing_queue(self._objects, newest)
-            counts = (0, 0) if ended is None else (ended.succeeded, ended.failed)
-            return volcano_status(newest, self._members.of(key), counts, problem, self._time)
-        before, status = newest.status, self._next(key, newest)
-        kept = status
-        if not before.scheduled:
-            # Newer definitions of the resource do not have this field: then the server leaves it out.
-            kept = msgspec.structs.replace(status, scheduled=0)
-        if kept == before:
-            return None
-        fields: dict[str, Any] = {"scheduled": 0, "running": 0, "succeeded": 0, "failed": 0}
-        return {**fields, **msgspec.to_builtins(status)}
-
-    def _next(self, key: GroupKey, newest: PodGroup) -> PodGroupStatus:
-        before, minimum = newest.status, max(newest.spec.min_member, 1)
-        if before.phase in FINAL_PHASES:
-            return before
-        members, ended = self._members.of(key), self._ended.get(key)
-        succeeded = max(before.succeeded, 0 if ended is None else ended.succeeded)
-        failed = max(before.failed, 0 if ended is None else ended.failed)
-        running = sum(pod.status.phase == "Running" for pod in members.scheduled)
-        if not members.count and _phase(minimum, 0, succeeded, failed) not in FINAL_PHASES:
-            succeeded = failed = 0  # its pods were deleted: others start from the beginning
-            if ended is not None:
-                ended.succeeded = ended.failed = 0
-        has_enough = members.count + succeeded + failed >= minimum
-        phase = _phase(minimum, running, succeeded, failed) if has_enough else "Pending"
-        has_begun = phase != "Pending"
-        return PodGroupStatus(
-            phase=phase,
-            occupied_by=before.occupied_by or (_owners(members) if has_begun else ""),
-            scheduled=members.scheduled_count - len(members.assumed),
-            running=running,
-            succeeded=succeeded,
-            failed=failed,
-            schedule_start_time=before.schedule_start_time or (self._time() if has_begun else None),
-        )
+        ended = self._ended.setdefault(key, EndedMembers(newest))
+        return self._drawn[key.source](newest, self._members.of(key), ended, self._time)
 
     def _time(self) -> str:
         return timestamp(self._now())
-
-
-def _phase(minimum: int, running: int, succeeded: int, failed: int) -> str:
-    if succeeded >= minimum:
-        return "Finished"
-    if failed and failed + running + succeeded >= minimum:
-        return "Failed"
-    return "Running" if running + succeeded >= minimum else "Scheduling"
-
-
-def _owners(members: GroupMembers) -> str:
-    """Return the owners of the group's first pod, as the API has them: namespace/name, separated by commas."""
-    first: Pod | None = next(iter(_all(members)), None)
-    if first is None:
-        return ""
-    owners = (first.metadata.owner_references or ())[:MAX_OWNERS]
-    return ",".join(sorted(f"{first.namespace}/{owner.name}" for owner in owners))
-
-
-def _all(members: GroupMembers) -> Iterable[Pod]:
-    several: tuple[Collection[Pod], ...] = (members.scheduled, members.unscheduled)
-    return (pod for pods in several for pod in pods)

@@ -17,6 +17,7 @@ import msgspec
 from scheduler.api import volcano as api
 from scheduler.framework.pod_groups import GroupMembers
 from scheduler.groups.apis.volcano import minimum_of
+from scheduler.groups.ended_members import EndedMembers
 
 READY: Final = "tasks in gang are ready to be scheduled"
 TOO_FEW: Final = "NotEnoughTasks"
@@ -24,18 +25,18 @@ NO_SPACE: Final = "NotEnoughResources"
 
 
 def volcano_status(
+    problem_of: Callable[[api.PodGroup], str],
     newest: api.PodGroup,
     members: GroupMembers,
-    ended: tuple[int, int],
-    problem: str,
+    ended: EndedMembers,
     now: Callable[[], str],
 ) -> dict[str, Any] | None:
-    """Return the status to write; None if it is as it should be. `ended`: how many have succeeded, and failed.
+    """Return the status to write; None if it is as it should be.
 
-    `problem` keeps all of its pods from being tried.
+    `problem_of` says what keeps all pods of a group from being tried.
     """
-    before = newest.status
-    succeeded, failed = max(before.succeeded, ended[0]), max(before.failed, ended[1])
+    before, problem = newest.status, problem_of(newest)
+    succeeded, failed = max(before.succeeded, ended.succeeded), max(before.failed, ended.failed)
     if not members.count and succeeded + failed <= before.succeeded + before.failed:
         return None  # none of its pods is ours, or nothing has ended since
     running = sum(pod.status.phase == "Running" for pod in members.scheduled)
