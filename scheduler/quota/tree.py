@@ -94,13 +94,13 @@ class ShareTree:
         for share in self.shares.values():
             if share.parent:
                 self.children[share.parent].append(share.name)
-        self.resources = {resource for share in self.shares.values() for resource in _resources_of(share)}
+        self.resources = {resource for share in self.shares.values() for resource in resources_of(share)}
         self._accounts: dict[str, dict[str, _Account]] = {}
         self._borrowers: dict[tuple[str, str], Mapping[str, int]] = {}
         """The answers of `borrowers` since usage or quotas changed: an attempt asks for the same several times."""
         self._heights = dict.fromkeys(self.shares, 0)
         below = self._from_roots()
-        named = {name: _resources_of(share) for name, share in self.shares.items()}
+        named = {name: resources_of(share) for name, share in self.shares.items()}
         for name in reversed(below):
             if parent := self.shares[name].parent:
                 named[parent] |= named[name]
@@ -161,10 +161,10 @@ class ShareTree:
         before = self.shares.get(share.name)
         if before is None or before.parent != share.parent or problem_of(share):
             return False
-        if _resources_of(before) != _resources_of(share) or self._is_below_maximum(share):
+        if resources_of(before) != resources_of(share) or self._is_below_maximum(share):
             return False
         self.shares[share.name] = share
-        for resource in _resources_of(share):
+        for resource in resources_of(share):
             name, more = share.name, 0
             while name:
                 account = self._accounts[name][resource]
@@ -433,7 +433,8 @@ def _add_problems_of_ancestors(problems: dict[str, str], by_name: Mapping[str, S
             sound.update(path)
 
 
-def _resources_of(share: Share) -> set[str]:
+def resources_of(share: Share) -> set[str]:
+    """Return the resources that a share names."""
     return {*share.minimum, *share.maximum, *share.borrowing_limit, *share.lending_limit}
 
 

@@ -18,7 +18,7 @@ from scheduler.framework.shares import DECLARED, DeclaredShare, ShareKey, ShareR
 from scheduler.quota.adapter import Adapter, Asked
 from scheduler.quota.policies import NOTHING_EVICTED, Policy, Preemption
 from scheduler.quota.sentences import refused
-from scheduler.quota.tree import Share, ShareTree
+from scheduler.quota.tree import Share, ShareTree, resources_of
 from scheduler.state.objects import ObjectStore
 
 MAX_SHOWN: Final = 200
@@ -35,12 +35,7 @@ class DeclaredShares(Adapter):
         self._objects = objects
         self._shares, self._faults = _read(shares)
         self._preemptions = {each.name: _preemption(each) for each in shares}
-        self._resources = {
-            resource
-            for share in self._shares
-            for amounts in (share.minimum, share.maximum, share.borrowing_limit, share.lending_limit)
-            for resource in amounts
-        }
+        self._counts_pods = any(PODS in resources_of(share) for share in self._shares)
         self._selecting = [
             (share, parse_label_selector(share.namespace_selector)) for share in shares if _selects(share)
         ]
@@ -71,11 +66,7 @@ class DeclaredShares(Adapter):
         return ""
 
     def amounts(self, said: Hashable, requests: Mapping[str, int], pods: int) -> Mapping[str, int]:
-        limited = self._resources
-        amounts = {name: amount for name, amount in requests.items() if name in limited}
-        if PODS in limited:
-            amounts[PODS] = pods
-        return amounts
+        return {**requests, PODS: pods} if self._counts_pods else requests
 
     def wanted(self, tree: ShareTree, name: str, asked: Asked) -> Mapping[str, int]:
         return tree.limited(name, asked.need.requests, asked.need.pods)
