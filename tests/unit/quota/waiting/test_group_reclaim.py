@@ -59,6 +59,25 @@ async def test_a_group_takes_back_what_all_of_its_pods_need_and_no_more() -> Non
     stage.check()
 
 
+async def test_it_takes_nothing_back_before_a_pod_was_tried_that_was_woken_for_the_same_space() -> None:
+    stage = Stage()
+    woken = stage.pod("woken")
+    stage.under_test.see(newer(woken, preemption_policy="Never"))
+    await stage.schedule()
+    stage.delete(next(pod for pod in stage.engine.cache.counted_pods() if pod.name == "b-0"))
+    assert stage.where(woken) == "backoff"
+
+    a_group(stage, "500m", "500m")
+    await stage.schedule(0)
+    assert stage.evicted == []
+    await stage.schedule()
+    assert "woken" in stage.placed
+
+    await stage.after_a_look()
+    assert len(stage.evicted) == 1
+    stage.check()
+
+
 async def test_it_starts_when_the_last_of_them_is_gone() -> None:
     stage = Stage()
     a_group(stage, "1", "1", "1")
