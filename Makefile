@@ -68,6 +68,10 @@ test: check controlplane ## Everything: check, then tests of whole programs, the
 chaos: install ## Faults of all kinds at once on a real API server, ROUNDS=n SEED=s: 10 s a round (ROUND=k: that one only, FAULT=kind: those with it)
 	@$(BIN)/python -m tests.chaos --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) $(if $(ROUND),--round $(ROUND)) $(if $(FAULT),--fault $(FAULT))
 
+.PHONY: workloads-test
+workloads-test: install ## Gangs of JobSet, LeaderWorkerSet and RayCluster, with their real controllers, built first (WORKLOADS="PYTEST ARGUMENTS")
+	@$(BIN)/pytest tests/workloads $(AGAIN) $(WORKLOADS)
+
 .PHONY: node-test
 node-test: install ## The image on a real node: a kubelet, containerd and what users do (NODE="PYTEST ARGUMENTS")
 	@$(BIN)/python -m tests.realnode $(AGAIN) $(NODE)
