@@ -23,7 +23,6 @@ from scheduler.framework.events import RESOURCE_CLAIM
 from scheduler.simulate.engine import Simulation
 from scheduler.simulate.recording import Result
 from scheduler.simulate.what_if.budgets import Budgets
-from scheduler.simulate.what_if.owners import has_local_data
 from scheduler.simulate.what_if.replacements import (
     Replacements,
     claims_like,
@@ -173,3 +172,8 @@ def _flags(left: Sequence[Pod], stays: Sequence[tuple[Pod, str]]) -> Iterator[st
         yield "--delete-emptydir-data"
     if any(controller_of(pod) is None for pod in left):
         yield "--force"
+
+
+def has_local_data(pod: Pod) -> bool:
+    """Return whether it has an emptyDir, which goes with it."""
+    return any(getattr(volume, "empty_dir", None) is not None for volume in pod.spec.volumes or ())
