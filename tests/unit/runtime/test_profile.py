@@ -136,53 +136,44 @@ def test_a_plugin_is_one_object_at_all_its_points() -> None:
     assert profile.at["filter"][0] is profile.at["score"][0] is profile.by_name["A"]
 
 
-def test_a_plugin_enabled_at_one_point_is_at_no_other() -> None:
-    profile = a_profile(filter=enabled("A"))
+@pytest.mark.parametrize(
+    ("multi_point", "points", "at_filter", "at_score"),
+    [
+        pytest.param("", {"filter": enabled("A")}, "A", "", id="enabled at one point"),
+        pytest.param("A B", {"score": disabled("A")}, "A B", "B", id="disabled at one point"),
+        pytest.param("A B", {"score": PluginSet(refs("C"), refs("*"))}, "A B", "C", id="all disabled at one point"),
+        pytest.param(
+            "A B C",
+            {"filter": enabled("D", "C", "OnlyFilter", "A")},
+            "C A B D OnlyFilter",
+            "A B C",
+            id="overridden plugins first, other ones last",
+        ),
+        pytest.param("A B", {"filter": PluginSet(refs("A"), refs("A"))}, "B A", "A B", id="disabled and enabled: last"),
+        pytest.param("A", {"filter": disabled("Nobody")}, "A", "A", id="disabled without being enabled"),
+    ],
+)
+def test_a_point_has_the_plugins_of_multi_point_with_its_own_changes(
+    multi_point: str, points: dict[str, Any], at_filter: str, at_score: str
+) -> None:
+    profile = a_profile(*multi_point.split(), **points)
 
-    assert (at(profile, "filter"), at(profile, "score")) == (["A"], [])
-
-
-def test_a_plugin_can_be_disabled_at_one_point() -> None:
-    profile = a_profile("A", "B", score=disabled("A"))
-
-    assert (at(profile, "filter"), at(profile, "score")) == (["A", "B"], ["B"])
-
-
-def test_all_of_multi_point_can_be_disabled_at_one_point() -> None:
-    profile = a_profile("A", "B", score=PluginSet(refs("C"), refs("*")))
-
-    assert (at(profile, "filter"), at(profile, "score")) == (["A", "B"], ["C"])
-
-
-def test_overridden_plugins_come_first_and_other_ones_last() -> None:
-    profile = a_profile("A", "B", "C", filter=enabled("D", "C", "OnlyFilter", "A"))
-
-    assert at(profile, "filter") == ["C", "A", "B", "D", "OnlyFilter"]
-    assert at(profile, "score") == ["A", "B", "C"]
-
-
-def test_a_plugin_that_is_disabled_and_enabled_at_a_point_moves_to_its_end() -> None:
-    profile = a_profile("A", "B", filter=PluginSet(refs("A"), refs("A")))
-
-    assert at(profile, "filter") == ["B", "A"]
+    assert (at(profile, "filter"), at(profile, "score")) == (at_filter.split(), at_score.split())
 
 
-def test_disabling_what_is_not_enabled_changes_nothing() -> None:
-    assert at(a_profile("A", filter=disabled("Nobody")), "filter") == ["A"]
-
-
-def test_the_weight_at_score_wins_over_the_one_of_multi_point() -> None:
-    profile = a_profile(("A", 3), ("B", 5), score=enabled(("A", 7)))
-
-    assert profile.weights == {"A": 7, "B": 5}
-
-
-def test_a_score_plugin_without_a_weight_counts_once() -> None:
-    assert a_profile("A", ("B", 0), "OnlyFilter").weights == {"A": 1, "B": 1}
-
-
-def test_an_unset_weight_at_score_means_one_whatever_multi_point_says() -> None:
-    assert a_profile(("A", 3), score=enabled("A")).weights == {"A": 1}
+@pytest.mark.parametrize(
+    ("multi_point", "points", "weights"),
+    [
+        pytest.param((("A", 3), ("B", 5)), {"score": enabled(("A", 7))}, {"A": 7, "B": 5}, id="that at Score wins"),
+        pytest.param(("A", ("B", 0), "OnlyFilter"), {}, {"A": 1, "B": 1}, id="none means one"),
+        pytest.param((("A", 3),), {"score": enabled("A")}, {"A": 1}, id="none at Score means one"),
+        pytest.param((("A", (2**63 - 1) // 100),), {}, {"A": (2**63 - 1) // 100}, id="the largest"),
+    ],
+)
+def test_weights_are_those_at_score_or_else_of_multi_point(
+    multi_point: tuple[Any, ...], points: dict[str, Any], weights: dict[str, int]
+) -> None:
+    assert a_profile(*multi_point, **points).weights == weights
 
 
 def test_placements_have_weights_of_their_own() -> None:
@@ -197,12 +188,6 @@ def test_weights_whose_scores_overflow_are_refused(weights: tuple[int, int]) -> 
     problems = problems_of(("A", weights[0]), ("B", weights[1]))
 
     assert problems == ["total score of Score plugins could overflow"]
-
-
-def test_weights_whose_scores_just_fit_are_taken() -> None:
-    largest = (2**63 - 1) // 100
-
-    assert a_profile(("A", largest)).weights == {"A": largest}
 
 
 def test_arguments_go_into_the_plugin() -> None:
