@@ -83,9 +83,9 @@ class Adapter(ABC):
         """Whether a policy of any share lets its pods evict others."""
         return False
 
-    def preemption(self, name: str) -> "Preemption | None":
-        """Return whom pods of a share may evict to take quota back; None: by the rule of elastic quotas."""
-        return None
+    @abstractmethod
+    def preemption(self, name: str) -> "Preemption":
+        """Return whom pods of a share may evict to take quota back."""
 
     def object_of(self, name: str) -> tuple[str, ObjectMeta] | None:
         """Return the object that declares a share, with its resource as in events; None if there is none."""

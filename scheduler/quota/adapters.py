@@ -162,11 +162,7 @@ class AdaptedShares:
             return asked.fits_soon()
 
     def takes_back(self, key: ShareKey) -> bool:
-        for ledger in self._ledgers:
-            if ledger.source == key.source:
-                preemption = ledger.adapter.preemption(key.name)
-                return preemption is None or preemption.evicts
-        return False
+        return any(each.adapter.preemption(key.name).evicts for each in self._ledgers if each.source == key.source)
 
     def reclaim(self, pod: Pod) -> ShareReclaim | None:
         return self._reclaim(self.ref(self.selector_of(pod)), self.need_of_pod(pod))
@@ -292,7 +288,7 @@ class AdaptedShares:
         if own is None or own.name == ref.name:
             return False
         preemption, tree = own.ledger.adapter.preemption(own.name), own.ledger.tree
-        if preemption is not None and not preemption.reclaims(is_lower=running.priority < need.pod.priority):
+        if not preemption.reclaims(is_lower=running.priority < need.pod.priority):
             return False
         borrows = ref.name not in tree.shares or tree.holds_more(ref.name, tree.resources)
         return borrows and self.is_guaranteed(selector, need)
@@ -378,18 +374,15 @@ class AdaptedShares:
         self.reserving.compare()
         if ref is not None and self._refusal(ref, need) is not None:
             self._release_lost(ledger)
-        asked = Asked(need, None if ref is None else ref.said)
-        name = "" if ref is None else ref.name
-        preemption = ledger.adapter.preemption(name)
-        if preemption is None:
-            asked = asked._replace(said=None)
-            return ElasticReclaim(QuotaRequest(ledger, name, asked, self.ref_of, self._groups), self._counted)
+        name, said = ("", None) if ref is None else (ref.name, ref.said)
+        request = QuotaRequest(ledger, name, Asked(need, said), self.ref_of, self._groups)
+        if ledger is elastic:
+            return ElasticReclaim(request, self._counted)
         if self.usage.order is None:
             return None
         running = partial(self._running, ledger, self.usage.order)
         reckon = partial(dominant_share, resource_of=ledger.resource_of) if self._is_fair else None
-        request = QuotaRequest(ledger, name, asked, self.ref_of, self._groups)
-        return PolicyReclaim(request, preemption, running, reckon)
+        return PolicyReclaim(request, ledger.adapter.preemption(name), running, reckon)
 
     def _release_lost(self, ledger: "Ledger") -> None:
         """Release what is reserved for woken pods, and more important ones have taken: it costs no running pod."""

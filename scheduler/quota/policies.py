@@ -46,6 +46,9 @@ class Preemption(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING_EVICTED: Final = Preemption()
 """For shares that say nothing: Kueue's default."""
 
+BY_MINIMUM: Final = Preemption(within_share=Policy.LOWER_PRIORITY, reclaim_within_cohort=Policy.ANY)
+"""For elastic quotas: above its minimum one evicts its own pods, below it those of others."""
+
 
 def may_free(tree: ShareTree, preemption: Preemption, share: str, lacking: Mapping[str, int]) -> bool:
     """Say whether any unit may be evicted: if what is lacking is no more than the share is guaranteed by itself.

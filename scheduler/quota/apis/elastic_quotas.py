@@ -19,6 +19,7 @@ from scheduler.api.text import shortened
 from scheduler.framework.events import ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS
 from scheduler.framework.shares import ShareKey, ShareLack, ShareRefusal
 from scheduler.quota.adapter import Adapter, Asked
+from scheduler.quota.policies import BY_MINIMUM, Preemption
 from scheduler.quota.reservations import Rank
 from scheduler.quota.sentences import in_words
 from scheduler.quota.tree import Share, ShareTree
@@ -131,6 +132,9 @@ class ElasticQuotas(Adapter):
             return False
         goes_by_share = reserved.by_share and reserved.borrows <= request.borrows
         return goes_by_share or not tree.holds_more(reserved.share, tree.resources)
+
+    def preemption(self, name: str) -> Preemption:
+        return BY_MINIMUM
 
     def object_of(self, name: str) -> tuple[str, ObjectMeta] | None:
         namespace, _, quota = name.partition("/")

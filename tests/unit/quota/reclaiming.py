@@ -120,7 +120,7 @@ class Reclaiming:
         selectors = {name: [ShareSelector(name)] for name in ledger.tree.shares}
         running = partial(RunningPods, self._order, selectors)
         request = QuotaRequest(ledger, share, asked, self._ref_of, NO_POD_GROUPS)
-        reclaim = PolicyReclaim(request, ledger.adapter.preemption(share) or NOTHING_EVICTED, running, self._reckon)
+        reclaim = PolicyReclaim(request, ledger.adapter.preemption(share), running, self._reckon)
         with reclaim.without([self._pods[uid] for uid in leaving]):
             found: ReclaimVictims = reclaim.fewest(None, budgets, lambda gone: fits({pod.uid for pod in gone}))
         return [self._units[pod.uid] for pod in reversed(found.pods)]
