@@ -279,6 +279,7 @@ KINDS: Final = (
         [_node(1)],
         [_budget(), _runs("batch-1", 1, cpu="2", priorityClassName=LOW)],
         helps=3,
+        is_shown=False,
     ),
     Kind(
         "Several obstacles at once",
@@ -323,6 +324,7 @@ KINDS: Final = (
         [_node(1, labels={"pool": "a"}), _node(2, labels={"pool": "a"}), _node(3, cpu="2", labels={"pool": "b"})],
         [_runs("batch-1", 1, cpu="4"), _runs("batch-2", 2, cpu="4")],
         helps=4,
+        is_shown=False,
     ),
     Kind(
         "Pod of another scheduler",
