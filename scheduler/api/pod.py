@@ -74,7 +74,7 @@ class Pod(Wire, frozen=True, eq=False):
 
     @property
     def raw(self) -> Mapping[str, Any]:
-        """The pod as the API server sent it, without kind, apiVersion and `managedFields`: read-only dicts and lists.
+        """The pod as sent by the API server, without kind, apiVersion and `managedFields`: read-only dicts and lists.
 
         Raises LookupError unless an enabled plugin has `reads_raw_pods`. Parsed on each read, except of the last pod.
         """
@@ -90,7 +90,7 @@ class Pod(Wire, frozen=True, eq=False):
 
     @property
     def group_annotations(self) -> GroupAnnotations | None:
-        """Those of its annotations that are about groups of pods; None if it has no annotation."""
+        """The annotations about groups of pods; None if it has no annotation."""
         return self.metadata.group_annotations
 
     @property
@@ -109,7 +109,7 @@ class Pod(Wire, frozen=True, eq=False):
 
     @property
     def is_terminated(self) -> bool:
-        """Whether it has run to its end and holds no resources any more."""
+        """Whether it has ended and holds no resources any more."""
         return self.status.phase in ("Succeeded", "Failed")
 
     @property

@@ -56,9 +56,9 @@ class CycleState:
         self._values[key] = value
 
     def read(self, key: str, kind: type[T], missing: str = 'reading "{key}" from cycleState: not found') -> T:
-        """Return what was written under `key`. Raises LookupError if nothing was, TypeError if it is another kind.
+        """Return the value under `key`. Raises LookupError if there is none, TypeError if it is of another kind.
 
-        `missing` is the message of the LookupError: the pod's owner reads it where a profile has a plugin's Filter
+        `missing` is the message of the LookupError, which the pod's owner reads if a profile has a plugin's Filter
         without its PreFilter, or its Score without its PreScore.
         """
         if key not in self._values:
@@ -69,7 +69,7 @@ class CycleState:
         return value
 
     def get(self, key: str, kind: type[T]) -> T | None:
-        """Like `read`, but None where nothing was written."""
+        """Like `read`, but None if there is no value."""
         return self.read(key, kind) if key in self._values else None
 
     def clone(self) -> "CycleState":

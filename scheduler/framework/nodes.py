@@ -31,7 +31,7 @@ class Aspect(IntFlag):
     """Taints and `spec.unschedulable`."""
     PORTS = 1 << 5
     IMAGES = 1 << 6
-    """Images on the node. How many nodes have an image matters for all of them: a change touches every row."""
+    """Images on the node; a change touches every row, since the number of nodes with an image counts."""
     PODS = 1 << 7
     """Which pods are on the node, with their labels."""
     NODE = 1 << 8
@@ -39,9 +39,9 @@ class Aspect(IntFlag):
     VOLUMES = 1 << 9
     """Which pods with claims or disks are on the node."""
     STARTS = 1 << 10
-    """Which pods are on the node, with what they ask for, their priorities, when they started, and who is leaving."""
+    """Which pods are on the node, with their requests, priorities and starts, and which are leaving."""
     EXTERNAL = 1 << 11
-    """Facts about the node from other sources, such as metrics. They say when it changes: `handle.columns.mark`."""
+    """Facts about the node from other sources, such as metrics; `handle.columns.mark` reports changes."""
 
 
 class ImageState(Protocol):
@@ -109,7 +109,7 @@ class NodeColumns(Protocol):
         """Sums over the pods on each node."""
 
     def non_zero_requested(self, resource: str) -> Int64Column:
-        """Like `requested` for `cpu` and `memory`, with scoring's defaults for containers that ask for nothing."""
+        """Like `requested` for `cpu` and `memory`, with scoring's defaults for containers without requests."""
 
     def label_codes(self, key: str) -> Int32Column:
         """A number for each distinct value of a label; 0 where the node has no such label."""
@@ -129,7 +129,7 @@ class NodeColumns(Protocol):
 
     @property
     def host_ports(self) -> Mapping[tuple[str, int], Mapping[str, Mapping[int, int]]]:
-        """(protocol, port) → address → row → how many pods hold it. An address of any is `0.0.0.0`."""
+        """(protocol, port) → address → row → how many pods hold it; `0.0.0.0` is any address."""
 
     @property
     def images(self) -> Mapping[str, ImageState]:

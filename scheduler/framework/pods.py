@@ -1,7 +1,6 @@
-"""How plugins see the pods on nodes: how many of them match, on each node, without a look at any single pod.
+"""The pods on nodes as plugins see them: how many match, on each node.
 
-All bound or assumed pods of all schedulers count, also on rows that are not nodes (see `in_use` of
-NodeColumns).
+All bound or assumed pods of all schedulers count, also on rows that are not nodes (see `in_use` of NodeColumns).
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,8 +55,8 @@ class PodIndex(Protocol):
     def counts(self, match: PodMatch) -> Int32Column:
         """How many pods of each row match. Read it, never keep or change it.
 
-        The first call for a match costs a look at every distinct set of labels; then it is kept up to date, as long
-        as it is asked for now and then.
+        The first call for a match checks every distinct set of labels; then the column is kept up to date while it is
+        used.
         """
 
     def matching(self, match: PodMatch) -> PodCounts:
@@ -71,6 +70,6 @@ class PodIndex(Protocol):
     ) -> Sequence[tuple[str, PodCounts]]:
         """The terms of pods on nodes that select a pod of that namespace with these labels.
 
-        For each topology key that any node has: what they count on each row, added up. Read it, never keep it. It is
-        stored for all pods that no term distinguishes, so that the number of terms does not matter.
+        For each topology key that any node has, their sum on each row, which is stored for all pods that no term
+        distinguishes. Read it, never keep it.
         """

@@ -1,4 +1,4 @@
-"""Columns that a plugin keeps between decisions, and how it learns which nodes have changed."""
+"""Columns that a plugin keeps between decisions, and the nodes that have changed since."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any, Protocol, TypeAlias
@@ -22,9 +22,9 @@ class ChangedRows(Protocol):
 
 
 class StoredColumns(Protocol):
-    """`handle.columns`: values by row of `handle.nodes`, for plugins whose answers as a whole cannot be stored.
+    """`handle.columns`: values by row of `handle.nodes`, for plugins that cannot sign.
 
-    Where a plugin can sign, it needs none of this. The least recently used columns are dropped when there are too many.
+    The least recently used columns are dropped when there are too many.
     """
 
     def get(
@@ -32,22 +32,22 @@ class StoredColumns(Protocol):
     ) -> Column | None:
         """Return the column stored under `key`, up to date; None if all its values are 0. Read it, never keep it.
 
-        `evaluate` depends on `key` and on these aspects of the nodes, and on nothing else; it is asked again about the
-        rows that changed. What it raises passes through. A profile's plugins share the keys: begin with your name.
+        `evaluate`, which is called again for changed rows, must depend only on `key` and on these aspects of the nodes.
+        A profile's plugins share the keys: begin with your name.
         """
 
     def changes(self, aspects: tuple[Aspect, ...]) -> ChangedRows:
         """Return a reader of the changes of these aspects from now on."""
 
     def mark(self, rows: Iterable[int] | None = None) -> None:
-        """Say that what you know of these nodes from elsewhere has changed; without rows, of any node.
+        """Report that data about these nodes from elsewhere have changed; without rows, about any node.
 
-        Answers of plugins that name `Aspect.EXTERNAL` are asked again for them, in the next decision that needs them.
+        Plugins that name `Aspect.EXTERNAL` are asked about them again, in the next decision that needs it.
         """
 
     def forget(self) -> None:
         """Drop everything that is stored for the profile, signatures of pods and answers of other plugins included.
 
-        For a plugin that signs, when something changed that its answers depend on in addition to the pod and the
-        aspects of nodes. That has to be rare: the next decisions are as slow as the first.
+        For a plugin that signs, when its answers depend on something else that has changed. The next decisions are as
+        slow as the first.
         """

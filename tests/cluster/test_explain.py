@@ -177,7 +177,9 @@ def section(kind: Kind, output: str) -> str:
     body = _TIME.sub("2026-01-02T15:04:05Z", output).strip()
     if kind is not KINDS[0]:
         body = _MORE.sub("", body)
-    return f"## {kind.title}\n\n{kind.story}\n\n```text\n$ loadmaster explain {NAMESPACE}/{kind.asked}\n{body}\n```\n"
+    if kind is KINDS[0] or kind.asked != POD:
+        body = f"$ loadmaster explain {NAMESPACE}/{kind.asked}\n{body}"
+    return f"## {kind.title}\n\n{kind.story}\n\n```text\n{body}\n```\n"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.title)
