@@ -31,6 +31,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
+import msgspec
+
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
 from scheduler.cycle.algorithm import Placed, Unplaced
@@ -95,8 +97,14 @@ class PodGroupAlgorithm:
         with self._without_nominations(members):
             began = time.perf_counter()
             decision = yield from self._decide(framework, group, known, members)
-            decision = replace(decision, seconds=time.perf_counter() - began)
-            if decision.code is not Code.UNSCHEDULABLE:
+            decision = msgspec.structs.replace(
+                decision,
+                group=group,
+                scheduled=known.scheduled_count,
+                changes=self._cache.changes,
+                seconds=time.perf_counter() - began,
+            )
+            if decision.status is None or decision.status.code is not Code.UNSCHEDULABLE:
                 return decision
             again = partial(self._simulate_again, framework, members, is_charged=bool(decision.refused_by))
             pods, reserved = [queued.pod for queued in members], self._reserved.reservation
@@ -136,7 +144,8 @@ class PodGroupAlgorithm:
         groups, pod = framework.handle.pod_groups, members[0].pod
         group, known = groups.of(pod), groups.members(pod)
         try:
-            return (yield from self._simulate(framework, group, known, members, is_charged=is_charged))
+            decision = yield from self._simulate(framework, group, known, members, is_charged=is_charged)
+            return msgspec.structs.replace(decision, group=group, scheduled=known.scheduled_count)
         finally:
             self._cache.forget_left()
 
@@ -155,7 +164,7 @@ class PodGroupAlgorithm:
             _logger.debug("The nodes for a pod group have changed meanwhile", extra={"pod": str(members[0].pod)})
         else:
             decision = in_one_go(self._simulate(framework, group, known, members))
-        return replace(decision, changes=self._cache.changes)
+        return decision
 
     def _simulate(
         self,
@@ -173,7 +182,7 @@ class PodGroupAlgorithm:
             schedule = partial(_schedule_charged, schedule) if is_charged else schedule
             search = Search(framework, schedule, known.scheduled_count, self._cache.layouts)
             decision = yield from self._try(search, group, members)
-        return replace(decision, group=group, scheduled=known.scheduled_count)
+        return decision
 
     def _refused(
         self, framework: Framework, pod: Pod, group: PodGroup | None, members: GroupMembers, *, is_charged: bool

@@ -4,10 +4,13 @@ Rule: algorithmResult and podGroupAlgorithmResult in pkg/scheduler/schedule_one_
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+import msgspec
+
 from scheduler.api.pod import Pod
+from scheduler.api.read_only import NOTHING
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
@@ -48,8 +51,7 @@ class MemberOutcome:
         return isinstance(self.decision, Placed)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupPreemption:
+class GroupPreemption(msgspec.Struct, frozen=True, eq=False):
     """The search for victims for the group as a whole."""
 
     code: Code | None = None
@@ -61,7 +63,7 @@ class GroupPreemption:
     members: Sequence[MemberOutcome] | None = None
     """As they fit without these; None if the decision before is about them."""
 
-    nominations: Mapping[str, str] = field(default_factory=dict)
+    nominations: Mapping[str, str] = NOTHING
     """UID of a member → the node that it gets once the victims are gone; empty if it is not nominated any more."""
 
     keeps_nominations: bool = False
@@ -77,8 +79,7 @@ class GroupPreemption:
 NO_PREEMPTION: Final = GroupPreemption()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupDecision:
+class GroupDecision(msgspec.Struct, frozen=True, eq=False):
     """The decision about the whole group."""
 
     members: Sequence[MemberOutcome] = ()
@@ -131,7 +132,7 @@ class GroupDecision:
         if self.status is None:
             return "scheduled"
         if self.is_rejected:
-            return "waiting_on_preemption" if self.is_waiting_for_preemption else "unschedulable"
+            return "waiting_on_preemption" if self.preemption.code is Code.SUCCESS else "unschedulable"
         return "error"
 
     @property

@@ -7,23 +7,22 @@ other one has the space kept for the first instead. If not, none of the others g
 from collections.abc import Iterable
 
 from scheduler.api.pod import Pod
+from scheduler.framework.queued import QueuedPod
 from scheduler.state.nominator import Nominator
 
 
 class KeptSpace:
     """Knows for which members that were not tried yet space is kept, in one what-if."""
 
-    def __init__(self, nominator: Nominator, pods: Iterable[Pod]) -> None:
+    def __init__(self, nominator: Nominator, members: Iterable[QueuedPod]) -> None:
         self._nominator = nominator
         self._on_node: dict[str, dict[str, Pod]] = {}
         """Node → those for which space is kept there, by UID."""
-        for pod in pods if nominator.kept else ():
-            self._keep(pod, nominator.kept_on(pod.uid))
+        for queued in members:
+            self._keep(queued.pod, nominator.kept_on(queued.pod.uid))
 
     def tried(self, pod: Pod, node_name: str) -> None:
         """A member was tried; `node_name`: the node that it has in the what-if, if any."""
-        if not self._on_node:
-            return
         own = self._nominator.kept_on(pod.uid)
         self._on_node.get(own, {}).pop(pod.uid, None)
         others = self._on_node.get(node_name, {}) if node_name != own else {}
@@ -40,5 +39,4 @@ class KeptSpace:
 
     def end(self) -> None:
         """The what-if is over: all is kept as before."""
-        if self._on_node:
-            self._nominator.move_back()
+        self._nominator.move_back()

@@ -9,10 +9,10 @@ Rule: podGroupSchedulingPlacementAlgorithm in pkg/scheduler/schedule_one_podgrou
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
+from msgspec.structs import replace
 
 from scheduler.cycle.algorithm import Algorithm
 from scheduler.cycle.failure import as_scheduler_error

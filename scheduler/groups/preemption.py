@@ -18,11 +18,11 @@ pkg/scheduler/framework/preemption/podgrouppreemption.go at v1.37.2.
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias
 
-import msgspec
+from msgspec.structs import replace
 
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING
@@ -148,7 +148,7 @@ class _Preemption:
         preemption = replace(preemption, code=status.code)
         if not self.decision.refused_by:
             preemption = _with_damaged(self.framework, self.pods[0], preemption, status)
-        return preemption, msgspec.structs.replace(status, reasons=(f"{PREFIX}{status.message}",))
+        return preemption, replace(status, reasons=(f"{PREFIX}{status.message}",))
 
     def _preempt(self) -> Steps[tuple[GroupPreemption, Status]]:
         framework, group, pods = self.framework, self.group, self.pods

@@ -16,6 +16,7 @@ from scheduler.api.spelling import spelled
 from scheduler.api.text import MAX_MESSAGE, counted, encodable, shortened
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.pod_groups import GroupKey, PodGroup
+from scheduler.framework.status import Code
 from scheduler.groups.decision import GroupDecision, MemberOutcome
 from scheduler.groups.topology.near_misses import NearMiss
 
@@ -112,7 +113,7 @@ def _refusing(decision: GroupDecision) -> Iterator[Collection[str]]:
 
 def victims_of(decision: GroupDecision) -> Sequence[Pod]:
     """Return the pods that are evicted for the group, or for its members one by one."""
-    if not decision.is_waiting_for_preemption:
+    if decision.preemption.code is not Code.SUCCESS:
         return ()
     unplaced = [each.decision for each in decision.members if isinstance(each.decision, Unplaced)]
     of_members = {victim.uid: victim for each in unplaced for victim in each.victims}  # several may need the same

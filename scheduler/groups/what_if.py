@@ -102,9 +102,11 @@ class _Progress:
 class _Assumed:
     """The members that are assumed in one what-if."""
 
-    def __init__(self, framework: Framework, cache: Cache) -> None:
+    def __init__(self, framework: Framework, cache: Cache, kept: KeptSpace | None = None) -> None:
+        """`kept`: what is kept for them, if anything is kept for anyone."""
         self._framework = framework
         self._cache = cache
+        self.kept = kept
         self._members: list[tuple[MemberOutcome, Pod]] = []
 
     def __len__(self) -> int:
@@ -153,6 +155,8 @@ class _Assumed:
 
     def take_back_all(self) -> None:
         """Take back those that are left, whatever plugins raise."""
+        if self.kept is not None:
+            self.kept.end()
         if self._members:
             with ExitStack() as each:
                 for _ in self._members:
@@ -165,7 +169,7 @@ class WhatIf:
     def __init__(self, core: Core) -> None:
         self._cache = core.cache
         self._algorithm = core.algorithm
-        self._nominator = core.nominator
+        self._nominator, self._kept = core.nominator, core.nominator.kept
         self._duration = core.metrics.scheduling_algorithm_duration
         self._sampler = random.Random(0)  # chooses the cycles that time their plugins; no decision depends on it
 
@@ -179,8 +183,7 @@ class WhatIf:
         if not progress.may_go_on():
             return GroupDecision(status=_of_group(progress.status))
         outcomes: list[MemberOutcome] = []
-        assumed = _Assumed(framework, self._cache)
-        kept = KeptSpace(self._nominator, (queued.pod for queued in members))
+        assumed = _Assumed(framework, self._cache, KeptSpace(self._nominator, members) if self._kept else None)
         try:
             for queued in members:
                 if outcomes:
@@ -189,20 +192,19 @@ class WhatIf:
                         raise Overtaken
                 outcome = self._decide_member(framework, queued, assumed, search.schedule)
                 outcomes.append(outcome)
-                kept.tried(queued.pod, outcome.node_name)
                 progress.note(outcome)
                 if not progress.may_go_on():
                     break
-            status = progress.end(len(assumed))
+            placed = len(assumed)
+            status = progress.end(placed)
             end = assumed.leave if leaves and status is None else assumed.take_back
-            while assumed:
+            for left in reversed(range(placed)):
                 end()
-                if assumed and not len(assumed) % QUICK:
+                if left and not left % QUICK:
                     yield
             if layout not in (None, self._cache.layouts):
                 raise Overtaken
         finally:
-            kept.end()
             assumed.take_back_all()
         return GroupDecision(outcomes, status)
 
@@ -222,6 +224,8 @@ class WhatIf:
         except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
             framework.faults.report(error, queued.pod)
             outcome.decision, outcome.node_name = as_scheduler_error(error), ""
+        if assumed.kept is not None:
+            assumed.kept.tried(queued.pod, outcome.node_name)
         outcome.seconds = time.perf_counter() - started
         return outcome
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+import msgspec
 import numpy as np
 
 from scheduler.api.pod import Pod
@@ -96,7 +97,7 @@ class TopologyLevels:
         found = list(self._candidates(outlook))
         if not found:
             misses = self._near_misses(outlook)
-            return replace(_refused(members, _none_holds(misses[0]), outlook), near_misses=misses)
+            return msgspec.structs.replace(_refused(members, _none_holds(misses[0]), outlook), near_misses=misses)
         return (yield from self._try(outlook, found, members, what_if))
 
     def _try(
@@ -109,7 +110,7 @@ class TopologyLevels:
             if best is not None and best.status is None and candidate.fits <= _placed(best):
                 break
             there = what_if(members, self._filling(outlook, candidate))
-            decision = replace((yield from there), placement=candidate.name)
+            decision = msgspec.structs.replace((yield from there), placement=candidate.name)
             tried.append(candidate)
             if decision.code is Code.ERROR or _placed(decision) == len(members):
                 return decision
@@ -119,7 +120,7 @@ class TopologyLevels:
         if best.is_rejected:
             _widen(best, outlook.refusing)
             if outlook.range.last >= 0:
-                return replace(best, status=unschedulable(_none_took(outlook, tried, len(found))))
+                return msgspec.structs.replace(best, status=unschedulable(_none_took(outlook, tried, len(found))))
         return best
 
     def near_misses(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from scheduler.framework.queued import QueuedPod
 from scheduler.groups.kept_space import KeptSpace
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_pod
@@ -27,7 +28,7 @@ def test_a_member_that_has_what_is_kept_for_another_one_leaves_it_its_own(
     for name, its in before.items():
         nominator.add(pods[name], its)
     nominator.keep(before)
-    space = KeptSpace(nominator, pods.values())
+    space = KeptSpace(nominator, [QueuedPod(pod, 0.0) for pod in pods.values()])
 
     space.tried(pods[taker], node)
 
