@@ -103,18 +103,33 @@ def _roles() -> Iterator[str]:
 
 
 def _members(cls: type[Any]) -> Iterator[str]:
-    """A line for each public member with its docstring."""
+    """A line for each public member with its docstring; those without one share lines."""
+    alike: list[str] = []
+    for member, said in _documented(cls):
+        if said and alike:
+            yield f"- {', '.join(alike)}\n"
+            alike.clear()
+        if said:
+            yield f"- `{member}`{_said(said)}\n"
+        else:
+            alike.append(f"`{member}`")
+    if alike:
+        yield f"- {', '.join(alike)}\n"
+
+
+def _documented(cls: type[Any]) -> Iterator[tuple[str, str | None]]:
+    """Yield each public member with its docstring."""
     tree = ast.parse(inspect.getsource(cls))
     (body,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
     ours = OURS.get(cls.__name__, ())
     for index, statement in enumerate(body.body):
         match statement:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name[0] != "_" and name not in ours:
-                yield f"- `{_signature(statement)}`{_said(ast.get_docstring(statement))}\n"
+                yield _signature(statement), ast.get_docstring(statement)
             case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("_") and cls is not Pod:
-                yield f"- `{name}: {ast.unparse(statement.annotation)}`{_said(_below(body.body, index))}\n"
+                yield f"{name}: {ast.unparse(statement.annotation)}", _below(body.body, index)
             case ast.Assign(targets=[ast.Name(id=name)]) if name.isupper():
-                yield f"- `{name}`{_said(_below(body.body, index))}\n"
+                yield name, _below(body.body, index)
 
 
 def _below(statements: list[ast.stmt], index: int) -> str | None:
