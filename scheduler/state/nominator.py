@@ -102,6 +102,10 @@ class Nominator:
         self._kept_on.update({uid: self._node_names[uid] for uid in uids if uid in self._node_names})
         self._mark(uids)
 
+    def renew(self, uids: Iterable[str]) -> None:
+        """Let their nominations be later than all that are kept."""
+        self._kept_before.update({uid: self._kept_so_far for uid in uids if uid in self._node_names})
+
     def release(self, uids: Iterable[str]) -> None:
         """Let their nominations count against others by priority, as usual."""
         uids = tuple(uids)

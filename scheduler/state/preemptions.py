@@ -83,9 +83,8 @@ class Preemptions:
         if keeps:
             self._of_pod.update(dict.fromkeys([pod.uid for pod in pods], preemption))
             self._nominator.keep(pod.uid for pod in pods)
-        else:  # those for which others are evicted already do not yield to its next nomination
-            for pod in pods:
-                self._nominator.delete(pod.uid)
+        else:
+            self._nominator.renew(pod.uid for pod in pods)
 
     def withdraw(self, key: PreemptorKey, *, victims_stay: bool = False) -> None:
         preemption = self._forget(key)
