@@ -151,6 +151,7 @@ class Life:
     def _gated_member(self, step: Step) -> None:
         group = self.model.groups[step.group]
         if group.is_wanted:
+            self.world.rules.evictions.excuse(step.group)  # "nothing is kept for it meanwhile"
             pod = self.world.add_extra_member(group, priority=group.plan.priority, is_gated=True)
             self.world.note("gated member", f"created {pod.name}, with a scheduling gate")
 

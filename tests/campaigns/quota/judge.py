@@ -197,8 +197,8 @@ class Judge:
     def at_rest(self, now: float, nominated: Mapping[str, str], used: Mapping[str, Mapping[str, int]]) -> None:
         """Check what must be so whenever nothing is left to do but to wait."""
         self.now = now
-        self._judge_choices()
         self._check_overtaken()
+        self._judge_choices()
         for pod in self._state.pods.values():
             pod.nominated = "" if pod.node else nominated.get(pod.name, "")
         self._check_nominations(now, nominated)
@@ -213,6 +213,11 @@ class Judge:
             mine = self._claimant(claimant)
             others = choice.others_preempt
             others |= any(pod.nominated and self._claimant(pod) != mine for pod in before.pending)
+            for beside in self._choices:  # whichever eviction of a moment is seen first, it was chosen in any order
+                if beside.at == choice.at and self._claimant(beside.before.pods[beside.claimant]) != mine:
+                    others = True
+                    for name in (before.pods.keys() & beside.victims) - {*choice.victims}:
+                        before.pods[name].ending = True
             if text := lawful.objection(before, claimant, victims, others):
                 self.find("unlawful", text)
             elif not others and (spared := lawful.spared(before, claimant, victims)):
@@ -268,8 +273,14 @@ class Judge:
                 self._overtaken.append((pod, other, self.now))
 
     def _check_overtaken(self) -> None:
-        """Of two that start in the same moment it does not matter which was first."""
+        """Of two that start in the same moment it does not matter which was first.
+
+        One for which others are evicted in that moment may have what was reserved for a pod that it goes before.
+        """
         for pod, other, at in self._overtaken:
+            ahead = (each.before.pods[each.claimant] for each in self._choices if each.at == at)
+            if any(each.quota != pod.quota and lawful.is_ahead(self._state, each, other) for each in ahead):
+                continue
             is_first = other.quota == pod.quota or lawful.goes_first(self._state, other, pod)  # all of it have started
             if other.name in self._state.pods and not (other.node and other.started <= at + 1) and is_first:
                 self.find("overtaken", f"{pod} of {pod.quota} starts before {other} of {other.quota}, {other.came:g} s")

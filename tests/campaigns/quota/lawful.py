@@ -134,7 +134,7 @@ def woken(state: State, claimant: Pod) -> list[Pod]:
     found: list[Pod] = []
     for are_ahead in (True, False):
         for entry in sorted(entries.values(), key=partial(_rank, state, mine)):
-            if _is_ahead(state, entry, mine) == are_ahead and entry.quota in state.quotas:
+            if is_ahead(state, entry, mine) == are_ahead and entry.quota in state.quotas:
                 found += [] if state.lacks(entry.quota, entry.asks, [*state.running, *found]) else [entry]
         if not state.lacks(mine.quota, mine.asks, [*state.running, *found]):
             break
@@ -145,7 +145,7 @@ def _entry(state: State, pod: Pod) -> Pod:
     return replace(pod, asks=needed(state, pod))
 
 
-def _is_ahead(state: State, entry: Pod, claimant: Pod) -> bool:
+def is_ahead(state: State, entry: Pod, claimant: Pod) -> bool:
     """Whether it goes before the claimant, or was woken before that came, which is not more important."""
     one, other = _rank(state, claimant, entry), _rank(state, claimant, claimant)
     was_woken = one[0] == other[0] and entry.came <= claimant.came and entry.priority >= claimant.priority
@@ -215,7 +215,8 @@ def preferable(state: State, claimant: Pod, victims: Sequence[Pod]) -> tuple[Pod
                 "",
             )
             is_less = (other.priority, -int(other.started)) < (victim.priority, -int(victim.started))
-            if is_alike and is_less and not (victim.group or other.ending or other in victims):
+            is_as_old = (other.quota, other.came) == (claimant.quota, claimant.came)  # it may not be newer
+            if is_alike and is_less and not (victim.group or other.ending or other in victims or is_as_old):
                 instead = [other if each is victim else each for each in victims]
                 if not objection(state, claimant, instead, others=True):
                     return victim, other
