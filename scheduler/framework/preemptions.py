@@ -1,13 +1,10 @@
 """The preemptions that are under way, as plugins see them: for which pods others are evicted, and which."""
 
 from collections.abc import Collection, Sequence
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 from scheduler.api.pod import Pod
-from scheduler.framework.pod_groups import GroupKey
-
-PreemptorKey: TypeAlias = str | GroupKey
-"""The UID of a pod, or the key of a group: that is the same when its object is made again."""
+from scheduler.framework.queued import EntityKey
 
 
 class Preemption(Protocol):
@@ -25,17 +22,17 @@ class Preemption(Protocol):
 class Preemptions(Protocol):
     """All that are under way, of all profiles."""
 
-    def begin(self, key: PreemptorKey, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
+    def begin(self, key: EntityKey, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
         """Note that `victims` are evicted for `pods`: one pod, or those of a group that have no node.
 
         `keeps`: whether what they free is kept for these pods, whatever the priority of others, until they are tried
         once without the victims. If not, their nominations count as in kube-scheduler.
         """
 
-    def withdraw(self, key: PreemptorKey, *, victims_stay: bool = False) -> None:
+    def withdraw(self, key: EntityKey, *, victims_stay: bool = False) -> None:
         """End the preemption of a pod or group, if there is one; `victims_stay`: evictions have failed."""
 
-    def of(self, key: PreemptorKey) -> Preemption | None:
+    def of(self, key: EntityKey) -> Preemption | None:
         """Return the preemption of a pod, or of its group; None if there is none, or if it keeps nothing."""
 
     def leaving(self) -> Collection[str]:
@@ -45,13 +42,13 @@ class Preemptions(Protocol):
 class NoPreemptions:
     """Keeps no record of any."""
 
-    def begin(self, key: PreemptorKey, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
+    def begin(self, key: EntityKey, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
         """Nothing is noted."""
 
-    def withdraw(self, key: PreemptorKey, *, victims_stay: bool = False) -> None:
+    def withdraw(self, key: EntityKey, *, victims_stay: bool = False) -> None:
         """There is nothing to end."""
 
-    def of(self, key: PreemptorKey) -> None:
+    def of(self, key: EntityKey) -> None:
         return None
 
     def leaving(self) -> Collection[str]:

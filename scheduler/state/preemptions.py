@@ -16,7 +16,7 @@ from math import inf
 from scheduler.api.pod import Pod
 from scheduler.framework.handle import PodActivator
 from scheduler.framework.pod_groups import GroupKey
-from scheduler.framework.preemptions import PreemptorKey
+from scheduler.framework.queued import EntityKey
 from scheduler.state.nominator import Nominator
 
 
@@ -24,7 +24,7 @@ from scheduler.state.nominator import Nominator
 class Preemption:
     """Implements framework.preemptions.Preemption."""
 
-    key: PreemptorKey
+    key: EntityKey
     pods: Sequence[Pod]
     """The pod, or those of the group that had no node."""
 
@@ -58,10 +58,10 @@ class Preemptions:
         self._nominator = nominator
         self._activator = activator
         self._now = now
-        self._live: dict[PreemptorKey, Preemption] = {}
+        self._live: dict[EntityKey, Preemption] = {}
         self._of_pod: dict[str, Preemption] = {}
         """UID of each of their pods → those that keep what they free."""
-        self._of_victim: dict[str, dict[PreemptorKey, Preemption]] = {}
+        self._of_victim: dict[str, dict[EntityKey, Preemption]] = {}
         """UID of a victim → the preemptions that wait for it."""
         self._leaving: set[str] = set()
         """The UIDs of all victims that still have their node, also of preemptions that have ended."""
@@ -71,7 +71,7 @@ class Preemptions:
         """Call `ended` for each preemption that ends without its preemptor having started."""
         self._ended.append(ended)
 
-    def begin(self, key: PreemptorKey, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
+    def begin(self, key: EntityKey, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
         self._forget(key)
         own = {each.uid for each in victims}
         others = self._leaving - own if keeps else set()
@@ -86,7 +86,7 @@ class Preemptions:
         else:
             self._nominator.renew(pod.uid for pod in pods)
 
-    def withdraw(self, key: PreemptorKey, *, victims_stay: bool = False) -> None:
+    def withdraw(self, key: EntityKey, *, victims_stay: bool = False) -> None:
         preemption = self._forget(key)
         if preemption is None:
             return
@@ -104,7 +104,7 @@ class Preemptions:
         if all(pod is None or pod.is_deleting for pod in newest):
             self.withdraw(key)
 
-    def of(self, key: PreemptorKey) -> Preemption | None:
+    def of(self, key: EntityKey) -> Preemption | None:
         found = self._of_any(key)
         return found if found is not None and found.keeps else None
 
@@ -176,11 +176,11 @@ class Preemptions:
     def _is_nominated(self, preemption: Preemption) -> bool:
         return any(self._nominator.node_of(pod.uid) for pod in preemption.pods)
 
-    def _of_any(self, key: PreemptorKey) -> Preemption | None:
+    def _of_any(self, key: EntityKey) -> Preemption | None:
         """Return the preemption of a pod, its group, or a group."""
         return (self._of_pod.get(key) if isinstance(key, str) else None) or self._live.get(key)
 
-    def _forget(self, key: PreemptorKey) -> Preemption | None:
+    def _forget(self, key: EntityKey) -> Preemption | None:
         preemption = self._live.pop(key, None)
         if preemption is None:
             return None
