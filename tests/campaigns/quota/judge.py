@@ -208,23 +208,43 @@ class Judge:
 
     def _judge_choices(self) -> None:
         for choice in self._choices:
-            before = choice.before
-            claimant, victims = before.pods[choice.claimant], [before.pods[victim] for victim in choice.victims]
-            mine = self._claimant(claimant)
-            others = choice.others_preempt
-            others |= any(pod.nominated and self._claimant(pod) != mine for pod in before.pending)
-            for beside in self._choices:  # whichever eviction of a moment is seen first, it was chosen in any order
-                if beside.at == choice.at and self._claimant(beside.before.pods[beside.claimant]) != mine:
-                    others = True
-                    for name in (before.pods.keys() & beside.victims) - {*choice.victims}:
-                        before.pods[name].ending = True
-            if text := lawful.objection(before, claimant, victims, others):
-                self.find("unlawful", text)
-            elif not others and (spared := lawful.spared(before, claimant, victims)):
-                self.find("unneeded", f"{claimant} fits although {spared} stays, of {', '.join(choice.victims)}")
-            elif not others and (pair := lawful.preferable(before, claimant, victims)):
-                self.find("unneeded", f"{claimant} evicts {pair[0]}, and {pair[1]}, less important or newer, stays")
+            others = self._others_of_the_moment(choice)
+            first, *second = [self._wrong(choice, before) for before in (choice.before, others) if before is not None]
+            if first and all(second):  # whichever eviction of a moment is seen first, they were chosen in any order
+                self.find(*first)
         self._choices.clear()
+
+    def _others_of_the_moment(self, choice: Choice) -> State | None:
+        """Return the state before a choice, as it was if those for others were made first; None without any."""
+        mine = self._claimant(choice.before.pods[choice.claimant])
+        beside = [each for each in self._choices if each.at == choice.at]
+        taken = {
+            victim
+            for each in beside
+            if self._claimant(each.before.pods[each.claimant]) != mine
+            for victim in each.victims
+        }
+        if not taken:
+            return None
+        choice.others_preempt = True
+        state = choice.before.copy()
+        for name in (state.pods.keys() & taken) - {*choice.victims}:
+            state.pods[name].ending = True
+        return state
+
+    def _wrong(self, choice: Choice, before: State) -> tuple[str, str] | None:
+        """Return the rule that a choice breaks in a state, and how."""
+        claimant, victims = before.pods[choice.claimant], [before.pods[victim] for victim in choice.victims]
+        mine = self._claimant(claimant)
+        others = choice.others_preempt
+        others |= any(pod.nominated and self._claimant(pod) != mine for pod in before.pending)
+        if text := lawful.objection(before, claimant, victims, others):
+            return "unlawful", text
+        if not others and (spared := lawful.spared(before, claimant, victims)):
+            return "unneeded", f"{claimant} fits although {spared} stays, of {', '.join(choice.victims)}"
+        if not others and (pair := lawful.preferable(before, claimant, victims)):
+            return "unneeded", f"{claimant} evicts {pair[0]}, and {pair[1]}, less important or newer, stays"
+        return None
 
     def _choice(self, claimant: str, victim: str) -> Choice:
         """That to which a victim belongs: of one moment, and already running when the first of them was evicted."""
