@@ -63,7 +63,7 @@ class NodeAffinity(
     """Applied to every pod of the profile, in addition to the pod's own."""
 
     def problems(self) -> list[tuple[str, str]]:
-        """Return what is wrong with the arguments, each with its place.
+        """Return each problem of the arguments, with its place.
 
         Rule: validation_pluginargs.go (ValidateNodeAffinityArgs) at v1.36.3.
         """

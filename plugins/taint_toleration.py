@@ -132,7 +132,7 @@ class TaintToleration(
 def _obstacle_of(taint: fw.Taint, pod: fw.Pod, node: fw.NodeInfo) -> fw.Obstacle:
     text = f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
     if taint.key.startswith(_OF_CONDITIONS):
-        return fw.Obstacle(f"taint {text}")  # the node is ill: to tolerate that helps nobody
+        return fw.Obstacle(f"taint {text}")  # the node is ill: tolerating that does not help
     wall = wall_of(taint, pod, node)
     why = f" ({wall})" if wall else ""
     tolerate = fw.Remedy(f"tolerate {text}{why}", (toleration_of(taint),), is_last_resort=bool(wall))

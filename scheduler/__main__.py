@@ -76,7 +76,7 @@ def _main(argv: Sequence[str], plugins: "Registry") -> int:
         options = _parser(argv).parse_args(argv, argparse.Namespace(plugins=plugins, plugin_directories=()))
         with only_results_on_stdout():
             code = _run(options)
-    except SystemExit:  # of the parser, once it has printed what it was asked for, or what is wrong
+    except SystemExit:  # of the parser, once it has printed help or a problem
         sys.stdout.flush()
         raise
     sys.stdout.flush()  # so that a pipe that broke is noticed here

@@ -97,7 +97,7 @@ class DefaultPreemption(
         self._executor = kept
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong with the arguments, each with its place.
+        """Yield each problem of the arguments, with its place.
 
         Rule: validation_pluginargs.go (ValidateDefaultPreemptionArgs) at v1.36.3.
         """

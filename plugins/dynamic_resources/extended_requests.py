@@ -85,7 +85,7 @@ def _requests(wishes: Sequence[_Wish]) -> tuple[list[tuple[str, int]], list[tupl
     """Return name and count of each request for one resource, and container and request of those that get devices."""
     lasting = [wish for wish in wishes if wish.lives_long]
     covered = [(wish.container, wish.request) for wish in lasting]
-    too_many = sum(wish.amount for wish in lasting) > MAX_RESULTS  # it will be refused: nobody reads who has what
+    too_many = sum(wish.amount for wish in lasting) > MAX_RESULTS  # it will be refused, so the assignment is not read
     places = [wish.place for wish in lasting]
     left = [*accumulate((wish.amount for wish in reversed(lasting)), initial=0)][::-1]
     """The sums of the lasting requests from each one on."""

@@ -117,7 +117,7 @@ class DynamicResources(
         self._pre_binding = PreBinding(handle, catalog, self._writer, self._extended_writer, self.binding_timeout)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong with the arguments, each with its place.
+        """Yield each problem of the arguments, with its place.
 
         Rule: validation_pluginargs.go (ValidateDynamicResourcesArgs) at v1.36.3.
         """

@@ -108,7 +108,7 @@ class Program:
             self._program = program
 
     def objection(self, kind: str) -> str:
-        """Return what is wrong with a result of this kind, if anything."""
+        """Return the problem of a result of this kind, if any."""
         return ""
 
     def evaluated(self, device: DeviceView) -> Any:

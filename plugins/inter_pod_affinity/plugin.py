@@ -31,7 +31,7 @@ class InterPodAffinity(
 ):
     """Filter: required affinity and anti-affinity of the pod, and required anti-affinity of the pods on nodes.
 
-    Score: the weights of preferred terms that match, in both directions. A term reaches as far as a topology domain:
+    Score: the weights of preferred terms that match, in both directions. A term covers a topology domain:
     all nodes with the same value of a label. Answers are not stored, for a pod changes those of its whole domain; but
     counting grows with the distinct terms and the nodes, not with the pods. `matchLabelKeys` and `mismatchLabelKeys`
     are in the label selectors already: the API server puts them there. Rule: interpodaffinity/plugin.go at v1.36.3.
@@ -51,7 +51,7 @@ class InterPodAffinity(
         self._resolver = TermResolver(handle)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong with the arguments, each with its place.
+        """Yield each problem of the arguments, with its place.
 
         Rule: validation_pluginargs.go (ValidateInterPodAffinityArgs) at v1.36.3.
         """

@@ -48,7 +48,7 @@ class NodeResourcesBalancedAllocation(fw.PreScorePlugin, fw.ScoreNodesPlugin, fw
             self._extended = extended_resources_of(handle)
 
     def problems(self) -> list[tuple[str, str]]:
-        """Return what is wrong with the arguments, each with its place.
+        """Return each problem of the arguments, with its place.
 
         Rule: validation_pluginargs.go (ValidateNodeResourcesBalancedAllocationArgs) at v1.36.3.
         """

@@ -161,7 +161,7 @@ class NodeResourcesFit(
         self._has_resizes = RESIZES in handle.feature_gates
 
     def problems(self) -> list[tuple[str, str]]:
-        """Return what is wrong with the arguments, each with its place.
+        """Return each problem of the arguments, with its place.
 
         Rule: apis/config/validation/validation_pluginargs.go (ValidateNodeResourcesFitArgs) at v1.36.3.
         """

@@ -80,7 +80,7 @@ def default_constraints(constraints: Iterable[TopologySpreadConstraint], action:
 def problems_of_arguments(
     defaulting_type: str, constraints: Sequence[TopologySpreadConstraint]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with PodTopologySpreadArgs, each with its place.
+    """Yield each problem of PodTopologySpreadArgs, with its place.
 
     Rule: apis/config/validation/validation_pluginargs.go (ValidatePodTopologySpreadArgs) at v1.36.3.
     """

@@ -69,7 +69,7 @@ class PodTopologySpread(
         self._excluded_nodes = ExcludedNodes(handle)
 
     def problems(self) -> list[tuple[str, str]]:
-        """Return what is wrong with the arguments, each with its place."""
+        """Return each problem of the arguments, with its place."""
         return list(problems_of_arguments(self.defaulting_type, self.default_constraints))
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:

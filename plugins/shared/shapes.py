@@ -38,7 +38,7 @@ def line(shape: tuple[UtilizationShapePoint, ...]) -> fw.Int64Column:
 
 
 def problems_of_shape(shape: Sequence[UtilizationShapePoint], path: str) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a shape, each with its place."""
+    """Yield each problem of a shape, with its place."""
     if not shape:
         yield path, required("at least one point must be specified")
     for i, (left, right) in enumerate(pairwise(shape), start=1):

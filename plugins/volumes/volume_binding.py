@@ -108,7 +108,7 @@ class VolumeBinding(
         self._volumes.volumes.join(volumes)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong with the arguments, each with its place.
+        """Yield each problem of the arguments, with its place.
 
         Rule: validation_pluginargs.go (ValidateVolumeBindingArgsWithOptions) at v1.37.2.
         """

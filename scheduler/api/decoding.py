@@ -25,7 +25,7 @@ MAX_PROBLEM: Final = 500
 
 
 class Unreadable(ValueError):
-    """Data of the wrong form; the text says what is wrong, and where."""
+    """Data of the wrong form; the text has the problem and its place."""
 
     def __init__(self, problem: object) -> None:
         text = "nested too deeply" if isinstance(problem, RecursionError) else str(problem)

@@ -31,5 +31,5 @@ def created(pod: Pod) -> int:
     text = pod.metadata.creation_timestamp
     try:
         return 0 if text is None else (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND
-    except (TypeError, ValueError):  # of a file that nobody has checked
+    except (TypeError, ValueError):  # from an unchecked file
         return 0

@@ -26,5 +26,5 @@ def share_images(node: Node, known: Node | None) -> None:
         images = known.status.images
     else:
         images = tuple(_images.get(image) or _images.put(image, image) for image in status.images)
-    # The one decoded is nobody else's yet.
+    # The decoded one is not shared yet.
     msgspec.structs.force_setattr(status, "images", images)

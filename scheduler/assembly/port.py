@@ -1,7 +1,7 @@
 """Builds the port: what `scheduler.serve` serves, and what `scheduler.kube` asks a cluster for it.
 
 As in kube-scheduler, the clusters that are asked about tokens and about rights have options of their own. Without them
-the service account of the pod asks; outside of a cluster nobody does: then tokens are ignored, and all but health is
+the service account of the pod asks; outside of a cluster there is none: then tokens are ignored, and all but health is
 refused. The clients are not those that schedule, since a replica that does not lead has to answer, too.
 """
 
@@ -66,7 +66,7 @@ class HasConfig(Protocol):
 
 
 class Shown:
-    """The configuration in effect, without what nobody is to see. It is written once, as that takes milliseconds."""
+    """The configuration in effect, without its secrets. It is written once, as that takes milliseconds."""
 
     def __init__(self, current: HasConfig) -> None:
         self._current = current

@@ -79,7 +79,7 @@ class Cluster(Protocol):
     async def open(self, resources: Resources) -> None:
         """Watch all of these, and return when what is new was listed, and nodes are there as they are needed.
 
-        Raises ConfigError if we may not read and write that, ClusterError if nobody knows.
+        Raises ConfigError if the permissions for that are missing, ClusterError if that is not known.
         """
 
     async def close(self, names: Collection[str], *, whole_nodes: bool) -> None:
@@ -186,7 +186,7 @@ class Reloader:
         return seen != self._taken or (self._retry_at is not None and self._now() >= self._retry_at)
 
     async def reload(self) -> None:
-        """Read the configuration, and put it to work if it is another one. What is wrong with it changes nothing."""
+        """Read the configuration, and put it to work if it is another one. An invalid one changes nothing."""
         self._taken, self._retry_at = self._seen, None
         started = self._now()
         try:
@@ -256,7 +256,7 @@ class Reloader:
         return _Swapped(changed, settings, lost)
 
     async def _prepare(self, config: Config, registry: Registry) -> tuple[Prepared, PreparedExtenders]:
-        """Make profiles and extenders. Raises ConfigError with what is wrong with either."""
+        """Make profiles and extenders. Raises ConfigError with the problems of either."""
         problems: list[str] = []
         members = None
         try:
@@ -350,7 +350,7 @@ class Reloader:
 
 
 def _close(registry: Registry, successor: Registry) -> None:
-    """Forget the files of plugins that nobody uses any more."""
+    """Forget the files of unused plugins."""
     if isinstance(registry, PluginRegistry) and isinstance(successor, PluginRegistry):
         registry.close(successor)
 

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _checked(path: str | None, plugins: "PluginRegistry") -> "Loaded":
-    """Load a configuration and make its plugins: as far as one can go without a cluster. Raises ConfigError."""
+    """Load a configuration and make its plugins, without a cluster. Raises ConfigError."""
     from scheduler.config.load import load_config
     from scheduler.config.source import Loaded
     from scheduler.runtime import profile

@@ -1,4 +1,4 @@
-"""The page on 127.0.0.1, for the browser of who started the command and for nobody else.
+"""The page on 127.0.0.1, only for the browser of the user who started the command.
 
     browser ──127.0.0.1──► LocalPage ──API server's service proxy──► the replica that leads
 
@@ -106,7 +106,7 @@ class LocalPage:
         return f"http://127.0.0.1:{self.port}/open?token={self._token}"
 
     async def check(self) -> None:
-        """Ask for the page once. Raises ClusterError with what is wrong."""
+        """Ask for the page once. Raises ClusterError with the reason if that fails."""
         async with AsyncExitStack() as stack:
             answer = await self._asked(stack, PAGE, "", "text/html")
             if answer.status != 200:

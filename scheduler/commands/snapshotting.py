@@ -148,7 +148,7 @@ class _Taking:
         return count, notes
 
     def _leave_out(self, kind: Kind, why: str, anonymous: str = "") -> None:
-        """Note it. `anonymous`: what an anonymised snapshot says instead of `why`."""
+        """Note a resource that is left out; an anonymised snapshot gives the reason `anonymous` instead of `why`."""
         name = kind.name or kind.resource.name
         self.said.append(f"left out: {name}: {why}")
         if self._reduction.is_anonymous:
@@ -193,7 +193,7 @@ async def _server_version(client: Client) -> str:
 
 
 def _without_build(server: str) -> str:
-    """`v1.36.3-acme.7` ─► `v1.36.3`: who built it is nobody's business."""
+    """`v1.36.3-acme.7` ─► `v1.36.3`: the builder stays private."""
     match = _RELEASE.match(server)
     return match[0] if match else ""
 

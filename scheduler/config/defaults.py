@@ -50,7 +50,7 @@ def default_plugins(gates: FeatureGates) -> Plugins:
         further += [PluginRef("TopologyPlacementGenerator"), PluginRef("PodGroupPodsCount", 1)]
     enabled = list(DEFAULT_PLUGINS.multi_point.enabled)
     if gates.in_place_pod_vertical_scaling_scheduler_preemption:
-        # First, so that nodes which evict nobody are known to be those.
+        # First, so that nodes without victims are known.
         enabled.insert([each.name for each in enabled].index("NodeResourcesFit"), PluginRef("DeferredPodScheduling"))
     elif not further:
         return DEFAULT_PLUGINS

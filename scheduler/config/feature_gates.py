@@ -154,7 +154,7 @@ DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
     "WorkloadWithJob": ("GenericWorkload",),
 }
-"""Name of a gate → those without which it cannot be on, as far as they are ours."""
+"""Name of a gate → those of ours that it depends on."""
 
 
 def read_gates(texts: Sequence[str]) -> tuple[FeatureGates, tuple[str, ...]]:

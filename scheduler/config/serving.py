@@ -41,8 +41,8 @@ class ServingOptions:
     """Seconds for which an answer about a token is kept; 0: not at all."""
 
     authorization_kubeconfig: str = ""
-    """The kubeconfig for SubjectAccessReviews. Empty: the service account of our pod; without one, nobody has
-    rights."""
+    """The kubeconfig for SubjectAccessReviews. Empty: the service account of our pod; without one, no user
+    has rights."""
 
     authorization_always_allow_paths: tuple[str, ...] = ("/healthz", "/readyz", "/livez")
     """Paths that need no rights; `*` at the end means all that begin so."""

@@ -169,7 +169,7 @@ class LoadmasterSettings:
     group_reservation_seconds: float = 600.0
     """Seconds that a group of our own rules waits before nodes are reserved for it. 0: never.
 
-    Ten minutes: a cluster autoscaler has had its turn by then, and nobody has lost patience."""
+    Ten minutes: a cluster autoscaler has had its turn by then."""
 
     group_backfill: GroupBackfill = GroupBackfill.PROMISED
     """The pods that may run on the reserved nodes meanwhile."""

@@ -117,7 +117,7 @@ class PodBound(EngineEvent, frozen=True):
 
 
 class AttemptEnded(EngineEvent, frozen=True):
-    """The task of a binding has ended, or an attempt with an error that nobody expected."""
+    """The task of a binding has ended, or an attempt with an unexpected error."""
 
     error: BaseException | None
 
@@ -133,7 +133,7 @@ class Reconfigured(EngineEvent, frozen=True):
 
 
 class Call(NamedTuple):
-    """A plugin's request to the API server, as far as it distinguishes answers."""
+    """The parts of a plugin's request to the API server that distinguish answers."""
 
     verb: str
     resource: str

@@ -31,7 +31,7 @@ class Pauses:
                 self._released.set()
 
     def begin_steps(self) -> None:
-        """Let nobody read the tables until `end_steps`: a decision is made in steps, between which other tasks run."""
+        """Keep other tasks from reading the tables until `end_steps`: they run between the steps of a decision."""
         self._group_decided.clear()
 
     def end_steps(self) -> None:

@@ -20,7 +20,7 @@ QUICK: Final = 16
 
 
 class Overtaken(Exception):
-    """Others have changed between two steps that on which a decision depends: it is to be made again."""
+    """The state that a decision depends on changed between two steps: the decision is made again."""
 
 
 def in_one_go(steps: Steps[T]) -> T:

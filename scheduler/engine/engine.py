@@ -29,7 +29,7 @@ from scheduler.engine.profiles import Profiles, Resources
 from scheduler.engine.records import DecisionRecords
 from scheduler.extenders.chain import Extenders, PodSource
 from scheduler.extenders.extender import Extender
-from scheduler.extenders.roster import Roster, nobody_is_asked
+from scheduler.extenders.roster import Roster, no_extender_is_asked
 from scheduler.extenders.wing import AskedExtenders
 from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
 from scheduler.framework.resources import ApiResource
@@ -269,7 +269,7 @@ def build_engine(
     of_groups = Resources(*KubernetesGroups(objects).resources()) if gates.generic_workload else Resources()
     profiles = Profiles(handle, framework, make_plugins, of_groups)
     profiles.swap(profiles.prepare(config, registry))
-    roster = Roster(nobody_is_asked, metrics) if extender_access is None else extender_access.roster
+    roster = Roster(no_extender_is_asked, metrics) if extender_access is None else extender_access.roster
     queue = SchedulingQueue(
         queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now, groups, shares
     )

@@ -71,7 +71,7 @@ class Space:
                 return []
 
     def lacking(self) -> str:
-        """Return what nodes lack for the group whatever its share; empty if they hold it, as far as amounts say."""
+        """Return what nodes lack for the group whatever its share; empty if they hold it, by amounts."""
         groups = groups_of(self.engine)
         group = groups.of(self.pod)
         pods = [each for each in groups.members(self.pod).unscheduled if not each.spec.scheduling_gates]
@@ -103,8 +103,8 @@ def groups_of(engine: Engine) -> PodGroups:
 
 
 def space_for(engine: Engine, pod: Pod) -> Space | None:
-    """Return the space for a pod, or for those that its group still needs; None if it has no share, or needs nobody
-    knows how much."""
+    """Return the space for a pod, or for those that its group still needs; None if it has no share, or its
+    need is not known."""
     shares = engine.shares
     if not shares.ledgers:
         return None

@@ -129,7 +129,7 @@ class Trials:
         return found
 
     def _objects_like(self, like: str, name: str) -> Iterator[tuple[str, Any]]:
-        """Copies of the objects that belong to a node, as far as plugins watch them."""
+        """Copies of the objects that belong to a node and that plugins watch."""
         for event_resource, resource in self._engine.watched.items():
             if not belong_to_nodes(resource):
                 continue

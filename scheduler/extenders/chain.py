@@ -23,7 +23,7 @@ from scheduler.framework.plugin import MAX_NODE_SCORE
 from scheduler.framework.status import Status
 
 MAX_EXTENDER_SCORE: Final = 10
-"""extenderv1.MaxExtenderPriority. Nobody checks that scores are within."""
+"""extenderv1.MaxExtenderPriority. Scores are not checked against it."""
 
 _SCALE: Final = MAX_NODE_SCORE // MAX_EXTENDER_SCORE
 _INT64: Final = range(-(2**63), 2**63)

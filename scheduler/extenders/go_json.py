@@ -9,7 +9,7 @@ The names of fields are found whatever their case, also nested ones, and unknown
 struct differ in case only. GzipMembers are read one after the other into what the earlier ones left, so of two with one
 name the later counts: objects are merged, null changes nothing but a pointer, a list or a map. A number for an int64
 has neither point nor exponent, bytes that are no UTF-8 are replaced, and what follows the first value is not looked at.
-Where we know Go's words for what is wrong, they are used: owners of pods read them.
+Go's words for a problem are used where they are known: owners of pods read them.
 
 Rule: encoding/json/decode.go of Go 1.26 (object, array, literalStore) and fold.go.
 """
@@ -271,7 +271,7 @@ class Struct(Kind):
 
 
 def _without_rest(text: bytes, error: Exception) -> bytes:
-    """Return the first of several values, if that is what is wrong."""
+    """Return the first of several values, if that is the problem."""
     try:
         decoded = text.decode(errors="replace")
         _, end = json.JSONDecoder(parse_constant=_no_constant).raw_decode(decoded)

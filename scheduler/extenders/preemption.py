@@ -67,7 +67,7 @@ class PreemptionQuestion:
         return unchanged
 
     def _is_as(self, name: str, shown: Mapping[str, frozenset[str] | None]) -> bool:
-        """Return whether a node has the pods that it had; one that nobody asked about counts as it is."""
+        """Return whether a node has the pods that it had; one that was not asked about counts as it is."""
         return name not in shown or shown[name] == self._uids(name)
 
     def _uids(self, name: str) -> frozenset[str] | None:

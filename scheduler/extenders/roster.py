@@ -112,11 +112,11 @@ class Roster:
             member.connection.refresh()
 
     async def close(self) -> None:
-        """Close all connections, when nobody is asked any more."""
+        """Close all connections, once no extender is called any more."""
         for member in (*self._retiring, *self._members.values()):
             await member.connection.close()
 
 
-def nobody_is_asked(settings: Settings, path: str) -> Connection:
+def no_extender_is_asked(settings: Settings, path: str) -> Connection:
     """Connects an engine that asks no extenders. Raises ConfigError."""
     raise ConfigError([f"{path}: no extender is asked here: {settings.name}"])

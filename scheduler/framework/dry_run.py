@@ -115,7 +115,7 @@ class DryRun(Protocol):
 
     @property
     def hopeless(self) -> BoolColumn:
-        """Whether each row refuses the pod, whatever pods leave it, as far as is known without asking."""
+        """Whether each row is known to refuse the pod, whatever pods leave it."""
 
     def first_fitting(self, rows: Rows) -> int | None:
         """Return the first of `rows` that the pod fits now, with those who are nominated there. Raises PluginError."""

@@ -86,7 +86,7 @@ class PodGroup(msgspec.Struct, frozen=True):
     """The members go to one domain of this level if one holds them, or else of the smallest level that does."""
 
     expected_seconds: float = 0.0
-    """How long it runs, as far as its owner knows; 0: unknown."""
+    """How long it runs, by its owner's estimate; 0: unknown."""
 
     owner: GroupObject | None = None
     """The workload that describes it, for a group that has no object of its own."""
@@ -154,7 +154,7 @@ class GroupMembers(Protocol):
 
     @property
     def assumed(self) -> Collection[str]:
-        """The UIDs of those that are assumed on their nodes, and not bound as far as the watch has shown."""
+        """The UIDs of members that are assumed on their nodes, and that the watch has not shown bound."""
 
     @property
     def scheduled(self) -> Collection[Pod]:

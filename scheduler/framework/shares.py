@@ -194,7 +194,7 @@ class ShareReclaim(Protocol):
         """Count pods as gone within a `with` block: they are no victims then."""
 
     def fits(self) -> bool:
-        """Say whether there is space now, as far as shares say."""
+        """Say whether there is space in the shares now."""
 
     def fits_soon(self) -> bool:
         """Say whether there is space as soon as those were tried that were woken for it."""
@@ -225,13 +225,13 @@ class Shares(Protocol):
         """Return a share as it is now; None if there is none of that key (any more)."""
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
-        """Say why a pod may not start now; None if it may, as far as shares say."""
+        """Say why its share keeps a pod from starting now; None if it does not."""
 
     def has_space_soon(self, pod: Pod, leaving: Iterable[Pod]) -> bool:
         """Say whether a pod that lacks space has it as soon as these are gone, and those were tried that were woken."""
 
     def takes_back(self, key: ShareKey) -> bool:
-        """Say whether pods of a share may evict any, as far as is known without a look at what runs."""
+        """Say whether pods of a share may evict any, without a look at the running pods."""
 
     def reclaim(self, pod: Pod) -> ShareReclaim | None:
         """Begin to look for those that have to give back what a pod needs; None if its share takes nothing back."""

@@ -6,14 +6,14 @@
 A decision about thousands of pods takes a second, so it is made in steps, of a member each, and the event loop has its
 turn every few milliseconds. It is sound all the same:
 
-- No other decision is made meanwhile: the loop decides about nobody else, and an explanation or a what-if waits
+- No other decision is made meanwhile: the loop decides about no other pod, and an explanation or a what-if waits
   (`Pauses.ready`).
 - What is assumed stays so between the steps, and to everyone else is what every pod is whose binding is under way:
   watch, bindings that fail, comparison with the API server and a rebuilt table can deal with it (`what_if.py`).
 - Each member is decided about and assumed within one step, on the tables of that moment. kube-scheduler decides about
   all on those of the beginning.
-- What others do meanwhile to a node that was chosen is looked at in the end: do the members fit it still, as far as
-  spec and node alone say? If not, all is decided again (`Overtaken`), after a few times in one go. So it is if a node
+- Changes of a chosen node by others are checked at the end: do the members fit it still, by spec and node
+  alone? If not, all is decided again (`Overtaken`), after a few times in one go. So it is if a node
   comes or goes while rows are named by a placement. What they do while members are bound, is looked at before each
   binding, as for every pod (`last_look.py`).
 - A member that is deleted or bound by others meanwhile is left out when the decision takes effect (`cycle.py`).
@@ -256,7 +256,7 @@ def _refused_at_once(framework: Framework, pod: Pod) -> Status | None:
 
 
 def _all_fit_still(framework: Framework, cache: Cache, outcomes: Iterable[MemberOutcome], since: int) -> bool:
-    """Return whether those whose nodes others have changed `since` fit them all the same, as far as a last look says.
+    """Return whether the members whose nodes others have changed `since` still fit, by a last look.
 
     They are not assumed any more.
     """

@@ -255,7 +255,7 @@ class _Node:
         """The pods that are back although no member fits with them. None does with more, so they are not counted."""
         self.pods = pods
         self.fits = 0
-        """How many members fit, as far as is known."""
+        """How many members are known to fit."""
 
     def remove(self, pod: Pod) -> None:
         if pod.uid in self._beyond:

@@ -1,4 +1,4 @@
-"""Whether there is enough free for a group at all, as far as columns say: asked before any of its pods is tried.
+"""Whether there is enough free for a group at all, by columns: checked before any of its pods is tried.
 
     minResources of its object ─► is as much free in the cluster?
     tried in vain before ───────► do nodes take as many of its smallest pods as it needs, without those it may evict?

@@ -7,7 +7,7 @@
 A member sees those before it on their nodes. One that fits nowhere is left out: the others may be enough. What is
 assumed is taken back whatever a plugin raises.
 
-To everyone else assumed members are assumed pods as others are, which nobody publishes: see `state/cache.py`. So the
+Assumed members are assumed pods like others, which are not published: see `state/cache.py`. So the
 watch may go on meanwhile. A member that is deleted or that others bind is in its place then, and taking it back does no
 more than Unreserve. Only a decision, which would count them, may not be made: the loop sees to that.
 
@@ -131,7 +131,7 @@ class _Assumed:
             outcome.decision, outcome.node_name = refused_by(refusal), ""
 
     def leave(self) -> None:
-        """Leave the last one in the table if nobody can see that, else take it back.
+        """Leave the last one in the table if no plugin can see that, else take it back.
 
         A plugin that is asked to reserve for it, or another one than ours at Permit, sees at its real turn only those
         that come before it.

@@ -1,7 +1,7 @@
-"""Which classes of a module are plugins, and what is wrong with a plugin before it is ever called.
+"""The classes of a module that are plugins, and the problems of a plugin before it is ever called.
 
-What would only show at run time, or not at all, is said here: a method that nobody calls because its base is missing,
-a coroutine where nothing is awaited, a method with other parameters than it is called with.
+Among these are mistakes that would only show at run time, or not at all: a method that is never called because its base
+is missing, a coroutine where nothing is awaited, a method with other parameters than it is called with.
 """
 
 import dataclasses
@@ -46,7 +46,7 @@ _EITHER: Final[Sequence[tuple[type, type]]] = (
 _FRAMEWORK: Final = "scheduler.framework"
 
 Problem = tuple[str, str]
-"""A method or an attribute, or empty for the class as a whole; what is wrong with it."""
+"""A method or an attribute, or empty for the class as a whole; its problem."""
 
 
 def plugin_classes(module: ModuleType) -> list[type[Plugin]]:

@@ -22,7 +22,7 @@ class Lines(NamedTuple):
 
 
 def lines_of(module: ModuleType) -> Lines:
-    """Return the lines of a module that was imported, as far as its source can be had."""
+    """Return the lines of a module that was imported, if its source is available."""
     try:
         source = inspect.getsource(module)
         file = inspect.getsourcefile(module) or module.__name__

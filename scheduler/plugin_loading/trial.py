@@ -2,7 +2,7 @@
 
 What a module does while it is imported cannot be undone: an endless loop, an exit, a crash in C. So a child imports
 everything first, and makes, starts and stops the plugins as the configuration says. A scheduler that is running learns
-from it that a new file is bad, and nobody's binding waits for it.
+from it that a new file is bad, and no binding waits for it.
 
     parent: sources, configuration ──JSON──► child: {"begun": "a.py"} … {"starts": true} {"problems": […]}
             a source that it does not survive is named, with the line, and the others are tried again without it
@@ -82,7 +82,7 @@ Start = Callable[[Any, Registry], None]
 def try_out(
     sources: PluginSources, taken: Iterable[str] = (), seconds: float = SECONDS, config: object = None
 ) -> list[str]:
-    """Return what is wrong with plugins, a line each; nothing of theirs runs in this process. It blocks.
+    """Return the problems of plugins, a line each; nothing of theirs runs in this process. It blocks.
 
     `taken`: names that other plugins have; `seconds`: for the import of each; `config`: the configuration, as parsed.
     """
@@ -253,7 +253,7 @@ def _without(name: str, sources: PluginSources) -> PluginSources:
 
 
 def child(prepare: Callable[[], Start]) -> None:
-    """The child's part: import everything, make and start it, say what is wrong, and end.
+    """The child's part: import everything, make and start it, report problems, and end.
 
     `prepare` loads what it takes to start plugins, which takes longer than all the rest: only where one is enabled.
     """

@@ -21,7 +21,7 @@ def run_to_the_end(command: Callable[[], int]) -> NoReturn:
 def end_process(code: int) -> NoReturn:
     """End the process now. Threads that go on, and functions registered to run at exit, are left alone."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError, OSError, ValueError):  # there is none, or nobody reads it any more
+        with suppress(AttributeError, OSError, ValueError):  # there is none, or it is not read any more
             stream.flush()
     os._exit(code)
 

@@ -73,7 +73,7 @@ class Progress:
             self.clear()
 
     def doing(self, what: str, total: int = 0) -> None:
-        """Begin something else, of which there is so much; 0 if nobody knows."""
+        """Begin something else, of which there is so much; 0 if unknown."""
         self._what, self._total, self.done, self._since = what, total, 0, self._now()
 
     def count(self, done: int) -> None:
@@ -133,7 +133,7 @@ def _duration(seconds: float) -> str:
 
 
 SILENT: Final = Progress()
-"""For runs that nobody watches."""
+"""For runs without a watcher."""
 
 
 def on_stderr() -> Progress:

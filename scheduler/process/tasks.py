@@ -1,4 +1,4 @@
-"""The one way to start a task that nobody awaits: none ends, hangs or fails unseen.
+"""The one way to start a task that is not awaited: none ends, hangs or fails unseen.
 
 A part runs as long as the program does, a job ends by itself:
 
@@ -121,7 +121,7 @@ class Tasks:
                 jobs.look_for_late()
 
     def report(self, operation: str, name: str, problem: str, error: BaseException | None = None) -> None:
-        """Log and count a failure that nobody expected."""
+        """Log and count an unexpected failure."""
         self._failures.labels(operation).inc()
         _logger.error(problem, extra={"operation": operation, "task": name}, exc_info=error)
 
@@ -179,7 +179,7 @@ def is_late_for_a_connection(error: BaseException | None) -> bool:
 
 
 def is_forsaken_by_kopf(context: dict[str, Any]) -> bool:
-    """Return whether it is a task of kopf's whose failure nobody asks for, as another one like it failed before.
+    """Return whether it is a task of kopf's whose failure is not asked for, as another one like it failed before.
 
     kopf asks for the resources of all API groups at once, and at the first failure, which it reports and tries again,
     leaves the others alone (`_read_new_apis` in kopf/_cogs/clients/scanning.py).

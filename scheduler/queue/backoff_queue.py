@@ -90,7 +90,7 @@ class BackoffQueue:
         return self._refused.remove(key) or self._to_the_end.remove(key)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all entries."""
         self._refused.clear()
         self._to_the_end.clear()
 

@@ -76,7 +76,7 @@ class EntityHeap(Generic[E]):
         return entry[2]
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all entries."""
         self._entries.clear()
         self._heap.clear()
 

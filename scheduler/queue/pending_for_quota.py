@@ -123,7 +123,7 @@ class PendingForQuota(Generic[R]):
         return tuple(self._by_source.get(source, ()))
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all entries."""
         for each in (self._kinds, self.requests, self._by_source, self.due):
             each.clear()
 

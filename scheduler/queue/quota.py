@@ -7,7 +7,7 @@ from scheduler.framework.queued import Entry
 
 
 class Request(Protocol):
-    """The need of an entry, as far as the queue knows it."""
+    """The need of an entry, as the queue sees it."""
 
     @property
     def kind(self) -> Hashable:

@@ -120,7 +120,7 @@ class Unschedulable:
         return queued
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all entries."""
         for each in (self.gated, self._entities, self._refs, self._kinds, self._asked_of):
             each.clear()
 

@@ -13,7 +13,7 @@ all pods of a share that is first would go before its usage grows. The least Σ 
 divided by the weight of the share, is first; a share without weight is last.
 
 What shares that are gone have used fades on: who deletes a quota and creates it again does not begin with nothing. Of
-these, `MAX_GONE` are kept that have used most, so nobody gets rid of a past by more shares that have used less.
+these, `MAX_GONE` are kept that have used most, so a past cannot be shed by more shares that have used less.
 """
 
 import heapq

@@ -31,7 +31,7 @@ class WithClaims(NamedTuple):
     """All that a pod without a node asks for."""
 
     amounts: Mapping[str, int]
-    """As far as it can be counted."""
+    """The part that can be counted."""
 
     claims: Collection[ClaimKey]
     problem: str
@@ -66,7 +66,7 @@ class PodDevices:
 
     def use(self, resources: frozenset[str]) -> None:
         """Count these from now on, and forget all pods."""
-        self.resources = frozenset()  # nobody waits for the claims that there are
+        self.resources = frozenset()  # no pod waits for the claims that there are
         self._counted.clear()
         self._waiting.clear()
         if resources and self._end is None:

@@ -78,7 +78,7 @@ class _Account:
 
 
 class ShareTree:
-    """Shares that are in order, with their usage; `problems` says of each other one what is wrong with it."""
+    """Valid shares, with their usage; `problems` has those of all others."""
 
     def __init__(self, shares: Sequence[Share]) -> None:
         self.problems: dict[str, str] = find_problems(shares)
@@ -197,7 +197,7 @@ class ShareTree:
         return amounts
 
     def _account(self, name: str, resource: str) -> _Account:
-        """Return a share's account; of a resource that no share names, nobody has any."""
+        """Return a share's account; no share has one of a resource that none names."""
         return self._accounts[name].get(resource) or _Account(None)
 
     def add(self, name: str, amounts: Mapping[str, int]) -> None:
@@ -242,7 +242,7 @@ class ShareTree:
         return self._account(name, resource).usage - sum(each.at_parent for each in below)
 
     def quota(self, name: str, resource: str) -> int:
-        """Return what is guaranteed to a share and its descendants together, as far as these lend it."""
+        """Return the guarantee of a share and its descendants together, without what these do not lend."""
         return self._account(name, resource).quota
 
     def uses_more(self, name: str, resources: Iterable[str]) -> bool:
@@ -291,7 +291,7 @@ class ShareTree:
         return _saturated(min(*least, local + account.quota - account.usage))
 
     def potential(self, name: str, resource: str) -> int:
-        """Return how much a share could use if nobody used anything."""
+        """Return how much a share could use if nothing were used."""
         local, least, account = 0, [MAX], self._account(name, resource)
         while account.parent is not None:
             if account.borrowable is not None:
@@ -439,7 +439,7 @@ def resources_of(share: Share) -> set[str]:
 
 
 def problem_of(share: Share) -> str:
-    """Say what is wrong with a share, whatever the others are; empty for nothing."""
+    """Return the problem of a share, whatever the others are; empty if it has none."""
     limits = {
         "minimum": share.minimum,
         "maximum": share.maximum,

@@ -299,7 +299,7 @@ class Player:
         if binding is not None:
             binding.end_hold()
             self._preparations[uid] = self._jobs.start(f"prepare {binding.pod}", _prepare(binding))
-            await turns()  # as far as it came then, before anything else happened
+            await turns()  # to where it was then, before anything else happened
 
     async def _bound(self, uid: str) -> None:
         binding = self._end_binding(uid)

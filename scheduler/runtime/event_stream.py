@@ -3,7 +3,7 @@
     part ──is the kind in `listeners`?──no──► nothing is made, nothing is called
                 └──yes──► publish(event) ──► each handler, in the same step, in the order in which they subscribed
 
-A handler must not change anything that the engine reads. One that raises hurts nobody: it is logged, and its whole
+A handler must not change anything that the engine reads. One that raises does no harm: it is logged, and its whole
 subscription ends. Each package declares the events that it publishes: `state/state_events.py`, `cycle/cycle_events.py`,
 `extenders/conversation.py`, and those of plugins' calls below. Recorder, decision records, traces, page and shadow
 subscribe.

@@ -263,7 +263,7 @@ class Framework:
             return self.filtering.run(state, pod, asked, known.pod_class)
 
     def run_filter_again(self, state: CycleState, pod: Pod, row: int) -> Status | None:
-        """Return why a node that was chosen refuses the pod now, as far as spec and node alone say. Raises PluginError.
+        """Return why a node that was chosen refuses the pod now, by spec and node alone. Raises PluginError.
 
         `state` is that of the decision. Whatever else a plugin may have prepared there is not looked at.
         """

@@ -110,7 +110,7 @@ def cluster_of(
 ) -> SimulatedCluster:
     """Decode pods and nodes, and create what controllers would.
 
-    Add what is wrong to `problems`, and to `notes` what is no object in a directory.
+    Add errors to `problems`, and files of a directory that are no objects to `notes`.
     """
     notes = [] if notes is None else notes
     reading = _Reading(problems, raw_pods=raw_pods, strict=strict)
@@ -134,7 +134,7 @@ def _within_memory(objects: Iterable[WrittenObject]) -> Iterator[WrittenObject]:
 
 
 class _Snapshots:
-    """Snapshots among the files. What is wrong within one costs the object alone, as an API server accepted it."""
+    """Snapshots among the files. An error within one costs the object alone, as an API server accepted it."""
 
     def __init__(self) -> None:
         self._places: list[str] = []

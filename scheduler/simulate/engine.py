@@ -275,7 +275,7 @@ class Simulation:
         return results
 
     def add_objects(self, objects: Iterable[OtherObject]) -> None:
-        """Let further objects come, as far as plugins look at them. Raises ConfigError."""
+        """Add further objects that plugins read. Raises ConfigError."""
         for resource, obj in OtherObjects(objects).take(self.engine.watched):
             self.engine.object_handlers.object_changed(resource, obj)
 

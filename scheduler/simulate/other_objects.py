@@ -82,7 +82,7 @@ class OtherObjects:
     """All such objects that have not been taken."""
 
     def __init__(self, objects: Iterable[OtherObject] = (), used: frozenset[str] = frozenset()) -> None:
-        """`used`: labels of objects that count also where nobody takes them."""
+        """`used`: labels of objects that count even if no plugin takes them."""
         self._used = used
         self._left: defaultdict[ApiResource, list[OtherObject]] = defaultdict(list)
         self.add(objects)

@@ -59,7 +59,7 @@ class _Entry:
     pod: Pod
     assumed: bool
     ours: bool
-    """Whether we have bound it, or are about to, as far as this process knows."""
+    """Whether this process has bound it, or is about to."""
     deadline: float | None = None
     """When the assumption lapses, in seconds of the cache's clock; None while the binding runs, or if it never does."""
 

@@ -1,6 +1,6 @@
 """Node labels as columns of small integers, made for the keys that are asked for.
 
-Pods name the keys: so a key that no node has gets no column of its own, and one that nobody asks for is given back.
+Pods name the keys: so a key that no node has gets no column of its own, and an unused one is given back.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

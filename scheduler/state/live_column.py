@@ -14,7 +14,7 @@ class LiveColumn(Generic[ScalarT]):
     """One value for each row, 0 at first.
 
     `values` are written here in `scheduler.state`; `shown` is a view of them that cannot be written to. It is made once
-    for each array, so that nobody who reads the column pays for it.
+    for each array, so that reading the column costs nothing more.
     """
 
     __slots__ = ("shown", "values")

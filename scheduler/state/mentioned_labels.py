@@ -13,7 +13,7 @@ OTHER: Final = "\0"
 """Stands for every value that is not mentioned. No valid label value, so no selector names it."""
 
 KnownLabels: TypeAlias = tuple[tuple[str, str], ...]
-"""The labels of a pod as far as they are mentioned."""
+"""The labels of a pod that are mentioned."""
 
 
 class MentionedLabels:

@@ -2,7 +2,7 @@
 
 CSINode                       how many volumes it takes
 ResourceSlices                its devices, in pools of its own
-NodeResourceTopology          its NUMA nodes: all of them free, as far as their size is written
+NodeResourceTopology          its NUMA nodes: all of them free, if their size is known
 NodeMetrics                   how busy it is: not at all, as it will be measured before anything runs there
 
 Storage that is on one node only, as a PersistentVolume or a CSIStorageCapacity says, a new node does not have.

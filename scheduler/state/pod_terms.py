@@ -2,7 +2,7 @@
 
 A deployment of three pods may have a term of its own, and a pod thousands of terms. So what a decision needs is stored
 (`TermSums`), and brought up to date by pods that come and go and by terms that are new. A term with a topology key that
-no node has reaches nobody: it is listed nowhere until a node has the label.
+no node has reaches no pod: it is listed nowhere until a node has the label.
 """
 
 from collections import OrderedDict
@@ -267,7 +267,7 @@ class TermTable:
         return column
 
     def _stop_feeding(self, sums: TermSums, term_set: _TermSet) -> None:
-        """Forget a set of terms whose pods are gone, and the columns in which nobody else counts."""
+        """Forget a set of terms whose pods are gone, and the columns without others."""
         del sums.sets[term_set]
         for topology_key, _, _ in term_set.feeds[sums]:
             sums.feeding[topology_key] -= 1

@@ -27,7 +27,7 @@ class SelectorPostings(Generic[ItemT]):
     def __init__(self) -> None:
         self._items: dict[_PostingKey, dict[ItemT, None]] = {}
         self._any_value = 0
-        """Entries of `_items` for any value of a label: mostly there are none, and nobody looks for them."""
+        """Entries of `_items` for any value of a label: mostly there are none, and they are not looked up."""
 
     def add(self, item: ItemT, namespaces: frozenset[str] | None, selector: Selector) -> None:
         for key in _posting_keys(namespaces, selector):

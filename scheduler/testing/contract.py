@@ -44,7 +44,7 @@ def check_plugin(
     """Start `plugin` over these nodes and objects and check what it says of each pod. Raises AssertionError.
 
     Raises ConfigError for resources that the scheduler refuses, LookupError for objects that it would not watch.
-    Checked are, as far as the plugin has these methods:
+    Checked are, of the methods that the plugin has:
 
     - one row asked alone gets the answer that it gets among all, and no rows get none;
     - an answer of None means 0 for every row;

@@ -147,14 +147,14 @@ class _Silent:
         """Nothing is bound."""
 
     def activate(self, uids: Iterable[str]) -> None:
-        """Nobody is waiting."""
+        """No pods that wait."""
 
     def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
-        """Nobody is listening."""
+        """No listeners."""
 
     async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
-        """Nobody has to go."""
+        """No victims."""
         return False
 
     def clear_nomination(self, pod: Pod) -> None:
-        """Nobody was nominated."""
+        """No nominated pods."""

@@ -60,7 +60,7 @@ class Traces:
         self.tracer: Tracer = self._provider.get_tracer("loadmaster", version)
 
     async def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Send what is left, for so long; the thread that does it keeps nobody from ending."""
+        """Send the remaining spans, for so long; the thread does not keep the program from ending."""
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
         def shut_down() -> None:

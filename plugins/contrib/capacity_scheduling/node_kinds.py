@@ -21,7 +21,7 @@ class _Found(NamedTuple):
 
 
 class NodeKinds:
-    """Finds them."""
+    """Finds the kinds of nodes."""
 
     def __init__(self) -> None:
         self._kept: dict[fw.NodeKind, _Found] = {}

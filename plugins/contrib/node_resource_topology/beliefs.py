@@ -83,7 +83,7 @@ class Beliefs:
         if not self.discards:
             self._unbound.clear()
         if over_reserved and not self.over_reserves:
-            # From now on objects count as they come. Nobody would look again at nodes in doubt.
+            # From now on objects count as they come. Nodes in doubt would not be read again.
             self._over = OverReserve()
             for name, topology in self._newest.items():
                 self._over.heard(name, topology)

@@ -1,7 +1,7 @@
 """The assumed state of the nodes' zones between two reports of their agents.
 
 An agent reports every few seconds what is left in the zones of its node, so a pod that was just placed is not in it
-yet. Its requests are taken off *all* zones of the node, since nobody knows which one the kubelet will choose: too
+yet. Its requests are taken off *all* zones of the node, since only the kubelet knows which one it will choose: too
 much, so that a node may be refused in vain, but never given twice.
 
 of the agent ──newest object──► kept back ──its fingerprint is that of the node's pods──► in use, nothing taken off

@@ -37,7 +37,7 @@ class ZoneRows(NamedTuple):
     """Place, row: whether there is a zone."""
 
     available: Mapping[str, Grid]
-    """Resource → place, row: how much a zone has left, or MISSING. Of what was asked for, as far as any zone has it."""
+    """Resource → place, row: how much a zone has left, or MISSING. Only of requested resources that any zone has."""
 
 
 class ZoneTable:
@@ -91,7 +91,7 @@ class ZoneTable:
         self._rows, self._places = rows, places
 
     def _grid(self, name: str) -> Grid:
-        """The columns of a resource. New ones take the place of those that nobody has asked for for longest."""
+        """The columns of a resource. New ones replace those that were not used for longest."""
         grid = self._available.pop(name, None)
         if grid is None:
             if len(self._available) >= MAX_COLUMNS:

@@ -53,7 +53,7 @@ async def leader(facts: Facts, cluster: Cluster) -> list[Finding]:
 
 
 def _foreign(facts: Facts, holder: Leader) -> str:
-    """The other installation that holds the Lease; empty if it is this one, or nobody knows."""
+    """The other installation that holds the Lease; empty if it is this one, or not known."""
     if isinstance(facts.pods, ClusterError) or holder.host in {pod.metadata.name for pod in facts.pods}:
         return ""
     if holder.installation:

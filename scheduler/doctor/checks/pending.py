@@ -1,4 +1,4 @@
-"""Pods that wait: for our profiles, and for a scheduler that nobody runs."""
+"""Pods that wait: for Loadmaster's profiles, and for a scheduler that does not run."""
 
 import re
 from collections import Counter
@@ -31,7 +31,7 @@ _REASON: Final = re.compile(r"^\d+ (?:node\(s\) )?")
 
 
 async def pods(facts: Facts, cluster: Cluster) -> list[Finding]:
-    """Whether pods of our profiles wait for long, and why; and whether some are served by nobody."""
+    """Whether pods of Loadmaster's profiles wait for long, and why; and whether some have no scheduler."""
     profiles = known(facts.config).profiles
     listed = await cluster.list("/api/v1/pods", Pod, fieldSelector=SELECTOR)
     waiting = [pod for pod in listed.items if pod.metadata.deletion_timestamp is None]
@@ -86,7 +86,7 @@ def _group_of(pod: Pod) -> str:
 
 
 def _unserved(pods: list[Pod], profiles: list[str]) -> list[Finding]:
-    """A line for each scheduler that pods name and nobody runs."""
+    """A line for each scheduler that pods name and that does not run."""
     names = Counter(pod.spec.scheduler_name for pod in pods)
     findings = []
     for name, count in names.most_common(MAX_NAMED):

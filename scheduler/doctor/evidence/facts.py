@@ -51,7 +51,7 @@ class Facts:
     is_running: bool
     """Whether `config` is the one in effect."""
     file: Outcome[Configured | ConfigError]
-    """The one in the ConfigMap, or what is wrong with it."""
+    """The one in the ConfigMap, or its problem."""
     lease: Outcome[Lease]
 
     @property

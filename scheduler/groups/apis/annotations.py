@@ -42,7 +42,7 @@ class AnnotatedGroups:
 def wishes(*several: GroupAnnotations | None, problem: str = "") -> dict[str, Any]:
     """Return what annotations say about where a group is to be and for how long, as fields of PodGroup.
 
-    Of several, the first that says anything counts, field by field. `problem`: what is wrong with the group anyway.
+    Of several, the first that says anything counts, field by field. `problem`: of the group anyway.
     """
     every = [each for each in several if each is not None]
     if not every or all(each == NO_ANNOTATIONS for each in every):

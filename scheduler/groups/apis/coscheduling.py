@@ -73,7 +73,7 @@ def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None = None, pri
 
 
 def amounts(resources: ResourceList | None) -> tuple[dict[str, int], str]:
-    """Read the resources that a group needs; return them, and what is wrong with them."""
+    """Read the resources that a group needs; return them, and their problems."""
     wanted = resources or {}
     try:
         if len(wanted) > MAX_RESOURCES:

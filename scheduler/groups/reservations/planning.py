@@ -3,7 +3,7 @@
     nodes that do not refuse its pods ─► their pods: which leave when? ─► domain by domain, or all nodes as one:
 
         as many fit at a known time:   the earliest such time, and of the nodes as few as hold the group then
-        not before others leave:       of whom nobody knows when; the nodes that need the fewest of those to leave
+        not before others leave:       at an unknown time; the nodes that need the fewest of those to leave
 
 What is free already comes first: a node that has become free since the last choice is chosen again. How many fit is
 counted by amounts, as for levels of a topology (`topology/capacity.py`).
@@ -45,7 +45,7 @@ class Plan:
     """Node → resource → what is kept for the group there."""
 
     seconds: float
-    """From now until it fits; infinite if nobody knows."""
+    """From now until it fits; infinite if unknown."""
 
     needed: int
     """Pods that need a node."""
@@ -54,7 +54,7 @@ class Plan:
     """How many of them fit on these nodes now."""
 
     leaving: int
-    """Pods of which nobody knows when they leave, and some or all of which have to."""
+    """Pods with an unknown end, some or all of which have to leave."""
 
     late: Sequence[str] = ()
     """Some of these, which had promised an earlier end."""
@@ -83,7 +83,7 @@ class _Node:
     """Seconds from now, and the amounts that are free then, in this order."""
 
     unknown: dict[str, int] = field(default_factory=dict)
-    """The amounts of pods of which nobody knows when they leave."""
+    """The amounts of pods with an unknown end."""
 
     unknown_count: int = 0
     late: list[str] = field(default_factory=list)
@@ -207,7 +207,7 @@ def _needs(outlook: Outlook) -> list[Need]:
 
 
 def _is_one_a_node(pod: Pod) -> bool:
-    """Return whether two such pods are probably not on one node: nobody asks whom its anti-affinity is against."""
+    """Return whether two such pods are probably not on one node: the targets of its anti-affinity are not checked."""
     return bool(pod.host_ports or pod.affinity_terms.required_anti_affinity)
 
 
@@ -245,7 +245,7 @@ class _Chosen(NamedTuple):
     """How many are to go to each node."""
 
     emptied: Collection[_Node]
-    """Those that others have to leave of whom nobody knows when they do."""
+    """The nodes that pods with an unknown end have to leave."""
 
 
 def _choose(nodes: Sequence[_Node], need: Need, most: int) -> Steps[_Chosen | None]:

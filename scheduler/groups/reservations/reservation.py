@@ -4,7 +4,7 @@
     of a group to which it gives way ────────────────────────────► not bound by it
     ends before the group is expected to start ──────────────────► let on: backfill
     fits a node in addition to what is kept there ───────────────► let on there
-    all others ──────────────────────────────────────────────────► refused there, and nobody is evicted for them there
+    all others ──────────────────────────────────────────────────► refused there, and none is evicted for them there
 
 Whether it binds a pod depends on nothing but this, the pod and the node table: no clock, so that a replay decides the
 same, where no group gives way. How long it lasts is brought up to date by `keeper.py`.
@@ -44,7 +44,7 @@ class Reservation(msgspec.Struct, frozen=True):
     """Resource → what is kept on each of the nodes, in their order."""
 
     backfill_seconds: float
-    """A pod that runs no longer than this ends before the group is expected to start; 0: nobody knows when it does."""
+    """A pod that runs no longer than this ends before the group is expected to start; 0: unknown."""
 
     trusts_promises: bool
     """Whether the annotation with the time that a pod is expected to run counts, or activeDeadlineSeconds only."""

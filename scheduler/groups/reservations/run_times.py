@@ -1,9 +1,9 @@
-"""How long pods run, as far as anybody says: by a deadline that the kubelet enforces, or by a promise.
+"""How long pods run: by a deadline that the kubelet enforces, or by a promise.
 
     spec.activeDeadlineSeconds      enforced: the kubelet ends the pod
-    loadmaster.dev/expected-seconds a promise of the pod's owner; nobody evicts a pod that breaks it
+    loadmaster.dev/expected-seconds a promise of the pod's owner; a pod that breaks it is not evicted
 
-A pod that is past its promise is as one without any: nobody knows when it ends. What a PodGroup object promises, its
+A pod that is past its promise is as one without any: its end is unknown. What a PodGroup object promises, its
 pods do.
 """
 
@@ -29,7 +29,7 @@ class End:
     """When a pod leaves its node."""
 
     seconds: float
-    """From now on, at least 0; infinite if nobody knows."""
+    """From now on, at least 0; infinite if unknown."""
 
     is_late: bool = False
     """Whether it has promised an earlier end."""
@@ -44,7 +44,7 @@ class RunTimes:
         self._trusts_promises = trusts_promises
 
     def longest(self, pod: Pod) -> float:
-        """Return the seconds that a pod runs at most from its start on; infinite if nobody says."""
+        """Return the seconds that a pod runs at most from its start on; infinite if unknown."""
         return min(_deadline(pod), self._promise(pod))
 
     def end(self, pod: Pod, now: float) -> End:

@@ -127,7 +127,7 @@ class TopologyLevels:
         self, framework: Framework, group: PodGroup, pods: Sequence[Pod], most: int = NAMED
     ) -> list[NearMiss]:
         """Return what comes nearest to holding the members that have no node: the best domains of the group's required
-        level, or all nodes as one domain if it has none; empty if something holds them, as far as columns say.
+        level, or all nodes as one domain if it has none; empty if something holds them, by columns.
 
         For explanations: about a millisecond for 5,000 nodes, and nothing is tried. Raises what a plugin raises.
         """

@@ -1,6 +1,6 @@
 """Which installation holds the Lease: what a leader writes into an annotation of it, next to its identity.
 
-The identity has the pod's name only, by which nobody can distinguish two installations in different namespaces, nor an
+The identity has the pod's name only, which does not distinguish two installations in different namespaces, nor an
 old version from a new one. Other leaders, also older ones of ours, keep the annotation, so it has the identity, too.
 """
 
@@ -31,7 +31,7 @@ class Leader(msgspec.Struct, frozen=True, omit_defaults=True):
 
     identity: str = ""
     installation: str = ""
-    """`namespace/deployment`; empty if nobody knows."""
+    """`namespace/deployment`; empty if unknown."""
     version: str = ""
     """Of Loadmaster; empty before 0.2.0, which was the first to write it."""
 

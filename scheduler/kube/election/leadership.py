@@ -25,7 +25,7 @@ from typing import Final
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the former is Linux's alone
 
 boot_time: Final[Callable[[], float]] = partial(time.clock_gettime, _CLOCK)
-"""Seconds on a clock that nobody sets, and that does not stop while the machine sleeps."""
+"""Seconds on a clock that cannot be set, and that does not stop while the machine sleeps."""
 
 
 class Leadership:

@@ -19,8 +19,8 @@ RELEASED_SECONDS: Final = 1
 """`leaseDurationSeconds` of a Lease that its holder gave up, as in client-go."""
 
 MAX_DURATION: Final = 3600.0
-"""Seconds; a longer `leaseDurationSeconds` of another holder is taken for this: no leader renews so seldom, and with a
-number that somebody mistyped nobody would ever take over."""
+"""Seconds; a longer `leaseDurationSeconds` of another holder is taken for this: no leader renews so seldom, and a
+mistyped number would keep all others from taking over."""
 
 _MAX_TRANSITIONS: Final = 2**31 - 1
 """The largest int32."""
@@ -63,7 +63,7 @@ class Lease:
 
     @property
     def holder(self) -> str:
-        """Empty if nobody holds it."""
+        """Empty without a holder."""
         return _text(self.spec.get("holderIdentity"))
 
     @property
@@ -86,7 +86,7 @@ class Lease:
 
     @property
     def term(self) -> object:
-        """Equal while nobody renewed it or changed who holds it; labels and the like do not matter."""
+        """Equal until it is renewed, or its holder changes; labels and the like do not matter."""
         return self.uid, self.spec
 
     @property

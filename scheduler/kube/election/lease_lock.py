@@ -4,7 +4,7 @@ The library's elector reckons with the time of day, which may be set while it ru
 at once; and it goes by its own lease duration, not by the holder's. So it does not decide:
 
     the Lease                                   the elector is shown   and does
-    ours, or nobody's while we lead             no valid record        update: renew
+    ours, or without a holder while we lead     no valid record        update: renew
     released, or `free_at` is past              no valid record        update: take over
     missing, and we lead or `free_at` is past   404                    create
     anything else                               a record               wait; `update` and `create` refuse in any case
@@ -79,7 +79,7 @@ class LeaseLock(BaseLock):
         )
         self._lease: Lease | None = None
         self._is_certain = False
-        """Whether `_lease` is the newest version, as far as we heard."""
+        """Whether `_lease` is the newest version that was seen."""
         self._claimed: str | None = None
         """The version, empty for none, at which we tried to take the Lease, as long as that may still succeed."""
         self._seen_at = math.inf
@@ -144,12 +144,12 @@ class LeaseLock(BaseLock):
 
     @property
     def holder(self) -> str:
-        """The holder's identity, as far as we know; empty if nobody holds it."""
+        """The holder's identity as last seen; empty without a holder."""
         return "" if self._lease is None else self._lease.holder
 
     @property
     def leader(self) -> Leader:
-        """The holder, as far as we know it."""
+        """The holder as last seen."""
         return leader_of(self.holder, {} if self._lease is None else self._lease.annotations)
 
     def seconds_to_wait(self) -> float:

@@ -94,7 +94,7 @@ def read_kubeconfig(paths: str) -> Kubeconfig:
     read, problems = Kubeconfig(), list[str]()
     is_any = False
     for name in filter(None, paths.split(os.pathsep)):
-        path = Path(os.path.expanduser(name))  # unlike the method of Path, it takes a home that nobody knows as a name
+        path = Path(os.path.expanduser(name))  # unlike the method of Path, it takes an unknown home as a name
         try:
             content = _content(path)
         except FileNotFoundError:
@@ -116,13 +116,13 @@ class Context(NamedTuple):
 
     cluster: Entry
     user: Entry | None
-    """None for nobody in particular."""
+    """None for no user in particular."""
 
     namespace: str
 
 
 def read_context(paths: str, name: str | None = None) -> Context:
-    """Return a context, by default the current one. Raises ConfigError for what is wrong with it, or with any entry."""
+    """Return a context, by default the current one. Raises ConfigError for problems of it, or of any entry."""
     read = read_kubeconfig(paths)
     problems = list(_problems(read, paths, name))
     if problems:

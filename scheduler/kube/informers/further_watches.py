@@ -88,7 +88,7 @@ class FurtherWatches:
             await self._relister.compared(opened)
 
     def keep_only(self, resources: Resources) -> None:
-        """Keep no more of the objects than these, as far as they are watched."""
+        """Keep no more of the watched objects than these."""
         for name in self._watched.keys() & resources.watched.keys():
             self._keep(name, resources.parts_read.get(name))
 

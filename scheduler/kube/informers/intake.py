@@ -115,7 +115,7 @@ class _Dirty(NamedTuple, Generic[T]):
     """The newest that was reported, of its deletion maybe."""
 
 
-def _nobody(_resource: str) -> None:
+def _ignore(_resource: str) -> None:
     """Without a relister there is no one to notify."""
 
 
@@ -129,7 +129,7 @@ class Intake(Generic[T]):
         check: Callable[[T], object],
         reactions: Reactions[T],
         metrics: Metrics,
-        failed: Callable[[str], None] = _nobody,
+        failed: Callable[[str], None] = _ignore,
         keep_raw: Callable[[T, msgspec.Raw], None] | None = None,
     ) -> None:
         """`failed` is called with the resource when a change was lost: only a comparison finds it again.
@@ -415,7 +415,7 @@ class Intake(Generic[T]):
 def pod_intake(
     handlers: ClusterHandlers,
     metrics: Metrics,
-    failed: Callable[[str], None] = _nobody,
+    failed: Callable[[str], None] = _ignore,
     *,
     raw: bool = False,
 ) -> Intake[Pod]:
@@ -448,7 +448,7 @@ def pod_intake(
 def node_intake(
     handlers: ClusterHandlers,
     metrics: Metrics,
-    failed: Callable[[str], None] = _nobody,
+    failed: Callable[[str], None] = _ignore,
     keep_raw: Callable[[Node, msgspec.Raw], None] | None = None,
 ) -> Intake[Node]:
     """The intake of nodes; `keep_raw`: see scheduler.kube.informers.raw_nodes."""
@@ -468,7 +468,7 @@ def object_intake(
     handlers: ObjectHandlers,
     metrics: Metrics,
     reduce: "Reduction | None" = None,
-    failed: Callable[[str], None] = _nobody,
+    failed: Callable[[str], None] = _ignore,
 ) -> Intake[Any]:
     """The intake of any other resource; `name`: its name in events. `reduce`: what is kept of its objects."""
     reactions: Reactions[Any] = Reactions(

@@ -307,7 +307,7 @@ class WatchSession:
             target = target.update_query(fieldSelector=NOTHING)
         credentials = self._client.credentials
         expected: dict[str, Any] = {"server_hostname": credentials.server_hostname, "ssl": credentials.ssl_context}
-        expected["allow_redirects"] = False  # elsewhere nobody knows us
+        expected["allow_redirects"] = False  # other servers do not know us
         began, code = time.perf_counter(), NO_ANSWER
         try:
             async with asyncio.timeout(ANSWER_SECONDS):

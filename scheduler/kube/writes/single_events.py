@@ -50,7 +50,7 @@ class SingleEvents:
         self._create = Operation("POST", "events", CallLimit(1, max_pause=TIMEOUT), TIMEOUT, fenced=False)
 
     async def send(self, type_: str, reason: str, action: str, note: str) -> None:
-        """Send one. Raises nothing."""
+        """Send one Event. Raises nothing."""
         now = self._time_of_day()
         about = self._regarding
         event = {

@@ -1,7 +1,7 @@
 """The shares of a plugin's arguments: a tree for clusters without any objects that describe one.
 
 The first share in the list that a pod matches counts. A resource that no share of a tree names has no limit there. A
-root that names only a maximum has that much: there is nobody of whom it could borrow.
+root that names only a maximum has that much: there is no share that it could borrow from.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -69,7 +69,7 @@ class Said(NamedTuple):
 
     node: tuple[tuple[str, str], ...] | None = None
     """The labels of its node that flavors name; None without a node. A pod that has one stays with its ClusterQueue: a
-    LocalQueue that is deleted sets nobody free."""
+    LocalQueue that is deleted sets no pod free."""
 
 
 class KueueQueues(Adapter):

@@ -77,7 +77,7 @@ def flavor_of_node(group: Group, labels: Mapping[str, str]) -> Flavor:
     """Return the flavor of a group in which a pod counts that is on a node with these labels.
 
     Of those that the node is of, it is the one with the most labels, the first of several; the first of all if it is
-    of none: nobody uses a share without being counted.
+    of none: no pod uses a share without being counted.
     """
     found = [each for each in group.flavors if each.labels.items() <= labels.items()]
     return max(found, key=lambda each: len(each.labels), default=group.flavors[0])

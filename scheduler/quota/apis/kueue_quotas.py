@@ -234,7 +234,7 @@ def _queue(queue: api.ClusterQueue, problem: str, flavors: Mapping[str, Flavor])
 
 
 def _preemption(policies: api.Preemption) -> Preemption:
-    """Read `spec.preemption`; a policy of a version that we do not know evicts nobody."""
+    """Read `spec.preemption`; an unknown policy evicts no pods."""
     borrow = policies.borrow_within_cohort
     return Preemption(
         within_share=_policy(policies.within_cluster_queue),

@@ -27,7 +27,7 @@ _logger = logging.getLogger(__name__)
 
 
 class ShareReports:
-    """Reports what is wrong with shares."""
+    """Reports the problems of shares."""
 
     def __init__(self, shares: AdaptedShares, table: NodeTable, events: ObjectEvents) -> None:
         self._shares = shares

@@ -13,7 +13,7 @@ from scheduler.quota.share_refs import Root
 
 
 class TakingBack:
-    """Knows them, those first that were deferred longest ago."""
+    """The kinds of waiting entries that take back quota, those first that were deferred longest ago."""
 
     def __init__(self, shares: AdaptedShares, pending: PendingForQuota[Request]) -> None:
         self._shares = shares

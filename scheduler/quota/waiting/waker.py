@@ -1,11 +1,11 @@
 """Wakes entries of the queue that are pending for quota: no more of them than there is space for.
 
-When something of a tree of quotas is freed, the first of its kinds are woken in the order of quotas, as far as it goes
-round. What a woken pod or group asks for is reserved until it was tried; if it fits no node, others are woken. Those
-that are about to be tried anyway, because evictions may help or their group has changed, compete with them. The
-first of a kind is tried, too, when a pod starts that borrows what its quota is guaranteed, and when something was freed
-and others still use what it is guaranteed; and when a node or a quota changes, the first of all kinds that take back
-what others borrow: a few in a second.
+When quota of a tree is freed, the heads of its kinds are woken in the order of quotas, until it is used up. The
+requests of a woken pod or group are reserved until it was tried; if it fits no node, others are woken. Entries that are
+about to be tried anyway, because evictions may help or their group has changed, compete with them. The head of a kind
+is also tried when a pod starts that borrows its quota's guarantee, and when quota was freed and others still use the
+guarantee; and when a node or a quota changes, the heads of all kinds that take back what others borrow, a few in a
+second.
 """
 
 from collections.abc import Callable, Hashable
@@ -61,7 +61,7 @@ class Waker(PodListener, QuotaListener):
         statuses: QuotaStatuses,
         due: Callable[[], None],
     ) -> None:
-        """`order`: that in which entries are woken; `due` is called when `retry` has something to do."""
+        """`order`: the order in which entries are woken; `due` is called when `retry` has something to do."""
         self._shares = shares
         self._queue = queue
         self._order = order

@@ -100,7 +100,7 @@ def verdict_of(answer: Filtered, asked: Sequence[str]) -> FilterVerdict:
 
 
 def victims_of(answer: Agreed, table: PodsOnNodes) -> dict[str, Victims]:
-    """Return node → pods that may be evicted there, as far as they are there."""
+    """Return node → pods there that may be evicted."""
     found = {}
     for node, uids, violations in map(msgspec.structs.astuple, answer.candidates):
         there = {pod.uid: pod for pod in table.pods_on(node)} if table.row_of(node) is not None else {}

@@ -1,6 +1,6 @@
 """Reads a trace from a file, line by line and in bounded memory. Anything else is refused with one clear sentence.
 
-A trace that was cut off can be replayed as far as it goes: `Trace.incomplete` says so once all lines were read.
+A trace that was cut off can be replayed up to its end: `Trace.incomplete` says so once all lines were read.
 """
 
 from collections.abc import Iterator

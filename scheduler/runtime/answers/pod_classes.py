@@ -155,7 +155,7 @@ class PodClasses:
 def _encoded_spec(pod: Pod) -> bytes | None:
     """Return what a plugin that signs the spec may read, as bytes; None if the status says more than usual.
 
-    Of what is long, a digest that nobody can forge: the store and each pod's answers would keep it all once more.
+    A long one has a digest that cannot be forged: the store and each pod's answers would keep it all once more.
     Volumes of unknown sources are left out: Kubernetes gives each pod one with a name of its own. So is the group, or
     each group of alike pods would be signed once more.
     """

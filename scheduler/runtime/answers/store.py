@@ -36,7 +36,7 @@ FEWEST: Final = 24
 """This many entries are kept however large they are: enough for a pod class or two."""
 
 EXPIRED: Final = "expired"
-"""Nobody has asked for it for a while."""
+"""It was not used for a while."""
 
 NO_ROOM: Final = "no_room"
 """Others needed its place."""

@@ -99,7 +99,7 @@ def bounded(status: Status) -> Status:
 def disallowed(plugin: str, point: str, method: Callable[..., Any], answer: Status) -> PluginError:
     """The error for a Status with a code that the extension point does not allow.
 
-    With the code Error, a plugin says what is wrong in its own words, which is no wrong answer.
+    The code Error is allowed everywhere: a plugin reports a problem in its own words.
     """
     if answer.code is Code.ERROR:
         return PluginError(plugin, point, answer.message or answer.code.label)

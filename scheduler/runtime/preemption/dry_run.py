@@ -134,7 +134,7 @@ class DryRun:
 
     @property
     def hopeless(self) -> BoolColumn:
-        """Whether each row refuses the pod, whatever pods leave it, as far as is known without asking."""
+        """Whether each row is known to refuse the pod, whatever pods leave it."""
         return self._first_stored < len(self._steps) if self.is_quick else np.zeros(self._profile.nodes.size, np.bool_)
 
     def first_fitting(self, rows: Rows) -> int | None:

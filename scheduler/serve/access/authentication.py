@@ -56,7 +56,7 @@ class Authentication:
     def __init__(
         self, reviewer: TokenReviewer | None, cache_seconds: float, now: Callable[[], float] = time.monotonic
     ) -> None:
-        """`reviewer`: None if there is nobody to ask; tokens are then ignored. `cache_seconds`: for an answer."""
+        """`reviewer`: None if no cluster can be asked; tokens are then ignored. `cache_seconds`: for an answer."""
         self._reviewer = reviewer
         self._cache_seconds = cache_seconds
         self._secret = secrets.token_bytes(32)

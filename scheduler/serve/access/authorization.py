@@ -43,7 +43,7 @@ class Authorization:
         refused_seconds: float,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`reviewer`: None if there is nobody to ask; nobody is then allowed. Answers are kept for so many seconds.
+        """`reviewer`: None if no cluster can be asked; no user is then allowed. Answers are kept for so many seconds.
 
         Raises ConfigError for a path with `*` elsewhere than at its end.
         """

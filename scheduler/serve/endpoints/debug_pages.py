@@ -59,7 +59,7 @@ class Profile:
     async def _taken(self, seconds: float, ended: threading.Event) -> bytes:
         """Return the thread's result. Raises the thread's exception.
 
-        A thread of its own, not the pool's: at the end of the program nobody waits for it.
+        A thread of its own, not the pool's: the end of the program does not wait for it.
         """
         loop, loop_thread = asyncio.get_running_loop(), threading.get_ident()
         found: asyncio.Future[bytes] = loop.create_future()

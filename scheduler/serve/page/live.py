@@ -66,7 +66,7 @@ class Live:
         return Answer(200, self._stream(), EVENT_STREAM, goes_on=True, headers=self._about.headers)
 
     def start(self, tasks: Tasks) -> None:
-        """Look every second. What fails costs the readers their connections, and nobody else anything."""
+        """Look every second. A failure costs only the readers their connections."""
         tasks.repeat("page", LATE_SECONDS, SECONDS, self.look)
 
     async def look(self) -> None:

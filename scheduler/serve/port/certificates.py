@@ -3,8 +3,8 @@
     files changed ──they make sense──► new handshakes use them; connections with a client's certificate end
                  └──they do not──────► the old one stays in use; logged once, counted each time
 
-Connections of clients with certificates end when the authorities change: whom they no longer vouch for is
-nobody, and the others come back at once.
+Connections of clients with certificates end when the authorities change: those that they still vouch for come
+back at once.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ class Certificates:
             self.check()
 
     def check(self) -> None:
-        """Adopt what has changed. The files are small and on a volume of the pod: nobody need wait for them."""
+        """Adopt what has changed. The files are small and on a volume of the pod: reading them does not block."""
         self._try(SERVING, self._source.read, self._use_pair)
         if self._client_ca_file:
             self._try(CLIENT_CA, self._read_client_ca, self.trust)

@@ -46,7 +46,7 @@ class Connection(asyncio.Protocol):
         self.plain: socket.socket | None = None
         """The socket, while it is silent or shakes hands."""
         self.ended_by = ""
-        """Why we ended it; empty if the peer did, or nobody."""
+        """Why we ended it; empty if the peer did, or it has not ended."""
         self._handler = handler
         self._limits = limits
         self._gone = gone

@@ -15,7 +15,7 @@ class Limits:
     """The times do not begin again with each byte."""
 
     connections: int = 64
-    """In all. A kubelet needs two, a Prometheus one."""
+    """Connections in all. A kubelet needs two, a Prometheus one."""
 
     connections_per_address: int = 24
     """The API server is one address for all who look through its proxy: all streams may be open, and as many

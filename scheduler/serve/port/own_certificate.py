@@ -1,4 +1,4 @@
-"""The certificate that the port shows if none is given: signed by itself, since nobody else knows it."""
+"""The certificate that the port shows if none is given: signed by itself."""
 
 import ipaddress
 import os
@@ -75,7 +75,7 @@ def today() -> datetime:
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
-    """Replace a file as a whole; nobody else ever sees a key, not even while it is written."""
+    """Replace a file as a whole; other users never see a key, not even while it is written."""
     part = path.with_name(f".{path.name}.new")
     part.unlink(missing_ok=True)
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:

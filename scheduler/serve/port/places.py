@@ -23,7 +23,7 @@ MAX_RATES: Final = 1024
 
 
 class Place(Protocol):
-    """A connection, as far as its place is concerned."""
+    """A connection, as its place sees it."""
 
     address: str
     """The result of `peer_of`."""

@@ -77,7 +77,7 @@ def a_context(settings: TlsSettings, pair: KeyPair, client_ca: str) -> ssl.SSLCo
     with _as_file(pair.certificate) as certificate, _as_file(pair.key) as key:
         context.load_cert_chain(certificate, key, password=_no_password)
     if client_ca:
-        # One that is shown must be right, none need be: who comes without has a token, or is nobody.
+        # One that is shown must be right, none need be: a client without one has a token, or is anonymous.
         context.verify_mode = ssl.CERT_OPTIONAL
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an intermediate may be trusted, as in Go
         context.load_verify_locations(cadata=client_ca)

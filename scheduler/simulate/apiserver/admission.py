@@ -63,7 +63,7 @@ class Admission:
     """Admits new pods by the objects of the files."""
 
     def __init__(self, others: Iterable[OtherObject], problems: list[str]) -> None:
-        """Add what is wrong with these objects to `problems`."""
+        """Add the problems of these objects to `problems`."""
         self.missing: dict[tuple[str, str], list[str]] = {}
         """Kind and name of what the files do not have → the pods that name it."""
         self._classes: dict[str, _Priority] = {}

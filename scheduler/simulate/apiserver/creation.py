@@ -73,7 +73,7 @@ class Creation:
         *,
         raw_pods: bool,
     ) -> None:
-        """Create those `written`, with their places, and those of workloads. Add what is wrong to `problems`.
+        """Create those `written`, with their places, and those of workloads. Add errors to `problems`.
 
         `raw_pods`: pods are kept as JSON, too.
         """

@@ -1,4 +1,4 @@
-"""Validation of pods and nodes, as far as it decides where pods go.
+"""Validation of the fields of pods and nodes that decide where pods go.
 
 Rules: ValidatePodSpec and ValidateNode in pkg/apis/core/validation/validation.go at v1.36.3. The many others, such as
 the form of names or mounts of volumes that there are not, are left to `kubectl apply --dry-run=server`.

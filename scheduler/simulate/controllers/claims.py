@@ -23,7 +23,7 @@ _TEMPLATE: Final = "ResourceClaimTemplate (resource.k8s.io/v1)"
 
 
 class Claims:
-    """Makes them of what is in the files."""
+    """Makes claims from the objects in the files."""
 
     def __init__(self, others: Iterable[OtherObject]) -> None:
         self._templates: dict[tuple[str, str], Mapping[str, Any]] = {}

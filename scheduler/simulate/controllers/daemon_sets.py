@@ -35,7 +35,7 @@ _ON_HOST: Final = (("network-unavailable", "NoSchedule"),)
 def daemon_pods(
     others: Iterable[OtherObject], nodes: Sequence[Node], owned: Owned, allowance: Allowance, problems: list[str]
 ) -> Iterator[NewPod]:
-    """Yield the pods that are missing on nodes, and add what is wrong with a DaemonSet to `problems`."""
+    """Yield the pods that are missing on nodes, and add the errors of a DaemonSet to `problems`."""
     for obj in others:
         if obj.label != LABEL:
             continue

@@ -177,7 +177,7 @@ def path_of_template(obj: OtherObject) -> str:
 
 
 def expanded(others: Sequence[OtherObject], owned: Owned, allowance: Allowance, problems: list[str]) -> Expansion:
-    """Return what controllers make of all workloads in these objects, and add what is wrong to `problems`."""
+    """Return the objects that controllers make of all workloads in these, and add errors to `problems`."""
     made = Expansion([], [], notes := list[str]())
     for obj in others:
         controller = CONTROLLERS.get(obj.label)

@@ -50,7 +50,7 @@ _decode: Final = Decoder[msgspec.Raw](msgspec.Raw).quick
 def read_documents(
     paths: Iterable[str], problems: list[str], notes: list[str], texts: Texts, progress: Progress = SILENT
 ) -> Iterator[Document]:
-    """Read files, directories recursively, and standard input for `-`; add what is wrong to `problems`.
+    """Read files, directories recursively, and standard input for `-`; add errors to `problems`.
 
     The value of each document is a msgspec.Raw. A file in which there is nothing is a problem, in a directory a note,
     and one with more than may be in all files together is a problem. Small ones are kept in `texts`.

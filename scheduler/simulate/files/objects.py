@@ -30,7 +30,7 @@ class WrittenObject:
         return self.kind if self.api_version == "v1" else f"{self.kind} ({self.api_version})"
 
     def content(self) -> dict[str, Any]:
-        """Parse it. Raises Unreadable."""
+        """Parse the object. Raises Unreadable."""
         return {"kind": self.kind, "apiVersion": self.api_version, **_mapping.decode(self.raw)}
 
 
@@ -126,7 +126,7 @@ def as_written(documents: Iterable[Document]) -> Iterator[Document]:
 def written_objects(documents: Iterable[Document], problems: list[str], notes: list[str]) -> Iterator[WrittenObject]:
     """Yield the objects, and the items of lists; the items of a PodList need not say that they are pods.
 
-    Add what is wrong to `problems`, and to `notes` what is no object in a directory, where Helm keeps its values.
+    Add errors to `problems`, and files of a directory that are no objects, such as Helm's values, to `notes`.
     """
     for document in as_written(documents):
         if not document.is_named and not _has_kind(document.value):

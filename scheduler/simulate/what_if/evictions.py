@@ -48,7 +48,7 @@ class Emptied:
     """Each pod that went, and what became of the one that came in its place."""
 
     lost: list[Pod] = field(default_factory=list)
-    """Nobody makes another one."""
+    """No controller makes another one."""
 
     stays: list[tuple[Pod, str]] = field(default_factory=list)
     """Pods that the node keeps, and why."""

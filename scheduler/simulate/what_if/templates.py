@@ -234,7 +234,7 @@ def _job_of(template: Template, obj: OtherObject) -> OtherObject:
 
 
 def _newest_set(template: Template, cluster: SimulatedCluster) -> OtherObject | None:
-    """The ReplicaSet that has the Deployment's newest template; of a new one, that which was made for it."""
+    """The ReplicaSet that has the Deployment's newest template; of a new one, the one made for it."""
     found = [
         (_revision(obj.metadata), obj)
         for obj in cluster.others

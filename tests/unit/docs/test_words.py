@@ -17,6 +17,7 @@ ROOT: Final = Path(__file__).parents[3]
 
 INSTEAD: Final = {
     "anew": "again",
+    "as far as": "if, where, up to",
     "beside|besides": "next to, in addition, except",
     "but for": "except, apart from",
     "carried on": "continued",
@@ -24,9 +25,11 @@ INSTEAD: Final = {
     "heed|heeds|heeded|unheeded": "respect, consider, use",
     "judge|judges|judged|judging|judgement": "evaluate, check, decide",
     "lest": "so that … not",
+    "nobody": "no user, no pod, none",
     "rests|rested": "is avoided, is cordoned off",
     r"(?<!make )(?<!makes )(?<!making )(?<!made )room|rooms": "package; space, capacity",
     "tell|tells|telling|told": "say, report, show, distinguish",
+    "that (?:in|on|of|by|for) which|those which": "the one in which, the ones that",
     "whoever|whomever|whichever": "anyone who, the caller, any",
 }
 DROPPED: Final = re.compile(rf"\b(?:{'|'.join(INSTEAD)})\b", re.IGNORECASE)
