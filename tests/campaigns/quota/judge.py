@@ -197,8 +197,8 @@ class Judge:
     def at_rest(self, now: float, nominated: Mapping[str, str], used: Mapping[str, Mapping[str, int]]) -> None:
         """Check what must be so whenever nothing is left to do but to wait."""
         self.now = now
-        self._check_overtaken()
         self._judge_choices()
+        self._check_overtaken()
         for pod in self._state.pods.values():
             pod.nominated = "" if pod.node else nominated.get(pod.name, "")
         self._check_nominations(now, nominated)
@@ -208,41 +208,31 @@ class Judge:
 
     def _judge_choices(self) -> None:
         for choice in self._choices:
-            others = self._others_of_the_moment(choice)
-            first, *second = [self._wrong(choice, before) for before in (choice.before, others) if before is not None]
-            if first and all(second):  # whichever eviction of a moment is seen first, they were chosen in any order
-                self.find(*first)
+            alone = self._fault(choice, [])
+            if alone and self._fault(choice, [each for each in self._choices if each.at == choice.at]):
+                self.find(*alone)
         self._choices.clear()
 
-    def _others_of_the_moment(self, choice: Choice) -> State | None:
-        """Return the state before a choice, as it was if those for others were made first; None without any."""
-        mine = self._claimant(choice.before.pods[choice.claimant])
-        beside = [each for each in self._choices if each.at == choice.at]
-        taken = {
-            victim
-            for each in beside
-            if self._claimant(each.before.pods[each.claimant]) != mine
-            for victim in each.victims
-        }
-        if not taken:
-            return None
-        choice.others_preempt = True
-        state = choice.before.copy()
-        for name in (state.pods.keys() & taken) - {*choice.victims}:
-            state.pods[name].ending = True
-        return state
+    def _fault(self, choice: Choice, made: list[Choice]) -> tuple[str, str] | None:
+        """Return the rule that a choice breaks, and how; None if it breaks none.
 
-    def _wrong(self, choice: Choice, before: State) -> tuple[str, str] | None:
-        """Return the rule that a choice breaks in a state, and how."""
+        `made`: choices of its moment that were perhaps made before it, as evictions reach the API in any order.
+        """
+        before = choice.before.copy()
         claimant, victims = before.pods[choice.claimant], [before.pods[victim] for victim in choice.victims]
         mine = self._claimant(claimant)
-        others = choice.others_preempt
+        made = [each for each in made if self._claimant(each.before.pods[each.claimant]) != mine]
+        for name in {victim for each in made for victim in each.victims} & before.pods.keys() - {*choice.victims}:
+            before.pods[name].ending = True
+        others = choice.others_preempt or bool(made)
         others |= any(pod.nominated and self._claimant(pod) != mine for pod in before.pending)
         if text := lawful.objection(before, claimant, victims, others):
             return "unlawful", text
-        if not others and (spared := lawful.spared(before, claimant, victims)):
+        if others:
+            return None  # what these ask for is kept for them
+        if spared := lawful.spared(before, claimant, victims):
             return "unneeded", f"{claimant} fits although {spared} stays, of {', '.join(choice.victims)}"
-        if not others and (pair := lawful.preferable(before, claimant, victims)):
+        if pair := lawful.preferable(before, claimant, victims):
             return "unneeded", f"{claimant} evicts {pair[0]}, and {pair[1]}, less important or newer, stays"
         return None
 
@@ -253,11 +243,7 @@ class Judge:
             if (choice.at, choice.claimant) == (self.now, claimant) and ran and ran.node:
                 return choice
         mine = self._claimant(self._state.pods[claimant])
-        others_preempt = bool(self._claims.keys() - {mine}) or any(
-            choice.at == self.now and self._claimant(choice.before.pods[choice.claimant]) != mine
-            for choice in self._choices
-        )  # what these freed a moment ago was not free when the victims were chosen
-        self._choices.append(Choice(self.now, claimant, self._state.copy(), others_preempt))
+        self._choices.append(Choice(self.now, claimant, self._state.copy(), bool(self._claims.keys() - {mine})))
         return self._choices[-1]
 
     def _claimant(self, pod: Pod) -> str:
@@ -293,18 +279,25 @@ class Judge:
                 self._overtaken.append((pod, other, self.now))
 
     def _check_overtaken(self) -> None:
-        """Of two that start in the same moment it does not matter which was first.
-
-        One for which others are evicted in that moment may have what was reserved for a pod that it goes before.
-        """
+        """Of two that start in the same moment it does not matter which was first."""
         for pod, other, at in self._overtaken:
-            ahead = (each.before.pods[each.claimant] for each in self._choices if each.at == at)
-            if any(each.quota != pod.quota and lawful.is_ahead(self._state, each, other) for each in ahead):
-                continue
             is_first = other.quota == pod.quota or lawful.goes_first(self._state, other, pod)  # all of it have started
-            if other.name in self._state.pods and not (other.node and other.started <= at + 1) and is_first:
+            waits = other.name in self._state.pods and not (other.node and other.started <= at + 1)
+            if waits and is_first and not self._has_lost_to_another(pod, other, at):
                 self.find("overtaken", f"{pod} of {pod.quota} starts before {other} of {other.quota}, {other.came:g} s")
         self._overtaken.clear()
+
+    def _has_lost_to_another(self, pod: Pod, other: Pod, at: float) -> bool:
+        """Whether one that goes ahead of it has taken, in the same moment, what was reserved for it beside the pod."""
+        state = self._state
+        taken = [each for each in state.pods.values() if each.node or self._claimant(each) in self._claims]
+        return any(
+            each not in (pod, other)
+            and (at <= each.started <= at + 1 or not each.node)
+            and lawful.is_ahead(state, each, other)
+            and not state.lacks(other.quota, other.asks, [rest for rest in taken if rest is not each])
+            for each in taken
+        )
 
     def _note_circle(self, claimant: str, victim: str) -> None:
         self._quiet_evictions.append((claimant, victim))

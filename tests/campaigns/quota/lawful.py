@@ -102,7 +102,7 @@ class _Case:
         is_less = victim.priority < claimant.priority
         if state.world.source == ELASTIC:  # a pod within the minimum takes back from others
             return is_less and (self.others or not state.within(claimant.quota, claimant, self.staying))
-        is_newer = victim.priority == claimant.priority and victim.came >= claimant.came
+        is_newer = victim.priority == claimant.priority and int(victim.came) > int(claimant.came)
         policies = {"Never": False, "LowerPriority": is_less, "LowerOrNewerEqualPriority": is_less or is_newer}
         return policies[state.quotas[claimant.quota].within]
 
@@ -215,8 +215,7 @@ def preferable(state: State, claimant: Pod, victims: Sequence[Pod]) -> tuple[Pod
                 "",
             )
             is_less = (other.priority, -int(other.started)) < (victim.priority, -int(victim.started))
-            is_as_old = (other.quota, other.came) == (claimant.quota, claimant.came)  # it may not be newer
-            if is_alike and is_less and not (victim.group or other.ending or other in victims or is_as_old):
+            if is_alike and is_less and not (victim.group or other.ending or other in victims):
                 instead = [other if each is victim else each for each in victims]
                 if not objection(state, claimant, instead, others=True):
                     return victim, other
