@@ -1,4 +1,4 @@
-"""Which devices are taken: counted once for each claim that comes, changes or goes, not once for each decision.
+"""The allocated devices, counted once for each claim that comes, changes or goes, not once for each decision.
 
 An allocation goes the way
 

@@ -1,4 +1,4 @@
-"""On which nodes devices for a pod's claims are available: stored, and asked again only where that may have changed.
+"""The nodes on which devices for a pod's claims are available: stored, and asked again only after changes.
 
 Claims made from one template ask for the same, so their pods get the same answers. A node's answer depends on what is
 asked for, the classes, the slices that it can use and the devices that are taken of these. Which devices the pod gets

@@ -1,4 +1,4 @@
-"""How functions are declared to the CEL library."""
+"""Declarations of functions for the CEL library."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple

@@ -1,4 +1,4 @@
-"""How many devices nodes have of the DeviceClasses behind extended resources, and how many are taken: for Score.
+"""The devices of the DeviceClasses behind extended resources on each node, all and allocated: for Score.
 
 Counted as kube-scheduler does for the score, which is simpler than what can be allocated: all slices count, whatever
 their pool's generation, and taints keep no device out. Rule: noderesources/resource_allocation.go at v1.36.3

@@ -1,4 +1,4 @@
-"""Which extended resources DeviceClasses stand for: devices are found for them on nodes that do not offer them.
+"""The extended resources that DeviceClasses stand for: devices are found for them on nodes that do not offer them.
 
 A class stands for `deviceclass.resource.kubernetes.io/<its name>`, and for the resource that it names. If several
 classes name the same one, the newest counts, so that a class can be replaced. Rule: k8s.io/dynamic-resource-allocation

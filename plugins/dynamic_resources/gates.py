@@ -1,4 +1,4 @@
-"""The feature gates of devices: what is decided otherwise once they are on.
+"""The feature gates of devices, and their effects.
 
 Rule: AllocatorFeatures in dynamicresources/dynamicresources.go, and k8s.io/dynamic-resource-allocation
 structured/allocator.go, which takes the experimental allocator for four of them, at v1.37.2.

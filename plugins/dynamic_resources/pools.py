@@ -1,4 +1,4 @@
-"""Which pools of devices a node can use, from the ResourceSlices.
+"""The pools of devices that a node can use, from the ResourceSlices.
 
 Rule: k8s.io/dynamic-resource-allocation structured/internal/incubating/pools_incubating.go at v0.37.2, the variant that
 the default feature gates select.

@@ -1,4 +1,4 @@
-"""PreBind: what Reserve has taken is written down, and devices that have to be made ready are waited for.
+"""PreBind: writes the reserved allocations, and waits for devices that have to be made ready.
 
     for each claim of the pod's spec: allocation and reservation ─► the claim for extended resources ─► the pod's status
         ─► all devices ready ─► the pod can be bound

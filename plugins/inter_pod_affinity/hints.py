@@ -1,4 +1,4 @@
-"""Which events may help a pod that InterPodAffinity refused.
+"""The events that may help a pod that InterPodAffinity refused.
 
 Rule: interpodaffinity/plugin.go (EventsToRegister, isSchedulableAfterPodChange, isSchedulableAfterNodeChange) at
 v1.37.2. Beyond it:

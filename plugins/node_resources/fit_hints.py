@@ -1,4 +1,4 @@
-"""Which events make a pod that found too few resources worth another attempt.
+"""The events that make a pod that found too few resources worth another attempt.
 
 Rule: noderesources/fit.go at v1.37.2 (isSchedulableAfterAssignedPodDelete and so on, isSchedulableAfterNodeChange,
 isSchedulableAfterDeviceClassEvent). A node counts as if it were empty: its pods are no part of its events.

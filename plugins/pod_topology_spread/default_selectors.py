@@ -1,4 +1,4 @@
-"""Which pods belong together, by the objects that select or own them: Services, and the pod's controller.
+"""Pods that belong together, by the objects that select or own them: Services, and the pod's controller.
 
 Rule: helper/spread.go (DefaultSelector) at v1.36.3.
 """

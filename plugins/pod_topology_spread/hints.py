@@ -1,4 +1,4 @@
-"""Which events make a pod that its spread constraints kept off all nodes worth another attempt.
+"""The events that make a pod that its spread constraints kept off all nodes worth another attempt.
 
 Rule: podtopologyspread/plugin.go (isSchedulableAfterAssignedPodChange and so on) at v1.37.2. Beyond it,
 other events are looked at that change what counts: the deletion of a pod that begins, labels by which a node comes to

@@ -1,4 +1,4 @@
-"""Objects as they will be once our writes are done: what was decided must count before the watch shows it.
+"""Objects as they will be once our writes are done: decisions count before the watch shows them.
 
     (nothing) ──assume──► ASSUMED ──restore, or a newer object from the watch──► (nothing)
 

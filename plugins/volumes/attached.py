@@ -1,4 +1,4 @@
-"""How many more volumes each node can attach, by CSI driver.
+"""The number of further volumes that each node can attach, by CSI driver.
 
 Finding out what is behind a pod's volumes takes many look-ups, and most nodes are far from their limits. So a node is
 first assumed to have as many volumes of each driver as its pods and VolumeAttachments have in all: an upper bound.

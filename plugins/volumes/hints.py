@@ -1,4 +1,4 @@
-"""Which changes in the cluster may help a pod that VolumeBinding refused.
+"""The changes in the cluster that may help a pod that VolumeBinding refused.
 
 Rule: volumebinding/volume_binding.go (EventsToRegister, isSchedulableAfter…) at v1.36.3. Beyond it, a driver that stops
 tracking its storage helps pods whose claims it serves, not only those with volumes of its own inline; and so does one

@@ -1,4 +1,4 @@
-"""Which volume a claim would get on each node: the smallest that fits, over columns.
+"""The volume that a claim would get on each node: the smallest that fits, over columns.
 
 A volume suits a claim either on all nodes that can reach it, or on none. So the suitable volumes are sorted, smallest
 first, and a node gets the first that it can reach and that no other claim of the pod has taken. Volumes are grouped by

@@ -1,4 +1,4 @@
-"""How well the storage behind a pod's claims is used on each node.
+"""Scores of nodes by the usage of the storage behind a pod's claims.
 
 Of each class, what is requested is compared with what there is, in percent, and a line maps that to a score; a node's
 score is the mean of its classes. If a node binds existing volumes, these count, and otherwise those that it provisions.

@@ -1,6 +1,6 @@
-"""The one way from JSON, and from what was JSON or YAML, to values: whatever it is, only `Unreadable` comes out.
+"""The one way from JSON, and from parsed JSON or YAML, to values; the only error is `Unreadable`.
 
-What comes from the cluster was written by others. An object that no decoder reads as it is, is folded first (see
+Objects of the cluster were written by others. An object that no decoder reads as it is, is folded first (see
 `scheduler.api.folding`): what is odd in it is mostly in parts that we skip or pass on.
 """
 

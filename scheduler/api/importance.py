@@ -1,4 +1,4 @@
-"""Which of two pods is more important: the highest priority, then the longest running.
+"""The more important of two pods: by priority, then the one that has run longer.
 
 Rule: MoreImportantPod in pkg/scheduler/util/utils.go at v1.36.3.
 """

@@ -1,4 +1,4 @@
-"""How another process ended, in words."""
+"""The end of another process, in words."""
 
 import signal
 

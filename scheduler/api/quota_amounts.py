@@ -1,4 +1,4 @@
-"""Amounts of quotas, exactly: what does not fit into 64 bits is not 0, as Go has it, but more than MAX."""
+"""Amounts of quotas, exactly: one that does not fit into 64 bits is not 0, as in Go, but more than MAX."""
 
 from typing import Final
 

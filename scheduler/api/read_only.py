@@ -1,4 +1,4 @@
-"""Values that cannot be written to: what a plugin is handed is the scheduler's own, and shared by all profiles.
+"""Values that cannot be written to: plugins get the scheduler's own, which all profiles share.
 
 Writing to one raises TypeError or AttributeError in the plugin, which is that plugin's error. It stops mistakes, not
 intent: code that wants to write finds a way.

@@ -1,4 +1,4 @@
-"""Which taints a pod tolerates.
+"""The taints that a pod tolerates.
 
 Rules: k8s.io/api core/v1/toleration.go (ToleratesTaint) and k8s.io/component-helpers scheduling/corev1/helpers.go at
 v0.37.2. With the feature gate TaintTolerationComparisonOperators, off by default, tolerations compare numbers: that is

@@ -1,4 +1,4 @@
-"""Resource versions: which of two is newer."""
+"""Resource versions, and the newer of two."""
 
 
 def is_newer(version: str, other: str) -> bool:

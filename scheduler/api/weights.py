@@ -1,4 +1,4 @@
-"""How much memory values take, with all that they hold."""
+"""The memory that values take, with everything that they hold."""
 
 from sys import getsizeof
 from typing import Any

@@ -1,4 +1,4 @@
-"""Builds the port: what `scheduler.serve` serves, and what `scheduler.kube` asks a cluster for it.
+"""Builds the port: the pages of `scheduler.serve`, and the cluster's reviews, by `scheduler.kube`.
 
 As in kube-scheduler, the clusters that are asked about tokens and about rights have options of their own. Without them
 the service account of the pod asks; outside of a cluster there is none: then tokens are ignored, and all but health is

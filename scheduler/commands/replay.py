@@ -1,4 +1,4 @@
-"""`loadmaster replay`: decides once more what a trace has; see `replaying.py`."""
+"""`loadmaster replay`: repeats the decisions of a trace; see `replaying.py`."""
 
 import argparse
 import logging

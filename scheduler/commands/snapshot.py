@@ -1,4 +1,4 @@
-"""`loadmaster snapshot`: what of a cluster decides where pods go, in one packed file; see `snapshotting.py`."""
+"""`loadmaster snapshot`: everything in a cluster that affects scheduling, in one packed file; see `snapshotting.py`."""
 
 import argparse
 from typing import Final

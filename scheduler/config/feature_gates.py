@@ -1,4 +1,4 @@
-"""`--feature-gates`: what kube-scheduler's switches do here.
+"""`--feature-gates`: the effects of kube-scheduler's gates here.
 
     removed in 1.37? ──yes──► accepted, and said to be gone
     known? ──no──► refused

@@ -1,4 +1,4 @@
-"""How the plugins in a file change the default ones.
+"""The plugins in a file, merged into the default ones.
 
 Rule: mergePlugins and mergePluginSet in pkg/scheduler/apis/config/v1/default_plugins.go at v1.36.3.
 """

@@ -1,4 +1,4 @@
-"""The binding cycle of a pod that has its node: what plugins do from Reserve to PreBind, and how it is taken back.
+"""The binding cycle of a pod that has its node: plugins from Reserve to PostBind, and how they are undone.
 
     reserve: Reserve ─► Permit ─► [HELD ─► end_hold] ─► prepare: PreBind ─► Bind ─► BOUND
                 │          │                  │                     │        │

@@ -1,4 +1,4 @@
-"""Listeners follow what happens to pods and nodes, as queue and cache do: groups and quota are some, while they are on.
+"""Listeners to changes of pods and nodes, such as groups and quota while they are on.
 
 An event of the `EventStream` is for the record; a listener has a part in what the scheduler decides, so an error of a
 listener is one of the handler that calls it.

@@ -1,4 +1,4 @@
-"""When no decision may be made: while the state is replaced step by step, and within a decision about a group."""
+"""Times without decisions: while the state is replaced step by step, and within a decision about a group."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which of two suggestions contains the other one, so that it need not be made."""
+"""Suggestions that contain another one, and so need not be made."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

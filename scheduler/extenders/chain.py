@@ -1,4 +1,4 @@
-"""All extenders of a configuration, and what they say together about one pod.
+"""All extenders of a configuration, and their common answer about one pod.
 
 Filter asks them one after the other, each about what the one before has left; Prioritize all at once. One that is
 ignorable comes last, and is left out when it fails.

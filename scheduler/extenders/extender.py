@@ -1,4 +1,4 @@
-"""One extender: what it is asked, and what its answers mean.
+"""One extender: its requests, and the meaning of its answers.
 
 Rule: pkg/scheduler/extender.go at v1.36.3 (HTTPExtender).
 """

@@ -1,4 +1,4 @@
-"""Which candidates of a preemption the extenders agree to.
+"""The candidates of a preemption that the extenders agree to.
 
 While they think, pods come and go: a node whose pods are others than those that they were shown is no candidate any
 more.

@@ -1,4 +1,4 @@
-"""How much memory this process may have: what the machine has, or what ulimit or a container leaves of it."""
+"""The memory that this process may have: that of the machine, or less by ulimit or a container."""
 
 import os
 import resource

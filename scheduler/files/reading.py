@@ -1,4 +1,4 @@
-"""Reads what a path leads to, within bounds: of bytes for everything, of time for pipes.
+"""Reads files, pipes and devices, within bounds: of bytes for all, of time for pipes.
 
 A path may lead to a device without an end, to a pipe without a writer, or to a file with more than memory
 holds. Of a file that is too large nothing is read; of anything else, one chunk more than the bound at most.

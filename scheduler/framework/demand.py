@@ -1,4 +1,4 @@
-"""How much of what nodes have pods need free: for groups of pods, of which it is counted how many fit."""
+"""The amounts that a pod needs free on a node: by these, the members of a group that fit are counted."""
 
 from abc import abstractmethod
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Why a pod fits nowhere, in kube-scheduler's words.
+"""The reasons why a pod fits nowhere, in kube-scheduler's words.
 
 Rule: pkg/scheduler/framework/types.go at v1.36.3 (Diagnosis, FitError).
 """

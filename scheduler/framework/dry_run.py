@@ -1,4 +1,4 @@
-"""Dry runs: what Filter would answer for a node while pods leave it and come back. Nothing is changed meanwhile.
+"""Dry runs: Filter's answers for a node while pods leave it and come back, without any change.
 
 A preemption asks about hundreds of nodes again and again. Two sides:
 

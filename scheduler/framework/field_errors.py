@@ -1,4 +1,4 @@
-"""How kube-scheduler words a wrong field, so that a message means the same in both.
+"""Kubernetes' words for an invalid field, so that a message means the same in both schedulers.
 
 Rule: k8s.io/apimachinery pkg/util/validation/field/errors.go. The field's path goes before the text.
 """

@@ -1,4 +1,4 @@
-"""How plugins see nodes: all at once, by columns, or one by one.
+"""Nodes as plugins see them: all at once, by columns, or one by one.
 
 A node is a row. A column has one entry per row; its length is `size`, and rows may be unused (`in_use` says which are
 nodes). Columns are live views of the scheduler's tables: read them, never keep or change them.

@@ -1,4 +1,4 @@
-"""How plugins see one node label over all nodes."""
+"""One node label over all nodes, as plugins see it."""
 
 from collections.abc import Sequence
 from typing import Protocol

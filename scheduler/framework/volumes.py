@@ -1,4 +1,4 @@
-"""How plugins see which pods on nodes use which claims and disks."""
+"""The claims and disks that pods on nodes use, as plugins see them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""How many pods of a group of alike ones fit, counted node by node instead of tried one by one.
+"""The number of alike pods of a group that fit, counted node by node instead of tried one by one.
 
 Preemption for a group asks once for each pod that may be evicted whether the group fits with it back. Each answer costs
 a decision about all members, tens of seconds altogether in a large cluster, during which nothing else happens.

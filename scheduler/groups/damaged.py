@@ -1,4 +1,4 @@
-"""Gangs that have lost pods and lack nodes for others: which of them give way to which.
+"""Gangs that have lost pods and lack nodes for others: the choice of those that give way.
 
     refused, and fewer pods have a node than it needs ─► damaged ─ for long enough ─► gives way to a more important one
                                                             └─ placed, or no pod has a node any more ─► (forgotten)

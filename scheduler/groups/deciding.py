@@ -1,4 +1,4 @@
-"""How members of a group fit with pods gone from their nodes, by decisions on the live table, as in kube-scheduler.
+"""Decisions on the live table about members of a group, with pods gone from their nodes, as in kube-scheduler.
 
 `counting.py` answers the same questions for alike members without them.
 """

@@ -1,4 +1,4 @@
-"""How many pods of a group have ended: those of its object's status when it was first seen, and those since."""
+"""The number of pods of a group that have ended: by its object's status when it was first seen, and since."""
 
 from scheduler.api import coscheduling, volcano
 

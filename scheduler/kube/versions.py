@@ -1,4 +1,4 @@
-"""Versions that are run together: which API servers, and how far apart our own may be."""
+"""Versions that may run together: of API servers, and of Loadmaster's replicas."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""From sources to plugin classes by name, or to all that is wrong with them: one line each, with file and line.
+"""From sources to plugin classes by name, or to all of their problems: one line each, with file and line.
 
     read_sources ──► try_out ──► load ──► LoadedPlugins.registry
                      (child)     (here)

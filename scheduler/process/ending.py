@@ -1,4 +1,4 @@
-"""How a process ends that runs plugins, or has run them: at once, with whatever they have left behind."""
+"""The end of a process that runs plugins, or has run them: at once, with whatever they have left behind."""
 
 import os
 import signal

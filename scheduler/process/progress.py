@@ -1,4 +1,4 @@
-"""How far a long run is: one line on a terminal, drawn over and over, and gone at the end. Elsewhere nothing.
+"""The progress of a long run: one line on a terminal, drawn over and over, and gone at the end. Elsewhere nothing.
 
     reading cluster.json: 12,000
     placing waiting pods: 120 of 400 (30 %), 40/s, 7 s left

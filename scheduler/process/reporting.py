@@ -1,4 +1,4 @@
-"""When to report something that changes often: a moment after it has changed, and each thing once."""
+"""Times to report something that changes often: a moment after it has changed, and each thing once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection

@@ -1,1 +1,1 @@
-"""Which pod is tried next, and when a pod that was refused is worth another attempt."""
+"""The order in which pods are tried, and the events that make a refused pod worth another attempt."""

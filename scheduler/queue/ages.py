@@ -1,4 +1,4 @@
-"""How long the oldest pod of each part of the queue has been waiting."""
+"""The age of the oldest pod of each part of the queue."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter

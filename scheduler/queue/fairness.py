@@ -1,4 +1,4 @@
-"""Which pod or group leaves activeQ next: the first in order, except that retries cannot keep all others out forever.
+"""The pod or group that leaves activeQ next: the first in order, but retries cannot keep all others out forever.
 
 Strict priority has a hole. A crowd of pods of high priority that fit nowhere, and events that wake them, fill activeQ
 faster than it is emptied: backoff allows each of them an attempt every 10 s, and a few thousand of them take every

@@ -1,4 +1,4 @@
-"""The places of the scheduling queue: where entries wait, how they move between, and how many there are.
+"""The places of the scheduling queue where entries wait, the ways between them, and their sizes.
 
     new entry ────────► PreEnqueue ─┬─ lets it in ─────────────► ACTIVE
                                     └─ refuses ────────────────► UNSCHEDULABLE (gated)

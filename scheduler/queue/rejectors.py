@@ -1,4 +1,4 @@
-"""How many waiting pods each plugin has refused, maintained for the gauge `unschedulable_pods`."""
+"""The number of waiting pods that each plugin has refused, for the gauge `unschedulable_pods`."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Whether an event is worth another attempt for a pod, as the plugins that refused it say.
+"""Events that are worth another attempt for a pod, by the hints of the plugins that refused it.
 
 Rule: isPodWorthRequeuing in pkg/scheduler/backend/queue/scheduling_queue.go at v1.36.3. kube-scheduler runs the hint
 functions for each pod. Loadmaster runs them once for all pods that they cannot distinguish: pods that were refused by

@@ -1,4 +1,4 @@
-"""The scheduling queue: which pod or group is tried next, and what becomes of it after its attempt.
+"""The scheduling queue: the pod or group to try next, and its place after its attempt.
 
 After `pop` a pod must be handed back (`add_unschedulable_if_not_present`) or be `done`, a group be handed back by
 `group_tried`:

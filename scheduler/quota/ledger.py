@@ -1,4 +1,4 @@
-"""The tree of one adapter's shares, kept in step with what pods use."""
+"""The tree of one adapter's shares, kept in step with the usage of pods."""
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager

@@ -1,4 +1,4 @@
-"""Whom pods of a share may evict to get quota, or to get it back, as the APIs say it."""
+"""The pods that those of a share may evict to get quota, or to get it back, as the APIs declare it."""
 
 from collections.abc import Mapping
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""One sentence about what a request for space in a share is short of.
+"""One sentence about the shortage of a request for space in a share.
 
 share "team-a" has no space: 2 of cpu more than "research" has, of which "team-b" borrows 4
 """

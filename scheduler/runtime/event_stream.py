@@ -1,4 +1,4 @@
-"""One way to watch an engine: its parts publish typed events, and what wants to know of them subscribes.
+"""One way to watch an engine: its parts publish typed events, to which listeners subscribe.
 
     part ──is the kind in `listeners`?──no──► nothing is made, nothing is called
                 └──yes──► publish(event) ──► each handler, in the same step, in the order in which they subscribed

@@ -1,4 +1,4 @@
-"""How the engine sees nodes: as plugins do, and what has changed, which pods are there, and what-ifs."""
+"""Nodes as the engine sees them: as plugins do, with changes, the pods there, and what-ifs."""
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager

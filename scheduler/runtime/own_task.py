@@ -1,4 +1,4 @@
-"""The task in which a plugin runs is the scheduler's: what a plugin does to it is that plugin's error, and no more.
+"""The task in which a plugin runs is the scheduler's: a plugin that cancels it fails, and no more.
 
     a plugin cancels the task in which it is awaited ─┐
     a plugin raises CancelledError or GeneratorExit   ├──► PluginsOwn, with what it raised

@@ -1,4 +1,4 @@
-"""All that a simulated scheduler writes: it takes effect at once, and what became of each pod is recorded."""
+"""The writes of a simulated scheduler: they take effect at once, and the outcome of each pod is recorded."""
 
 from collections.abc import Callable
 from typing import Any

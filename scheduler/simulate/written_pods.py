@@ -1,4 +1,4 @@
-"""In which object a pod is written, as the user has it: by hand, or as the template of a workload."""
+"""The object in which the user has written a pod: a pod, or the template of a workload."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Which rows of the node table changed, by aspect."""
+"""The changed rows of the node table, by aspect."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Which host ports are taken on which rows."""
+"""The host ports that are taken, by row."""
 
 from collections.abc import Iterable
 from typing import Final, TypeAlias

@@ -1,4 +1,4 @@
-"""Which nodes have which container images. Rule: pkg/scheduler/backend/cache/cache.go (addNodeImageStates)."""
+"""The container images of the nodes. Rule: pkg/scheduler/backend/cache/cache.go (addNodeImageStates)."""
 
 from collections.abc import KeysView
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""Which labels selectors mention: what is not mentioned cannot make a difference between pods.
+"""The labels that selectors mention: others make no difference between pods.
 
 The pods of a StatefulSet have a label of their own each. As long as no selector asks for its values, all of them are of
 one kind, and what was found for one serves the others.

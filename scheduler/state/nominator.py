@@ -1,4 +1,4 @@
-"""Which node a pod is nominated to: preemption makes room there, or a binding is on its way.
+"""The node that a pod is nominated to: preemption frees space there, or a binding is on its way.
 
 Rule: pkg/scheduler/backend/queue/nominator.go at v1.36.3. A nomination is known here before the pod's status says so.
 """

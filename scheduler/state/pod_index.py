@@ -1,4 +1,4 @@
-"""How many pods on each row match: updated as pods come and go, for every match that was asked for.
+"""The number of matching pods on each row, updated as pods come and go, for every match that was asked for.
 
 Pods that no selector distinguishes form a group, and a match is evaluated once per group. A pod then costs a look-up
 of its group, and one addition for each match that the group fulfils.

@@ -1,4 +1,4 @@
-"""Which affinity terms the pods on nodes have, and where: pods that have the same terms are counted together.
+"""The affinity terms of the pods on nodes: pods that have the same terms are counted together.
 
 A deployment of three pods may have a term of its own, and a pod thousands of terms. So what a decision needs is stored
 (`TermSums`), and brought up to date by pods that come and go and by terms that are new. A term with a topology key that

@@ -1,4 +1,4 @@
-"""The changes of what decisions read: a trace that has them can make the state again.
+"""The changes of the state that decisions read: from these, a trace can build the state again.
 
 Each is published once the change is made, before plugins learn of it.
 """

@@ -1,4 +1,4 @@
-"""Which claims and disks the pods on nodes use, and where."""
+"""The claims and disks that the pods on nodes use."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final

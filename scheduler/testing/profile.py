@@ -1,4 +1,4 @@
-"""A profile made of plugins that a test has made."""
+"""A profile with the plugins of a test."""
 
 from typing import Final
 

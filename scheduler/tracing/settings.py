@@ -1,4 +1,4 @@
-"""Whether traces are made, by OpenTelemetry's standard environment variables. Nothing of OpenTelemetry is loaded here.
+"""Tracing's settings, by OpenTelemetry's standard environment variables. Nothing of OpenTelemetry is loaded here.
 
 They are off unless an exporter is named or an endpoint is given; what the library would take for its default with a
 warning is refused, as the first lines of a log that works are not read.

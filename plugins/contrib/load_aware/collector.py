@@ -1,4 +1,4 @@
-"""Keeps what is known of the nodes' usage up to date, in the background.
+"""Keeps the known usage of the nodes up to date, in the background.
 
 reading ──an answer──► newer measurements take the place of older ones ──┐
    └────no answer, or garbage──► logged when it is another fault than before ──┴──► what is too old is forgotten

@@ -1,4 +1,4 @@
-"""Prometheus, or what answers like it: two queries for what each node uses, and what is made of them."""
+"""Prometheus, or a server with its API: two queries for the usage of each node, and their results."""
 
 import asyncio
 from collections.abc import Collection, Mapping

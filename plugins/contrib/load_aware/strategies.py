@@ -1,4 +1,4 @@
-"""Scores by what nodes use, as floats from 0 to 100, where it is known. Formulas: Trimaran's, of scheduler-plugins.
+"""Scores by the usage of nodes, as floats from 0 to 100, where it is known. Formulas: Trimaran's, of scheduler-plugins.
 
 https://github.com/kubernetes-sigs/scheduler-plugins, pkg/trimaran: targetloadpacking and loadvariationriskbalancing.
 """

@@ -1,4 +1,4 @@
-"""May a pod preempt others now? And what is said if it may not, or if no victims help.
+"""Whether a pod may preempt others now, and the messages if it may not, or if no victims help.
 
 Rules: PodEligibleToPreemptOthers in defaultpreemption/default_preemption.go at v1.36.3, and in
 pkg/capacityscheduling/capacity_scheduling.go of scheduler-plugins.

@@ -1,4 +1,4 @@
-"""Whether a group of pods fits without some units of others. No more is decided about than there is time for."""
+"""Checks whether a group of pods fits without some units of others, within a limit of decisions."""
 
 from collections.abc import Callable, Sequence
 

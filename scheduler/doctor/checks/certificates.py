@@ -1,4 +1,4 @@
-"""When certificates and tokens end."""
+"""The expiry of certificates and tokens."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Whether the scheduler's tables are those of the API server."""
+"""The scheduler's tables, compared with the API server."""
 
 import asyncio
 from typing import Final

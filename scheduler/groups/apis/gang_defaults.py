@@ -1,4 +1,4 @@
-"""Which pods start together with their workload although their template does not say so.
+"""Pods that start together with their workload although their template does not say so.
 
 the namespace's label loadmaster.dev/gang  ──► the kinds of workloads that the profile watches
 without it, `gangs.kinds` of the profile   ──► these

@@ -1,4 +1,4 @@
-"""How many members of a group fit where: by columns, without trying any. Never fewer than really fit."""
+"""The number of members of a group that fit, by node: from columns, without trying any; never too low."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which domain a group is tried in first, which next: the smallest that holds it, of several the fullest."""
+"""The order in which domains are tried for a group: the smallest that hold it first, then the fullest."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

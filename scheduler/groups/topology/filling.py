@@ -1,4 +1,4 @@
-"""In which order the nodes of a domain are filled: a narrower domain before the next, so that neighbours are near."""
+"""The order in which the nodes of a domain are filled: narrower domains one by one, so that neighbours are near."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Protocol

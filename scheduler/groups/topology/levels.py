@@ -1,4 +1,4 @@
-"""Decides about a group that names a level of a topology: in which domain it is tried, and in which order it fills it.
+"""Decides about a group that names a level of a topology: the domains to try, and the order of their nodes.
 
     shapes of the members ─► domains that hold them, by columns ─► a what-if in the best ─┬─ all fit ──► that one
                                                                                       ▲  └─ not all ─► the next, then

@@ -1,4 +1,4 @@
-"""Which domains come nearest to holding a group, and what they lack: for the text about a group that is pending."""
+"""The domains that come nearest to holding a group, and their shortage: for the text about a pending group."""
 
 from dataclasses import dataclass
 

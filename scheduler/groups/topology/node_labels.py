@@ -1,4 +1,4 @@
-"""Labels of nodes that change may help a group that no domain held: the domains are others then."""
+"""Changed labels of nodes, which may help a group that no domain held."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Which members of a group are alike, what they ask for, and which nodes refuse them: one search for all of a kind."""
+"""Alike members of a group, with their requests and the nodes that refuse them: one search for all of a kind."""
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field

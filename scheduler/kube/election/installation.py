@@ -1,4 +1,4 @@
-"""Which installation holds the Lease: what a leader writes into an annotation of it, next to its identity.
+"""The installation that holds the Lease, which a leader writes into an annotation, next to its identity.
 
 The identity has the pod's name only, which does not distinguish two installations in different namespaces, nor an
 old version from a new one. Other leaders, also older ones of ours, keep the annotation, so it has the identity, too.

@@ -1,4 +1,4 @@
-"""A coordination.k8s.io/v1 Lease: who holds it, and the bodies of our writes to it.
+"""A coordination.k8s.io/v1 Lease: its holder, and the bodies of our writes to it.
 
 The object is kept as it came, so that fields that we do not know go back unchanged; only what we set is replaced.
 Anyone who may edit the Lease may write anything into it that the API server accepts: nothing in this module raises

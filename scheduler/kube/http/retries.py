@@ -1,4 +1,4 @@
-"""When a call to the API server is made again, and what its outcome means: one policy for `scheduler.kube`.
+"""Retries of calls to the API server, and the meaning of their outcomes: one policy for `scheduler.kube`.
 
     CALL ──2xx, 3xx, 4xx────────► SETTLED   done or refused: what a refusal means is up to the caller
       │ ──not sent, 401, 429────► AGAIN     certainly not carried out

@@ -1,4 +1,4 @@
-"""Which resources are to be compared with the API server, and when: asked for by the watch, by failures, and by time.
+"""The resources to compare with the API server, and the times: requested by the watch, by failures, and by time.
 
 (nothing) ──request──► REQUESTED ──take──► (nothing)
     └──request_later──► waits, longer after each failure ──► REQUESTED

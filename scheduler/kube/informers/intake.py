@@ -1,4 +1,4 @@
-"""Takes in all that is learned about the cluster, from the watch and from lists.
+"""Takes in objects of the cluster, from the watch and from lists.
 
 Both sources report the same objects, one of them always a little late, so versions decide: what is not newer than what
 we have is dropped. Versions of one resource compare as numbers (KEP-5504).

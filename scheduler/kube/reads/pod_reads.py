@@ -1,4 +1,4 @@
-"""Reads one pod as it is now: what it takes to have an answer, whatever is wanted of it."""
+"""Reads one pod as it is now, with retries, for several purposes."""
 
 from typing import TypeVar
 

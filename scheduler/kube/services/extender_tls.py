@@ -1,4 +1,4 @@
-"""Which certificates the connection to an extender has, and whether it looks at the server's.
+"""The certificates of a connection to an extender, and whether it verifies the server's.
 
 Rule: makeTransport in pkg/scheduler/extender.go at v1.36.3, TLSConfigFor in client-go.
 """

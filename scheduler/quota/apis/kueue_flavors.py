@@ -1,4 +1,4 @@
-"""Which flavors a pod gets from its ClusterQueue: one for each group of resources, as Kueue chooses for a Workload.
+"""The flavors that a pod gets from its ClusterQueue: one for each group of resources, as Kueue chooses for a Workload.
 
 A flavor suits a pod that tolerates its taints and does not ask for other values of its labels. Of those that suit, the
 first with enough unused quota is taken, as the queue's flavorFungibility says. If none has enough, it is the one in

@@ -1,4 +1,4 @@
-"""From which share the next victim comes under fair sharing: from the root down to the one that borrows most.
+"""The share of the next victim under fair sharing: from the root down to the one that borrows most.
 
 Source: pkg/scheduler/preemption/fairsharing/ordering.go and least_common_ancestor.go of Kueue. The child with the
 largest dominant resource share comes first, then its child, and so on; shares that do not borrow, or have no

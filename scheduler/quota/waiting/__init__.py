@@ -1,1 +1,1 @@
-"""Shares of a cluster at work: who waits for which, what wakes them, and what is written to the quotas' objects."""
+"""Shares of a cluster at work: waiting pods, the changes that wake them, and writes to the quotas' objects."""

@@ -1,1 +1,1 @@
-"""Stored answers of plugins, and what is made of them."""
+"""Stored answers of plugins, and data derived from them."""

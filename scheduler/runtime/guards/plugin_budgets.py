@@ -1,4 +1,4 @@
-"""How long plugins may take, and the reports when they take longer.
+"""The time that plugins may take, and the reports when they take longer.
 
     a call that nothing awaits ──returned after more than `callBudget`──► named
     a call that is awaited ─────still under way after `waitBudget`─────► named, once; it goes on

@@ -1,4 +1,4 @@
-"""Which pods would have to leave many nodes, worked out for all of them at once.
+"""The pods that would have to leave many nodes, found for all of these at once.
 
 First all pods of lower priority are gone, then on each node the most important one comes back if it can, then the next,
 those that violate a disruption budget before the others:

@@ -1,4 +1,4 @@
-"""How much of the nodes is requested: in all, by zone, and on the fullest and the emptiest nodes."""
+"""The requested share of the nodes: in all, by zone, and on the fullest and the emptiest nodes."""
 
 import math
 from collections import defaultdict
