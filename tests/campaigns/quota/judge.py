@@ -78,8 +78,8 @@ class Choice:
     at: float
     claimant: str
     before: State
-    others_preempt: bool
-    """Whether others have evicted pods and not started yet: what they ask for is kept for them."""
+    others: set[str]
+    """Who else has evicted pods and not started yet: what they ask for is kept for them."""
 
     victims: list[str] = field(default_factory=list)
 
@@ -224,15 +224,15 @@ class Judge:
         made = [each for each in made if self._claimant(each.before.pods[each.claimant]) != mine]
         for name in {victim for each in made for victim in each.victims} & before.pods.keys() - {*choice.victims}:
             before.pods[name].ending = True
-        others = choice.others_preempt or bool(made)
-        others |= any(pod.nominated and self._claimant(pod) != mine for pod in before.pending)
-        if text := lawful.objection(before, claimant, victims, others):
+        pending = {self._claimant(pod): pod for pod in before.pending if self._claimant(pod) != mine}
+        going = choice.others | {self._claimant(each.before.pods[each.claimant]) for each in made}
+        going |= {self._claimant(pod) for pod in before.pending if pod.nominated}
+        taken = [lawful.entry_of(before, pod) for name, pod in pending.items() if name in going]
+        if text := lawful.objection(before, claimant, victims, taken):
             return "unlawful", text
-        if others:
-            return None  # what these ask for is kept for them
-        if spared := lawful.spared(before, claimant, victims):
+        if spared := lawful.spared(before, claimant, victims, taken):
             return "unneeded", f"{claimant} fits although {spared} stays, of {', '.join(choice.victims)}"
-        if pair := lawful.preferable(before, claimant, victims):
+        if pair := lawful.preferable(before, claimant, victims, taken):
             return "unneeded", f"{claimant} evicts {pair[0]}, and {pair[1]}, less important or newer, stays"
         return None
 
@@ -243,7 +243,7 @@ class Judge:
             if (choice.at, choice.claimant) == (self.now, claimant) and ran and ran.node:
                 return choice
         mine = self._claimant(self._state.pods[claimant])
-        self._choices.append(Choice(self.now, claimant, self._state.copy(), bool(self._claims.keys() - {mine})))
+        self._choices.append(Choice(self.now, claimant, self._state.copy(), {*self._claims} - {mine}))
         return self._choices[-1]
 
     def _claimant(self, pod: Pod) -> str:

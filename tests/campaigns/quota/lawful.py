@@ -36,14 +36,15 @@ def guarantees(state: State, name: str) -> set[str]:
     return {r for r in state.limited(name) if state.guaranteed(name, r)} if name in state.quotas else set()
 
 
-def objection(state: State, claimant: Pod, victims: Sequence[Pod], others: bool) -> str:
+def objection(state: State, claimant: Pod, victims: Sequence[Pod], taken: Sequence[Pod]) -> str:
     """Say why these may not be evicted for the pod; empty if they may.
 
-    `others`: others are nominated, and what these ask for is taken, too.
+    `taken`: others that are nominated, or for which pods were evicted: what they ask for may be taken, too.
     """
     if claimant.never:
         return f"{claimant} evicts {victims[0]}"
-    if not (others or state.lacks(claimant.quota, needed(state, claimant), [*state.running, *woken(state, claimant)])):
+    used = [*state.running, *woken(state, claimant), *taken]
+    if not state.lacks(claimant.quota, needed(state, claimant), used):
         if state.world.has_ample_nodes and state.nodes:
             return f"{claimant} evicts {victims[0]}, although its quota has space, and so have the nodes"
         if state.world.default_preemption:
@@ -51,7 +52,7 @@ def objection(state: State, claimant: Pod, victims: Sequence[Pod], others: bool)
             return f"{claimant} lacks only a node, and evicts {more}, no less important" if more else ""
     if may_lack_nodes(state, claimant) and all(victim.priority < claimant.priority for victim in victims):
         return ""
-    case = _Case(state, _entry(state, claimant), victims, others)
+    case = _Case(state, entry_of(state, claimant), victims, taken)
     return next(filter(None, map(case.objection, victims)), "")
 
 
@@ -67,7 +68,7 @@ class _Case:
     state: State
     claimant: Pod
     victims: Sequence[Pod]
-    others: bool
+    taken: Sequence[Pod]
 
     @cached_property
     def staying(self) -> list[Pod]:
@@ -92,7 +93,7 @@ class _Case:
         if not {"Never": False, "LowerPriority": is_less, "Any": True}[policy]:
             return f"{both}: reclaim is {policy}"
         lenders = [name for name in self.state.path(victim.quota) if name not in self.state.path(claimant.quota)]
-        for name in lenders[:1] if self.others or _is_fair(self.state) else lenders:  # what is nominated borrows, too
+        for name in lenders[:1] if _is_fair(self.state) else lenders:
             if not self._borrows(name):
                 return f"{both}: {name} uses no more than it is guaranteed"
         return "" if _is_fair(self.state) or self._takes_back(victim.quota) else f"{both}: it borrows itself then"
@@ -101,16 +102,16 @@ class _Case:
         state, claimant = self.state, self.claimant
         is_less = victim.priority < claimant.priority
         if state.world.source == ELASTIC:  # a pod within the minimum takes back from others
-            return is_less and (self.others or not state.within(claimant.quota, claimant, self.staying))
+            return is_less and not state.within(claimant.quota, claimant, [*self.staying, *self.taken])
         is_newer = victim.priority == claimant.priority and int(victim.came) > int(claimant.came)
         policies = {"Never": False, "LowerPriority": is_less, "LowerOrNewerEqualPriority": is_less or is_newer}
         return policies[state.quotas[claimant.quota].within]
 
     def _borrows(self, name: str) -> bool:
         """Whether the last victim of a quota, or below it, still takes what is borrowed, in whatever order they go."""
-        state = self.state
+        state, used = self.state, [*self.rest, *self.taken]
         return any(
-            state.usage(name, resource, [*self.rest, last]) > state.guaranteed(name, resource)
+            state.usage(name, resource, [*used, last]) > state.guaranteed(name, resource)
             for last in self.victims
             if name in state.path(last.quota)
             for resource in self.claimant.asks
@@ -128,8 +129,8 @@ def woken(state: State, claimant: Pod) -> list[Pod]:
 
     These are the ones ahead of the claimant that fit; if it does not fit beside them, all that do.
     """
-    mine = _entry(state, claimant)
-    entries = {entry.group or entry.name: entry for entry in map(partial(_entry, state), reversed(state.pending))}
+    mine = entry_of(state, claimant)
+    entries = {entry.group or entry.name: entry for entry in map(partial(entry_of, state), reversed(state.pending))}
     entries.pop(mine.group or mine.name, None)
     found: list[Pod] = []
     for are_ahead in (True, False):
@@ -141,7 +142,7 @@ def woken(state: State, claimant: Pod) -> list[Pod]:
     return found
 
 
-def _entry(state: State, pod: Pod) -> Pod:
+def entry_of(state: State, pod: Pod) -> Pod:
     return replace(pod, asks=needed(state, pod))
 
 
@@ -181,7 +182,7 @@ def goes_first(state: State, waiting: Pod, started: Pod) -> bool:
     return first > second
 
 
-def spared(state: State, claimant: Pod, victims: Sequence[Pod]) -> Pod | None:
+def spared(state: State, claimant: Pod, victims: Sequence[Pod], taken: Sequence[Pod]) -> Pod | None:
     """Return a victim that could stay, where only quota can be short; None if there is none.
 
     Some go only because the pod may not take back from others while it would borrow itself.
@@ -189,7 +190,7 @@ def spared(state: State, claimant: Pod, victims: Sequence[Pod]) -> Pod | None:
     if not state.world.has_ample_nodes or any(pod.ending for pod in state.running):
         return None
     asked = replace(claimant, asks=needed(state, claimant))
-    left = [pod for pod in [*state.running, *woken(state, claimant)] if pod not in victims]
+    left = [pod for pod in [*state.running, *woken(state, claimant), *taken] if pod not in victims]
     by_kueue = state.world.source != ELASTIC and not _is_fair(state)
     need_not_borrow = by_kueue and state.within(claimant.quota, asked, left)
     for victim in victims:
@@ -197,12 +198,12 @@ def spared(state: State, claimant: Pod, victims: Sequence[Pod]) -> Pod | None:
             continue  # Kueue first looks for victims without whom it need not borrow
         rest = [other for other in victims if other is not victim]
         fits = not state.lacks(claimant.quota, asked.asks, [*left, victim])
-        if fits and not (rest and objection(state, claimant, rest, others=False)):
+        if fits and not (rest and objection(state, claimant, rest, taken)):
             return victim
     return None
 
 
-def preferable(state: State, claimant: Pod, victims: Sequence[Pod]) -> tuple[Pod, Pod] | None:
+def preferable(state: State, claimant: Pod, victims: Sequence[Pod], taken: Sequence[Pod]) -> tuple[Pod, Pod] | None:
     """Return a victim, and a pod like it that had to go first: it is less important, or newer."""
     if not state.world.has_ample_nodes:
         return None
@@ -217,6 +218,6 @@ def preferable(state: State, claimant: Pod, victims: Sequence[Pod]) -> tuple[Pod
             is_less = (other.priority, -int(other.started)) < (victim.priority, -int(victim.started))
             if is_alike and is_less and not (victim.group or other.ending or other in victims):
                 instead = [other if each is victim else each for each in victims]
-                if not objection(state, claimant, instead, others=True):
+                if not objection(state, claimant, instead, taken):
                     return victim, other
     return None
