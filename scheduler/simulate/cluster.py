@@ -21,6 +21,7 @@ from scheduler.simulate.apiserver.creation import USED, Creation
 from scheduler.simulate.apiserver.defaults import WrittenNode, completed_node, completed_pod, with_storage_defaults
 from scheduler.simulate.apiserver.server_pod import ServerPod, server_pod
 from scheduler.simulate.apiserver.validation import node_problems, pod_problems
+from scheduler.simulate.controllers.operators import OPERATORS
 from scheduler.simulate.files.field_lines import Texts
 from scheduler.simulate.files.manifests import read_documents
 from scheduler.simulate.files.objects import WrittenObject, as_written, decoded, report, reworded, written_objects
@@ -226,7 +227,7 @@ class _Reading:
         missing.look(pods, created.others)
         if self._pods:  # as dumped from a cluster
             missing.look_for_kinds(self._others)
-        others = OtherObjects(created.others, USED)
+        others = OtherObjects(created.others, USED.union(OPERATORS))
         notes = [] if self._unknown is self._problems else _summed_up(self._unknown, "unknown fields")
         notes += _summed_up([each for each in self._problems if each.startswith(STORED)], "objects that cannot be read")
         notes += (*_summed_up(replaced, "replaced objects"), *created.notes, *created.volumes.notes(), *missing.notes())

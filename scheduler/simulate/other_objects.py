@@ -64,6 +64,8 @@ class OtherObject(NamedTuple):
     label: str
     """Its name where objects are counted: `Service`, `Budget (example.com/v1)`."""
     content: Mapping[str, Any]
+    path: str = ""
+    """The JSON pointer of a template of pods, if it is not where objects of its kind have theirs."""
 
     @property
     def metadata(self) -> Mapping[str, Any]:

@@ -8,7 +8,6 @@ import msgspec
 from scheduler.api.decoding import Decoder
 from scheduler.api.pod import Pod
 from scheduler.explain.changes import WrittenPod
-from scheduler.simulate.controllers.workloads import part
 from scheduler.simulate.other_objects import OtherObject
 
 Source = msgspec.Raw | OtherObject
@@ -32,8 +31,8 @@ def of_workload(obj: OtherObject) -> WrittenPod:
     """Return the template of a workload."""
     label, namespace, name = obj.key
     kind = label.partition(" ")[0]
-    path = _PATHS.get(kind, _PATH)
-    content = obj.content
+    path = obj.path or _PATHS.get(kind, _PATH)
+    content: Any = obj.content
     for key in path.split("/")[1:]:
-        content = part(content, key)
+        content = content[int(key)] if isinstance(content, list) else content[key]
     return WrittenPod(kind, namespace, name, content, path)

@@ -87,9 +87,13 @@ def test_a_job_set_is_a_gang_and_says_why_it_waits(
         pytest.skip("needs controllers")
     make_nodes(1, cpu="1")
     wait_until(lambda: bool(api.list("ServiceAccount", namespace)), 30, "the namespace has its service account")
-    jobs = [{"name": "workers", "replicas": 2, "template": {"spec": {"parallelism": 1, "completions": 1}}}]
-    job_set = {"apiVersion": JOB_SET, "kind": "JobSet", "metadata": {"name": "train"}, "spec": {"replicatedJobs": jobs}}
-    api.create(job_set, namespace)
+    job_set: Object = {"apiVersion": JOB_SET, "kind": "JobSet", "metadata": {"name": "train"}}
+
+    def of(replicas: int) -> Object:
+        jobs = [{"name": "workers", "replicas": replicas, "template": {"spec": {"parallelism": 1, "completions": 1}}}]
+        return {**job_set, "spec": {"replicatedJobs": jobs}}
+
+    api.create(of(2), namespace)
     spec = {**a_pod("unused", cpu="1")["spec"], "restartPolicy": "Never"}
     its = {"annotations": {"loadmaster.dev/gang": "owner"}, "labels": {"jobset.sigs.k8s.io/jobset-name": "train"}}
     for each in range(2):
@@ -103,7 +107,6 @@ def test_a_job_set_is_a_gang_and_says_why_it_waits(
     wait_until(lambda: "FailedScheduling" in said(), 30, "the JobSet says why it waits")
     assert bound(api, namespace) == 0
 
-    job_set["spec"]["replicatedJobs"][0]["replicas"] = 1
-    api.apply({**job_set, "metadata": {"name": "train", "namespace": namespace}})
+    api.apply({**of(1), "metadata": {"name": "train", "namespace": namespace}})
     wait_until(lambda: bound(api, namespace) == 1, 30, "scaled down, it needs one pod")
     api.delete_all("batch/v1/Job", namespace)

@@ -23,6 +23,7 @@ from scheduler.simulate.apiserver.validation import pod_problems
 from scheduler.simulate.controllers.claims import Claims, default_class, with_class
 from scheduler.simulate.controllers.daemon_sets import LABEL as DAEMON_SET
 from scheduler.simulate.controllers.daemon_sets import daemon_pods
+from scheduler.simulate.controllers.operators import operated
 from scheduler.simulate.controllers.volumes import Volumes
 from scheduler.simulate.controllers.workloads import (
     Allowance,
@@ -83,11 +84,12 @@ class Creation:
 
         owned, allowance = Owned((*stored, *(pod for _, pod in written)), others), Allowance()
         made = expanded(others, owned, allowance, problems)
-        new = [*made.pods, *daemon_pods(others, nodes, owned, allowance, problems)]
+        of_operators = operated(others, owned, allowance, problems)
+        new = [*made.pods, *of_operators.pods, *daemon_pods(others, nodes, owned, allowance, problems)]
         self.notes: Final = [*made.notes, *_on_nodes(new)]
         self.sources: Final = {_named(each): each.source for each in new}
         """Namespace and name of a pod that a controller makes → the workload, as it is written."""
-        every = [*others, *_not_there(made.others, others)]
+        every = [*others, *_not_there((*made.others, *of_operators.others), others)]
         self._raw_pods = raw_pods
         self._admission, self._claims = Admission(every, problems), Claims(every)
         self._class = default_class(every)

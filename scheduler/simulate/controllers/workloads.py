@@ -5,6 +5,7 @@ Only pods that are missing are made: those that the files have count for their c
 random letters to a name, these are drawn by a hash of it, so that every run chooses the same names and nodes.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice
@@ -173,6 +174,8 @@ class Workload:
 
 def path_of_template(obj: OtherObject) -> str:
     """The path of the pod within a workload as it is written, with a dot at its end."""
+    if obj.path:
+        return re.sub(r"\.(\d+)(?=\.)", r"[\1]", obj.path[1:].replace("/", ".")) + "."
     return "spec.jobTemplate.spec.template." if obj.content.get("kind") == "CronJob" else "spec.template."
 
 

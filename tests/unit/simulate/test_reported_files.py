@@ -81,12 +81,13 @@ SIMULATED: Final = (
             "left out objects with no apiVersion, or v1: Deployment is apps/v1: 1 Deployment",
         ),
     ),
+    Reported("jobset.yaml", "0: 0 of 0 pods placed", 0, "4 of 4 pods placed"),
     Reported(
-        "jobset.yaml",
+        "rollout.yaml",
         "0: 0 of 0 pods placed",
         3,
         "nothing to place",
-        ("of kinds whose pods only their own controller could make: 1 JobSet (jobset.x-k8s.io/v1alpha2)",),
+        ("of kinds whose pods only their own controller could make: 1 Rollout (argoproj.io/v1alpha1)",),
     ),
     Reported(
         "template-with-node.yaml",
