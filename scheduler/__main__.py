@@ -89,7 +89,7 @@ def _write_nowhere() -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """One that raises OSError if help or version cannot be written; argparse says nothing of that, and ends with 0."""
+    """A parser that raises OSError if help or version cannot be written, where argparse silently ends with 0."""
 
     def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
         if file is not None and file is sys.stdout:

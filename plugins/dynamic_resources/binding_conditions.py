@@ -18,7 +18,7 @@ class BindingFailed(fw.AttemptFailed):
 
 
 class BindingTimedOut(BindingFailed):
-    """It took too long."""
+    """Devices were not made ready in time."""
 
 
 def needs_waiting(claim: ResourceClaim) -> bool:

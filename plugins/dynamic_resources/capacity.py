@@ -21,7 +21,7 @@ class CapacityError(Exception):
 
 
 class CapacityMath:
-    """How requests and policies are computed with."""
+    """The arithmetic of requests and policies."""
 
     def __init__(self, *, is_fractional: bool) -> None:
         """`is_fractional`: whether ranges are computed with in thousandths, as the gate DRAFractionalCapacityRange asks

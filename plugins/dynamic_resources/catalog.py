@@ -21,7 +21,7 @@ DEFAULT_GATES: Final = DeviceGates()
 
 
 class DeviceCatalog:
-    """Reads the objects, and stores what is derived from them."""
+    """Reads the objects of devices, and stores the data derived from them."""
 
     def __init__(self, objects: fw.ObjectLister, gates: DeviceGates = DEFAULT_GATES) -> None:
         self._objects = objects

@@ -84,7 +84,7 @@ class _OnAttribute:
 
 
 class _Match(_OnAttribute):
-    """All have a value in common, which is what is remembered."""
+    """All devices have a value in common, which is remembered."""
 
     def _joined(self, values: Values) -> Values | None:
         return (self._taken[-1] & values) or None if self._taken else values

@@ -38,7 +38,7 @@ _RANDOM: Final = 5
 
 
 class ExtendedClaims:
-    """Which pods have one that is an object of the API server."""
+    """The pods that have such a claim as an object of the API server."""
 
     def __init__(self, objects: fw.ObjectLister) -> None:
         self._woken_by: dict[str, fw.PodActivator] = {}

@@ -16,7 +16,7 @@ from scheduler.api.go_quantity import GoQuantity
 
 
 class RequestMapping(NamedTuple):
-    """Which request has the devices for one resource of a container: an entry of the pod's status."""
+    """The request with the devices for one resource of a container: an entry of the pod's status."""
 
     container: str
     resource: str

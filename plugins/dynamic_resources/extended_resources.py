@@ -18,7 +18,7 @@ _NONE: Final[Mapping[str, str]] = {}
 
 
 class ExtendedResources:
-    """One for all profiles of a scheduler. The watch keeps it up to date."""
+    """The extended resources of all DeviceClasses, for all profiles of a scheduler, kept up to date by the watch."""
 
     def __init__(self, objects: fw.ObjectLister | None = None) -> None:
         """Without `objects`, no class stands for anything."""

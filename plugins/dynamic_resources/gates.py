@@ -23,7 +23,7 @@ EXPERIMENTAL: Final = frozenset({LISTS, DERIVED, COMPATIBILITY, OPTIONAL_OPERATI
 
 
 class DeviceGates(NamedTuple):
-    """Which of them are on."""
+    """The gates that are on."""
 
     names: Set[str] = frozenset()
 

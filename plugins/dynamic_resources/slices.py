@@ -27,7 +27,7 @@ _MANY: Final = 64
 
 
 class NodeSlices:
-    """The pools of each node. `changed` gets the nodes for which they, or what is taken of them, changed."""
+    """The pools of each node. `changed` gets the nodes whose pools, or allocated devices, changed."""
 
     def __init__(self, objects: fw.ObjectLister, changed: fw.BoundedLog[str], gates: DeviceGates) -> None:
         self._may_have_groups = COMPATIBILITY in gates.names

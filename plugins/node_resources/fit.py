@@ -72,14 +72,14 @@ _LAST_RESOURCE = 30
 
 @dataclass(frozen=True, slots=True)
 class RequestedToCapacityRatio:
-    """How full a node is best, as a line through points of rising utilization."""
+    """The best utilization of a node, as a line through points of rising utilization."""
 
     shape: tuple[UtilizationShapePoint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ScoringStrategy:
-    """Which resources count in the score, and whether empty or full nodes are preferred."""
+    """The resources that count in the score, and whether empty or full nodes are preferred."""
 
     type: str = ""
     """LeastAllocated, MostAllocated or RequestedToCapacityRatio. A strategy that is configured must name it."""

@@ -38,7 +38,7 @@ class _NodeEntry(msgspec.Struct):
 
 
 class AttachedVolumes:
-    """All nodes, kept up to date."""
+    """The volumes attached to all nodes, kept up to date."""
 
     def __init__(self, handle: fw.Handle, volumes: CsiVolumes) -> None:
         self._nodes = handle.nodes

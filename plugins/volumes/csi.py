@@ -40,7 +40,7 @@ def unique_name(driver: str, handle: str) -> str:
 
 
 class CsiVolumes:
-    """Looks up what is behind the volumes of pods."""
+    """Looks up the volumes behind those of pods."""
 
     def __init__(self, handle: fw.Handle) -> None:
         self._handle = handle

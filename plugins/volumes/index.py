@@ -39,7 +39,7 @@ class Kind(NamedTuple):
 
 
 class VolumeCandidate(msgspec.Struct, frozen=True, eq=False):
-    """A volume, with what is compared with a claim."""
+    """A volume, with the fields that are compared with a claim."""
 
     number: int
     """A unique number."""

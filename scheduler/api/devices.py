@@ -137,7 +137,7 @@ class DeviceAllocation(Wire, frozen=True):
 
 
 class Allocation(Wire, frozen=True):
-    """Which devices a claim has, and on which nodes they can be used (None: on all)."""
+    """The devices of a claim, and the nodes on which they can be used (None: on all)."""
 
     devices: DeviceAllocation = DeviceAllocation()
     node_selector: NodeSelector | None = None
@@ -231,7 +231,7 @@ class DeviceClass(Wire, frozen=True):
 
 
 class Attribute(Wire, frozen=True):
-    """One of the values is set."""
+    """An attribute: one of its values is set."""
 
     int_value: int | None = msgspec.field(default=None, name="int")
     bool_value: bool | None = msgspec.field(default=None, name="bool")
@@ -327,7 +327,7 @@ class ResourceSlice(Wire, frozen=True):
 
 
 class DeviceTaintSelector(Wire, frozen=True):
-    """Which devices have a taint; what is left out is any."""
+    """The devices that have a taint; an absent field means any."""
 
     driver: str | None = None
     pool: str | None = None

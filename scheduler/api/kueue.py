@@ -106,7 +106,7 @@ class LocalQueueSpec(Wire, frozen=True):
 
 
 class LocalQueue(Wire, frozen=True):
-    """In a namespace: what its pods name."""
+    """A queue of a namespace, which its pods name."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: LocalQueueSpec = LocalQueueSpec()

@@ -206,7 +206,7 @@ class PodAffinity(Wire, frozen=True):
 
 
 class PodAntiAffinity(PodAffinity, frozen=True):
-    """The same fields, with the opposite meaning."""
+    """The fields of PodAffinity, with the opposite meaning."""
 
 
 class Affinity(Wire, frozen=True):

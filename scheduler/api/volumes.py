@@ -211,7 +211,7 @@ class CSIDriver(Wire, frozen=True):
 
 
 class CSIStorageCapacity(Wire, frozen=True):
-    """How much a driver can still provision of a class, where `node_topology` says."""
+    """The amount that a driver can still provision of a class, on nodes of `node_topology`."""
 
     metadata: ObjectMeta = ObjectMeta()
     node_topology: LabelSelector | None = None

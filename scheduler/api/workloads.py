@@ -44,7 +44,7 @@ LEADER_WORKER_SET: Final = "LeaderWorkerSet"
 
 
 class Size(NamedTuple):
-    """How many pods of a workload start together, or why they cannot."""
+    """The number of pods of a workload that start together, or why they cannot."""
 
     minimum: int
     problem: str = ""

@@ -57,7 +57,7 @@ _logger = logging.getLogger(__name__)
 
 
 class HasConfig(Protocol):
-    """Knows the configuration in effect, and the plugins that it may name."""
+    """Has the configuration in effect, and the plugins that it may name."""
 
     @property
     def config(self) -> Config: ...

@@ -104,7 +104,7 @@ def run(options: RunOptions) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Scheduler:
-    """One that is at work, or stands by."""
+    """A scheduler that is at work, or stands by."""
 
     cluster: ClusterConnection
     engine: Engine

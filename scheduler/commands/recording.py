@@ -65,7 +65,7 @@ def created(path: Path) -> BinaryIO:
 
 
 class _TraceFile:
-    """Whole members only: what a full disk has cut off is taken away again."""
+    """A file of whole members: a part that a full disk has cut off is removed again."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -34,7 +34,7 @@ Document = dict[str, Any]
 
 
 class Side(NamedTuple):
-    """One of two configurations that are compared, and the plugins that it may name."""
+    """A configuration of the two that are compared, and the plugins that it may name."""
 
     config: Config
     registry: Registry

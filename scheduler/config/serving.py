@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ServingOptions:
-    """How health and metrics are served, and to whom. Empty strings: not given."""
+    """The options of the port, and of access to it. Empty strings: not given."""
 
     secure_port: int = 10259
     """For HTTPS; 0 opens none."""

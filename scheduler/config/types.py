@@ -45,7 +45,7 @@ def _default_for_zero(section: "LeaderElection | ClientConnection") -> None:
 
 @dataclass(frozen=True, slots=True)
 class LeaderElection:
-    """Which of several replicas is active. A zero or an empty string means the default, as in kube-scheduler."""
+    """The election of the active replica. A zero or an empty string means the default, as in kube-scheduler."""
 
     leader_elect: bool = True
     lease_duration: Duration = field(default=Duration(15))
@@ -102,7 +102,7 @@ class LeaderElection:
 
 @dataclass(frozen=True, slots=True)
 class ClientConnection:
-    """How to reach the API server. A zero or an empty string means the default, as in kube-scheduler."""
+    """The connection to the API server. A zero or an empty string means the default, as in kube-scheduler."""
 
     kubeconfig: str = ""
     """Path of a kubeconfig file. Empty: the service account of the pod that this runs in."""

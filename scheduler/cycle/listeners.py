@@ -14,7 +14,7 @@ from scheduler.framework.queued import QueuedPod
 
 
 class PodListener:
-    """Does nothing: overwrite what is of interest."""
+    """Follows pods and nodes, and does nothing: overwrite the methods of interest."""
 
     def pod_waits(self, pod: Pod) -> None:
         """A pod of ours has no node, in a new version. The queue does not have it yet."""
@@ -43,7 +43,7 @@ class PodListener:
 
 
 class PodListeners:
-    """All of them, in the order in which they are called."""
+    """All listeners, in the order in which they are called."""
 
     def __init__(self) -> None:
         self._listeners: tuple[PodListener, ...] = ()

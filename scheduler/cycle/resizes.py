@@ -21,7 +21,7 @@ SCALED: Final = Action.UPDATE_POD_SCALE_UP | Action.UPDATE_POD_SCALE_DOWN
 
 
 class Resizes(Protocol):
-    """Those that wait."""
+    """The resizes that wait."""
 
     @property
     def are_watched(self) -> bool:
@@ -51,7 +51,7 @@ NO_RESIZES: Final[Resizes] = _NoResizes()
 
 
 class QueuedResizes:
-    """Keeps them in the queue."""
+    """Keeps pods with deferred resizes in the queue."""
 
     are_watched: Final = True
 

@@ -58,14 +58,14 @@ class StatusWriter(Protocol):
 
 
 class GroupEvents(Protocol):
-    """Reports what happened to a group of pods. Never waits, never raises."""
+    """Reports events of a group of pods. Never waits, never raises."""
 
     def group_event(self, group: PodGroup, member: Pod, type_: str, reason: str, action: str, note: str) -> None:
         """Report it at the group's object; at one of its members if it has none."""
 
 
 class ObjectEvents(Protocol):
-    """Reports what is the matter with an object. Never waits, never raises."""
+    """Reports problems of an object. Never waits, never raises."""
 
     def object_event(self, resource: str, metadata: ObjectMeta, reason: str, note: str) -> None:
         """Report it at the object. `resource`: as in events, with its kind, such as `policy/PodDisruptionBudget`."""

@@ -5,7 +5,7 @@ from enum import Enum
 
 
 class Level(Enum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     OK = "ok"
     WARNING = "warning"
@@ -16,7 +16,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line, and what to do about it."""
+    """A line of the screen, and advice."""
 
     level: Level
     message: str

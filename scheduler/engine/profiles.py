@@ -31,7 +31,7 @@ from scheduler.state.subscriptions import ProfileObjects, ProfileShared
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """All that defines a profile: equal origins make equal profiles."""
+    """The definition of a profile: equal origins make equal profiles."""
 
     spec: ProfileSpec
     percentage: int
@@ -142,7 +142,7 @@ MakeFramework = Callable[[ProfilePlugins, EngineHandle, int, Limits], Framework]
 
 
 class Profiles:
-    """All of them, by name."""
+    """All profiles, by name."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from scheduler.runtime.event_stream import EngineEvent
 
 
 class ShortageRange(msgspec.Struct, frozen=True, rename="camel"):
-    """How much of a resource is missing, in the units of `Pod.requests`."""
+    """The missing amount of a resource, in the units of `Pod.requests`."""
 
     resource: str
     nearest: int
@@ -128,7 +128,7 @@ class GroupMember(msgspec.Struct, frozen=True):
 
 
 class ShareEstimate(msgspec.Struct, frozen=True):
-    """How long it may last until there is space in a share."""
+    """The time that it may take until there is space in a share."""
 
     text: str
     """With all that it depends on."""

@@ -41,7 +41,7 @@ class FoundPod(NamedTuple):
 
 
 class PodSource(Protocol):
-    """Reads whole pods: of those we keep what scheduling reads."""
+    """Reads whole pods: the cache has only the fields that scheduling reads."""
 
     async def read(self, pod: Pod) -> FoundPod | None:
         """Return the pod, with the node that `pod` has if it is not bound yet; None if it is gone.

@@ -69,7 +69,7 @@ class Filtered(NamedTuple):
 
 
 class Extender:
-    """One webhook. What goes wrong is an ExtenderError, in kube-scheduler's words where it has any."""
+    """One webhook. Failures are ExtenderErrors, in kube-scheduler's words where it has any."""
 
     def __init__(self, settings: Settings, transport: Transport, metrics: Metrics, stream: EventStream) -> None:
         self.settings = settings

@@ -153,7 +153,7 @@ INT64: Final = _Int64()
 
 
 class Pointer(Kind):
-    """None, or what it points at."""
+    """None, or the value that it points at."""
 
     def __init__(self, to: Kind) -> None:
         self.to = to

@@ -45,7 +45,7 @@ class Prepared(NamedTuple):
 
 
 class Roster:
-    """All of them."""
+    """All extenders."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ class BadGzip(ValueError):
 
 
 class NoGzip(BadGzip):
-    """The data, or what follows its first members, does not begin as gzip does."""
+    """The data, or the data after its first members, does not begin as gzip does."""
 
     def __init__(self, at: int) -> None:
         super().__init__(at, "no gzip data")

@@ -8,7 +8,7 @@ from scheduler.framework.plugin import Plugin
 
 
 class DemandPlugin(Plugin):
-    """Its Filter compares what a pod asks for with what is free on the node."""
+    """A plugin whose Filter compares a pod's requests with the free amounts of the node."""
 
     @abstractmethod
     def demand(self, pod: Pod) -> Mapping[str, int]:

@@ -72,7 +72,7 @@ Violates = Callable[[LowerPods], BoolColumn | None]
 
 
 class Reprieves(Protocol):
-    """Which pods would have to leave many nodes. Columns have one entry for each node."""
+    """The pods that would have to leave many nodes. Columns have one entry for each node."""
 
     @property
     def refused(self) -> BoolColumn:

@@ -76,7 +76,7 @@ _PLUGIN_ERRORS = {
 
 
 class ClusterError(SchedulerError):
-    """The API server did not do what it was asked to."""
+    """The API server did not carry out a request."""
 
 
 class ApiError(ClusterError):

@@ -63,7 +63,7 @@ class PodGroupPostFilterPlugin(Plugin):
 
 
 class PodGroupReleasePlugin(Plugin):
-    """Gives back what pods of a group hold that keeps them from fitting."""
+    """Gives back devices that pods of a group hold, and that keep them from fitting."""
 
     @abstractmethod
     def release_for_pod_group(self, group: PodGroup, members: Sequence[tuple[CycleState, Pod]]) -> Status:

@@ -24,7 +24,7 @@ class Binder(Protocol):
 
 
 class EventRecorder(Protocol):
-    """Reports what happened to a pod, as an events.k8s.io/v1 Event. Never waits, never raises."""
+    """Reports an event of a pod, as an events.k8s.io/v1 Event. Never waits, never raises."""
 
     def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None: ...
 

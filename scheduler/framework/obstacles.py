@@ -54,7 +54,7 @@ class Remedy:
 
 
 class Shortage(NamedTuple):
-    """How much is missing of a resource, in the units of `Pod.requests`."""
+    """The missing amount of a resource, in the units of `Pod.requests`."""
 
     resource: str
     missing: int

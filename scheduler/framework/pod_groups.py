@@ -120,7 +120,7 @@ class PodGroup(msgspec.Struct, frozen=True):
 
 
 class Declaration(msgspec.Struct, frozen=True):
-    """All that a pod says about its group of our own rules."""
+    """The fields of a pod about its group of Loadmaster's own rules."""
 
     scheduler_name: str
     priority: int
@@ -166,7 +166,7 @@ class GroupMembers(Protocol):
 
 
 class PodGroups(Protocol):
-    """Knows the group of each pod."""
+    """The groups of pods, and the group of each pod."""
 
     @property
     def are_tried_in_placements(self) -> bool:

@@ -13,7 +13,7 @@ from scheduler.framework.topology import Topology
 
 
 class PodMatch(NamedTuple):
-    """Which pods to count. A match is stored by value: keep to few, such as one a constraint or term."""
+    """The pods to count. A match is stored by value: use few, such as one for each constraint or term."""
 
     namespaces: frozenset[str] | None
     """None stands for every namespace, also for those that no Namespace object describes."""
@@ -32,7 +32,7 @@ class TermKind(Enum):
 
 
 class PodCounts(Protocol):
-    """How many pods of some kind there are, and where."""
+    """The number of pods of some kind on each row."""
 
     @property
     def counts(self) -> Int32Column:

@@ -20,7 +20,7 @@ class Preemption(Protocol):
 
 
 class Preemptions(Protocol):
-    """All that are under way, of all profiles."""
+    """All preemptions that are under way, of all profiles."""
 
     def begin(self, key: EntityKey, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
         """Note that `victims` are evicted for `pods`: one pod, or those of a group that have no node.
@@ -40,7 +40,7 @@ class Preemptions(Protocol):
 
 
 class NoPreemptions:
-    """Keeps no record of any."""
+    """No preemptions."""
 
     def begin(self, key: EntityKey, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
         """Nothing is noted."""

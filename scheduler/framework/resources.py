@@ -60,7 +60,7 @@ from scheduler.framework.tracebacks import described_with_place
 
 
 class ApiResource(NamedTuple):
-    """Its names at the API server."""
+    """The names of a resource at the API server."""
 
     group: str
     """Empty for the core group."""

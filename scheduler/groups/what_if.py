@@ -50,7 +50,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How nodes are found for the members of one group."""
+    """The search for nodes for the members of one group."""
 
     framework: Framework
     schedule: Schedule
@@ -164,7 +164,7 @@ class _Assumed:
 
 
 class WhatIf:
-    """Makes what-ifs. Has no state of its own but the choice of the cycles that time their plugins."""
+    """Makes what-ifs. Its only state is the choice of the cycles that time their plugins."""
 
     def __init__(self, core: Core) -> None:
         self._cache = core.cache

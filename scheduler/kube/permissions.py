@@ -33,7 +33,7 @@ WITHOUT_A_LEASE: Final = "without other replicas no Lease is needed: --leader-el
 
 
 class Permission(NamedTuple):
-    """One resource and what we do with it."""
+    """A resource and its verbs."""
 
     group: str
     """Empty for the core group."""

@@ -165,7 +165,7 @@ def _runs_a_plugin(thread: threading.Thread) -> bool:
 
 
 class Imports:
-    """The imports of plugins one after the other, and what they change."""
+    """The imports of plugins one after the other, and their changes of the process."""
 
     def __init__(self) -> None:
         if not logging.root.handlers:  # a scheduler that runs has one: then logging.basicConfig does nothing

@@ -29,7 +29,7 @@ class PluginRequest(NamedTuple):
 
 
 class PluginRegistry(Mapping[str, type[Plugin]]):
-    """A registry, for one configuration. What it has does not change after `load`."""
+    """A registry, for one configuration. It does not change after `load`."""
 
     def __init__(
         self,

@@ -64,7 +64,7 @@ class EntryPoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PluginSources:
-    """All that is to be loaded. Equal ones mean that nothing has changed on disk."""
+    """The plugins to load. Equal ones mean that nothing has changed on disk."""
 
     directories: tuple[Directory, ...] = ()
     modules: tuple[str, ...] = ()

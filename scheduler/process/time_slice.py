@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class TimeSlice:
-    """How long work may go on before other tasks run."""
+    """The time that work may go on before other tasks run."""
 
     __slots__ = ("_now", "_seconds", "end")
 

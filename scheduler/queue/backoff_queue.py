@@ -19,7 +19,7 @@ ORDERING_WINDOW: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long a pod or group waits after a failed attempt: doubled with each further one, up to a limit."""
+    """The wait of a pod or group after a failed attempt: doubled with each further one, up to a limit."""
 
     initial: float = 1.0
     """Seconds after the first failed attempt. Must be positive."""

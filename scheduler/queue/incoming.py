@@ -29,7 +29,7 @@ MEMBER_GONE: Final = "PodGroupMemberDelete"
 
 
 class Incoming(Places):
-    """Stores what the watch shows."""
+    """Stores the pods that the watch shows."""
 
     def add(self, pod: Pod) -> None:
         """Add a pod, or update it if it is known already."""

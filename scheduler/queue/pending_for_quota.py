@@ -18,7 +18,7 @@ R = TypeVar("R", bound=Request)
 
 
 class PendingForQuota(Generic[R]):
-    """All of them, by kind."""
+    """All entries that are pending for quota, by kind."""
 
     def __init__(self, sort_key: Callable[[Entry], Any], is_nominated: Callable[[str], bool]) -> None:
         """`sort_key`: what activeQ sorts by. `is_nominated` says it of the UID of a pod."""

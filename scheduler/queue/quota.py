@@ -19,7 +19,7 @@ class Request(Protocol):
 
 
 class Quota(Protocol):
-    """Knows what entries need."""
+    """The needs of entries."""
 
     def lacking(self, entry: Entry) -> Request | None:
         """Return what an entry needs that quota has refused, and for which there is no space; None for others."""

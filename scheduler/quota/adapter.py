@@ -23,7 +23,7 @@ class Asked(NamedTuple):
 
 
 class Adapter(ABC):
-    """Knows the shares of one API. Overwrite what that API has in addition to amounts by namespace."""
+    """The shares of one API. Overwrite the methods for what that API has in addition to amounts by namespace."""
 
     source: str
     """As in the shares' keys."""

@@ -45,7 +45,7 @@ MAX_WOKEN: Final = 100
 
 
 class QuotaListener:
-    """Follows what happens to quotas. Does nothing: overwrite what is of interest."""
+    """Follows quotas, and does nothing: overwrite the methods of interest."""
 
     def pod_placed_in(self, uid: str, ref: ShareRef | None) -> None:
         """A pod has a node from now on, and counts in a share."""

@@ -28,7 +28,7 @@ ClaimKey: TypeAlias = tuple[str, str]
 
 
 class WithClaims(NamedTuple):
-    """All that a pod without a node asks for."""
+    """All requests of a pod without a node."""
 
     amounts: Mapping[str, int]
     """The part that can be counted."""

@@ -37,7 +37,7 @@ class Need(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """All that is the same of pods and groups for which there is space at the same time."""
+    """The common properties of pods and groups for which there is space at the same time."""
 
     selector: ShareSelector
     pods: int

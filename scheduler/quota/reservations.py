@@ -21,7 +21,7 @@ from scheduler.quota.tree import ShareTree
 
 
 class Rank(NamedTuple):
-    """All that decides which requests see a reservation."""
+    """The facts that decide which requests see a reservation."""
 
     share: str
     priority: int
@@ -76,7 +76,7 @@ class Reservation:
 
 
 class Reservations:
-    """All of one tree."""
+    """All reservations of one tree."""
 
     def __init__(self) -> None:
         self._of_pod: dict[str, Reservation] = {}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # loaded once there are shares
 
 
 class Reserving:
-    """Knows the reservation of each pod."""
+    """The reservation of each pod."""
 
     def __init__(
         self,

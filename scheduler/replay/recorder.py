@@ -290,7 +290,7 @@ def _answer(event: cycle.CallAnswered, at: int) -> Line:
 
 
 class _StateAtStart:
-    """All that decisions read, at one moment. Pods and objects are replaced, never changed: it can be written later."""
+    """The state that decisions read, at one moment. Pods and objects are never changed: it can be written later."""
 
     def __init__(self, engine: Engine) -> None:
         """A few milliseconds for tens of thousands of pods, as nothing is copied but references."""

@@ -66,7 +66,7 @@ def without_task(call: Callable[..., T], *arguments: Any) -> T:
 
 
 class _Watched(Generic[T]):
-    """Goes step by step through what a plugin awaits, and notes what it does to the task meanwhile."""
+    """Goes step by step through a plugin's coroutine, and notes what it does to the task meanwhile."""
 
     __slots__ = ("_awaitable", "_task", "cancels", "is_closed")
 

@@ -122,7 +122,7 @@ class ScoreStep(_Step):
 
 @dataclass(slots=True)
 class FilterPlan:
-    """Which plugins are asked at Filter about pods of one class, given which plugins skip them."""
+    """The plugins that are asked at Filter about pods of one class, given which plugins skip them."""
 
     stored: tuple[FilterStep, ...]
     """The first plugins, up to the first one whose answers are not stored."""
@@ -139,7 +139,7 @@ class FilterPlan:
 
 @dataclass(slots=True)
 class ScorePlan:
-    """Which plugins score the nodes for pods of one class, given which plugins skip them."""
+    """The plugins that score the nodes for pods of one class, given which plugins skip them."""
 
     terms: tuple[ScoreStep, ...]
     """Plugins whose scores are stored, and final as they are."""

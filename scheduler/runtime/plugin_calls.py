@@ -61,7 +61,7 @@ class Batching:
 
 
 class PluginCalls:
-    """Calls the plugins of one profile. What they raise becomes a PluginError."""
+    """Calls the plugins of one profile. Their exceptions become PluginErrors."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ class _PreBinding:
 
 
 class PodsInPreBind:
-    """All of them, by UID."""
+    """All pods at their PreBind plugins, by UID."""
 
     def __init__(self) -> None:
         self._pods: dict[str, _PreBinding] = {}

@@ -97,7 +97,7 @@ def simulate(
 
 
 class Simulation:
-    """An engine over a cluster that is given as data, and what became of its pods."""
+    """An engine over a cluster that is given as data, and the outcomes of its pods."""
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ NOT_BOUND: Final = "its binding has begun, and does not end"
 
 
 class PodsOnHold:
-    """Those of all profiles."""
+    """The pods on hold of all profiles."""
 
     def __init__(self, engine: Engine, event_loop: VirtualTimeLoop, results: Mapping[str, Result]) -> None:
         """`results`: by the UID of the pod."""

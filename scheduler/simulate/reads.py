@@ -13,7 +13,7 @@ from scheduler.simulate.other_objects import OtherObjects
 
 
 class SimulatedReader:
-    """Implements framework.handle.Reader: `/apis/<group>/<version>/<plural>` is a list of what the files have of it."""
+    """Implements framework.handle.Reader: `/apis/<group>/<version>/<plural>` is a list of its objects in the files."""
 
     def __init__(self, others: OtherObjects) -> None:
         self._others = others

@@ -11,7 +11,7 @@ Result = dict[str, Any]
 
 
 class RecordingWriters:
-    """All writers of a simulation: they take effect at once, and record what became of each pod."""
+    """All writers of a simulation: they take effect at once, and record the outcome of each pod."""
 
     bound: Callable[[Pod], None]
 

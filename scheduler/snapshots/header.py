@@ -24,7 +24,7 @@ _BEGINNING: Final = 200
 
 
 class Header(msgspec.Struct, frozen=True, rename="camel"):
-    """How a snapshot begins."""
+    """The beginning of a snapshot."""
 
     version: int
     taken_at: str = ""

@@ -33,7 +33,7 @@ _NOTHING = PodResources({}, 0, 0)
 
 
 class CountListener:
-    """Follows which pods are counted on nodes. Does nothing: overwrite what is of interest."""
+    """Follows the pods that are counted on nodes, and does nothing: overwrite the methods of interest."""
 
     def pod_counted(self, pod: Pod, *, is_assumed: bool, is_what_if: bool) -> None:
         """A pod counts on its node."""

@@ -39,7 +39,7 @@ class DomainSums(msgspec.Struct, eq=False, gc=False):
 
 
 class CountColumn(msgspec.Struct, eq=False, gc=False):
-    """How many pods of some kind are on each row; at least as long as the table."""
+    """The number of pods of some kind on each row; at least as long as the table."""
 
     counts: LiveColumn[np.int32]
     used: int = 0

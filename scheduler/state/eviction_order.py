@@ -24,7 +24,7 @@ class _Entry(NamedTuple):
 
 
 class EvictionOrder:
-    """Keeps pods in this order."""
+    """Pods in the order of their eviction."""
 
     def __init__(self, pods: Iterable[tuple[Pod, Hashable]]) -> None:
         self._ranked: dict[Hashable, dict[int, _Ranked]] = {}

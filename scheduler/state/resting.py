@@ -14,7 +14,7 @@ REST: Final = Taint("loadmaster/rejected-a-pod", "", "NoSchedule")
 
 
 class RestingNodes:
-    """Which nodes are at rest, by name."""
+    """The nodes at rest, by name."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()

@@ -20,7 +20,7 @@ MAX: Final = 2**63 - 1
 
 
 class ShareSelector(NamedTuple):
-    """All of a pod that says to which share it belongs."""
+    """The fields of a pod that decide its share."""
 
     namespace: str
     said: tuple[Hashable, ...] = ()

@@ -36,7 +36,7 @@ FIRST_VERSION: Final = 10**20
 
 
 class WriteObserver(Protocol):
-    """Called for what was written, as if the watch had reported it."""
+    """Called for each write, as if the watch had reported it."""
 
     def object_changed(self, resource: str, new: Any) -> None: ...
     def object_deleted(self, resource: str, old: Any) -> None: ...

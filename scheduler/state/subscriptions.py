@@ -59,7 +59,7 @@ class _Entry:
 
 
 class Sharing:
-    """All that profiles share, by class."""
+    """The objects that profiles share, by class."""
 
     def __init__(self) -> None:
         self.entries: dict[type, _Entry] = {}

@@ -84,7 +84,7 @@ def exporter_of(kind: Exporter) -> SpanExporter:
 
 
 class _Counted(SpanExporter):
-    """Counts what comes of spans. Called by one thread."""
+    """Counts the outcomes of spans. Called by one thread."""
 
     def __init__(self, exporter: SpanExporter, metrics: Metrics) -> None:
         self._exporter = exporter

@@ -20,7 +20,7 @@ class Usage(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """One node at one time."""
+    """The usage of one node at one time."""
 
     at: datetime
     cpu: Usage | None
@@ -41,7 +41,7 @@ class Provider(Protocol):
 
 
 class Faults:
-    """Counts what cannot be used, by reason, and has one example of each."""
+    """Counts of unusable data, by reason, with an example of each."""
 
     def __init__(self, plugin: str, counter: fw.Counter) -> None:
         self._plugin = plugin

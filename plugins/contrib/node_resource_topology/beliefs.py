@@ -31,7 +31,7 @@ class User(NamedTuple):
 
 
 class Beliefs:
-    """One for all profiles: `handle.shared`. The zones are the same for all, so what one has reserved counts for each.
+    """The zones of all nodes, shared by all profiles (`handle.shared`): reservations of one count for each.
 
     Where profiles say different things, what is safer counts for all: over-reserving if one of them does, nodes
     discarded if one of them discards, and of those that over-reserve the one that considers most foreign pods.

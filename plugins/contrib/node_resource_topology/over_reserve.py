@@ -23,7 +23,7 @@ PodNames = Callable[[str, str], Iterable[tuple[str, str]] | None]
 
 
 class OverReserve:
-    """By node: the object in use, the newest one, and what was reserved since."""
+    """The object in use of each node, the newest one, and the reservations since."""
 
     def __init__(self) -> None:
         self._in_use: dict[str, NodeTopology] = {}

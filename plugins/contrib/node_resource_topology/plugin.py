@@ -32,7 +32,7 @@ _STRATEGIES: Final[dict[str, Strategy]] = {
 
 @dataclass(frozen=True, slots=True)
 class ResourceWeight:
-    """How much a resource counts for LeastAllocated and MostAllocated."""
+    """The weight of a resource for LeastAllocated and MostAllocated."""
 
     name: str
     weight: int = 1
@@ -40,7 +40,7 @@ class ResourceWeight:
 
 @dataclass(frozen=True, slots=True)
 class ScoringStrategy:
-    """How nodes are scored."""
+    """The strategy by which nodes are scored."""
 
     type: Literal["LeastAllocated", "MostAllocated", "BalancedAllocation", "LeastNUMANodes"] = "LeastAllocated"
     resources: tuple[ResourceWeight, ...] = ()

@@ -19,7 +19,7 @@ _TOO_MUCH: Final = MAX_AMOUNT + 1
 
 
 class Asked(NamedTuple):
-    """All that an answer about a pod depends on."""
+    """The parts of a pod that an answer depends on."""
 
     init: tuple[Amounts, ...]
     """Init containers that end before the next container starts."""

@@ -15,7 +15,7 @@ TOLERATION_SECONDS: Final = f"{PREFIX}toleration-seconds"
 
 
 class Policy(NamedTuple):
-    """Which preemptions the pods of a class tolerate: that is, who cannot evict them although it is more important."""
+    """The preemptions that the pods of a class tolerate: more important pods that cannot evict them."""
 
     minimum_preemptable_priority: int
     """Preemptors of this priority or a higher one can."""

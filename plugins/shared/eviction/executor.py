@@ -64,7 +64,7 @@ class Preemptor:
 
 @dataclass(slots=True, eq=False)
 class _Preemption:
-    """One that is under way."""
+    """A preemption that is under way."""
 
     preemptor: Preemptor
     node_name: str

@@ -36,7 +36,7 @@ class End:
 
 
 class RunTimes:
-    """Knows how long pods run."""
+    """The run times of pods."""
 
     def __init__(self, groups: PodGroups, *, trusts_promises: bool) -> None:
         """`trusts_promises`: whether promises count, or deadlines only."""

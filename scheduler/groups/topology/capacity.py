@@ -35,7 +35,7 @@ class Shape:
 
 
 class Capacity:
-    """How many members fit on each node, and in each domain."""
+    """The number of members that fit on each node, and in each domain."""
 
     def __init__(self, nodes: NodeColumns, shapes: Sequence[Shape], within: BoolColumn | None = None) -> None:
         """`within`: the rows that count; None for all. The most frequent shape is first."""

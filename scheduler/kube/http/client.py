@@ -50,7 +50,7 @@ PAGE_FACTOR: Final = 8
 
 
 class NoReply(ClusterError):
-    """A call that the API server did not answer. Can be asked what a `Reply` can."""
+    """A call that the API server did not answer, with the interface of a `Reply`."""
 
     ok: Final = False
     status: Final = 0

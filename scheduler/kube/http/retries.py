@@ -40,7 +40,7 @@ MAX_DOUBLINGS: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long to wait between tries, and how many to make. Iterating yields the waits in turn, without end."""
+    """The waits between tries, and their number. Iterating yields the waits in turn, without end."""
 
     first: float
     """Seconds before the second try. Positive."""
@@ -87,7 +87,7 @@ def meaning_of(outcome: Outcome) -> Meaning:
 
 
 class Read(msgspec.Struct, frozen=True, gc=False):
-    """A step of several machines: read the object to see what became of it, after `wait` seconds."""
+    """A step of several machines: read the object to see its state, after `wait` seconds."""
 
     wait: float = 0.0
 

@@ -29,7 +29,7 @@ _PORT: Final = "KUBERNETES_SERVICE_PORT"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The API server's address, and what we show it and expect from it."""
+    """The API server's address, and the credentials on both sides."""
 
     server: str
     """The base URL, without a trailing slash."""

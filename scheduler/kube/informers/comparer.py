@@ -178,7 +178,7 @@ class _Spec(Wire, frozen=True):
 
 
 class _Listed(Wire, frozen=True):
-    """A pod or a node, reduced to what is compared, so that unreadable ones are compared as well."""
+    """A pod or a node, reduced to the compared fields, so that unreadable ones are compared as well."""
 
     metadata: _Metadata
     spec: _Spec = _Spec()

@@ -38,7 +38,7 @@ may take 60 s. Before the first page, permissions are checked and the watches be
 
 
 class Deadlines:
-    """How long each name may go without progress. All methods are quick: `progress` is called all the time."""
+    """The time that each name may go without progress. All methods are quick: `progress` is called all the time."""
 
     def __init__(self, metrics: Metrics, now: Callable[[], float] = time.monotonic) -> None:
         self._metrics = metrics

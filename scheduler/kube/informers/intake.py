@@ -79,7 +79,7 @@ class ClusterHandlers(Protocol):
 
 
 class ObjectHandlers(Protocol):
-    """The same for all other resources, named as in events: `storage.k8s.io/StorageClass`."""
+    """Handlers for all other resources, named as in events: `storage.k8s.io/StorageClass`."""
 
     def object_changed(self, resource: str, new: Any) -> None: ...
     def object_repaired(self, resource: str, new: Any) -> None: ...

@@ -15,7 +15,7 @@ SECONDS: Final = 10.0
 
 
 class ApiServer(NamedTuple):
-    """Its own description."""
+    """The API server's own description."""
 
     version: str
     """As `v1.36.3`; empty if it does not say."""

@@ -56,7 +56,7 @@ class Send(msgspec.Struct, frozen=True, gc=False):
 
 
 class Done(msgspec.Struct, frozen=True):
-    """It took effect."""
+    """The write took effect."""
 
     found: Any
 

@@ -17,7 +17,7 @@ MAX_CHARACTERS: Final = 8 << 20
 
 
 class NewestStatus:
-    """Of each pod only what a patch compares: names, versions, the nomination and the conditions that we set."""
+    """The fields of each pod that a patch compares: names, versions, the nomination and the conditions that we set."""
 
     def __init__(self, kinds: frozenset[str]) -> None:
         """`kinds`: the types of conditions that we set."""

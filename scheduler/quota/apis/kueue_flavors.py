@@ -28,7 +28,7 @@ _FITS, _FREED_FIRST, _NEVER_FITS = range(3)
 
 
 class NoFlavor(Exception):
-    """A pod cannot get what it asks for from its queue, whatever is free; the text says what is in the way."""
+    """A pod cannot get its requests from its queue, whatever is free; the text has the reason."""
 
 
 def choose(queue: Queue, request: Mapping[str, int], pod: Pod, tree: ShareTree) -> list[tuple[Group, Flavor]]:

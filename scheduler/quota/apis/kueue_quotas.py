@@ -70,7 +70,7 @@ class Queue(msgspec.Struct, frozen=True):
 
 
 class Quotas(msgspec.Struct, frozen=True):
-    """All that the objects declare."""
+    """The quotas that the objects declare."""
 
     shares: tuple[Share, ...]
     """Those that can be used."""

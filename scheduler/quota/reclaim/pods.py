@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class QuotaRequest(NamedTuple):
-    """A question of a pod, or a group, to its share, with what is known of all others."""
+    """A question of a pod, or a group, to its share, with the state of all others."""
 
     ledger: Ledger
     share: str

@@ -51,7 +51,7 @@ MAX_RETRIED: Final = 4
 
 
 class Waker(PodListener, QuotaListener):
-    """Follows what happens to pods and quotas."""
+    """Follows pods and quotas, and wakes waiting entries."""
 
     def __init__(
         self,

@@ -169,7 +169,7 @@ class EndNomination(_Line, tag="no nomination"):
 
 
 class Preempt(_Line, tag="preempt"):
-    """Others are leaving for a pod, or group, and what they free is kept for it."""
+    """Others are leaving for a pod, or group, and the space that they free is kept for it."""
 
     uid: str
     pods: tuple[str, ...]

@@ -55,7 +55,7 @@ class PodClass(Stored):
 
 
 class KnownSpec(Stored):
-    """A spec, and what follows from it for every pod that has it."""
+    """A spec, and the data derived from it for every pod that has it."""
 
     __slots__ = (
         "concerned",

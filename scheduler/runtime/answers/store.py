@@ -59,7 +59,7 @@ Evaluate = Callable[[Rows], Values | None]
 
 
 class Stored(LogReader):
-    """An entry: what it is made of, and what is made of it."""
+    """An entry, with its sources and the entries derived from it."""
 
     __slots__ = ("dependents", "key", "own_bytes", "sources")
 
@@ -149,7 +149,7 @@ S = TypeVar("S", bound=Stored)
 
 
 class AnswerStore:
-    """All stored answers of one profile, and what is made of them."""
+    """All stored answers of one profile, and the data derived from them."""
 
     def __init__(self, nodes: LiveNodes) -> None:
         self.nodes = nodes

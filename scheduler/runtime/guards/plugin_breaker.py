@@ -37,7 +37,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Breaker:
-    """That of one profile."""
+    """The breaker of one profile."""
 
     def __init__(
         self, limits: Limits, profile: str, events: EventRecorder, now: Callable[[], float] = monotonic

@@ -38,7 +38,7 @@ class Waiting(msgspec.Struct, eq=False):
 
 
 class Budgets:
-    """Those of one profile's plugins."""
+    """The budgets of one profile's plugins."""
 
     def __init__(
         self,

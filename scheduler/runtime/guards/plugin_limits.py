@@ -28,7 +28,7 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PluginLimits:
-    """Those of one plugin, or of all others. A fault is a failure, or a call that took longer than its budget."""
+    """The limits of one plugin, or of all others. A fault is a failure, or a call that took longer than its budget."""
 
     name: str = ""
     call_budget: Duration = field(default=Duration(0.5))
@@ -67,7 +67,7 @@ DEFAULT: Final = PluginLimits(OTHERS)
 
 
 class Limits:
-    """Those of all plugins of a scheduler."""
+    """The limits of all plugins of a scheduler."""
 
     def __init__(self, given: Iterable[PluginLimits] = ()) -> None:
         by_name: Mapping[str, PluginLimits] = {each.name: each for each in given}

@@ -97,7 +97,7 @@ class Statusz:
 
 
 class Verbosity:
-    """How much is logged: `PUT` a number."""
+    """The verbosity of the log: `PUT` a number."""
 
     def __init__(self, set_: Callable[[int], None]) -> None:
         self._set = set_

@@ -44,7 +44,7 @@ EVENT_STREAM: Final = "text/event-stream"
 
 
 class Live:
-    """The page `live`, and what fills it."""
+    """The page `live`, and its updates."""
 
     def __init__(self, engine: Engine, metrics: Metrics, about: About, epoch: float) -> None:
         """`epoch`: when the queue's clock was 0, in seconds since 1970."""

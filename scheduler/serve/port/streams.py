@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class Stream(NamedTuple):
-    """One of these answers."""
+    """A streamed answer."""
 
     body: AsyncGenerator[bytes, None]
 
@@ -41,7 +41,7 @@ class Stream(NamedTuple):
 
 
 class Streams:
-    """Those that are being sent."""
+    """The streams that are being sent."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits

@@ -62,7 +62,7 @@ USED: Final = frozenset(
 
 
 class Creation:
-    """Creates pods by what is in the files."""
+    """Creates pods from the objects in the files."""
 
     def __init__(
         self,

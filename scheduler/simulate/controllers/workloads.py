@@ -50,7 +50,7 @@ class Expansion(NamedTuple):
 
 
 class Allowance:
-    """How much more may be made of workloads."""
+    """The number of pods and claims that workloads may still create."""
 
     def __init__(self) -> None:
         self._objects, self._bytes = MAX_OBJECTS, MAX_BYTES

@@ -53,7 +53,7 @@ class _Written(Wire, frozen=True):
 
 @dataclass(slots=True)
 class Budget:
-    """One of them, as it is at the moment."""
+    """A budget, as it is at the moment."""
 
     namespace: str
     name: str
@@ -100,7 +100,7 @@ class Budget:
 
 
 class Budgets:
-    """All of them."""
+    """All budgets."""
 
     def __init__(self, others: Iterable[OtherObject], pods: Iterable[Pod], problems: list[str]) -> None:
         """Add what cannot be read to `problems`."""

@@ -27,7 +27,7 @@ Document = dict[str, Any]
 
 
 class Changed(NamedTuple):
-    """A cluster and a configuration with other shares, and what was changed."""
+    """A cluster and a configuration with other shares, and the changes."""
 
     cluster: SimulatedCluster
     config: Config
