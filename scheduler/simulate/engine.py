@@ -77,11 +77,11 @@ def simulate(
     The objects that plugins look up are taken out of `others`.
     With `each_alone` every pod is decided on the cluster as given, in the given order.
 
-    Return {"groups"?: [of pods: see explain.documents.GroupReport], "pods": [{"namespace", "name", "node",
-    "nominatedNode", "victims", "message", "gated"?, "permit"?, "nodes"?}]}: `gated` names the PreEnqueue plugin that
-    holds the pod back; `permit` says where a pod waits for Permit plugins: {"node", "plugins": [{"plugin", "message",
-    "secondsLeft"}]}; `nodes`, with `explain`, has the verdict on every node, as NodeVerdicts. How a plugin failed for a
-    pod is in `fault`: {"plugin", "extensionPoint", "type", "at", "traceback"}.
+    Return {"groups"?: [of pods: see explain.documents.GroupReport, and "fits", see prospects], "pods": [{"namespace",
+    "name", "node", "nominatedNode", "victims", "message", "gated"?, "permit"?, "nodes"?}]}: `gated` names the
+    PreEnqueue plugin that holds the pod back; `permit` says where a pod waits for Permit plugins: {"node", "plugins":
+    [{"plugin", "message", "secondsLeft"}]}; `nodes`, with `explain`, has the verdict on every node, as NodeVerdicts.
+    How a plugin failed for a pod is in `fault`: {"plugin", "extensionPoint", "type", "at", "traceback"}.
 
     Raises ConfigError if a profile cannot be built, or an object that its plugins look up cannot be read.
     """
@@ -224,14 +224,23 @@ class Simulation:
             self.results[pod.uid]["nodes"] = nodes
 
     def groups(self) -> dict[str, list[Any]]:
-        """Return {"groups": [the report on each group of these pods]}; nothing if there are none."""
+        """Return {"groups": [the report on each group of these pods, with its prospects]}; nothing without groups.
+
+        The simulation is over then: see `prospects`.
+        """
         if self.engine.group_parts.cycle is None:
             return {}
         from scheduler.explain.pod_groups import reports_on_groups
+        from scheduler.simulate.prospects import prospects
 
         pods = [pod for uid in self.results if (pod := self.engine.pods.get(uid)) is not None]
-        reports = [to_builtins(report) for report in reports_on_groups(self.engine, pods)]
-        return {"groups": reports} if reports else {}
+        known = next(iter(self.engine.frameworks.values())).handle.pod_groups  # the same for all
+        first = {(pod.namespace, known.name_of(pod)): pod for pod in reversed(pods)}
+        reports = list(reports_on_groups(self.engine, pods))
+        states = [(each.state, first[each.namespace, each.name]) for each in reports]
+        fits = prospects(self.engine, states)
+        found = [{**to_builtins(each), "fits": when} for each, when in zip(reports, fits, strict=True)]
+        return {"groups": found} if found else {}
 
     def group_of(self, pod: Pod) -> dict[str, Any]:
         """Return {"group": the report on the group of a pod}; nothing if it has none."""

@@ -133,6 +133,7 @@ def _group_table(groups: Sequence[Result]) -> list[str]:
         (
             f"{each['namespace']}/{each['name']}",
             f"{each['scheduled']} of {each['members']}",
+            each["fits"] or "-",
             each["text"] or each["state"],
         )
         for each in groups[:MAX_PODS]
@@ -140,7 +141,7 @@ def _group_table(groups: Sequence[Result]) -> list[str]:
     more = (
         [f"... and {len(groups) - MAX_PODS} more groups (all of them with -o json)"] if len(groups) > MAX_PODS else []
     )
-    return ["", *aligned([("GROUP", "PODS", "MESSAGE"), *rows]), *more]
+    return ["", *aligned([("GROUP", "PODS", "FITS", "MESSAGE"), *rows]), *more]
 
 
 def _outcome(pod: Result) -> str:

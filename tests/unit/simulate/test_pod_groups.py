@@ -139,7 +139,7 @@ def test_groups_have_a_table_below_that_of_the_pods() -> None:
     text = as_text(simulated(a_node("n1", 4), a_group(), a_job(3)), explain=False)
 
     table = text.split("\n\n")[2].splitlines()
-    assert table[0].split() == ["GROUP", "PODS", "MESSAGE"]
+    assert table[0].split() == ["GROUP", "PODS", "FITS", "MESSAGE"]
     assert table[1].split(maxsplit=4)[:4] == ["default/g", "3", "of", "3"]
 
 
