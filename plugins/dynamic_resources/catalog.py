@@ -97,6 +97,6 @@ class DeviceCatalog:
 
 
 def catalog_of(handle: fw.Handle) -> DeviceCatalog:
-    """Return the scheduler's catalog: its profiles allocate the same devices, and so must share what is in flight."""
+    """Return the scheduler's catalog, with the allocations in flight that its profiles share."""
     gates = DeviceGates(handle.feature_gates)
     return handle.shared.get(DeviceCatalog, lambda: DeviceCatalog(handle.objects, gates))

@@ -23,7 +23,7 @@ class Overload(NamedTuple):
     """Raises ValueError with the text of the error."""
 
     is_member: bool = True
-    """Whether it is called as a method of what it takes first."""
+    """Whether it is called as a method of its first argument."""
 
 
 def declared(name: str, *overloads: Overload) -> Any:

@@ -123,7 +123,7 @@ def _split(text: str, separator: str, most: int = -1) -> list[str]:
 
 
 def _found(text: str, pattern: str) -> list[str]:
-    """Return all that matches, from left to right. Raises ValueError for what is no pattern."""
+    """Return all matches, from left to right. Raises ValueError for an invalid pattern."""
     checked = _IS_PATTERN.eval(data={"text": "", "pattern": pattern})
     if checked.type().name() != "BOOL":
         raise ValueError(f"Illegal regex: {checked.value()}")

@@ -109,7 +109,7 @@ def _named_host(scheme: str, host: str) -> str:
 
 
 def _unescape(text: bytes, *, of_host: bool = False) -> str:
-    """Raises ValueError for what is not well-formed, and in a host for what may not be there. Rule: unescape."""
+    """Raises ValueError for malformed text, and for characters that a host may not have. Rule: unescape."""
     found = bytearray()
     i = 0
     while i < len(text):

@@ -36,7 +36,7 @@ class ExtendedDemand(msgspec.Struct, frozen=True, eq=False):
     """Whether the pod's claim for it was made by an earlier attempt."""
 
     def by_need(self, nodes: fw.NodeColumns, rows: fw.Rows) -> Iterator[tuple[Needed, fw.Rows]]:
-        """Yield what is needed of DRA, and where in `rows` that is so. Rule: filterExtendedResources."""
+        """Yield each need of DRA, with the part of `rows` that has it. Rule: filterExtendedResources."""
         groups: list[tuple[Needed, fw.Rows]] = [(frozenset(), np.arange(len(rows)))]
         for resource in self.classes:
             offered = nodes.allocatable(resource)[rows] != 0
@@ -95,7 +95,7 @@ class ClaimState(msgspec.Struct, eq=False):
         return -1 if self.extended is None else len(self.claims) - 1
 
     def by_need(self, rows: fw.Rows) -> Iterator[tuple[Needed, fw.Rows]]:
-        """Yield what is needed of DRA for extended resources, and where in `rows` that is so."""
+        """Yield each need of DRA for extended resources, with the part of `rows` that has it."""
         if self.extended is None:
             yield frozenset(), np.arange(len(rows))
         else:

@@ -64,7 +64,7 @@ class ClaimWriter:
         self._jobs = handle.tasks.jobs("resourceclaim", _MAX_SECONDS)
 
     async def reserve(self, pod: fw.Pod, claim: ResourceClaim, allocation: Allocation | None) -> ResourceClaim:
-        """Write the pod, or its group, into `reservedFor`, and the allocation if there is one. Return what is stored.
+        """Write the pod, or its group, into `reservedFor`, and the allocation if there is one. Return the stored claim.
 
         Raises WriteFailed.
         """

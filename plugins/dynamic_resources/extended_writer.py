@@ -45,7 +45,7 @@ class ExtendedClaimWriter:
         self._jobs = handle.tasks.jobs("extended resource claim", _MAX_SECONDS)
 
     async def create(self, pod: fw.Pod, claim: ResourceClaim) -> ResourceClaim:
-        """Create what is in memory so far. Raises WriteFailed."""
+        """Create the claim that is in memory so far. Raises WriteFailed."""
         for left in reversed(range(_NAMES)):
             try:
                 created: ResourceClaim = await self._handle.api.create(fw.RESOURCE_CLAIM, content_of(pod, claim))

@@ -12,7 +12,7 @@ from scheduler import framework as fw
 
 
 def least_allocated(usages: Sequence[Usage]) -> Amount:
-    """Prefer empty nodes: the weighted mean of what is free after the pod, in percent.
+    """Prefer empty nodes: the weighted mean of the free amounts after the pod, in percent.
 
     Rule: noderesources/least_allocated.go at v1.36.3.
     """
@@ -20,7 +20,7 @@ def least_allocated(usages: Sequence[Usage]) -> Amount:
 
 
 def most_allocated(usages: Sequence[Usage]) -> Amount:
-    """Prefer full nodes: the weighted mean of what is used after the pod, in percent.
+    """Prefer full nodes: the weighted mean of the used amounts after the pod, in percent.
 
     Rule: noderesources/most_allocated.go at v1.36.3.
     """

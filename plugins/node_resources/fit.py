@@ -206,7 +206,7 @@ class NodeResourcesFit(
     def filter_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int32Column | None:
-        """Return for each of `rows` the bits of what is insufficient. Raises LookupError if `pre_filter` was not run.
+        """Return for each of `rows` the bits of insufficient resources. Raises LookupError if `pre_filter` was not run.
 
         Rule: fit.go (fitsRequest).
         """

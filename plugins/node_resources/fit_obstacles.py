@@ -10,7 +10,7 @@ from scheduler.api.spelling import spelled
 
 
 def fit_obstacles(pod: fw.Pod, compared: Iterable[Compared], node: fw.NodeInfo) -> Iterator[fw.Obstacle]:
-    """Yield what is insufficient on a node, each with how much is missing."""
+    """Yield the insufficient resources of a node, each with the missing amount."""
     allowed = node.allocatable.get("pods", 0)
     if len(node.pods) > allowed:
         yield fw.Obstacle(f"has {len(node.pods)} pods, and may have {allowed}")
@@ -30,7 +30,7 @@ def fit_obstacles(pod: fw.Pod, compared: Iterable[Compared], node: fw.NodeInfo) 
 
 
 def _less(pod: fw.Pod, resource: str, wanted: int, free: int) -> Iterator[fw.Remedy]:
-    """Ask for what is free. A pod can do without an extended resource, but hardly without cpu or memory."""
+    """Request the free amount. A pod can do without an extended resource, but hardly without cpu or memory."""
     if not free and not is_extended_resource(resource):
         return
     changes = lowered_to(pod, resource, free)

@@ -32,7 +32,7 @@ class AssumeCache(Generic[T]):
         self._assumed: dict[tuple[str, str], _AssumedObject] = {}
 
     def get(self, name: str, namespace: str = "") -> T | None:
-        """Return the object of that name, with what is assumed of it, or None."""
+        """Return the object of that name, with assumed changes, or None."""
         seen = self.seen(name, namespace)
         assumed = self._assumed.get((namespace, name))
         if assumed is None:

@@ -83,7 +83,7 @@ class VolumeBinder:
         return assumed
 
     def revert(self, assumed: AssumedVolumes) -> None:
-        """Forget what is not written yet; what is written stays assumed until the watch shows it."""
+        """Forget unwritten changes; written ones stay assumed until the watch shows them."""
         for _, volume in assumed.static_bindings:
             self._volumes.restore(volume)
         for claim in assumed.dynamic_provisions:

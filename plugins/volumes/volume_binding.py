@@ -212,7 +212,7 @@ class VolumeBinding(
         return None
 
     def unreserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
-        """Release what is not written yet."""
+        """Release unwritten changes."""
         known = state.get(self.name, _State)
         if known is not None and known.assumed is not None:
             self._volumes.binder.revert(known.assumed)

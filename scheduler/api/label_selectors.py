@@ -68,7 +68,7 @@ class Selector(NamedTuple):
         return ",".join(map(_spelled, self.requirements))
 
     def and_also(self, other: "Selector") -> "Selector":
-        """Return the selector of what both select."""
+        """Return the selector of the objects that both select."""
         if self.is_nothing or other.is_nothing:
             return NOTHING
         return selector_of((*self.requirements, *other.requirements))

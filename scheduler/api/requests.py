@@ -263,7 +263,7 @@ class _Reported:
         return None if self.is_infeasible else _asked(container)
 
     def is_as_asked(self, spec: PodSpec) -> bool:
-        """Return whether all that is reported is what is asked for, written in the same way: nearly always."""
+        """Return whether all reported amounts are the requested ones, written in the same way: nearly always."""
         return not self.is_infeasible and all(
             self.actuated(container) == self.allocated(container) == _asked(container)
             for container in (*(spec.containers or ()), *(spec.init_containers or ()))

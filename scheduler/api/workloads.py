@@ -311,7 +311,7 @@ WORKLOADS: Final[Mapping[str, WorkloadKind]] = {
         _size_of_ray_cluster,
     ),
 }
-"""Kind → what is read of it. Of a LeaderWorkerSet nothing is: its pods say how many they are."""
+"""Kind → the fields that are read. Of a LeaderWorkerSet none are: its pods say how many they are."""
 
 KIND_OF: Final = {each.resource: kind for kind, each in WORKLOADS.items()}
 """Resource → kind."""

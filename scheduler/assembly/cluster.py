@@ -157,7 +157,7 @@ class Informers:
             await asyncio.sleep(wait)
 
     async def _look_at_api_server(self) -> None:
-        """Log and show a version that we are not tested with; what is not served is found by each watch.
+        """Log and show a version that we are not tested with; each watch finds resources that are not served.
 
         Raises ClusterError if there is no answer.
         """

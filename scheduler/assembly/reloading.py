@@ -77,7 +77,7 @@ class Cluster(Protocol):
         """The event resources that are watched in addition to pods and nodes."""
 
     async def open(self, resources: Resources) -> None:
-        """Watch all of these, and return when what is new was listed, and nodes are there as they are needed.
+        """Watch all of these, and return when new ones were listed, and nodes are there as they are needed.
 
         Raises ConfigError if the permissions for that are missing, ClusterError if that is not known.
         """
@@ -140,7 +140,7 @@ class Reloader:
         self.problems: tuple[str, ...] = ()
         """Why the newest configuration is not in use."""
         self.reloaded_at = time.time()
-        """When what is in effect was taken over, in seconds since 1970."""
+        """When the configuration in effect was taken over, in seconds since 1970."""
         metrics.watch_gauge(
             "loadmaster_config_is_current",
             "Whether the newest configuration is in use: 0 while an older one is, since the newest has been refused.",
@@ -172,7 +172,7 @@ class Reloader:
             await self.look()
 
     async def look(self) -> None:
-        """Do what is due."""
+        """Do the steps that are due."""
         if self._engine.profiles.is_retiring or self._engine.roster.is_retiring:
             await self._retire()
         if self._is_due():
@@ -234,7 +234,7 @@ class Reloader:
                 lost += failed.lost
 
     async def _try_to_swap(self, loaded: Loaded, lost: Sequence[Lost]) -> _Swapped:
-        """The same, but without what is lost of what the plugins at work keep. Raises KeptFails, too."""
+        """The same, but without the lost state of the plugins at work. Raises KeptFails, too."""
         engine, config = self._engine, reloaded(self.config, loaded.config)
         prepared, members = await self._prepare(config, loaded.registry)
         extenders = members.extenders

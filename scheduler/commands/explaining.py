@@ -111,7 +111,7 @@ class _Question:
         self._was_answered = False
 
     async def ask(self) -> Document:
-        """Return what the scheduler says, or what is decided here. Raises ClusterError, ConfigError."""
+        """Return the scheduler's answer, or one that is decided here. Raises ClusterError, ConfigError."""
         if not self._is_decided_here:
             try:
                 document = await self._scheduler.explain(self._asked.query)

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Record, and say what there is. Raises ConfigError for what cannot be asked or written."""
+    """Record, and report the result. Raises ConfigError if the scheduler or the file fails."""
     from scheduler.commands import recording
 
     return recording.run(options)

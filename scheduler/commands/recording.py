@@ -36,7 +36,7 @@ NOTHING: Final = "nothing was recorded: the scheduler sent nothing; another reco
 
 
 def run(options: argparse.Namespace) -> int:
-    """Record, and say what there is. Raises ConfigError for what cannot be asked or written."""
+    """Record, and report the result. Raises ConfigError if the scheduler or the file fails."""
     path = Path(options.out)
     with writing(path):
         file = created(path)
@@ -74,7 +74,7 @@ class _TraceFile:
         """Bytes of the members that are in it."""
 
     def feed(self, data: bytes) -> None:
-        """Write what is whole with this. Raises BadStream, OSError."""
+        """Write the members that are whole with this. Raises BadStream, OSError."""
         for member in self.members.feed(data):
             self._write(member)
 

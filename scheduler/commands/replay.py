@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Replay, and print what is different; 1 if the recorded configuration decides otherwise. Raises ConfigError."""
+    """Replay, and print the differences; 1 if the recorded configuration decides otherwise. Raises ConfigError."""
     from scheduler.commands.replaying import replayed
 
     logging.basicConfig(level=logging.CRITICAL)  # plugins said it all when it was recorded

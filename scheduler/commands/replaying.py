@@ -41,7 +41,7 @@ class Side(NamedTuple):
 
 
 def replayed(options: argparse.Namespace, registry: Registry, progress: Progress) -> Document:
-    """Play a trace, and return what is different. Raises ConfigError."""
+    """Play a trace, and return the differences. Raises ConfigError."""
     trace = Trace(options.trace)
     notes = _checked(options.trace, progress, is_edited=options.edited)
     recorded = Side(recorded_config(trace, registry), registry)

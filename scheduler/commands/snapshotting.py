@@ -125,7 +125,7 @@ class _Taking:
         return ""
 
     async def _take(self, kind: Kind) -> tuple[int, list[str]]:
-        """Return the number of objects, and what is to be said."""
+        """Return the number of objects, and the notes."""
         count, unreadable, notes = 0, 0, []
         self._progress.doing(f"reading {kind.resource.plural}")
         async for page in self._lister.pages(kind.resource):

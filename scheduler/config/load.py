@@ -177,7 +177,7 @@ def _with_fields(values: Mapping[str, object], fields: Mapping[str, object]) -> 
 
 
 def _with_flags(section: object, flags: Mapping[str, object]) -> object:
-    """The section with the flags in the place of what the file says, in either spelling."""
+    """The section with the flags in place of the file's values, in either spelling."""
     if not isinstance(section, Mapping | None):
         return section
     kept = {key: value for key, value in (section or {}).items() if camel_case(str(key)) not in flags}

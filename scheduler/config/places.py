@@ -45,7 +45,7 @@ def _cut(problem: str) -> str:
 
 
 def line_of(problem: str, lines: Mapping[str, int]) -> int:
-    """Return the line of the field that a problem begins with, or of what it is missing in."""
+    """Return the line of the field that a problem begins with, or of the object that lacks it."""
     path = _path_of(problem, lines)
     while path not in lines and path:
         shorter = _END.sub("", path)

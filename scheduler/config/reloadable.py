@@ -56,7 +56,7 @@ def reloaded(old: Config, new: Config) -> Config:
 
 
 def needs_a_restart(old: Config, new: Config) -> list[str]:
-    """Paths of what differs and is not taken over."""
+    """Paths of changed settings that are not taken over."""
     before, after = dict(_flat(arguments_of(old))), dict(_flat(arguments_of(new)))
     return sorted(path for path in before | after if before.get(path) != after.get(path) and path not in RELOADABLE)
 

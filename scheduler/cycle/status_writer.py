@@ -72,7 +72,7 @@ class StatusWriter(Generic[K]):
         self._jobs = tasks.jobs(f"{kind} status", MAX_SECONDS)
         self._marked: dict[K, None] = {}
         self._wanted: dict[str, tuple[Target, K]] = {}
-        """UID → what is to be sent next."""
+        """UID → the status to send next."""
         self._sending: dict[str, K] = {}
         self._answers: dict[str, Any] = {}
         """UID → the answer to the last patch, until the watch has shown as much."""

@@ -21,7 +21,7 @@ class Finding:
     level: Level
     message: str
     advice: str = ""
-    """With line breaks, what is to be copied."""
+    """With line breaks if it is to be copied."""
 
     topic: str = ""
     """Set where the checks are run."""

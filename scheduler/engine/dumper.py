@@ -112,7 +112,7 @@ def _shares(shares: AdaptedShares, max_lines: int) -> Iterator[Line]:
 
 
 def _shares_of(ledger: Ledger, shares: AdaptedShares) -> Iterator[Line]:
-    """Yield what is used of each share, and what is used when its pods are counted again, if that differs."""
+    """Yield the usage of each share, and that by counting its pods again, if it differs."""
     again = shares.counted_again(ledger)
     for name in tuple(ledger.tree.shares):
         fields = {"share": name, "source": ledger.source, "used": _readable(ledger.used(name))}

@@ -137,7 +137,7 @@ class ShareEstimate(msgspec.Struct, frozen=True):
     """None: unknown."""
 
     running: int = 0
-    """Pods that could leave some of what is lacking."""
+    """Pods whose end would free some of the lacking resources."""
 
     silent: int = 0
     """Those of them that do not say how long they run, or run longer than they said."""
@@ -152,7 +152,7 @@ class ShareWait(msgspec.Struct, kw_only=True):
     """The scheduler's message."""
 
     lacks: Sequence[str] = ()
-    """How much of what is lacking where, and who borrows it: a sentence each."""
+    """The lacking amounts, their share and the borrowers: a sentence each."""
 
     estimate: ShareEstimate | UnsetType = UNSET
     suggestions: Sequence[Suggestion] = ()
@@ -204,7 +204,7 @@ class ShareAmounts(msgspec.Struct, frozen=True):
     borrowed: int
     lent: int
     waiting: int
-    """The sum of what its pods without a node ask for."""
+    """The sum of the requests of its pods without a node."""
 
 
 class ShareStanding(msgspec.Struct, frozen=True):

@@ -40,7 +40,7 @@ class Space:
         return self.need.pods > 1
 
     def tree(self, changed: Mapping[str, Share] | None = None) -> ShareTree:
-        """Return a tree to change, with what is used now; `changed`: other versions of some shares."""
+        """Return a tree to change, with the present usage; `changed`: other versions of some shares."""
         return self.engine.shares.tree_with(self.ref.ledger, changed)
 
     def refusal(self, tree: ShareTree | None = None) -> ShareRefusal | None:

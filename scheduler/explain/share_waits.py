@@ -1,4 +1,4 @@
-"""Why a pod or a group waits for its share: what is lacking where, who borrows it, and how long that may last.
+"""Why a pod or a group waits for its share: the lacking amounts, the borrowers, and the time that it may take.
 
 A pod says how long it runs by `activeDeadlineSeconds`, or by the annotation loadmaster.dev/expected-seconds. The
 estimate is the time until so many of those pods have ended that there is space; the others are taken to stay.
@@ -73,7 +73,7 @@ def _sentence(key: ShareKey, lack: ShareLack) -> str:
 
 
 async def _running(space: Space, refusal: ShareRefusal, time_slice: TimeSlice) -> list[Running]:
-    """Return the pods with a node whose end would leave some of what is lacking where it is lacking."""
+    """Return the pods with a node whose end would free some of the lacking resources where they are lacking."""
     resources = {lack.resource for lack in refusal.lacks}
     names = {name for lack in refusal.lacks for name in space.below(lack.share)}
     found = []

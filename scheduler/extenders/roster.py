@@ -65,7 +65,7 @@ class Roster:
         self.swap(self.prepare(settings))
 
     def prepare(self, settings: Sequence[Settings]) -> Prepared:
-        """Make what is new. Raises ConfigError with the problems of all."""
+        """Make new extenders. Raises ConfigError with the problems of all."""
         members: dict[Settings, _Member] = {}
         problems: list[str] = []
         for place, each in enumerate(settings):
@@ -91,7 +91,7 @@ class Roster:
 
     @property
     def is_retiring(self) -> bool:
-        """Whether there are extenders that are only there for what is under way."""
+        """Whether there are extenders that only finish their calls."""
         return bool(self._retiring)
 
     @property

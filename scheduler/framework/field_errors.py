@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 
 def invalid(value: object, detail: str) -> str:
-    """The value is not allowed there; `detail` says what is."""
+    """The value is not allowed there; `detail` has the allowed ones."""
     return f"Invalid value: {_quoted(value)}: {detail}"
 
 

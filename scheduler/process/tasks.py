@@ -36,7 +36,7 @@ PARTS: Final = "part"
 """The operation of parts in metrics."""
 
 OUTSIDE: Final = "callback"
-"""The operation, in metrics, of what failed outside of parts and jobs."""
+"""The operation, in metrics, of failures outside of parts and jobs."""
 
 Work: TypeAlias = Coroutine[Any, Any, None]
 
@@ -92,7 +92,7 @@ class Tasks:
         return repetition
 
     async def do_once(self) -> None:
-        """Do once what is to be repeated and could not begin without an event loop: a simulation has no later."""
+        """Do periodic work once that could not begin without an event loop: a simulation has no later."""
         for repetition in self._idle:
             await repetition.once()
 

@@ -82,7 +82,7 @@ class Incoming(Places):
             self._joined(group, queued, decision, label)
 
     def _admit_first(self, queued: QueuedPod, key: GroupKey, decision: Requeue, label: str) -> None:
-        """Make an entry for a group, with what is known of its first pod, if its object is there."""
+        """Make an entry for a group, with the history of its first pod, if its object is there."""
         found = self._groups.of(queued.pod)
         if found is None:
             self._entries.put(self._entries.incomplete, key, queued)
@@ -238,7 +238,7 @@ class Incoming(Places):
                     heap.rekey(key)
 
     def regroup(self) -> None:
-        """Other pods have groups now: have each wait as what it is."""
+        """Other pods have groups now: let each wait as a pod or as a member."""
         for entry in self._waiting_entries():
             if isinstance(entry, QueuedPod) and self._groups.key_of(entry.pod) is not None:
                 self._take_out(entry.key)

@@ -185,7 +185,7 @@ class RequeueRules:
         return rejection
 
     def kind_of(self, queued: QueuedEntity) -> Hashable:
-        """Return what is the same for all that no hint distinguishes."""
+        """Return a key that is the same for all entries that no hint distinguishes."""
         rejection = self.rejection_of(queued)
         return rejection, rejection.key_of(queued.pod)
 

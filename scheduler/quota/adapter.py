@@ -75,7 +75,7 @@ class Adapter(ABC):
         """Say why there is no space in a share that is in the tree; None if there is."""
 
     def goes_ahead(self, tree: "ShareTree", reserved: "Rank", request: "Rank") -> bool:
-        """Say whether a request sees what is reserved."""
+        """Return whether a request sees reservations."""
         return reserved.goes_ahead_of(request)
 
     @property

@@ -127,7 +127,7 @@ class AdaptedShares:
 
     @property
     def changes(self) -> int:
-        """Another number after each change of what is declared, used or reserved."""
+        """Another number after each change of declarations, usage or reservations."""
         return self._changes + self.reserving.changes
 
     # What plugins ask.
@@ -217,7 +217,7 @@ class AdaptedShares:
     # What the engine asks.
 
     def refresh(self) -> None:
-        """Make the trees again if shares have changed: what is asked about a share counts on it."""
+        """Make the trees again if shares have changed: questions about a share count on it."""
         if self._is_stale:
             self._read_again()
             self._is_stale = False
@@ -299,7 +299,7 @@ class AdaptedShares:
         return None if ref is None else self._refusal(ref, need, ref.ledger.goes_ahead_of_pending)
 
     def waits_for_woken(self, selector: ShareSelector, need: Need) -> bool:
-        """Say whether only what is reserved for those that were woken leaves no space for a need."""
+        """Return whether only reservations of woken entries leave no space for a need."""
         ref = self.ref(selector)
         if ref is None or not ref.ledger.reservations.by_rank:
             return False
@@ -326,7 +326,7 @@ class AdaptedShares:
             return self._refusal(ref, need)
 
     def tree_with(self, ledger: "Ledger", changed: "Mapping[str, Share] | None" = None) -> "ShareTree":
-        """Return a tree of its own, with what is used and reserved now, and with other versions of some shares."""
+        """Return a tree of its own, with present usage and reservations, and with other versions of some shares."""
         self.reserving.compare()
         tree = ledger.counted(self._usages(ledger, self.usage.usages()), changed)
         ledger.reservations.count_in(tree)
@@ -385,7 +385,7 @@ class AdaptedShares:
         return PolicyReclaim(request, ledger.adapter.preemption(name), running, reckon)
 
     def _release_lost(self, ledger: "Ledger") -> None:
-        """Release what is reserved for woken pods, and more important ones have taken: it costs no running pod."""
+        """Release reservations of woken pods that more important ones have taken: it costs no running pod."""
         for each in tuple(islice(ledger.reservations.woken(), MAX_WOKEN)):
             if self.refusal_of(self.selector_of(each.pod), each.need) is not None:
                 self.reserving.release(each.pod.uid)
@@ -480,7 +480,7 @@ class AdaptedShares:
         self._listener.redeclared(ref)
 
     def _read_again(self) -> None:
-        """Read what is declared now, and the pods with a node, if other parts of them count."""
+        """Read the present declarations, and the pods with a node, if other parts of them count."""
         for ledger in self._ledgers:
             ledger.renew()
         reads = [each.adapter.reads for each in self._ledgers]

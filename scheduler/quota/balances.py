@@ -92,7 +92,7 @@ def balances(tree: ShareTree, resource: str) -> dict[str, Balance]:
 
 
 def _lend(tree: ShareTree, name: str, resource: str, counts: dict[str, _Count], lent: dict[str, int]) -> None:
-    """Divide what is lent below a share, and what it lends itself, among its children."""
+    """Divide the amounts lent below a share, and lent by itself, among its children."""
     children = [(each, counts[each]) for each in tree.children[name]]
     own = tree.shares[name].minimum.get(resource, 0)
     used_by_its_pods = tree.used_by_own_pods(name, resource)

@@ -57,7 +57,7 @@ class DecayedUsage:
         self._records: dict[str, _Record] = {}
 
     def run(self, share: str, running: Mapping[str, float], now: float) -> None:
-        """Bring a share's usage up to date; from now on it runs what is given."""
+        """Bring a share's usage up to date; from now on it runs the given amounts."""
         record = self._at(share, now)
         record.usage = self._charged(record, running)
         record.running = dict(running)

@@ -1,4 +1,4 @@
-"""Dominant resource share, as Kueue reckons it: how much a share borrows of what its parent could lend, by weight."""
+"""Dominant resource share, as Kueue reckons it: the borrowed part of what its parent could lend, by weight."""
 
 import math
 from collections.abc import Callable, Mapping

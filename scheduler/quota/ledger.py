@@ -35,7 +35,7 @@ class Ledger:
         self._faults: Mapping[str, str] = {}
 
     def renew(self) -> None:
-        """Make the tree again from what is declared now; nothing is used of it."""
+        """Make the tree again from the present declarations, without usage."""
         shares, self._faults = self.adapter.declared()
         self.tree = ShareTree(shares)
         self.reservations.count_in(self.tree)

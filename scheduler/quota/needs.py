@@ -67,7 +67,7 @@ class Request(NamedTuple):
 
 
 def need_of_pod(pod: Pod, asked: "WithClaims | None" = None) -> Need:
-    """Return what a pod needs: what is `asked`, if that is more than its own requests.
+    """Return the needs of a pod: `asked`, if that is more than its own requests.
 
     Raises ValueError for a quantity that cannot be read.
     """

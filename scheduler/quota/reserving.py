@@ -47,7 +47,7 @@ class Reserving:
         """Another number after each change."""
 
     def wake(self, ref: ShareRef, need: Need, *, by_share: bool) -> None:
-        """Reserve what a pod, or a group, needs that is woken; what is kept for it is reserved already."""
+        """Reserve the needs of a woken pod or group; space that is kept for it is reserved already."""
         self.compare()
         if any(uid in self._nominated and uid in self._nominator.kept for uid in need.uids):
             return
@@ -183,7 +183,7 @@ class Reserving:
         self.changes += 1
 
     def _drop(self, uid: str) -> Root | None:
-        """Release what is reserved for a nominated pod; return where, None if nothing was."""
+        """Release the reservation of a nominated pod; return the root of its tree, None without one."""
         ledger = self._nominated.pop(uid, None)
         reservation = None if ledger is None else ledger.reservations.release(ledger.tree, uid)
         if ledger is None or reservation is None:

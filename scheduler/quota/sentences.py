@@ -50,7 +50,7 @@ def refused(
 
 
 def in_words(key: ShareKey, lacks: Sequence[ShareLack]) -> str:
-    """Say what is lacking, where, and who borrows it."""
+    """Name the lacking amounts, their share, and the borrowers."""
     clauses = [_clause(key, lack) for lack in lacks[:MAX_LACKS]]
     if len(lacks) > MAX_LACKS:
         clauses.append(f"and {len(lacks) - MAX_LACKS} more")

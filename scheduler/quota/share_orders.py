@@ -1,4 +1,4 @@
-"""The order in which waiting pods of several shares get what is free: the argument `order` of CapacityScheduling.
+"""The order in which waiting pods of several shares get free quota: the argument `order` of CapacityScheduling.
 
     heads = order.heads()
     heads.offer(Candidate(…))   the first pod of a kind

@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # loaded once there are shares
 
 
 class Root(NamedTuple):
-    """A root, for its tree: what is freed in one does not help in another."""
+    """A root, for its tree: quota freed in one does not help in another."""
 
     ledger: "Ledger"
     name: str

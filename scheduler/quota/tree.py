@@ -1,4 +1,4 @@
-"""The tree of shares: quota, usage, and what is available, with the arithmetic of Kueue's capacity tree.
+"""The tree of shares: quota, usage, and available amounts, with the arithmetic of Kueue's capacity tree.
 
 A share offers its parent what it is guaranteed, less what it does not lend; its parent holds what it uses beyond that.
 A maximum, which Kueue does not have, includes what the shares below keep for themselves.
@@ -60,7 +60,7 @@ class _Account:
         """Beyond the quota; None: without limit."""
 
         self.limit: int | None = None
-        """Beyond what is local, used of the parent's; None: without limit."""
+        """The most that may be used of the parent's, beyond the local part; None: without limit."""
 
         self.usage = 0
         self.reserved = 0
@@ -228,7 +228,7 @@ class ShareTree:
         self.add(name, amounts if sign > 0 else {resource: -amount for resource, amount in amounts.items()})
 
     def held(self, name: str, resource: str) -> int:
-        """Return the usage of a share without what is reserved for its own pods."""
+        """Return the usage of a share without the reservations of its own pods."""
         account = self._account(name, resource)
         return account.usage - account.reserved
 
@@ -250,7 +250,7 @@ class ShareTree:
         return any(self.usage(name, each) > self.quota(name, each) for each in resources)
 
     def holds_more(self, name: str, resources: Iterable[str]) -> bool:
-        """Say the same of what its pods hold: what is reserved for them no pod can give back."""
+        """Return the same for the usage of its pods: reservations cannot be given back."""
         accounts = self._accounts[name]
         for each in resources:  # asked for each candidate of a preemption
             account = accounts.get(each)

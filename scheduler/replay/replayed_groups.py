@@ -67,7 +67,7 @@ class ReplayedGroup:
                 self._decision = end.value
 
     def end(self) -> None:
-        """Take back what is assumed if the decision has no end."""
+        """Take assumptions back if the decision has no end."""
         self._steps.close()
 
     def outcome(self, framework: Framework, uid: str) -> tuple[CycleState, Decision]:

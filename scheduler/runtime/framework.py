@@ -168,12 +168,12 @@ class Framework:
         return self._rejector_events
 
     def classify(self, state: CycleState, pod: Pod) -> KnownSpec:
-        """Find what is known of pods like this one: the start of a decision. Raises PluginError."""
+        """Find the known facts of pods like this one: the start of a decision. Raises PluginError."""
         known = state.known_spec = self.pod_classes.of(pod)
         return known
 
     def forget_idle(self) -> Iterator[None]:
-        """Give back what is stored for pods, and was not used since the last time. Yields now and then."""
+        """Drop data of pods that was not used since the last time. Yields now and then."""
         return self.pod_classes.store.forget_idle()
 
     @property

@@ -195,7 +195,7 @@ def _make(spec: ProfileSpec, registry: Registry, problems: list[str]) -> dict[st
 
 
 def _at_point(point: str, spec: ProfileSpec, by_name: Mapping[str, Plugin], problems: list[str]) -> tuple[Plugin, ...]:
-    """Merge what is enabled at one point with what MultiPoint brings there.
+    """Merge the plugins enabled at one point with those of MultiPoint there.
 
     Order: plugins named in both, as the point lists them; then MultiPoint's; then the point's other ones.
     """

@@ -64,7 +64,7 @@ class Amounts:
                 self._count_unoffered(resource, row, sign * amount)
 
     def unoffered(self, resource: str) -> LiveColumn[np.int64] | None:
-        """Return what is asked for of a resource without columns, as a new one; None if it is nothing."""
+        """Return the requests for a resource without columns, as a new column; None if there are none."""
         rows = self._unoffered.get(resource)
         if rows is None:
             return None
@@ -73,14 +73,14 @@ class Amounts:
         return column
 
     def allocatable_at(self, row: int) -> Iterator[tuple[str, int]]:
-        """Yield resource and amount of what a row offers; never 0."""
+        """Yield each resource of a row with its amount; never 0."""
         for resource, column in self.allocatable.items():
             amount = column.values.item(row)
             if amount:
                 yield resource, amount
 
     def requested_at(self, row: int, pods: Iterable[Mapping[str, int]]) -> dict[str, int]:
-        """Return resource → amount of what the pods of a row ask for, in all; never 0. `pods`: what each asks for."""
+        """Return resource → sum of the requests of a row's pods; never 0. `pods`: the requests of each."""
         found = {resource: amount for resource, column in self.requested.items() if (amount := column.values.item(row))}
         if row in self._unoffered_at:
             asked = {resource for of_pod in pods for resource in of_pod if resource not in self.requested}

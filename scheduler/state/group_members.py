@@ -305,7 +305,7 @@ class MembersByGroup(CountListener):
             self.note_success(key, pod)
 
     def restart(self, pods: Iterable[Pod], assumed: Iterable[Pod]) -> None:
-        """Begin again with these pods, as what is a group has changed; `assumed`: those of them that are assumed."""
+        """Begin again with these pods, as the definition of groups has changed; `assumed`: the assumed ones."""
         self._groups.clear()
         self._keys.clear()
         for pod in pods:
@@ -348,7 +348,7 @@ class MembersByGroup(CountListener):
             self._report(key, helps=True)
 
     def _remember(self, key: GroupKey, succeeded: Mapping[str, str]) -> None:
-        """Keep what is known of a group that may have pods again soon; another run of it has another controller."""
+        """Keep the facts of a group that may have pods again soon; another run of it has another controller."""
         if key.source != POD_GROUP:
             self._past[key] = dict(succeeded)
             if len(self._past) > MAX_PAST:

@@ -359,7 +359,7 @@ class NodeTable:
         self.pods.forget_idle()
 
     def cache_bytes(self) -> Iterator[tuple[str, int]]:
-        """Yield about how much memory what is derived for pods takes, by kind."""
+        """Yield the approximate memory of data derived for pods, by kind."""
         yield "label columns", self._labels.bytes
         yield "pod counts", self.pods.bytes
 

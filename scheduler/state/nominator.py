@@ -115,7 +115,7 @@ class Nominator:
         self._mark(uids)
 
     def move(self, uid: str, node_name: str) -> None:
-        """Let what is kept for a pod be kept on another node in a what-if, or on none, until `move_back`."""
+        """Keep a pod's space on another node in a what-if, or on none, until `move_back`."""
         self._moved[uid] = node_name
 
     def move_back(self) -> None:

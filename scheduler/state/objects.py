@@ -61,7 +61,7 @@ class ObjectStore:
     def subscribe(
         self, resource: str, listener: Listener, reset: Callable[[], None] | None = None
     ) -> Callable[[], None]:
-        """As `listen`; what is returned ends it."""
+        """As `listen`; the returned function ends it."""
         listening = ObjectListener(resource, listener, reset)
         self._listeners[resource].append(listening)
         if resource in self._resources:

@@ -150,7 +150,7 @@ class Preemptions:
             self._forget(preemption.key)
 
     def check_invariants(self) -> None:
-        """All tables name the same preemptions, and what is kept is kept for them. For tests and debugging."""
+        """All tables name the same preemptions, and space is kept for these only. For tests and debugging."""
         kept = {pod.uid: each for each in self._live.values() if each.keeps for pod in each.pods}
         assert kept == self._of_pod
         assert set(kept) == set(self._nominator.kept)

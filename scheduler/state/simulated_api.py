@@ -49,7 +49,7 @@ class SimulatedApi:
     observer: WriteObserver
 
     shows = True
-    """Whether what is written is visible from then on; if not, it is answered and dropped."""
+    """Whether writes are visible from then on; if not, they are answered and dropped."""
 
     def __init__(self) -> None:
         self._version = FIRST_VERSION

@@ -38,7 +38,7 @@ class ProfileObjects:
 
     @contextmanager
     def apart(self) -> Iterator[Ends]:
-        """Collect what would end what is listened to within, instead of ending it with the profile."""
+        """Collect the ends of the subscriptions made within, instead of ending them with the profile."""
         before, self._ends = self._ends, []
         mine = self._ends
         try:

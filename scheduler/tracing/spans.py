@@ -85,7 +85,7 @@ class _Attempt:
         *,
         failed: bool = False,
     ) -> None:
-        """Make the span of what has just ended, in the stage that the attempt is in."""
+        """Make the span of the step that has just ended, in the stage that the attempt is in."""
         if not self.is_recording:
             return
         ended = time.time_ns()

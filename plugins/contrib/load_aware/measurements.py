@@ -37,7 +37,7 @@ class Provider(Protocol):
     """A source of measurements."""
 
     async def read(self, nodes: Collection[str], now: datetime, faults: "Faults") -> Measurements:
-        """Return what is known of these nodes. Raises fw.ApiError, and Unreadable for an answer of another kind."""
+        """Return the measurements of these nodes. Raises fw.ApiError, and Unreadable for an answer of another kind."""
 
 
 class Faults:

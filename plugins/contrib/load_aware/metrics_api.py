@@ -98,7 +98,7 @@ class _History:
         self.times, self.cpu, self.memory = array("d"), array("d"), array("d")
 
     def add(self, time: float, cpu: float, memory: float, window: float) -> None:
-        """Add a value, unless it was there already, and forget what is older than the window."""
+        """Add a value, unless it was there already, and forget those older than the window."""
         if not self.times or time > self.times[-1]:
             self.times.append(time)
             self.cpu.append(cpu)

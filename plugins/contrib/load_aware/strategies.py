@@ -10,7 +10,7 @@ from scheduler import framework as fw
 
 
 def target_load_packing(load: ResourceLoad, added: float, capacity: FloatColumn, target: float) -> FloatColumn:
-    """Fill nodes up to a share of their cpu, `target` in percent, then spread what is more.
+    """Fill nodes up to a share of their cpu, `target` in percent, then spread the rest.
 
     The score rises from `target` on an idle node to 100 on one that is just filled up, and falls from `target` to 0
     beyond. Rule: targetloadpacking.go (Score).
@@ -24,7 +24,7 @@ def target_load_packing(load: ResourceLoad, added: float, capacity: FloatColumn,
 def load_variation(
     load: ResourceLoad, added: float, capacity: FloatColumn, margin: float, sensitivity: float
 ) -> FloatColumn:
-    """Prefer nodes that use little, and that evenly: the risk is the mean and the deviation of what is used.
+    """Prefer nodes with low and steady usage: the risk is its mean and its deviation.
 
     Rule: loadvariationriskbalancing/analysis.go (computeScore).
     """
@@ -36,7 +36,7 @@ def load_variation(
 
 
 def rounded(scores: FloatColumn) -> fw.Int64Column:
-    """Round half up, as Go's math.Round does for what is not negative."""
+    """Round half up, as Go's math.Round does for non-negative numbers."""
     whole = np.floor(scores)
     return (whole + (scores - whole >= 0.5)).astype(np.int64)
 

@@ -50,7 +50,7 @@ class LoadTable:
             await asyncio.sleep(0)
 
     def columns(self, rows: fw.Rows) -> "Load":
-        """Return what is known of these rows, as their nodes and pods are now."""
+        """Return the usage of these rows, as their nodes and pods are now."""
         changed = self._changes.stale_rows()
         self._grow()
         if changed is None:

@@ -181,7 +181,7 @@ class Beliefs:
     # --- what counts ---
 
     def zones(self, rows: fw.Rows, wanted: Asked) -> ZoneRows:
-        """Return what these rows have of what a pod asks for."""
+        """Return the amounts that these rows have of a pod's resources."""
         self._catch_up()
         return self._table.of(rows, self._handle.nodes.size, wanted.resources)
 

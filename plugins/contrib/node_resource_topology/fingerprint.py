@@ -43,7 +43,7 @@ def xxh64(data: bytes, seed: int = 0) -> int:
 
 
 def _finished(total: int, data: bytes, position: int) -> int:
-    """Mix in what is left, fewer than 32 bytes, and spread every bit over all of them."""
+    """Mix in the rest, fewer than 32 bytes, and spread every bit over all of them."""
     while position + 8 <= len(data):
         (word,) = struct.unpack_from("<Q", data, position)
         total = (_turned(total ^ _round(0, word), 27) * _P1 + _P4) & _MASK

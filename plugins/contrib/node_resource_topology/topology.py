@@ -1,6 +1,6 @@
 """The content of a NodeResourceTopology: topology.node.k8s.io/v1alpha2.
 
-Each node's agent writes its own, so it may be odd, and what is kept of one is bounded.
+Each node's agent writes its own, so it may be odd, and the kept part is bounded.
 """
 
 import re
@@ -98,7 +98,7 @@ class NodeTopology(NamedTuple):
 
 
 def read_topology(obj: fw.Unstructured) -> NodeTopology:
-    """Read an object. What is odd in it is left out, as if it was not there; never raises."""
+    """Read an object. Odd parts are left out, as if they were not there; never raises."""
     odd: list[str] = []
     policy, scope, max_numa_nodes = "none", CONTAINER_SCOPE, DEFAULT_MAX_NUMA_NODES
     deprecated = obj.get("topologyPolicies")

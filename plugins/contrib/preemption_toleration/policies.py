@@ -36,7 +36,7 @@ class Policy(NamedTuple):
 
 
 def policy_of(priority_class: Any) -> Policy:
-    """Return the policy of a PriorityClass. Raises ValueError with the words of Go for what is no number."""
+    """Return the policy of a PriorityClass. Raises ValueError, in Go's words, for a value that is no number."""
     content = priority_class.content
     annotations = content["metadata"].get("annotations") or {}
     least, seconds = annotations.get(MINIMUM_PREEMPTABLE_PRIORITY), annotations.get(TOLERATION_SECONDS)

@@ -69,7 +69,7 @@ class Facts:
 
     @property
     def role_binding(self) -> str:
-        """The command that gives a user the role for what is asked of the running scheduler."""
+        """The command that gives a user the role to ask the running scheduler."""
         return f"kubectl create rolebinding doctor -n {self.namespace} --role={self.name}-doctor --user=YOU"
 
     def age(self, of: datetime | None) -> float:

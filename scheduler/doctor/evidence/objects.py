@@ -8,7 +8,7 @@ import msgspec
 from scheduler.api.text import shortened
 
 MAX_TEXT = 300
-"""Characters of what others say."""
+"""Characters of others' texts."""
 
 Time: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 

@@ -22,7 +22,7 @@ from scheduler.quota.tree import Share, ShareTree, resources_of
 from scheduler.state.objects import ObjectStore
 
 MAX_SHOWN: Final = 200
-"""Characters of what cannot be read."""
+"""Characters of an unreadable value."""
 
 
 class DeclaredShares(Adapter):

@@ -34,7 +34,7 @@ MAX_RESOURCES: Final = 100
 """That a quota names: each of them costs time."""
 
 MAX_SHOWN: Final = 200
-"""Characters of what cannot be read."""
+"""Characters of an unreadable value."""
 
 _ALWAYS: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 """Resources that are compared even where a pod asks for none. Where a quota leaves one out, there is none of it."""
@@ -203,7 +203,7 @@ def _excess(
     *,
     is_limit: bool,
 ) -> list[ShareLack]:
-    """Return by how much amounts on top of what is used exceed limits."""
+    """Return by how much amounts in addition to the usage exceed limits."""
     lacks = []
     for resource in (*_ALWAYS, *(each for each in amounts if each not in _ALWAYS)):
         limit = limit_of(resource)

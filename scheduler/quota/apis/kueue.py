@@ -197,7 +197,7 @@ class KueueQueues(Adapter):
     # Internals.
 
     def _wanted(self, tree: ShareTree, name: str, asked: Asked) -> dict[str, int]:
-        """Return what is asked, of the flavors of which it is best taken now. Raises NoFlavor."""
+        """Return the requested amounts, of the best flavors now. Raises NoFlavor."""
         requests = _counted(asked)
         amounts: dict[str, int] = {}
         for group, flavor in self._chosen(tree, name, asked):

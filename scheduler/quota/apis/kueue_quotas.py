@@ -27,7 +27,7 @@ MAX_QUOTAS: Final = 4096
 """Of one object: each flavor and resource costs memory in all shares."""
 
 MAX_SHOWN: Final = 200
-"""Characters of what cannot be read."""
+"""Characters of an unreadable value."""
 
 
 class Flavor(msgspec.Struct, frozen=True):

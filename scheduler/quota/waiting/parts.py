@@ -119,7 +119,7 @@ class ShareParts:
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Write and report what is new, and have those tried that are to be tried again."""
+        """Write and report changes, and retry the entries that are due."""
         if (now := self._clock()) >= self._retry_at:
             self._retry_at = now + RETRY
             if self.waker is not None:

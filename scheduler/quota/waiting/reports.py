@@ -38,7 +38,7 @@ class ShareReports:
         self._exceeding: frozenset[tuple[str, str]] = frozenset()
 
     def report(self) -> None:
-        """Report what is new."""
+        """Report new problems."""
         wrong = {
             ShareKey(ledger.source, name): (ledger, problem)
             for ledger in self._shares.ledgers

@@ -44,7 +44,7 @@ class QuotaStatuses:
         self._are_all_marked = False
 
     def mark(self, ref: ShareRef) -> None:
-        """Compare the status of a quota soon: what is used of it has changed."""
+        """Compare the status of a quota soon: its usage has changed."""
         if ref.ledger.source == ELASTIC_QUOTA:
             self._writer.mark(ref.name)
             self._due()

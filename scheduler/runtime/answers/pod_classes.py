@@ -102,7 +102,7 @@ class PodClasses:
         self._by_spec = all(plugin.signs_spec for plugin in signers)
 
     def of(self, pod: Pod) -> KnownSpec:
-        """Return what is known of the pod's spec, its class first of all. Raises PluginError.
+        """Return the known facts of the pod's spec, its class first of all. Raises PluginError.
 
         What follows from a spec, amounts and host ports included, is computed once for all pods that have it.
         """

@@ -227,7 +227,7 @@ class AnswerStore:
         entry.on_drop()
 
     def clear(self) -> None:
-        """Drop everything, and with a new `era` what is kept elsewhere for this store."""
+        """Drop everything, and with a new `era` data kept elsewhere for this store."""
         for entry in list(self._entries.values()):
             self.drop(entry)
         self.era = object()

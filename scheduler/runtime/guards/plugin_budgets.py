@@ -62,7 +62,7 @@ class Budgets:
         self._waiting: set[Waiting] = set()
 
     def use(self, limits: Limits) -> None:
-        """Go by other limits, also for what is being awaited."""
+        """Use other limits, also for calls that are being awaited."""
         self._limits = limits
 
     @property

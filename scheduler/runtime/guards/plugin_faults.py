@@ -48,7 +48,7 @@ class Fault(NamedTuple):
     plugin: str
     point: str
     kind: str
-    """The type of what it raised; `wrong answer` if it answered what it must not."""
+    """The type of its exception; `wrong answer` if its answer was not allowed."""
     place: str
     """File and line in the plugin's code; what it says if there is none."""
 

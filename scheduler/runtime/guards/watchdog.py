@@ -126,7 +126,7 @@ def _plugin_call(frame: FrameType | None) -> dict[str, str]:
 
 
 def _stack(frame: FrameType | None, *, without_engine: bool) -> TracebackType | None:
-    """A traceback that ends in a frame; `without_engine`: only what is not the scheduler's."""
+    """A traceback that ends in a frame; `without_engine`: without the scheduler's frames."""
     stack: TracebackType | None = None
     while frame is not None:
         if not (without_engine and is_engine(frame.f_code)):

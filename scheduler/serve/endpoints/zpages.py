@@ -111,7 +111,7 @@ class Verbosity:
 
 
 def _structured(kind: str, accept: str) -> str | None:
-    """The version of the object that an Accept header asks for; empty for text, None for what there is not."""
+    """The version of the object that an Accept header asks for; empty for text, None for an unknown one."""
     if not accept.strip():
         return ""
     for media_type, *rest in (each.split(";") for each in accept.split(",")):

@@ -110,7 +110,7 @@ def shown_resources(table: NodeTable) -> list[str]:
 
 
 def _use(table: NodeTable, resource: str, rows: Rows) -> list[int]:
-    """Thousandths of what these rows offer that their pods ask for."""
+    """The requested part of the amounts of these rows, in thousandths."""
     if resource == PODS:
         offered, asked = table.allowed_pods[rows], table.pod_count[rows]
     else:

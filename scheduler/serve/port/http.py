@@ -46,7 +46,7 @@ CHUNK: Final = 64 * 1024
 """Bytes written at once; the next when the peer has taken most of these."""
 
 MAX_BODY: Final = 64
-"""Bytes of what is put: numbers."""
+"""Bytes of a body: a number."""
 
 QUIET_SECONDS: Final = 60.0
 """Between two log lines about reviews that failed."""

@@ -46,7 +46,7 @@ class Limits:
     """Answers that go on, at once: they are busy all the time, and one address has other questions, too."""
 
     chunk_seconds: float = 15.0
-    """For the reader of a stream to take what is sent to it."""
+    """For the reader of a stream to take each part."""
 
     rights_seconds: float = 60.0
     """After which it is asked again whether the reader of a stream may see it."""

@@ -65,7 +65,7 @@ class Admission:
     def __init__(self, others: Iterable[OtherObject], problems: list[str]) -> None:
         """Add the problems of these objects to `problems`."""
         self.missing: dict[tuple[str, str], list[str]] = {}
-        """Kind and name of what the files do not have → the pods that name it."""
+        """Kind and name of objects that the files lack → the pods that name them."""
         self._classes: dict[str, _Priority] = {}
         self._default: str | None = None
         self._runtime_classes: dict[str, RuntimeClass] = {}

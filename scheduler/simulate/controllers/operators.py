@@ -39,7 +39,7 @@ _Made = tuple[Workload, Expansion]
 
 
 def operated(others: Iterable[OtherObject], owned: Owned, allowance: Allowance, problems: list[str]) -> Expansion:
-    """Return what operators make of the new workloads in these objects, and add what is wrong to `problems`."""
+    """Return the objects that operators make of the new workloads in these, and add errors to `problems`."""
     made = Expansion([], [])
     for obj in others:
         operator = OPERATORS.get(obj.label)

@@ -103,7 +103,7 @@ def _unreadable(error: OSError) -> str:
 
 
 def _documents(path: str, texts: Texts, left: int, *, is_named: bool) -> Generator[Document, None, tuple[int, bool]]:
-    """Yield what is in a file of `left` bytes at most; return how many it has, and whether there is nothing in it.
+    """Yield the documents of a file of `left` bytes at most; return how many it has, and whether it is empty.
 
     Raises ConfigError.
     """
@@ -135,7 +135,7 @@ def _text(data: bytes, name: str) -> bytes:
 
 
 def _read(path: str, pipe_seconds: float, left: int) -> bytes:
-    """Return what is in a file, unpacked: `left` bytes at most. Raises ConfigError."""
+    """Return the content of a file, unpacked: `left` bytes at most. Raises ConfigError."""
     name = name_of(path)
     parts = chunks_of(path, left, pipe_seconds)
     first = next(parts, b"")

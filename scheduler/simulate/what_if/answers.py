@@ -1,4 +1,4 @@
-"""Carries out what is asked, in this order:
+"""Carries out the questions, in this order:
 
 before ─► nodes added ─► nodes to drain cordoned ─► shares changed ─► nodes removed ─► waiting pods ─► drains ─► copies
 ─► after

@@ -40,7 +40,7 @@ class Questions:
     """As many copies as fit."""
 
     of: str = ""
-    """The name of what is copied; empty for the only new object."""
+    """The name of the original; empty for the only new object."""
 
     drain: Sequence[str] = ()
     remove: Sequence[str] = ()
@@ -128,7 +128,7 @@ def _contradictions(options: argparse.Namespace) -> Iterator[str]:
 
 
 def node_problems(questions: Questions, names: Collection[str]) -> Iterator[str]:
-    """Yield what is said of nodes that are not there; `names`: of all that are."""
+    """Yield a problem for each node that does not exist; `names`: of all that do."""
     asked = (("--drain", questions.drain), ("--remove", questions.remove), ("--like", filter(None, [questions.like])))
     for option, nodes in asked:
         for name in nodes:

@@ -71,7 +71,7 @@ class Template:
 
 
 def template_of(cluster: SimulatedCluster, text: str) -> Template:
-    """Return what is meant. Raises ConfigError if that is nothing, or not one thing."""
+    """Return the object that is meant. Raises ConfigError if there is none, or several."""
     if not text:
         new = [each for each in _templates(cluster) if each.is_new and each.kind != "DaemonSet"]
         if len(new) == 1:
