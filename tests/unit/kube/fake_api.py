@@ -68,7 +68,6 @@ class FakeApi:
     """Answers `METHOD /path` from its script, the last answer for ever; 404 for what is not in it."""
 
     def __init__(self, not_found: str = "not found") -> None:
-        self._not_found = not_found
         self.requests: list[Request] = []
         self.held = asyncio.Event()
         """While cleared, no answer is given."""
@@ -79,6 +78,8 @@ class FakeApi:
         """Set once somebody waits for an answer that does not come."""
         self.busy = 0
         self.most_at_once = 0
+        self.otherwise = Answer(404, {"kind": "Status", "message": not_found})
+        """The answer to what is not in the script."""
         self._script: dict[str, deque[Answer]] = defaultdict(deque)
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._handle)
@@ -104,9 +105,7 @@ class FakeApi:
             await hanging.wait()
         self.busy -= 1
         answers = self._script[f"{request.method} {request.path}"]
-        if not answers:
-            return web.json_response({"kind": "Status", "message": self._not_found}, status=404)
-        answer = answers.popleft() if len(answers) > 1 else answers[0]
+        answer = self.otherwise if not answers else answers.popleft() if len(answers) > 1 else answers[0]
         assert request.transport is not None
         if answer is HANGS:
             self.is_hanging.set()

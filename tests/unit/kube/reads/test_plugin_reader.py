@@ -6,37 +6,26 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from aiohttp import web
 
 from scheduler.framework.errors import ApiError
 from scheduler.framework.handle import Access
 from scheduler.kube.http import client as client_module
 from scheduler.kube.reads.plugin_reader import MAX_ELSEWHERE, PluginReader, SilentReader
-from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
+from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
 
 
 @asynccontextmanager
-async def a_server(
-    status: int = 200, body: bytes = b"data", seconds: float = 0
-) -> AsyncIterator[tuple[str, list[str]]]:
-    """Serve that at any path; yields where, and the Authorization headers that came."""
-    seen: list[str] = []
-
-    async def serve(request: web.Request) -> web.Response:
-        seen.append(request.headers.get("Authorization", ""))
-        await asyncio.sleep(seconds)
-        return web.Response(status=status, body=body, headers={"Location": "http://127.0.0.1:1/"})
-
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", serve)
-    runner = web.AppRunner(app, shutdown_timeout=0)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}", seen
-    finally:
-        await runner.cleanup()
+async def elsewhere(
+    status: int = 200, body: bytes = b"data", *, hangs: bool = False
+) -> AsyncIterator[tuple[str, FakeApi]]:
+    """Serve that at any path; yields where."""
+    server = FakeApi()
+    server.otherwise = Answer(status, body, {"Location": "http://127.0.0.1:1/"})
+    if hangs:
+        server.held.clear()
+    async with server.server:
+        yield str(server.server.make_url("/")), server
+        server.held.set()
 
 
 async def test_a_path_is_asked_of_the_api_server(tmp_path: Path) -> None:
@@ -57,23 +46,22 @@ async def test_a_path_is_asked_of_the_api_server(tmp_path: Path) -> None:
 
 async def test_a_url_is_asked_with_the_token_of_a_file(tmp_path: Path) -> None:
     token = tmp_path / "token"
-    async with a_server() as (url, seen), fake_client(tmp_path, FakeApi()) as client:
+    async with elsewhere() as (url, server), fake_client(tmp_path, FakeApi()) as client:
         reader = PluginReader(client)
-        bodies = [await reader.read(f"{url}/api", 5)]
+        bodies = [await reader.read(f"{url}api", 5)]
         for text in ("one\n", "two"):
             token.write_text(text)
-            bodies.append(await reader.read(f"{url}/api", 5, Access(str(token))))
+            bodies.append(await reader.read(f"{url}api", 5, Access(str(token))))
 
     assert bodies == [b"data"] * 3
-    assert seen == ["", "Bearer one", "Bearer two"]
+    tokens = [each.headers.get("Authorization", "") for each in server.requests]
+    assert tokens == ["", "Bearer one", "Bearer two"]
 
 
 @pytest.mark.parametrize("status", [204, 302, 401, 404, 500, 503])
 async def test_any_other_answer_is_an_error(tmp_path: Path, status: int) -> None:
-    async with (
-        a_server(status, b"" if status == 204 else b"why") as (url, _),
-        fake_client(tmp_path, FakeApi()) as client,
-    ):
+    body = b"" if status == 204 else b"why"
+    async with elsewhere(status, body) as (url, _), fake_client(tmp_path, FakeApi()) as client:
         with pytest.raises(ApiError) as refused:
             await PluginReader(client).read(url, 5)
 
@@ -81,7 +69,7 @@ async def test_any_other_answer_is_an_error(tmp_path: Path, status: int) -> None
 
 
 async def test_an_answer_that_takes_too_long_is_none(tmp_path: Path) -> None:
-    async with a_server(seconds=0.5) as (url, _), fake_client(tmp_path, FakeApi()) as client:
+    async with elsewhere(hangs=True) as (url, _), fake_client(tmp_path, FakeApi()) as client:
         with pytest.raises(ApiError) as late:
             await PluginReader(client).read(url, 0.05)
 
@@ -90,7 +78,7 @@ async def test_an_answer_that_takes_too_long_is_none(tmp_path: Path) -> None:
 
 async def test_a_huge_answer_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "MAX_ANSWER_BYTES", 1000)
-    async with a_server(body=b"x" * 5000) as (url, _), fake_client(tmp_path, FakeApi()) as client:
+    async with elsewhere(body=b"x" * 5000) as (url, _), fake_client(tmp_path, FakeApi()) as client:
         with pytest.raises(ApiError, match="more than 1000 bytes"):
             await PluginReader(client).read(url, 5)
 
@@ -110,71 +98,46 @@ async def test_where_nobody_answers_there_is_an_error(tmp_path: Path, url: str) 
 async def test_what_is_no_token_is_not_sent(tmp_path: Path, text: str) -> None:
     token = tmp_path / "token"
     token.write_text(text)
-    async with a_server() as (url, seen), fake_client(tmp_path, FakeApi()) as client:
+    async with elsewhere() as (url, server), fake_client(tmp_path, FakeApi()) as client:
         for access in (Access(str(token)), Access(str(tmp_path / "missing")), Access(ca_file=str(token))):
             with pytest.raises(ApiError):
                 await PluginReader(client).read(url, 5, access)
 
-    assert seen == []
-
-
-@asynccontextmanager
-async def a_listener(status: int = 200) -> AsyncIterator[tuple[str, list[tuple[str, bytes]], list[int]]]:
-    """Take what is posted; yields where, the content types and bodies that came, and how many were there at once."""
-    came: list[tuple[str, bytes]] = []
-    at_once: list[int] = []
-    here = 0
-
-    async def serve(request: web.Request) -> web.Response:
-        nonlocal here
-        here += 1
-        at_once.append(here)
-        came.append((request.content_type, await request.read()))
-        await asyncio.sleep(0.01)
-        here -= 1
-        return web.Response(status=status, body=b"" if status == 204 else b"taken")
-
-    app = web.Application()
-    app.router.add_post("/{path:.*}", serve)
-    runner = web.AppRunner(app, shutdown_timeout=0)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}", came, at_once
-    finally:
-        await runner.cleanup()
+    assert server.requests == []
 
 
 @pytest.mark.parametrize(("status", "answer"), [(200, b"taken"), (201, b"taken"), (204, b"")])
 async def test_a_body_is_posted_once_as_json(tmp_path: Path, status: int, answer: bytes) -> None:
-    async with a_listener(status) as (url, came, _), fake_client(tmp_path, FakeApi()) as client:
-        assert await PluginReader(client).post(f"{url}/take", b'{"pod": "cart"}', 5) == answer
+    async with elsewhere(status, answer) as (url, server), fake_client(tmp_path, FakeApi()) as client:
+        assert await PluginReader(client).post(f"{url}take", b'{"pod": "cart"}', 5) == answer
 
-    assert came == [("application/json", b'{"pod": "cart"}')]
+    (posted,) = server.requests
+    assert (posted.headers["Content-Type"], posted.body) == ("application/json", {"pod": "cart"})
 
 
 @pytest.mark.parametrize("status", [302, 404, 409, 500, 503])
 async def test_a_post_that_is_refused_is_not_repeated(tmp_path: Path, status: int) -> None:
-    async with a_listener(status) as (url, came, _), fake_client(tmp_path, FakeApi()) as client:
+    async with elsewhere(status) as (url, server), fake_client(tmp_path, FakeApi()) as client:
         with pytest.raises(ApiError, match="HTTP") as refused:
             await PluginReader(client).post(url, b"{}", 5)
 
     assert refused.value.status == status
-    assert len(came) == 1
+    assert len(server.requests) == 1
 
 
 async def test_ten_calls_go_elsewhere_at_once_and_the_others_wait(tmp_path: Path) -> None:
-    async with a_listener() as (url, came, at_once), fake_client(tmp_path, FakeApi()) as client:
+    async with elsewhere(hangs=True) as (url, server), fake_client(tmp_path, FakeApi()) as client:
         reader = PluginReader(client)
-        await asyncio.gather(*(reader.post(url, b"{}", 20) for _ in range(35)))
+        calls = asyncio.gather(*(reader.post(url, b"{}", 20) for _ in range(35)))
+        await until(lambda: server.busy == MAX_ELSEWHERE)
+        server.held.set()
+        await calls
 
-    assert len(came) == 35
-    assert max(at_once) <= MAX_ELSEWHERE
+    assert (len(server.requests), server.most_at_once) == (35, MAX_ELSEWHERE)
 
 
 async def test_to_wait_for_others_counts_as_time(tmp_path: Path) -> None:
-    async with a_server(seconds=0.5) as (url, _), fake_client(tmp_path, FakeApi()) as client:
+    async with elsewhere(hangs=True) as (url, _), fake_client(tmp_path, FakeApi()) as client:
         reader = PluginReader(client)
         calls = [reader.post(url, b"{}", 0.1) for _ in range(MAX_ELSEWHERE + 1)]
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
@@ -183,9 +146,9 @@ async def test_to_wait_for_others_counts_as_time(tmp_path: Path) -> None:
 
 
 async def test_nothing_is_posted_to_the_api_server_nor_by_a_shadow(tmp_path: Path) -> None:
-    async with a_listener() as (url, came, _), fake_client(tmp_path, FakeApi()) as client:
+    async with elsewhere() as (url, server), fake_client(tmp_path, FakeApi()) as client:
         for reader, where in ((PluginReader(client), "/api/v1/pods"), (SilentReader(client), url)):
             with pytest.raises(ApiError):
                 await reader.post(where, b"{}", 5)
 
-    assert came == []
+    assert server.requests == []
