@@ -8,6 +8,7 @@ guarantee; and when a node or a quota changes, the heads of all kinds that take 
 second.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable
 from itertools import islice
 from typing import Final
@@ -232,35 +233,34 @@ class Waker(PodListener, QuotaListener):
 
     def _wake(self, label: str, root: Root | None) -> None:
         """Wake those for whom there is space now in one tree of quotas; None: in all."""
-        heads = self._order.heads()
+        heads, stuck = self._order.heads(), Counter[Hashable]()
         for key in tuple(islice(self._pending.due, MAX_KINDS)):
             self._offer(heads, key)
         for kind in self._concerned(root):
             self._pending.defer(kind)
             self._offer(heads, kind)
         while (candidate := heads.take()) is not None:
-            if self._wake_first(candidate.kind, label):
+            if self._wake_first(candidate.kind, label, stuck):
                 self._offer(heads, candidate.kind)
 
-    def _wake_first(self, kind: Hashable, label: str) -> bool:
-        """Wake the first entry of a kind that no other plugin keeps back; return whether there may be space for more.
+    def _wake_first(self, kind: Hashable, label: str, stuck: Counter[Hashable]) -> bool:
+        """Wake the first entry of a kind; return whether there may be space for more.
 
-        One that will be tried anyway only gets its reservation.
+        One that will be tried anyway only gets its reservation. `stuck` counts those that other plugins keep back.
         """
-        for _ in range(MAX_STUCK):
-            found = self._first(kind)
-            if found is None or self._has_no_space(found[1]):
-                return False
-            entry, (selector, need) = found
-            ref = self._shares.ref(selector)
-            if ref is not None:
-                self._reserving.wake(ref, need, by_share=self._order.by_share)
-            if entry.key in self._pending.due:
-                return False
-            if self._queue.wake(entry.key, label):
-                return True
+        found = self._first(kind)
+        if found is None or self._has_no_space(found[1]):
+            return False
+        entry, (selector, need) = found
+        ref = self._shares.ref(selector)
+        if ref is not None:
+            self._reserving.wake(ref, need, by_share=self._order.by_share)
+        if entry.key in self._pending.due:
+            return False
+        if not self._queue.wake(entry.key, label):
             self._reserving.release(entry.pod.uid)
-        return False
+            stuck[kind] += 1
+        return stuck[kind] < MAX_STUCK
 
     def _first(self, kind: Hashable) -> tuple[Entry, Request] | None:
         """Return the first entry of a kind with what it needs, or the one of this key that will be tried without

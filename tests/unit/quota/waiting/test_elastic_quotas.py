@@ -2,6 +2,7 @@
 
 import pytest
 
+from scheduler import framework as fw
 from scheduler.framework.events import ELASTIC_QUOTA_SIGS
 from scheduler.testing import a_pod
 from tests.unit.cycle.fakes import PROFILE, newer
@@ -96,6 +97,30 @@ async def test_the_most_important_pod_that_waits_is_woken_first() -> None:
     await stage.schedule()
 
     assert stage.placed == ["important"]
+
+
+async def test_a_pod_does_not_go_ahead_of_an_older_one_as_the_next_of_one_that_another_plugin_keeps_back() -> None:
+    kept_back = set[str]()
+
+    class KeepsBack(fw.PreEnqueuePlugin):
+        name = "KeepsBack"
+
+        def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
+            return fw.unresolvable() if pod.name in kept_back else None
+
+    stage = Sharing(also=(KeepsBack,))
+    stage.quota(minimum={"cpu": "1", "memory": "1Gi"})
+    running = stage.pod("running", node_name="n")
+    for name, memory in (("oldest", "0"), ("older", "1Mi"), ("alike", "0")):
+        stage.pod(name, requests={"cpu": "1", "memory": memory})
+        await stage.schedule()
+    kept_back.add("oldest")
+
+    stage.delete(running)
+    await stage.schedule()
+
+    assert stage.placed == ["older"]
+    stage.check()
 
 
 async def test_a_small_pod_may_start_while_a_larger_one_waits() -> None:
