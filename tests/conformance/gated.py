@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tests.conformance import hints, ours
+from tests.conformance import groups_ours, hints, ours
 from tests.conformance.compare import differences
 from tests.conformance.failure import answer
 from tests.conformance.generate import cluster_of, objects_of
@@ -61,8 +61,8 @@ def compare(seeds: range) -> int:
             if expected.get("error"):
                 print(f"\n{case['name']}: kube-scheduler refuses the case: {expected['error']}")
                 return 1
-            if found := differences(expected, answer(ours.judge, case)):
-                report(case, found, oracles, ours.judge, GATED)
+            if found := differences(expected, answer(groups_ours.judge, case)):
+                report(case, found, oracles, groups_ours.judge, GATED)
                 return 1
             outcomes.update("placed" if pod["node"] else "refused" for pod in expected["pods"])
             questions += [asking(case)] if COMPARISONS in case["gates"] else []
@@ -102,7 +102,7 @@ def record(seeds: range, wanted: int = 5) -> int:
 
 def gates_matter(recorded: Json) -> bool:
     """Whether something else would become of a pod if the gates were off."""
-    return bool(differences(recorded["expected"], answer(ours.judge, recorded["case"] | {"gates": []})))
+    return bool(differences(recorded["expected"], answer(groups_ours.judge, recorded["case"] | {"gates": []})))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -43,7 +43,8 @@ TYPES: Final = (POD_GROUP_SCHEDULED, POD_GROUP_INITIALLY_SCHEDULED)
 def judge(case: Json) -> Json:
     """The verdict on a case, in the oracle's form."""
     if case.get("alone"):
-        return ours.judge(case)
+        with candidates_by_name():
+            return ours.judge(case)
     gates = gates_of(case)
     config = config_from_dict(case.get("config") or DEFAULT_CONFIG, plugins.IN_TREE, gates=gates)
     profiles = {profile.scheduler_name for profile in config.profiles}
@@ -64,12 +65,18 @@ def judge(case: Json) -> Json:
 @contextmanager
 def equals_by_name(engine: Engine) -> Iterator[None]:
     """Choose the smallest name where we draw lots."""
-
     assert list(engine.cache.table.node_names()) == sorted(engine.cache.table.node_names()), "the first is the smallest"
     with (
         mock.patch.object(engine.algorithm, "select", lambda best, pod, attempt: min(map(int, best))),
-        mock.patch.object(plugins.default_preemption.plugin, "_offset", return_value=0),
+        candidates_by_name(),
     ):
+        yield
+
+
+@contextmanager
+def candidates_by_name() -> Iterator[None]:
+    """Preempt on the node with the smallest name where several are equally good."""
+    with mock.patch.object(plugins.default_preemption.plugin, "_offset", return_value=0):
         yield
 
 

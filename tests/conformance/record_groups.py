@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tests.conformance.generators.groups import generate
+from tests.conformance.generators.groups import among_groups, generate
 from tests.conformance.group_examples import EXAMPLES
 from tests.conformance.groups import GROUPS, Json, Oracles, outcome
 from tests.conformance.record import fields
@@ -28,7 +28,7 @@ def main() -> int:
     """Run the command."""
     with Oracles() as oracles:
         write_cases(GROUPS / "by_hand.jsonl", recorded(oracles, [example.case for example in EXAMPLES]))
-        known = recorded(oracles, [generate(seed) for seed in SEEDS])
+        known = recorded(oracles, [*map(generate, SEEDS), *map(among_groups, SEEDS)])
     left = [(each, set(features(each)), len(to_line(each))) for each in known]
     every = set().union(*(found for _, found, _ in left))
     chosen: list[Json] = []
@@ -52,7 +52,7 @@ def recorded(oracles: Oracles, cases: Sequence[Json]) -> list[Json]:
         if verdict.get("error"):
             raise ValueError(f"{case['name']}: {verdict['error']}")
     return [
-        {"case": case, "expected": {"groups": verdict.get("groups", [])}}
+        {"case": case, "expected": {part: verdict[part] for part in ("groups", "pods") if verdict.get(part)}}
         for case, verdict in zip(cases, verdicts, strict=True)
     ]
 
@@ -62,7 +62,9 @@ def features(known: Json) -> Iterator[str]:
     case, expected = known["case"], known["expected"]
     gates = "+".join(sorted(case["gates"]))
     outcomes: dict[str, str] = {}
-    for group in expected["groups"]:
+    for pod in expected.get("pods", ()):
+        yield f"{gates} alone {steady(pod['message'])} victims {min(len(pod['victims']), 3)}"
+    for group in expected.get("groups", ()):
         became = outcomes[f"{group['namespace']}/{group['name']}"] = outcome(group)
         yield f"{gates} {became}"
         yield f"{became} {steady(group['message'])} victims {min(len(group['victims']), 3)}"

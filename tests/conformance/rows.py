@@ -167,6 +167,13 @@ def looks_into_lists(recorded: Json) -> bool:
     return any(".tags" in expression for expression in found)
 
 
+def is_silent_about_devices(recorded: Json) -> bool:
+    """A pod with claims that no eviction helps is not told that no devices could be taken back."""
+    with_claims = {each["metadata"]["name"] for each in of_kind(recorded, "Pod") if "resourceClaims" in each["spec"]}
+    said = (pod["message"] for pod in recorded["expected"]["pods"] if pod["name"] in with_claims)
+    return any("Preemption is not helpful" in text and "deallocate" not in text for text in said)
+
+
 def registers(recorded: Json, plugin: str, resource: str, action: str) -> bool:
     """A plugin asks for these events, in a case with questions about events."""
     return any(
@@ -231,6 +238,7 @@ SHOWN: Final[Mapping[str, Shown]] = {
     "hints in errors of selectors": says("no such key"),
     "lists in selectors": looks_into_lists,
     "derived attributes that are not on": says("cannot handle request with derived attributes"),
+    "devices that cannot be taken back": is_silent_about_devices,
     "where a preemption makes room": says("found a potential placement for pod on node"),
 }
 """What changed for a single pod → whether a recorded case shows it."""
@@ -242,6 +250,10 @@ SHOWN_BY_HINTS: Final[Mapping[str, Shown]] = {
     "pods with a node, by themselves": lambda known: registers(known, "NodePorts", "AssignedPod", "Delete"),
     "claims that are deleted": lambda known: registers(
         known, "DynamicResources", "resource.k8s.io/ResourceClaim", "Delete"
+    ),
+    "taints that do not matter to a plugin": lambda known: (
+        registers(known, "NodeResourcesFit", "Node", "Add")
+        and not registers(known, "NodeResourcesFit", "Node", "UpdateNodeTaint")
     ),
 }
 SHOWN_BY_QUEUES: Final[Mapping[str, Shown]] = {
