@@ -16,6 +16,7 @@ from scheduler.api.objects import GroupAnnotations, LabelSelector, Node, ObjectM
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.engine.engine import queue_settings
+from scheduler.explain.documents import ShareAmounts
 from scheduler.explain.shares import report_on_shares
 from scheduler.framework.events import (
     CLUSTER_QUEUE,
@@ -34,6 +35,7 @@ from tests.campaigns.quota.world import DECLARED, ELASTIC, GPU, KUEUE, Amounts, 
 PROFILE: Final = "default-scheduler"
 FLAVOR: Final = "default"
 PREEMPTED: Final = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
+SHOWN: Final = ("guaranteed", "used", "borrowed", "waiting")
 _EPOCH: Final = 1_000.0
 """What the clock of a virtual event loop shows at its beginning."""
 
@@ -169,12 +171,15 @@ class Cluster(Scheduler):
             if state is not None
         }
 
-    def reported(self) -> dict[str, dict[str, int]]:
-        """What `loadmaster quota` shows as used, of leaves and all above."""
+    def reported(self) -> dict[str, dict[str, ShareAmounts]]:
+        """What `loadmaster quota` shows of leaves and all above, by resource, in whole units."""
         report = self._runner.run(report_on_shares(self.engine))
         return {
             share.name.rpartition("/")[2] if self._world.source == KUEUE else share.name.partition("/")[0]: {
-                _plain(each.resource): each.used // _unit(each.resource) for each in share.resources
+                _plain(each.resource): replace(
+                    each, **{name: getattr(each, name) // _unit(each.resource) for name in SHOWN}
+                )
+                for each in share.resources
             }
             for share in report.shares
             if not share.problem

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from tests.campaigns.quota.cluster import Cluster, node_of, pod_of
+from tests.campaigns.quota.cluster import SHOWN, Cluster, node_of, pod_of
 from tests.campaigns.quota.judge import Judge
 from tests.campaigns.quota.model import Pod, State
 from tests.campaigns.quota.world import CPU, ELASTIC, World
@@ -55,13 +55,25 @@ class Settled:
             )
 
     def check_report(self) -> None:
-        """What people are shown is what runs."""
+        """What people are shown is what there is."""
+        state = self._state
         for name, amounts in self._cluster.reported().items():
-            for resource in self._state.limited(name) if name in self._state.quotas else ():
-                counted = self._state.total(name, resource, self._state.running)
-                if amounts.get(resource, 0) != counted:
-                    shown = amounts.get(resource, 0)
-                    self._judge.find("shown", f"{name} uses {counted} {resource}, and `loadmaster quota` says {shown}")
+            for resource in state.limited(name) & amounts.keys() if name in state.quotas else ():
+                shown = {word: getattr(amounts[resource], word) for word in SHOWN}
+                if shown != (counted := self._counted(name, resource)):
+                    self._judge.find("shown", f"{resource} of {name}: {counted}, and `loadmaster quota` says {shown}")
+
+    def _counted(self, name: str, resource: str) -> dict[str, int]:
+        state = self._state
+        lent, running = state.guaranteed(name, resource), state.running
+        guaranteed = lent + state.reserved(name, resource)
+        borrowed = max(0, state.usage(name, resource, running) - lent) if state.path(name)[1:] else 0
+        return {
+            "guaranteed": min(guaranteed, state.quotas[name].maximum.get(resource, guaranteed)),
+            "used": state.total(name, resource, running),
+            "borrowed": borrowed,
+            "waiting": state.total(name, resource, state.pending),
+        }
 
     def check_nothing_is_left(self) -> None:
         """When all pods are gone: a pod that asks for all that a quota may have starts at once."""
