@@ -18,6 +18,11 @@ def needed(state: State, claimant: Pod) -> Amounts:
     return summed(waiting)
 
 
+def has_too_few(state: State, pod: Pod) -> bool:
+    """Whether its group lacks pods, so that none is tried."""
+    return sum(1 for each in state.pods.values() if each.group == pod.group and not each.ending) < pod.minimum
+
+
 def may_lack_nodes(state: State, claimant: Pod) -> bool:
     """Whether its quota has space, so that DefaultPreemption may evict for it."""
     return state.world.default_preemption and not state.lacks(claimant.quota, needed(state, claimant), state.running)
@@ -179,6 +184,8 @@ def goes_first(state: State, waiting: Pod, started: Pod) -> bool:
         (state.within(share, pod, before), state.quotas[share].priority)
         for share, pod in zip(shares, (waiting, started), strict=True)
     )
+    if first == second and state.world.order == "Priority" and len(apart[0]) == len(apart[1]) == 1:
+        return waiting.rank < started.rank  # both borrow from the same, or neither does
     return first > second
 
 

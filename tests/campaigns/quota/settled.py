@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
+from tests.campaigns.quota import lawful
 from tests.campaigns.quota.cluster import SHOWN, Cluster, node_of, pod_of
 from tests.campaigns.quota.judge import Judge
 from tests.campaigns.quota.model import Pod, State
@@ -95,16 +96,17 @@ class Settled:
             self._cluster.end(pod.name, at_once=True)
 
     def _check_fits(self) -> None:
-        """Pods alone that fit by the model: nothing is kept for others, as nothing is nominated."""
+        """Pods and groups that fit by the model: nothing is kept for others, as nothing is nominated."""
         state = self._state
         if any(pod.nominated for pod in state.pending):
             return
         for pod in state.pending:
             known = state.quotas.get(pod.quota)
-            if pod.group or (known is None and self._world.source != ELASTIC):
+            if lawful.has_too_few(state, pod) or (known is None and self._world.source != ELASTIC):
                 continue
-            has_node = any(state.free(node) >= pod.asks[CPU] for node in state.nodes)
-            if has_node and not state.lacks(pod.quota, pod.asks, state.running):
+            asks = lawful.needed(state, pod)
+            has_node = any(state.free(node) >= asks[CPU] for node in state.nodes)
+            if has_node and not state.lacks(pod.quota, asks, state.running):
                 message = self._cluster.outcome(pod_of(pod)).message
                 self._judge.find("fits", f"{pod} waits, and there is space: {message}")
 
@@ -117,14 +119,15 @@ class Settled:
         if not is_flat or not any(state.free(node) >= 400 for node in state.nodes):
             return
         for pod in state.pending:
-            if pod.group or pod.never or pod.quota not in state.quotas or pod.nominated:
+            if pod.never or pod.quota not in state.quotas or pod.nominated or lawful.has_too_few(state, pod):
                 continue
             quota = state.quotas[pod.quota]
             takes = self._world.source == ELASTIC or quota.reclaim == "Any"
             is_capped = any(amount < state.guaranteed(quota.name, r) for r, amount in quota.maximum.items())
             root = state.quotas.get(quota.parent)
             is_capped |= bool(root and root.maximum and root.minimum)
-            if takes and not is_capped and state.within(quota.name, pod, state.running):
+            asked = lawful.entry_of(state, pod)
+            if takes and not is_capped and state.within(quota.name, asked, state.running):
                 message = self._cluster.outcome(pod_of(pod)).message
                 self._judge.find("guarantee", f"{pod} waits within what {quota.name} is guaranteed: {message}")
 
