@@ -39,6 +39,9 @@ Prometheus' usual metrics of a process, on `/metrics`, too. CPU, memory and desc
 alone, bytes of the network those of its pod.
 
 """
+PROCESS_ADVICE: Final = {
+    "kubernetes_build_info": "1; the kube-scheduler that this one equals, with Python in place of Go"
+}
 OTHER_PATHS: Final = """\
 ## On other paths
 
@@ -116,9 +119,8 @@ def text() -> str:
     parts = [HEAD]
     for (title, about), group in zip(GROUPS.items(), (theirs, ours), strict=True):
         parts.append(f"## {title}\n\n{about}\n\n{''.join(_table(group, given))}\n")
-    parts.append(
-        f"{PROCESS}{''.join(_table(_once(process_metrics()), {}))}\n{OTHER_PATHS.format(labels=', '.join(LABELS))}"
-    )
+    process = "".join(_table(_once(process_metrics()), PROCESS_ADVICE))
+    parts.append(f"{PROCESS}{process}\n{OTHER_PATHS.format(labels=', '.join(LABELS))}")
     return "".join(parts)
 
 
