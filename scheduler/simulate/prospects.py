@@ -6,7 +6,7 @@ never    not even then
 (empty)  it was not tried, or something else than the pods that run is in its way
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from scheduler.api.owners import is_of_daemon_set, is_static
@@ -43,15 +43,18 @@ def prospects(engine: Engine, groups: Sequence[tuple[str, Pod]]) -> Iterator[str
 
     Takes all pods off the nodes if there is anything to find out: the simulation is over then.
     """
-    waiting = {pod.uid for state, pod in groups if _may_be_tried(engine, state, pod)}
-    queued = _emptied(engine) if waiting else {}
-    tried = 0
+    queued = {each.pod.uid: each for part in engine.queue.pending_pods().values() for each in part}
+    found: dict[str, str] = {}
+    waiting = [(state, pod) for state, pod in groups if _may_be_tried(engine, state, pod)][:MAX_GROUPS]
+    for state, pod in waiting:
+        if state == "queued" and _prospect(engine, pod, queued) == LATER:  # it was not tried, and fits as it is
+            found[pod.uid] = NOW
+    waiting = [(state, pod) for state, pod in waiting if pod.uid not in found]
+    if waiting:
+        _empty(engine, queued)
+    found |= {pod.uid: _prospect(engine, pod, queued) for _, pod in waiting}
     for state, pod in groups:
-        if pod.uid not in waiting or tried >= MAX_GROUPS:
-            yield NOW if state in ("placed", "partly placed") else ""
-            continue
-        tried += 1
-        yield _prospect(engine, pod, queued)
+        yield found.get(pod.uid, NOW if state in ("placed", "partly placed") else "")
 
 
 def _may_be_tried(engine: Engine, state: str, pod: Pod) -> bool:
@@ -60,18 +63,17 @@ def _may_be_tried(engine: Engine, state: str, pod: Pod) -> bool:
     return is_complete and not known.members(pod).scheduled_count
 
 
-def _emptied(engine: Engine) -> dict[str, QueuedPod]:
-    """Take the pods off the nodes, and return UID → queued pod of those that wait."""
-    queued = {each.pod.uid: each for part in engine.queue.pending_pods().values() for each in part}
+def _empty(engine: Engine, queued: Iterable[str]) -> None:
+    """Take the pods off the nodes."""
     for uid in queued:
         engine.queue.delete(uid)  # so that no pod that leaves wakes any
     for pod in [each for each in engine.pods.values() if each.node_name]:
         if not (is_of_daemon_set(pod) or is_static(pod)):
             engine.handlers.pod_deleted(pod)
-    return queued
 
 
-def _prospect(engine: Engine, pod: Pod, queued: dict[str, QueuedPod]) -> str:
+def _prospect(engine: Engine, pod: Pod, queued: Mapping[str, QueuedPod]) -> str:
+    """Return whether a group fits on the nodes as they are by now: LATER, NEVER, or empty."""
     framework = engine.frameworks[pod.spec.scheduler_name]
     members = [queued[each.uid] for each in framework.handle.pod_groups.members(pod).unscheduled if each.uid in queued]
     if not members or engine.pod_groups is None:

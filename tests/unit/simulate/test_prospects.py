@@ -32,9 +32,10 @@ def gang(name: str, pods: int, minimum: int = 0, **fields: Any) -> list[Json]:
     return made
 
 
-def fits(*objects: Json, **arguments: Any) -> dict[str, str]:
+def fits(*objects: Json, each_alone: bool = False, **arguments: Any) -> dict[str, str]:
     cluster, its = cluster_with(*objects), config(**arguments)
-    document = simulate(cluster.nodes, tuple(adopted(cluster.pods, its)), its, PLUGINS, cluster.others)
+    pods = tuple(adopted(cluster.pods, its))
+    document = simulate(cluster.nodes, pods, its, PLUGINS, cluster.others, each_alone=each_alone)
     return {each["name"]: each["fits"] for each in document["groups"]}
 
 
@@ -63,6 +64,14 @@ def test_each_of_several_groups_is_tried_alone() -> None:
     groups = [*gang("a", 3), *gang("b", 3), *gang("c", 5)]
 
     assert fits(a_node("n1", 4), *groups) == {"a": "now", "b": "later", "c": "never"}
+
+
+def test_of_groups_that_are_judged_alone_each_has_the_nodes_as_they_are() -> None:
+    groups = [*gang("a", 3), *gang("b", 3), *gang("c", 4)]
+
+    found = fits(a_node("n1", 4), on("n1", "old"), *groups, each_alone=True)
+
+    assert found == {"a": "now", "b": "now", "c": "later"}
 
 
 @pytest.mark.parametrize(("maximum", "expected"), [(3, "later"), (1, "never")])
