@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -27,7 +27,7 @@ wait for. A share includes all below it. The running scheduler is asked, through
 EPILOG: Final = """\
 examples:
   loadmaster quota
-  loadmaster quota team-a
+  loadmaster quota team-a --watch
   loadmaster quota shop/quota -o json
   loadmaster quota --from-cluster --config new.yaml
   loadmaster quota --from dump.yaml --config new.yaml
@@ -60,8 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "share", nargs="?", default="", metavar="SHARE", help="only this one, with all below it; default: all"
     )
     add_source_arguments(parser)
+    parser.add_argument("-w", "--watch", action="store_true", help="ask every 2 s, and show what has changed")
     add_output_argument(parser)
-    parser.set_defaults(watch=False)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -69,22 +69,28 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
 
     try:
-        document = asyncio.run(_asked(options))
+        return asyncio.run(_run(options))
     except ClusterError as error:
         raise ConfigError([str(error)]) from error
-    return _show(options, document)
 
 
-async def _asked(options: argparse.Namespace) -> dict[str, Any]:
+async def _run(options: argparse.Namespace) -> int:
     from scheduler.commands.explaining import ABOUT_SHARES, explanations
 
+    code, before = NOT_FOUND, None
     async with aclosing(explanations(options, lambda _: ABOUT_SHARES)) as documents:
         async for document in documents:
-            return dict(document)
-    raise AssertionError("there is an answer, or an error")
+            if document == before:
+                continue
+            if before is not None and options.output == "text":
+                print(file=results())
+            code, before = _show(options, document), document
+            if code:
+                break
+    return code
 
 
-def _show(options: argparse.Namespace, document: dict[str, Any]) -> int:
+def _show(options: argparse.Namespace, document: Mapping[str, Any]) -> int:
     from scheduler.api.decoding import Unreadable, convert
     from scheduler.explain.documents import SharesReport
 

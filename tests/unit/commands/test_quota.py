@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 
 from scheduler.__main__ import main
+from scheduler.commands import explaining
 from tests.unit.commands.test_explain import EXPLAIN, served
 from tests.unit.kube.fake_api import Answer
 
@@ -130,6 +131,26 @@ def test_shares_that_cannot_be_used_are_told_below(tmp_path: Path, capsys: pytes
 
     lines = capsys.readouterr().out.splitlines()
     assert lines[-2:] == ["CANNOT BE USED", "  odd\\x1b[31m: its parent does not exist; 3 pods wait"]
+
+
+def test_the_shares_are_shown_again_when_they_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explaining, "WATCH_SECONDS", 0.01)
+    less, off = {**SHARES, "shares": [share("all")]}, {"kind": "Shares", "found": False, "state": "off"}
+    answers = (Answer(200, SHARES), Answer(200, SHARES), Answer(200, less), Answer(404, off))
+
+    with served(tmp_path, {EXPLAIN: answers}) as (_, kubeconfig):
+        code = main(["quota", "lab", f"--kubeconfig={kubeconfig}", "--watch"])
+        assert (code, capsys.readouterr().err) == (1, "there is no share lab\n")
+
+    with served(tmp_path, {EXPLAIN: answers}) as (_, kubeconfig):
+        code = main(["quota", f"--kubeconfig={kubeconfig}", "--watch"])
+
+    out, err = capsys.readouterr()
+    assert (code, err) == (1, "there are no shares: no profile has the plugin CapacityScheduling\n")
+    assert [each.split()[0] for each in out.splitlines() if each][-2:] == ["SHARE", "all"]
+    assert sum(line.startswith("SHARE") for line in out.splitlines()) == 2
 
 
 def test_a_share_that_is_not_there_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
