@@ -96,7 +96,7 @@ def _smaller(found: Scenario) -> Iterator[Scenario]:
 
 def _simpler(world: World) -> Iterator[World]:
     plain = World(world.source, world.quotas, world.nodes)
-    for name in ("replaced_after", "grace", "order", "default_preemption", "decisions_at_once"):
+    for name in ("replaced_after", "grace", "order", "default_preemption", "decisions_at_once", "has_budgets"):
         if getattr(world, name) != getattr(plain, name):
             yield replace(world, **{name: getattr(plain, name)})
     for quota in world.quotas:
@@ -112,4 +112,5 @@ def _settings(world: World) -> Iterator[str]:
     yield f"DefaultPreemption {'on' if world.default_preemption else 'off'}"
     yield "nodes enough" if world.has_ample_nodes else "nodes short"
     yield f"pods end in {world.grace:g} s"
+    yield f"PodDisruptionBudgets: {'some' if world.has_budgets else 'none'}"
     yield "evicted pods are replaced" if world.replaced_after is not None else "evicted pods are not replaced"

@@ -35,6 +35,8 @@ from tests.campaigns.quota.world import DECLARED, ELASTIC, GPU, KUEUE, Amounts, 
 PROFILE: Final = "default-scheduler"
 FLAVOR: Final = "default"
 PREEMPTED: Final = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
+BUDGET: Final = "policy/PodDisruptionBudget"
+PROTECTED: Final = {"protected": "yes"}
 SHOWN: Final = ("guaranteed", "used", "borrowed", "waiting")
 _EPOCH: Final = 1_000.0
 """What the clock of a virtual event loop shows at its beginning."""
@@ -115,6 +117,10 @@ class Cluster(Scheduler):
                 self.put(
                     LOCAL_QUEUE, kueue.LocalQueue(self._meta("default", quota.name), kueue.LocalQueueSpec(quota.name))
                 )
+        for quota in self._world.leaves if self._world.has_budgets else ():
+            spec = {"selector": {"matchLabels": PROTECTED}}
+            status = {"disruptionsAllowed": 0, "disruptedPods": {}}
+            self.put(BUDGET, an_object("budget", namespace=quota.name, version=1, spec=spec, status=status))
         for quota in () if self._world.source == DECLARED else self._world.quotas:
             self.set_quota(quota)
 
@@ -152,7 +158,7 @@ class Cluster(Scheduler):
         """Let a pod have another label."""
         for uid in self._named(name):
             pod = self.engine.pods[uid]
-            self.update(replace(pod, metadata=replace(pod.metadata, labels={"changed": value})))
+            self.update(replace(pod, metadata=replace(pod.metadata, labels={**pod.labels, "changed": value})))
 
     def _named(self, name: str) -> list[str]:
         return [uid for uid, pod in self.engine.pods.items() if pod.name == name]
@@ -219,6 +225,7 @@ def pod_of(pod: model.Pod) -> Pod:
     made = a_pod(
         pod.name,
         namespace=pod.quota,
+        labels=PROTECTED if pod.is_protected else None,
         requests={resource: amount for resource, amount in pod.asks.items() if amount},
         priority=pod.priority,
         node_name=pod.node,

@@ -210,8 +210,12 @@ def spared(state: State, claimant: Pod, victims: Sequence[Pod], taken: Sequence[
     return None
 
 
+def _goes_after(victim: Pod) -> tuple[bool, int, int]:
+    return not victim.is_protected, -victim.priority, int(victim.started)
+
+
 def preferable(state: State, claimant: Pod, victims: Sequence[Pod], taken: Sequence[Pod]) -> tuple[Pod, Pod] | None:
-    """Return a victim, and a pod like it that had to go first: it is less important, or newer."""
+    """Return a victim, and a pod like it that had to go first: under no budget, or less important, or newer."""
     if not state.world.has_ample_nodes:
         return None
     for victim in victims:
@@ -222,7 +226,7 @@ def preferable(state: State, claimant: Pod, victims: Sequence[Pod], taken: Seque
                 victim.node,
                 "",
             )
-            is_less = (other.priority, -int(other.started)) < (victim.priority, -int(victim.started))
+            is_less = _goes_after(victim) < _goes_after(other)
             if is_alike and is_less and not (victim.group or other.ending or other in victims):
                 instead = [other if each is victim else each for each in victims]
                 if not objection(state, claimant, instead, taken):

@@ -24,6 +24,9 @@ class Pod:
     group: str = ""
     minimum: int = 0
     is_foreign: bool = False
+    is_protected: bool = False
+    """Whether a PodDisruptionBudget covers it that allows no disruption."""
+
     node: str = ""
     started: float = 0.0
     """When it got its node."""
@@ -40,6 +43,7 @@ class Pod:
         parts = [spelled(self.asks)]
         parts += [f"priority {self.priority}"] if self.priority else []
         parts += ["preempts never"] if self.never else []
+        parts += ["under a budget"] if self.is_protected else []
         parts += [f"group {self.group} that needs {self.minimum}"] if self.group else []
         return f"{self.name} ({', '.join(parts)})"
 

@@ -171,6 +171,7 @@ class Played:
                         event.never,
                         group,
                         event.minimum,
+                        is_protected=self.scenario.world.has_budgets and self._made % 3 == 0,
                     )
                 )
             )

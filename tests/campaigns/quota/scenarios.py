@@ -31,6 +31,7 @@ def scenario(seed: int, number: int) -> Scenario:
         grace=chance.choice((0.0, 0.0, 5.0, 25.0)),
         replaced_after=chance.choice((None, 0.0, 2.0)),
         decisions_at_once=random.Random(f"{seed} {number} at once").choice((1, 3, 1_000)),
+        has_budgets=random.Random(f"{seed} {number} budgets").random() < 0.25,
     )
     return Scenario(world, tuple(_Events(chance, world, has_gpus).all()))
 

@@ -80,6 +80,9 @@ class World:
     decisions_at_once: int = 3
     """How many are made before what they have set off takes effect."""
 
+    has_budgets: bool = False
+    """Whether PodDisruptionBudgets protect some of the pods."""
+
     @property
     def has_ample_nodes(self) -> bool:
         return min(self.nodes) >= 500
@@ -99,6 +102,7 @@ class World:
             if self.replaced_after is None
             else f"evicted ones are replaced after {self.replaced_after:g} s",
             f"{self.decisions_at_once} decisions at once",
+            *(["every third pod is under a PodDisruptionBudget"] if self.has_budgets else ()),
         )
         return "\n      ".join((", ".join(settings), *map(str, self.quotas)))
 
