@@ -1,10 +1,20 @@
 """What kube-scheduler 1.37 decides otherwise than 1.36, and how one sees that a recorded case shows it.
 
-`tests/unit/conformance/test_rows.py` holds that none of these rows is without a case.
+    python -m tests.conformance.rows
+
+asks 1.36 about the recorded cases, and prints how many show each row, and about how many of these 1.36 says something
+else there. `tests/unit/conformance/test_rows.py` holds that none of these rows is without a case.
 """
 
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
+
+from tests.conformance.compare import differences
+from tests.conformance.oracle import VARIABLE, VERSIONS, Oracle
+from tests.conformance.recorded import read_cases
+from tests.conformance.run import kind_of
 
 Json = dict[str, Any]
 Shown = Callable[[Json], bool]
@@ -243,6 +253,18 @@ SHOWN: Final[Mapping[str, Shown]] = {
 }
 """What changed for a single pod → whether a recorded case shows it."""
 
+ANYWHERE: Final = frozenset({"message", "reasons", "claims", "node"})
+PLACES: Final[Mapping[str, frozenset[str]]] = {
+    "free storage in scores": frozenset({"score of VolumeBinding"}),
+    "a shape for free storage": frozenset({"config"}),
+    "a capacity without a total": frozenset({"score of VolumeBinding"}),
+    "requests of a pod that is being resized": frozenset({"reasons", "score of NodeResourcesFit"}),
+    "image volumes": frozenset({"score of ImageLocality"}),
+    "selectors of namespaces without labels": frozenset({"reasons", "score of InterPodAffinity"}),
+    "two budgets of one pod": frozenset({"preemption"}),
+}
+"""Where 1.36 says something else."""
+
 SHOWN_BY_HINTS: Final[Mapping[str, Shown]] = {
     "pods that wait, by themselves": lambda known: registers(
         known, "TaintToleration", "TargetPod", "UpdatePodToleration"
@@ -265,3 +287,29 @@ SHOWN_BY_CONFIGURATIONS: Final[Mapping[str, Shown]] = {
     "the order of default plugins": begins_with_the_name,
     "a shape in arguments": lambda known: "shape:" in known["case"]["text"] and bool(known["expected"].get("config")),
 }
+
+
+def main() -> int:
+    """Run the command. Return 1 if a row has no case about which 1.36 says something else."""
+    os.environ[VARIABLE] = next(version for version in VERSIONS if version.startswith("1.36."))
+    known = list(read_cases())
+    with Oracle() as oracle:
+        verdicts = list(oracle.judge_all([each["case"] for each in known]))
+    missing = 0
+    for row, shown in SHOWN.items():
+        pairs = [pair for pair in zip(known, verdicts, strict=True) if shown(pair[0])]
+        differing = sum(bool(changed(*pair) & PLACES.get(row, ANYWHERE)) for pair in pairs)
+        missing += not differing
+        print(f"{len(pairs):>4} {differing:>4}  {row}")
+    return 1 if missing else 0
+
+
+def changed(recorded: Json, verdict: Json) -> set[str]:
+    """Where another version says something else, or that it refuses the configuration."""
+    if verdict.get("error"):
+        return {"config"}
+    return {kind_of(each) for each in differences(verdict, recorded["expected"])}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
