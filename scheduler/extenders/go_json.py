@@ -6,10 +6,10 @@ Types are put together as Go declares them, of `STRING`, `INT64` and `Pointer`, 
     decode(body, BINDING)["Error"]
 
 The names of fields are found whatever their case, also nested ones, and unknown ones are left out. No two fields of a
-struct differ in case only. GzipMembers are read one after the other into what the earlier ones left, so of two with one
-name the later counts: objects are merged, null changes nothing but a pointer, a list or a map. A number for an int64
-has neither point nor exponent, bytes that are no UTF-8 are replaced, and what follows the first value is not looked at.
-Go's words for a problem are used where they are known: owners of pods read them.
+struct differ in case only. Of several members with one name the last counts, whole: Go would merge them, but no encoder
+writes such objects. A number for an int64 has neither point nor exponent, bytes that are no UTF-8 are replaced, and
+what follows the first value is not looked at. Go's words for a problem are used where they are known: owners of pods
+read them.
 
 Rule: encoding/json/decode.go of Go 1.26 (object, array, literalStore) and fold.go.
 """
@@ -35,17 +35,8 @@ _FOLDED: Final = {0x017F: "S", 0x212A: "K"}
 """The letters outside ASCII that Go takes for one of it: long s, and the sign for kelvin."""
 
 
-class _Name:
-    """The name of a member: each is another one, so that none of several equal ones is lost."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-
 _any_value: Final = Decoder[msgspec.Raw](msgspec.Raw).quick
-_members: Final = Decoder[dict[_Name, msgspec.Raw]](dict[_Name, msgspec.Raw], lambda _, text: _Name(text)).quick
+_members: Final = Decoder[dict[str, msgspec.Raw]](dict[str, msgspec.Raw]).quick
 _items: Final = Decoder[list[msgspec.Raw]](list[msgspec.Raw]).quick
 _text: Final = Decoder[str](str).quick
 _texts: Final = Decoder[list[str]](list[str]).quick
@@ -74,7 +65,7 @@ def first_value(body: bytes) -> bytes:
 
 def decode(body: bytes, kind: "Kind") -> Any:
     """Return what Go would find in a variable of this type, which was empty before. Raises BadJson."""
-    return kind.read(msgspec.Raw(first_value(body)), kind.empty(), _AT_ROOT)
+    return kind.read(msgspec.Raw(first_value(body)), _AT_ROOT)
 
 
 class Place(NamedTuple):
@@ -99,17 +90,13 @@ class Kind(ABC):
     def empty(self) -> Any:
         """Return the value of a variable that nothing was read into."""
 
-    def read(self, value: msgspec.Raw, into: Any, place: Place) -> Any:
-        """Return what a variable has that had `into`, which may be changed. Raises BadJson."""
+    def read(self, value: msgspec.Raw, place: Place) -> Any:
+        """Return what a variable has after this was read into it. Raises BadJson."""
         text = memoryview(value)  # not a copy, which may be long
-        return self.of_null(into) if text[0] == _NULL else self.read_text(text, into, place)
-
-    def of_null(self, into: Any) -> Any:
-        """Return what null makes of `into`."""
-        return into
+        return self.empty() if text[0] == _NULL else self.read_text(text, place)
 
     @abstractmethod
-    def read_text(self, text: memoryview, into: Any, place: Place) -> Any:
+    def read_text(self, text: memoryview, place: Place) -> Any:
         """The same as `read` for anything but null."""
 
     def wrong(self, shown: str, place: Place) -> BadJson:
@@ -124,7 +111,7 @@ class _String(Kind):
     def empty(self) -> str:
         return ""
 
-    def read_text(self, text: memoryview, into: str, place: Place) -> str:
+    def read_text(self, text: memoryview, place: Place) -> str:
         if text[0] != _QUOTE:
             raise self.wrong(_kind_of(text), place)
         try:
@@ -139,7 +126,7 @@ class _Int64(Kind):
     def empty(self) -> int:
         return 0
 
-    def read_text(self, text: memoryview, into: int, place: Place) -> int:
+    def read_text(self, text: memoryview, place: Place) -> int:
         if _INT.fullmatch(text) and len(text) <= _MAX_DIGITS:
             number = int(bytes(text))
             if _MIN_INT64 <= number <= _MAX_INT64:
@@ -162,21 +149,8 @@ class Pointer(Kind):
     def empty(self) -> None:
         return None
 
-    def of_null(self, into: Any) -> None:
-        return None
-
-    def read_text(self, text: memoryview, into: Any, place: Place) -> Any:
-        return self.to.read_text(text, self.to.empty() if into is None else into, place)
-
-
-class _Array(list[Any]):
-    """The items of a slice, and behind them those that it had before it became shorter: Go reads into them again."""
-
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.left: list[Any] = []
+    def read_text(self, text: memoryview, place: Place) -> Any:
+        return self.to.read_text(text, place)
 
 
 class Slice(Kind):
@@ -187,29 +161,18 @@ class Slice(Kind):
         self.of = of
         self.name = name or f"[]{of.name}"
 
-    def empty(self) -> _Array:
-        return _Array()
+    def empty(self) -> list[Any]:
+        return []
 
-    def of_null(self, into: _Array) -> _Array:
-        return _Array()
-
-    def read_text(self, text: memoryview, into: _Array, place: Place) -> _Array:
+    def read_text(self, text: memoryview, place: Place) -> list[Any]:
         if text[0] != _BRACKET:
             raise self.wrong(_kind_of(text), place)
-        before = [*into, *into.left]
-        found = _Array()
-        if self.of is STRING and not before:
+        if self.of is STRING:
             try:
-                found.extend(_texts(text))
+                return list(_texts(text))
             except QUICK_ERRORS:
                 pass
-            else:
-                return found
-        items = _items(text)
-        for number, item in enumerate(items):
-            found.append(self.of.read(item, before[number] if number < len(before) else self.of.empty(), place))
-        found.left = before[len(items) :] if items else []
-        return found
+        return [self.of.read(item, place) for item in _items(text)]
 
 
 class Map(Kind):
@@ -223,20 +186,15 @@ class Map(Kind):
     def empty(self) -> dict[str, Any]:
         return {}
 
-    def of_null(self, into: dict[str, Any]) -> dict[str, Any]:
-        return {}
-
-    def read_text(self, text: memoryview, into: dict[str, Any], place: Place) -> dict[str, Any]:
+    def read_text(self, text: memoryview, place: Place) -> dict[str, Any]:
         if text[0] != _BRACE:
             raise self.wrong(_kind_of(text), place)
         if self.of is STRING:
             try:
-                return into | _texts_by_name(text)
+                return dict(_texts_by_name(text))
             except QUICK_ERRORS:
                 pass
-        for key, member in _members(text).items():
-            into[key.text] = self.of.read(member, self.of.empty(), place)
-        return into
+        return {key: self.of.read(member, place) for key, member in _members(text).items()}
 
 
 class Struct(Kind):
@@ -252,15 +210,16 @@ class Struct(Kind):
     def empty(self) -> dict[str, Any]:
         return {name: kind.empty() for name, kind in self.fields.items()}
 
-    def read_text(self, text: memoryview, into: dict[str, Any], place: Place) -> dict[str, Any]:
+    def read_text(self, text: memoryview, place: Place) -> dict[str, Any]:
         if text[0] != _BRACE:
             raise self.wrong(_kind_of(text), place)
-        for key, member in _members(text).items():
-            field = self._field(key.text)
+        found = self.empty()
+        for name, member in _members(text).items():
+            field = self._field(name)
             if field is not None:
                 inside = Place(self.struct, f"{place.path}.{field}" if place.path else field)
-                into[field] = self.fields[field].read(member, into[field], inside)
-        return into
+                found[field] = self.fields[field].read(member, inside)
+        return found
 
     def _field(self, name: str) -> str | None:
         """Return the field of this name: the same, or one that differs in case only."""
