@@ -44,7 +44,7 @@ OUTAGE: Final = RetryPolicy(first=2.0, limit=15.0, tries=10)
 """How long watching waits for the next answer: two minutes."""
 
 
-_MAKERS: Final = ("CronJob", "RayJob", "TrainJob")
+_MAKERS: Final = ("CronJob", "RayJob", "RayService", "TrainJob")
 """Kinds of objects that make workloads."""
 
 GROUP_KINDS: Final = frozenset(

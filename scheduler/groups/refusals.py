@@ -7,6 +7,7 @@ create pods may create groups: at each time a namespace has few Events, and the 
 """
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
@@ -40,6 +41,8 @@ MAX_SCHEDULER: Final = 63
 
 MAX_GROUPS: Final = 10_000
 """Of which it is known what their last Event said."""
+
+_logger = logging.getLogger(__name__)
 
 
 class GroupRefusals:
@@ -121,6 +124,8 @@ class GroupRefusals:
             message += f"; {reason}"
         if not self._said.is_new(key, reason):
             return False
+        if group is not None and group.problem:
+            _logger.warning("A pod group cannot be used", extra={"podGroup": str(key), "err": group.problem})
         of = group or PodGroup(key.namespace, key.name, str(key), key.source)  # without an object: said at the pod
         self._events.group_event(of, pod, "Warning", "FailedScheduling", "Scheduling", message)
         return True

@@ -118,7 +118,9 @@ def test_another_reason_is_another_event() -> None:
     ],
     ids=["priority", "annotation"],
 )
-def test_pods_that_contradict_each_other_have_one_event(fields: dict[str, Any], text: str) -> None:
+def test_pods_that_contradict_each_other_have_one_event_and_one_line_in_the_log(
+    fields: dict[str, Any], text: str, caplog: pytest.LogCaptureFixture
+) -> None:
     stage = Stage()
     stage.annotated(1, 2)
     stage.annotated(1, 2, first=1, **fields)
@@ -126,6 +128,8 @@ def test_pods_that_contradict_each_other_have_one_event(fields: dict[str, Any], 
     said = stage.look()
 
     assert said == [("default/a", text)]
+    assert [(each.message, each.__dict__["err"]) for each in caplog.records] == [("A pod group cannot be used", text)]
+    assert stage.look() == []
 
 
 def test_pods_behind_scheduling_gates_are_not_reported() -> None:
