@@ -8,6 +8,7 @@
 Few numbers of each object are read. A SparkApplication is not here: its driver creates the executors while it runs.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -72,14 +73,25 @@ class JobSpec(Wire, frozen=True):
         """How many pods run at once."""
         return self.left(0)
 
-    def left(self, succeeded: int) -> int:
-        """Return how many pods run at once when so many have succeeded."""
+    def left(self, ended: int) -> int:
+        """Return how many pods run at once when so many completions are done with."""
         parallelism = 1 if self.parallelism is None else max(0, self.parallelism)
-        return parallelism if self.completions is None else min(parallelism, max(0, self.completions - succeeded))
+        return parallelism if self.completions is None else min(parallelism, max(0, self.completions - ended))
 
 
 class JobStatus(Wire, frozen=True):
     succeeded: int = 0
+    failed_indexes: str = ""
+    """Those that are not tried again, such as `1,3-5`."""
+
+    @property
+    def ended(self) -> int:
+        """How many completions need no pod any more."""
+        ranges = (each.groups() for each in _RANGE.finditer(self.failed_indexes))
+        return self.succeeded + sum(int(last or first) - int(first) + 1 for first, last in ranges)
+
+
+_RANGE: Final = re.compile(r"(?<![^,])(\d{1,10})(?:-(\d{1,10}))?(?![^,])", re.ASCII)
 
 
 class Job(Wire, frozen=True):
@@ -88,7 +100,7 @@ class Job(Wire, frozen=True):
 
 
 def _size_of_job(job: Job, _: str) -> Size:
-    return Size(job.spec.left(job.status.succeeded))
+    return Size(job.spec.left(job.status.ended))
 
 
 class JobTemplate(Wire, frozen=True):
@@ -263,7 +275,11 @@ def _of_kubeflow(
 
 WORKLOADS: Final[Mapping[str, WorkloadKind]] = {
     "Job": WorkloadKind(
-        "batch/v1", JOB, ("spec.parallelism", "spec.completions", "status.succeeded"), Job, _size_of_job
+        "batch/v1",
+        JOB,
+        ("spec.parallelism", "spec.completions", "status.succeeded", "status.failedIndexes"),
+        Job,
+        _size_of_job,
     ),
     "JobSet": WorkloadKind(
         "jobset.x-k8s.io/v1alpha2",

@@ -126,7 +126,7 @@ class OwnedGroups:
             priority=pod.priority,
             is_ours=True,
             owner=owner,
-            has_live_minimum=True,
+            has_live_minimum=workload.kind == "Job",
             **{"problem": size.problem, **wishes(annotations, problem=size.problem)},
         )
 

@@ -24,7 +24,7 @@ JOB_OWNER = OwnerReference(api_version="batch/v1", kind="Job", name="train", uid
 class WithRay(Coscheduling):
     """Knows more kinds by default."""
 
-    workloads: Sequence[WatchedKind] = ("RayCluster", "MPIJob")
+    workloads: Sequence[WatchedKind] = ("Job", "JobSet", "RayCluster", "MPIJob")
 
 
 class Owned(Coscheduled):
@@ -130,6 +130,54 @@ def test_a_job_needs_what_runs_at_once(spec: dict[str, Any], succeeded: int, nee
     (pod,) = stage.replicated(1)
 
     assert stage.group_of(pod).minimum == needed
+
+
+@pytest.mark.parametrize(
+    ("failed", "needed"), [("", 4), ("7", 3), ("0,3-5", 0), ("1-2,9", 1), ("x,1", 3), ("9" * 5000, 4)]
+)
+def test_the_indexes_of_a_job_that_failed_for_good_are_not_waited_for(failed: str, needed: int) -> None:
+    stage = Owned()
+    stage.workload(JOB, "train", {"parallelism": 4, "completions": 6}, succeeded=2, failedIndexes=failed)
+    (pod,) = stage.replicated(1)
+
+    assert stage.group_of(pod).minimum == needed
+
+
+@pytest.mark.parametrize(
+    ("resource", "spec", "owner"),
+    [
+        (JOB, {"parallelism": 3, "completions": 3}, JOB_OWNER),
+        (
+            JOB_SET,
+            {"replicatedJobs": [{"name": "w", "template": {"spec": {"parallelism": 3, "completions": 3}}}]},
+            OwnerReference(api_version="batch/v1", kind="Job", name="train-w-0", uid="u-w", controller=True),
+        ),
+        (
+            "mpijobs.v2beta1.kubeflow.org",
+            {"mpiReplicaSpecs": {"Worker": {"replicas": 3}}},
+            OwnerReference(api_version="kubeflow.org/v2beta1", kind="MPIJob", name="train", uid="u-m", controller=True),
+        ),
+    ],
+    ids=["Job", "JobSet", "MPIJob"],
+)
+async def test_a_pod_is_replaced_though_others_of_its_workload_have_succeeded(
+    resource: str, spec: dict[str, Any], owner: OwnerReference
+) -> None:
+    stage = Owned(plugin=WithRay)
+    stage.workload(resource, "train", spec)
+    labels = {"jobset.sigs.k8s.io/jobset-name": "train"} if resource == JOB_SET else {}
+    pods = stage.replicated(3, owner=owner, labels=labels)
+    await stage.schedule()
+    assert len(stage.bound) == 3
+
+    for pod, phase in zip(pods, ("Succeeded", "Succeeded", "Failed"), strict=True):
+        stage.engine.handlers.pod_deleted(newer(pod.bound_to("n0"), phase=phase))
+    if resource == JOB:
+        stage.workload(resource, "train", spec, succeeded=2)
+    stage.replicated(1, first=3, owner=owner, labels=labels)
+    await stage.schedule()
+
+    assert "p3" in stage.bound
 
 
 JOBS = [
