@@ -36,9 +36,6 @@ class WantedPods(NamedTuple):
     preferred: tuple[PreferredMatch, ...]
 
 
-NOTHING_WANTED: Final = WantedPods((), None, (), ())
-
-
 class TermResolver:
     """Resolves the namespaces of terms, once for all pods that share the terms."""
 

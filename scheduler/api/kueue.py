@@ -26,7 +26,6 @@ LOWER_PRIORITY: Final = "LowerPriority"
 LOWER_OR_NEWER_EQUAL_PRIORITY: Final = "LowerOrNewerEqualPriority"
 MAY_STOP_SEARCH: Final = "MayStopSearch"
 TRY_NEXT_FLAVOR: Final = "TryNextFlavor"
-PREEMPTION_OVER_BORROWING: Final = "PreemptionOverBorrowing"
 STRICT_FIFO: Final = "StrictFIFO"
 
 Quantity = str | int | float
