@@ -189,41 +189,6 @@ async def test_one_that_never_answers_is_given_up_in_its_time_and_its_pod_tried_
         await reloading.engine.roster.close()
 
 
-async def test_an_answer_that_comes_in_drops_is_awaited_by_its_attempt_alone() -> None:
-    (whole,) = ONLY_N0
-    dripping, new = RawServer(tuple(whole[i : i + 1] for i in range(len(whole)))), RawServer(ONLY_N1)
-    async with started(dripping, new):
-        reloading = OverSockets(an_entry(dripping))
-        await reloading.begin("asked")
-        await dripping.asked.wait()
-
-        await reloading.use(an_entry(new))
-        await reloading.place("next")
-
-        assert reloading.bound == {"default/asked": "n0", "default/next": "n1"}
-        await reloading.engine.roster.close()
-
-
-async def test_an_extender_that_restarts_at_another_port_loses_no_pod() -> None:
-    old = RawServer((CLOSE,))
-    async with started(old):
-        reloading = OverSockets(an_entry(old))
-        await reloading.place("web")
-        refused = dict(reloading.bound)
-    new = RawServer(ONLY_N1)
-    async with started(new):
-        await reloading.try_again()
-        still_refused = dict(reloading.bound)
-        await reloading.use(an_entry(new))
-        await reloading.try_again()
-
-        assert (refused, still_refused) == ({}, {})
-        assert "EOF" in reloading.under_test.world.notes()[0]
-        assert "connection refused" in reloading.under_test.world.notes()[1]
-        assert reloading.bound == {"default/web": "n1"}
-        await reloading.engine.roster.close()
-
-
 async def test_a_binding_under_way_is_ended_by_whom_it_was_begun_and_made_once() -> None:
     binder, filters = RawServer(says({})), RawServer(ONLY_N1)
     binder.held.clear()
@@ -276,24 +241,6 @@ async def test_another_authority_counts_from_the_next_question_on(authority: tru
         assert all("failed to verify certificate" in note for note in reloading.under_test.world.notes())
         assert len(server.requests) == 1, "nothing was sent to one that is not trusted"
         await until_closed(server)
-        await reloading.engine.roster.close()
-
-
-async def test_a_slow_answer_over_tls_outlives_the_change_to_plain_http(authority: trustme.CA) -> None:
-    slow, plain = RawServer(ONLY_N0), RawServer(ONLY_N1)
-    slow.held.clear()
-    async with started(slow, tls=serving(authority)), started(plain):
-        reloading = OverSockets(an_entry(slow, "https", **trusting(authority)))
-        await reloading.begin("asked")
-        await slow.asked.wait()
-
-        await reloading.use(an_entry(plain))
-        await reloading.begin("next")
-        slow.held.set()
-        await reloading.end()
-
-        assert reloading.bound == {"default/asked": "n0", "default/next": "n1"}
-        await until_closed(slow)
         await reloading.engine.roster.close()
 
 

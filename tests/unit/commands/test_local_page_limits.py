@@ -1,4 +1,4 @@
-"""What one client of the page on this machine can take: each limit with real sockets, as for the scheduler's port."""
+"""What one client of the page on this machine can take; its port is the scheduler's: serve/port/test_limits.py."""
 
 import asyncio
 import socket
@@ -7,10 +7,7 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from scheduler.commands.local_page import COOKIE, LIMITS
-from scheduler.serve.port.limits import Limits
 from tests.unit.commands.test_local_page import PROXY, Browser, an_api, browsing
 from tests.unit.kube.fake_api import GOES_ON
 
@@ -64,46 +61,6 @@ async def test_of_six_hundred_half_open_connections_few_stay_and_the_browser_get
                 assert await asyncio.gather(*map(ends, oldest)) == [True] * len(oldest)
 
                 assert (await browser.get(f"{browser.place}debug/page/"))[0] == 200
-
-
-@pytest.mark.parametrize(
-    ("said", "limits"),
-    [
-        pytest.param(b"", replace(PATIENT, handshake_seconds=SOON), id="nothing"),
-        pytest.param(b"G", replace(PATIENT, head_seconds=SOON), id="a byte"),
-        pytest.param(b"GET / HTTP/1.1\r\nA: b\r\n", replace(PATIENT, head_seconds=SOON), id="half of a head"),
-    ],
-)
-async def test_half_open_connections_end_by_themselves(said: bytes, limits: Limits, tmp_path: Path) -> None:
-    async with browsing(tmp_path, an_api(), limits=limits) as browser, half_open(browser, 5, said) as connections:
-        async with asyncio.timeout(10):
-            assert await asyncio.gather(*map(ends, connections)) == [True] * 5
-
-
-async def test_each_byte_of_a_slow_head_does_not_begin_its_time_again(tmp_path: Path) -> None:
-    async with browsing(tmp_path, an_api(), limits=replace(PATIENT, head_seconds=SOON)) as browser:
-        reader, writer = await asyncio.open_connection("127.0.0.1", browser.page.port)
-        writer.write(b"GET / HTTP/1.1\r\nA: ")
-        end = asyncio.create_task(reader.read())
-        async with asyncio.timeout(10):
-            while not end.done():
-                writer.write(b"x")
-                await asyncio.wait([end], timeout=SOON / 5)
-
-        writer.transport.abort()
-        assert await asyncio.gather(end, return_exceptions=True)
-
-
-async def test_a_connection_that_is_kept_for_later_ends(tmp_path: Path) -> None:
-    async with browsing(tmp_path, an_api(), limits=replace(PATIENT, idle_seconds=SOON)) as browser:
-        await browser.open()
-        async with half_open(browser, 1, request(browser, "debug/page/")) as [connection]:
-            async with asyncio.timeout(10):
-                answer = await asyncio.get_running_loop().sock_recv(connection, 65536)
-                while not await ends(connection):
-                    continue
-
-    assert answer.startswith(b"HTTP/1.1 200 OK")
 
 
 async def test_a_request_that_is_not_answered_in_time_ends(tmp_path: Path) -> None:
