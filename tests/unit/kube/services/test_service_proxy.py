@@ -1,16 +1,14 @@
-"""A running scheduler is asked through the API server; whatever goes wrong is one clear sentence."""
+"""A running scheduler is asked through the API server. What goes wrong with explanations: commands/test_explain.py."""
 
 import errno
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from scheduler.api.reviews import PASSED_ON
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.services.service_proxy import RECORD, NotRunning, RunningScheduler
+from scheduler.kube.services.service_proxy import RECORD, RunningScheduler
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
 
 TOKEN = "POST /api/v1/namespaces/kube-system/serviceaccounts/loadmaster-explain/token"
@@ -26,82 +24,19 @@ def refusal(status: int, message: str) -> Answer:
     return Answer(status, {"kind": "Status", "message": message})
 
 
-@asynccontextmanager
-async def scheduler(directory: Path, api: FakeApi) -> AsyncIterator[RunningScheduler]:
-    async with fake_client(directory, api) as client:
-        yield RunningScheduler(client, "kube-system", "loadmaster")
-
-
-async def explained(directory: Path, *answers: Answer, token: Answer | None = None) -> tuple[FakeApi, Any]:
-    api = FakeApi()
-    api.on(TOKEN, token or a_token())
-    api.on(EXPLAIN, *answers)
-    async with scheduler(directory, api) as asked:
-        return api, await asked.explain({"namespace": "shop", "name": "web"})
-
-
 async def test_the_token_is_for_the_scheduler_alone_and_goes_in_a_header_of_its_own(tmp_path: Path) -> None:
-    api, document = await explained(tmp_path, Answer(200, FOUND))
+    api = FakeApi()
+    api.on(TOKEN, a_token())
+    api.on(EXPLAIN, Answer(200, FOUND))
+    async with fake_client(tmp_path, api) as client:
+        scheduler = RunningScheduler(client, "kube-system", "loadmaster")
+        document = await scheduler.explain({"namespace": "shop", "name": "web"})
+
     assert document == FOUND
     (made,), (asked,) = api.seen(TOKEN), api.seen(EXPLAIN)
     assert made.body["spec"] == {"audiences": ["loadmaster"], "expirationSeconds": 600}
     assert asked.headers[PASSED_ON] == "Bearer for-us"
     assert asked.query == {"namespace": "shop", "name": "web"}
-
-
-async def test_a_replica_that_does_not_lead_is_not_the_last_to_be_asked(tmp_path: Path) -> None:
-    api, document = await explained(tmp_path, Answer(200, FOUND | {"leading": False}), Answer(200, FOUND))
-    assert document["leading"]
-    assert len(api.seen(TOKEN)) == 1
-
-
-async def test_a_pod_that_is_not_there_is_an_answer(tmp_path: Path) -> None:
-    _, document = await explained(tmp_path, Answer(404, {"found": False, "state": "unknown"}))
-    assert not document["found"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "sentence"),
-    [
-        (refusal(503, "no endpoints"), "the scheduler's Service kube-system/loadmaster leads to no running scheduler"),
-        (
-            refusal(404, 'services "loadmaster" not found'),
-            "the scheduler's Service kube-system/loadmaster is not there",
-        ),
-    ],
-)
-async def test_a_scheduler_that_does_not_run_is_told_as_such(tmp_path: Path, answer: Answer, sentence: str) -> None:
-    with pytest.raises(NotRunning, match=sentence):
-        await explained(tmp_path, answer)
-
-
-async def test_no_service_account_means_no_scheduler(tmp_path: Path) -> None:
-    with pytest.raises(NotRunning, match="there is no scheduler loadmaster in the namespace kube-system"):
-        await explained(tmp_path, token=refusal(404, 'serviceaccounts "loadmaster-explain" not found'))
-
-
-@pytest.mark.parametrize(
-    ("answer", "sentence"),
-    [
-        (
-            refusal(401, "Unauthorized"),
-            "the scheduler does not accept the token of loadmaster-explain; its log says why",
-        ),
-        (refusal(403, "services is forbidden"), "asking is not allowed: services is forbidden"),
-        (Answer(404, "404 page not found"), "is of a scheduler that cannot explain: is it an older version"),
-        (refusal(500, "out of order"), "answered HTTP 500: out of order"),
-        (Answer(200, {"kind": "Something"}), "answered what is no explanation: is Loadmaster behind it"),
-        (LOST, "cannot ask the API server"),
-    ],
-)
-async def test_any_other_answer_is_one_sentence(tmp_path: Path, answer: Answer, sentence: str) -> None:
-    with pytest.raises(ClusterError, match=sentence):
-        await explained(tmp_path, answer)
-
-
-async def test_who_may_not_have_a_token_is_told_which_role_allows_it(tmp_path: Path) -> None:
-    with pytest.raises(ClusterError, match=r"no token for asking: .*; the Role loadmaster-explain allows it"):
-        await explained(tmp_path, token=refusal(403, "serviceaccounts/token is forbidden"))
 
 
 RECORD_TOKEN = "POST /api/v1/namespaces/kube-system/serviceaccounts/loadmaster-record/token"
