@@ -1,12 +1,15 @@
 """All or nothing for the groups of `scheduling.k8s.io`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from plugins.shared.gangs import Gangs
 from scheduler import framework as fw
 from scheduler.api.pod_groups import PodGroup
+
+COMPOSITE: Final = "CompositePodGroup"
+"""The feature gate for groups of groups."""
 
 PERMIT_SECONDS: Final = 300.0
 """How long pods that have a node wait for the others of their gang."""
@@ -27,7 +30,12 @@ class GangScheduling(Gangs):
             fw.on(fw.ASSIGNED_POD, fw.Action.ADD, self.hint_after_pod_change, self.key),
             fw.on(fw.POD_GROUP, fw.Action.ADD, self.hint_after_group_change, self.key),
             fw.on(fw.POD_GROUP_V1BETA1, fw.Action.ADD | fw.Action.UPDATE, self.hint_after_group_change, self.key),
+            *self._events_of_composites(),
         )
+
+    def _events_of_composites(self) -> Iterator[fw.ClusterEventWithHint]:
+        if COMPOSITE in self._handle.feature_gates:
+            yield fw.on(fw.COMPOSITE_POD_GROUP, fw.Action.ADD, self.hint_after_composite_group_added, self.key)
 
     def keeps_together(self, key: fw.GroupKey) -> bool:
         return key.source == fw.POD_GROUP
@@ -42,7 +50,19 @@ class GangScheduling(Gangs):
         return TOO_FEW_PODS
 
     def too_few_placed(self, group: fw.PodGroup) -> fw.PermitWait:
-        return TOO_FEW_PLACED
+        return fw.PermitWait(PERMIT_SECONDS, _too_few(group)) if group.minimum_groups else TOO_FEW_PLACED
+
+    def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
+        """Refuse a pod whose tree of groups is not there, or has too few pods."""
+        key = self.key(pod)
+        if key is None or COMPOSITE not in self._handle.feature_gates:
+            return super().pre_enqueue(pod)
+        tree = self._groups.tree_of(pod)
+        if tree is None:
+            return fw.unresolvable(f"failed to build hierarchy snapshot: {self._groups.tree_problem(key)}")
+        if self.is_complete(tree, self.count):
+            return None
+        return fw.unresolvable(_too_few(tree.group)) if tree.is_composite else TOO_FEW_PODS
 
     def incomplete(self, minimum: int, progress: fw.PlacementProgress) -> fw.Status:
         scheduled, remaining = progress.scheduled, progress.remaining
@@ -56,19 +76,31 @@ class GangScheduling(Gangs):
 
         As long as more are missing, PreEnqueue would refuse each of the pods again: it is not asked about all of them.
         """
-        key = self.key(pod)
-        return _queue_if(key is not None and key == self.key(new) and self.pre_enqueue(pod) is None)
+        return _queue_if(self.is_together(pod, self.key(new)) and self.pre_enqueue(pod) is None)
 
     def hint_after_group_change(self, pod: fw.Pod, old: PodGroup | None, new: PodGroup) -> fw.QueueingHint:
         """The group may be the pod's, and has come, or needs fewer pods."""
+        changed = fw.GroupKey(new.metadata.namespace, fw.POD_GROUP, new.metadata.name)
+        return _queue_if(self.is_together(pod, changed) and (old is None or _needs_fewer(old, new)))
+
+    def hint_after_composite_group_added(self, pod: fw.Pod, old: PodGroup | None, new: PodGroup) -> fw.QueueingHint:
+        """The group may be one above that of the pod."""
+        added = fw.GroupKey(new.metadata.namespace, fw.COMPOSITE_POD_GROUP, new.metadata.name)
+        return _queue_if(self.is_together(pod, added))
+
+    def is_together(self, pod: fw.Pod, other: fw.GroupKey | None) -> bool:
+        """Return whether a pod is tried together with those of another group, or this is its own."""
         key = self.key(pod)
-        is_its = key is not None and (key.namespace, key.name) == (new.metadata.namespace, new.metadata.name)
-        return _queue_if(is_its and (old is None or _needs_fewer(old, new)))
+        return key is not None and other is not None and self._groups.root_key(key) == self._groups.root_key(other)
 
 
 def _needs_fewer(old: PodGroup, new: PodGroup) -> bool:
     before, after = old.spec.scheduling_policy.gang, new.spec.scheduling_policy.gang
     return before is not None and after is not None and after.min_count < before.min_count
+
+
+def _too_few(root: fw.PodGroup) -> str:
+    return f'waiting for composite pod group "{root.name}" tree to meet quorum'
 
 
 def _queue_if(helps: bool) -> fw.QueueingHint:

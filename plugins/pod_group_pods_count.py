@@ -24,7 +24,8 @@ class PodGroupPodsCount(fw.PlacementScorePlugin, fw.NormalizePlacementScorePlugi
 
     def score_placement(self, state: fw.CycleState, pod: fw.Pod, assignments: fw.PodGroupAssignments) -> int:
         """Return how many pods of the group have a node then."""
-        return self._groups.members(pod).scheduled_count + len(assignments.proposed)
+        tree = fw.decided(self._groups, state, pod)
+        return (0 if tree is None else tree.members.scheduled_count) + len(assignments.proposed)
 
     def normalize_placement_score(self, state: fw.CycleState, pod: fw.Pod, scores: fw.Int64Column) -> fw.Int64Column:
         most = int(scores.max())

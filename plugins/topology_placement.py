@@ -31,14 +31,14 @@ class TopologyPlacementGenerator(fw.PlacementGeneratePlugin):
         self, state: fw.CycleState, pod: fw.Pod, parent: fw.Placement
     ) -> Sequence[fw.Placement] | fw.Status:
         """Return the domains by name; `parent` if the group has no topology key."""
-        group = self._groups.of(pod)
-        if group is None:
+        tree = fw.decided(self._groups, state, pod)
+        if tree is None:
             raise fw.AttemptFailed(f'podgroup.scheduling.k8s.io "{self._groups.name_of(pod)}" not found')
-        if not group.topology_keys:
+        if not tree.group.topology_keys:
             return (parent,)
-        topology = self._nodes.topology(group.topology_keys[0])
+        topology = self._nodes.topology(tree.group.topology_keys[0])
         found = _domains(topology, parent.rows)
-        scheduled = self._groups.members(pod).scheduled
+        scheduled = tree.members.scheduled
         if scheduled:
             domain = self._domain_of(scheduled, topology)
             found = (each for each in found if each.name == domain)

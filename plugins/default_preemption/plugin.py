@@ -120,7 +120,7 @@ class DefaultPreemption(
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
         """Refuse a pod whose preemption is under way, or that of its group."""
-        if self._executor.group_count and (key := self._groups.key_of(pod)):
+        if self._executor.group_count and (key := fw.entry_key(self._groups, pod)):
             return GROUP_WAITING if self._executor.is_running(key) else None
         return WAITING if self._executor.is_running(pod.uid) else None
 

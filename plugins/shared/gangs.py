@@ -5,8 +5,12 @@ PreEnqueue: is the group there, and has it pods enough? ─► PlacementFeasible
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
+from operator import attrgetter
 
 from scheduler import framework as fw
+
+_scheduled_count = attrgetter("scheduled_count")
 
 
 class Gangs(fw.PreEnqueuePlugin, fw.PlacementFeasiblePlugin):
@@ -58,9 +62,9 @@ class Gangs(fw.PreEnqueuePlugin, fw.PlacementFeasiblePlugin):
 
     def placement_feasible(self, state: fw.CycleState, pod: fw.Pod, progress: fw.PlacementProgress) -> fw.Status | None:
         """Wait until pods enough would have nodes."""
-        if self.key(pod) is None or (group := self._groups.of(pod)) is None:
+        if self.key(pod) is None or (tree := fw.decided(self._groups, state, pod)) is None:
             return None
-        minimum = group.minimum or 1
+        minimum = tree.group.minimum_groups or tree.group.minimum or 1
         return None if progress.scheduled >= minimum else self.incomplete(minimum, progress)
 
     def incomplete(self, minimum: int, progress: fw.PlacementProgress) -> fw.Status:
@@ -72,22 +76,28 @@ class Gangs(fw.PreEnqueuePlugin, fw.PlacementFeasiblePlugin):
         key = self._groups.key_of(pod)
         if key is None or not self.keeps_together(key):
             return None
-        group = self._groups.of(pod)
-        if group is None:
+        tree = self._groups.tree_of(pod)
+        if tree is None:
             raise fw.AttemptFailed(f"failed to get podGroup {key}: {self.not_found(key)}")
-        if not group.minimum:
+        if not (tree.is_composite or tree.group.minimum):
             return None
-        members = self._groups.members(pod)
-        if members.scheduled_count < group.minimum:
+        members = tree.members
+        if not self.is_complete(tree, _scheduled_count):
             if not state.is_of_group_cycle:
                 self._handle.activator.activate([other.uid for other in members.unscheduled])
-            return self.too_few_placed(group)
+            return self.too_few_placed(tree.group)
         if len(self._handle.waiting_pods):  # every member that comes after the minimum comes by here
             for uid in members.assumed:
                 waiting = self._handle.waiting_pods.get(uid)
                 if waiting is not None:
                     waiting.allow(self.name)
         return None
+
+    def is_complete(self, tree: fw.GroupTree, count: Callable[[fw.GroupMembers], int]) -> bool:
+        """Return whether a group has pods enough, of those that are counted; or groups enough that have."""
+        if not tree.is_composite:
+            return count(tree.members) >= (tree.group.minimum or 1)
+        return sum([self.is_complete(each, count) for each in tree.children]) >= tree.group.minimum_groups
 
     def key(self, pod: fw.Pod) -> fw.GroupKey | None:
         """Return the group of a pod, if this plugin keeps it together."""

@@ -1,4 +1,7 @@
-"""scheduling.k8s.io, v1alpha2 and v1beta1, reduced to what scheduling reads: pods that are to be scheduled together."""
+"""scheduling.k8s.io, reduced to what scheduling reads: PodGroups, whose pods are to be scheduled together.
+
+CompositePodGroups of v1alpha3 consist of these or of each other; they are read into the same structs.
+"""
 
 from typing import Any, Final
 
@@ -15,6 +18,8 @@ TOGETHER: Final = "PodGroup"
 
 class GangPolicy(Wire, frozen=True):
     min_count: int = 0
+    min_group_count: int = 0
+    """Of a CompositePodGroup, in the place of `min_count`."""
 
 
 class SchedulingPolicy(Wire, frozen=True):

@@ -24,6 +24,7 @@ from scheduler.framework.errors import ConfigError
 FLAG: Final = "--feature-gates"
 OF_PLUGINS: Final = frozenset(
     {
+        "CompositePodGroup",
         "DRADerivedAttributes",
         "DRADeviceCompatibilityGroups",
         "DRAFractionalCapacityRange",
@@ -81,6 +82,9 @@ class FeatureGates:
 
     component_statusz: bool = True
     """Serve `/statusz`."""
+
+    composite_pod_group: bool = False
+    """Try PodGroups together that are of one CompositePodGroup."""
 
     generic_workload: bool = False
     """Schedule the pods of a PodGroup together; enable the plugin GangScheduling in the default profile."""
@@ -149,6 +153,7 @@ REMOVED: Final = frozenset(
 """Gates that 1.36 had, and kube-scheduler 1.37 refuses: configurations that set them are accepted once more."""
 
 DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "CompositePodGroup": ("GenericWorkload", "TopologyAwareWorkloadScheduling"),
     "DRAWorkloadResourceClaims": ("GenericWorkload",),
     "PodGroupPreemptionPolicy": ("GenericWorkload",),
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),

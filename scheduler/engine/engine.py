@@ -33,8 +33,7 @@ from scheduler.extenders.roster import Roster, no_extender_is_asked
 from scheduler.extenders.wing import AskedExtenders
 from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
 from scheduler.framework.resources import ApiResource
-from scheduler.groups.apis.kubernetes import KubernetesGroups
-from scheduler.groups.parts import GroupParts, adapted_groups
+from scheduler.groups.parts import GroupParts, adapted_groups, kubernetes_groups
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.reservations.wakes import POD_GROUP_RESERVATION, reservation_events
 from scheduler.groups.topology.levels import TopologyLevels
@@ -266,7 +265,7 @@ def build_engine(
     def framework(plugins: ProfilePlugins, of: EngineHandle, percentage: int, limits: Limits) -> Framework:
         return Framework(plugins, of, cache.table, nominator, metrics, percentage, limits, stream)
 
-    of_groups = Resources(*KubernetesGroups(objects).resources()) if gates.generic_workload else Resources()
+    of_groups = Resources(*kubernetes_groups(objects, gates).resources()) if gates.generic_workload else Resources()
     profiles = Profiles(handle, framework, make_plugins, of_groups)
     profiles.swap(profiles.prepare(config, registry))
     roster = Roster(no_extender_is_asked, metrics) if extender_access is None else extender_access.roster

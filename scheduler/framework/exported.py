@@ -37,6 +37,7 @@ from scheduler.framework.events import ANY as ANY
 from scheduler.framework.events import ASSIGNED_POD as ASSIGNED_POD
 from scheduler.framework.events import CLUSTER_QUEUE as CLUSTER_QUEUE
 from scheduler.framework.events import COHORT as COHORT
+from scheduler.framework.events import COMPOSITE_POD_GROUP as COMPOSITE_POD_GROUP
 from scheduler.framework.events import COSCHEDULING_POD_GROUP as COSCHEDULING_POD_GROUP
 from scheduler.framework.events import CSI_DRIVER as CSI_DRIVER
 from scheduler.framework.events import CSI_NODE as CSI_NODE
@@ -145,8 +146,11 @@ from scheduler.framework.plugin import SignPlugin as SignPlugin
 from scheduler.framework.plugin import Write as Write
 from scheduler.framework.pod_groups import GroupKey as GroupKey
 from scheduler.framework.pod_groups import GroupMembers as GroupMembers
+from scheduler.framework.pod_groups import GroupTree as GroupTree
 from scheduler.framework.pod_groups import PodGroup as PodGroup
 from scheduler.framework.pod_groups import PodGroups as PodGroups
+from scheduler.framework.pod_groups import decided as decided
+from scheduler.framework.pod_groups import entry_key as entry_key
 from scheduler.framework.pods import PodCounts as PodCounts
 from scheduler.framework.pods import PodIndex as PodIndex
 from scheduler.framework.pods import PodMatch as PodMatch

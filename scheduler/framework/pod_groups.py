@@ -1,6 +1,6 @@
 """Groups of pods that are scheduled together: the one notion of them, whatever API they come from."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -8,7 +8,8 @@ import msgspec
 from scheduler.api.objects import GroupAnnotations, PodResourceClaim
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import NOTHING
-from scheduler.framework.events import POD_GROUP
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.events import POD_GROUP, POD_GROUP_V1BETA1
 
 NEVER: Final = "Never"
 """The `preemptionPolicy` of a pod, or group, for which no pod is evicted."""
@@ -48,11 +49,14 @@ class PodGroup(msgspec.Struct, frozen=True):
     """Of its object; namespace and name for a group without one."""
 
     source: str
-    """As in its key."""
+    """The resource that it is read from."""
 
     minimum: int = 0
     """How many members need a node before any is bound; 0: each is bound as soon as it has one. For our own rules those
     that have succeeded are taken off it."""
+
+    minimum_groups: int = 0
+    """How many of the groups that it consists of have to fit; 0: it consists of pods."""
 
     priority: int = 0
     preemption_policy: str = ""
@@ -102,7 +106,8 @@ class PodGroup(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> GroupKey:
-        return GroupKey(self.namespace, self.source, self.name)
+        source = POD_GROUP if self.source == POD_GROUP_V1BETA1 else self.source  # the same group in both versions
+        return GroupKey(self.namespace, source, self.name)
 
     def may_preempt(self, pods: Iterable[Pod]) -> bool:
         """Return whether others may be evicted for these pods of it. Rule: resolvePreemptionPolicy."""
@@ -165,6 +170,38 @@ class GroupMembers(Protocol):
         """All that pods say about the group, each once, and whether pods with a node or without one say so."""
 
 
+class GroupTree(NamedTuple):
+    """A group with those that it consists of, down to the pods."""
+
+    key: GroupKey
+    group: PodGroup
+    members: GroupMembers
+    """All pods: of a group of groups, those of each."""
+
+    children: "tuple[GroupTree, ...]" = ()
+    """In the order in which they are decided about; none if it consists of pods."""
+
+    @property
+    def is_composite(self) -> bool:
+        return bool(self.group.minimum_groups)
+
+    def leaves(self) -> "Iterator[GroupTree]":
+        """Yield the groups that consist of pods."""
+        if self.is_composite:
+            for child in self.children:
+                yield from child.leaves()
+        else:
+            yield self
+
+    def write(self, state: CycleState) -> CycleState:
+        """Have plugins find the group in these notes: see `decided`."""
+        state.write(_TREE, self)
+        return state
+
+
+_TREE: Final = "framework/GroupTree"
+
+
 class PodGroups(Protocol):
     """The groups of pods, and the group of each pod."""
 
@@ -180,6 +217,21 @@ class PodGroups(Protocol):
 
     def of(self, pod: Pod) -> PodGroup | None:
         """Return the group of a pod; None if it has none, or if the group does not exist (yet)."""
+
+    def root_key(self, key: GroupKey) -> GroupKey:
+        """Return the key of the group that this one is tried with: the root of its tree, or itself.
+
+        If a group above it is missing, it is tried with none: it waits.
+        """
+
+    def lineage(self, pod: Pod) -> Sequence[PodGroup]:
+        """Return a pod's group and those above it, the root last; those above one that is missing are left out."""
+
+    def tree_of(self, pod: Pod) -> GroupTree | None:
+        """Return the whole tree of a pod's group; None if that or one above it does not exist (yet)."""
+
+    def tree_problem(self, key: GroupKey) -> str:
+        """Say what keeps a group from having a tree; empty if it has one, or if there are no groups of groups."""
 
     def members(self, pod: Pod) -> GroupMembers:
         """Return the members of a pod's group."""
@@ -225,6 +277,18 @@ class NoPodGroups:
     def of(self, pod: Pod) -> PodGroup | None:
         return None
 
+    def root_key(self, key: GroupKey) -> GroupKey:
+        return key
+
+    def lineage(self, pod: Pod) -> Sequence[PodGroup]:
+        return ()
+
+    def tree_of(self, pod: Pod) -> GroupTree | None:
+        return None
+
+    def tree_problem(self, key: GroupKey) -> str:
+        return ""
+
     def members(self, pod: Pod) -> GroupMembers:
         return NO_MEMBERS
 
@@ -245,3 +309,15 @@ def lacks_others(groups: PodGroups, pod: Pod) -> bool:
         return False
     group = groups.of(pod)
     return group is None or groups.members(pod).scheduled_count < group.minimum
+
+
+def decided(groups: PodGroups, state: CycleState, pod: Pod) -> GroupTree | None:
+    """Return the group that a placement is for: what the notes say, or else that of the pod; None without one."""
+    tree = state.get(_TREE, GroupTree)
+    return groups.tree_of(pod) if tree is None else tree
+
+
+def entry_key(groups: PodGroups, pod: Pod) -> GroupKey | None:
+    """Return the key of the group as which a pod is queued; None for a pod without."""
+    key = groups.key_of(pod)
+    return None if key is None else groups.root_key(key)

@@ -57,15 +57,24 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 def group_that_goes(groups: PodGroups, pod: Pod) -> PodGroup | None:
-    """Return the group of which all pods have to go if this one does; None if it may go alone."""
-    group = groups.of(pod) if groups.name_of(pod) else None
-    return group if group is not None and group.is_disrupted_together else None
+    """Return the group of which all pods have to go if this one does, with the priority of the one above all.
+
+    None if the pod may go alone.
+    """
+    lineage = groups.lineage(pod) if groups.name_of(pod) else ()
+    group = next((each for each in reversed(lineage) if each.is_disrupted_together), None)
+    if group is None or group.priority == lineage[-1].priority:
+        return group
+    return msgspec.structs.replace(group, priority=lineage[-1].priority)
 
 
 def priority_of(groups: PodGroups, pod: Pod) -> int:
-    """Return the priority by which a pod may be evicted: that of its group, if that is one of Kubernetes' own."""
-    group = groups.of(pod) if groups.name_of(pod) else None
-    return pod.priority if group is None or group.is_ours else group.priority
+    """Return the priority by which a pod may be evicted: that of its group, if that is one of Kubernetes' own.
+
+    If groups are above that, the priority of the one above all.
+    """
+    lineage = groups.lineage(pod) if groups.name_of(pod) else ()
+    return pod.priority if not lineage or lineage[-1].is_ours else lineage[-1].priority
 
 
 def pods_of(units: Iterable[Unit]) -> list[Pod]:

@@ -26,7 +26,7 @@ Rule: pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -41,20 +41,22 @@ from scheduler.cycle.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
 from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
-from scheduler.framework.pod_groups import GroupMembers, PodGroup
+from scheduler.framework.placements import Placement
+from scheduler.framework.pod_groups import GroupMembers, GroupTree, PodGroup
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.shares import IS_CHARGED
 from scheduler.framework.status import Code, Status, unresolvable, unschedulable
 from scheduler.groups.amounts import demand_of, size_of
 from scheduler.groups.deciding import Trials
 from scheduler.groups.decision import GroupDecision, MemberOutcome
-from scheduler.groups.placements import Choice
+from scheduler.groups.placements import Choice, limited
 from scheduler.groups.preemption import post_filter
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.space import may_have_space, resource_gap
 from scheduler.groups.topology.filling import Filling, Schedule
 from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.groups.topology.ranks import rank_of
+from scheduler.groups.trees import TreeAttempt
 from scheduler.groups.what_if import Search, WhatIf
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
@@ -81,14 +83,14 @@ class PodGroupAlgorithm:
 
     def decide_in_steps(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
         """The same, with other tasks between the steps, who may change all but what is assumed here."""
-        groups, pod = framework.handle.pod_groups, members[0].pod
         try:
-            return (yield from self.decide_and_leave(framework, groups.of(pod), groups.members(pod), members))
+            tree = framework.handle.pod_groups.tree_of(members[0].pod)
+            return (yield from self.decide_and_leave(framework, tree, members))
         finally:
             self._cache.forget_left()
 
     def decide_and_leave(
-        self, framework: Framework, group: PodGroup | None, known: GroupMembers, members: Sequence[QueuedPod]
+        self, framework: Framework, tree: GroupTree | None, members: Sequence[QueuedPod]
     ) -> Steps[GroupDecision]:
         """The same, and leave those in the tables that are to be bound: they are assumed for good at less cost.
 
@@ -96,11 +98,10 @@ class PodGroupAlgorithm:
         """
         with self._without_nominations(members):
             began = time.perf_counter()
-            decision = yield from self._decide(framework, group, known, members)
+            decision = yield from self._decide(framework, tree, members)
             decision = msgspec.structs.replace(
                 decision,
-                group=group,
-                scheduled=known.scheduled_count,
+                **decision.about(tree),
                 changes=self._cache.changes,
                 seconds=time.perf_counter() - began,
             )
@@ -141,57 +142,56 @@ class PodGroupAlgorithm:
         self, framework: Framework, members: Sequence[QueuedPod], *, is_charged: bool = False
     ) -> Steps[GroupDecision]:
         """The same in steps."""
-        groups, pod = framework.handle.pod_groups, members[0].pod
-        group, known = groups.of(pod), groups.members(pod)
+        tree = framework.handle.pod_groups.tree_of(members[0].pod)
         try:
-            decision = yield from self._simulate(framework, group, known, members, is_charged=is_charged)
-            return msgspec.structs.replace(decision, group=group, scheduled=known.scheduled_count)
+            decision = yield from self._simulate(framework, tree, members, is_charged=is_charged)
+            return msgspec.structs.replace(decision, **decision.about(tree))
         finally:
             self._cache.forget_left()
 
     def _decide(
-        self, framework: Framework, group: PodGroup | None, known: GroupMembers, members: Sequence[QueuedPod]
+        self, framework: Framework, tree: GroupTree | None, members: Sequence[QueuedPod]
     ) -> Steps[GroupDecision]:
         for _ in range(MAX_OVERTAKEN):
             since = self._cache.changes
             try:
-                decision = yield from self._simulate(framework, group, known, members)
+                decision = yield from self._simulate(framework, tree, members)
             except Overtaken:
                 pass
             else:
-                if decision.status is not None or _all_fit_still(framework, self._cache, decision.members, since):
+                if decision.status is not None or _all_fit_still(framework, self._cache, decision, since):
                     break
             _logger.debug("The nodes for a pod group have changed meanwhile", extra={"pod": str(members[0].pod)})
         else:
-            decision = in_one_go(self._simulate(framework, group, known, members))
+            decision = in_one_go(self._simulate(framework, tree, members))
         return decision
 
     def _simulate(
         self,
         framework: Framework,
-        group: PodGroup | None,
-        known: GroupMembers,
+        tree: GroupTree | None,
         members: Sequence[QueuedPod],
         *,
         is_charged: bool = False,
     ) -> Steps[GroupDecision]:
         self._cache.mend()  # before anything is counted in the table
-        decision = self._refused(framework, members[0].pod, group, known, is_charged=is_charged)
+        decision = self._refused(framework, members[0].pod, tree, is_charged=is_charged)
         if decision is None:
             schedule: Schedule = partial(self._algorithm.schedule, framework, runs_post_filter=False)
             schedule = partial(_schedule_charged, schedule) if is_charged else schedule
-            search = Search(framework, schedule, known.scheduled_count, self._cache.layouts)
-            decision = yield from self._try(search, group, members)
+            search = Search(framework, schedule, tree, members[0], self._cache.layouts)
+            decision = yield from self._try(search, members)
         return decision
 
     def _refused(
-        self, framework: Framework, pod: Pod, group: PodGroup | None, members: GroupMembers, *, is_charged: bool
+        self, framework: Framework, pod: Pod, tree: GroupTree | None, *, is_charged: bool
     ) -> GroupDecision | None:
         """Return the decision about a group of which no pod need be tried, among them `pod`; None about others."""
-        if (group is None or group.problem) and (refused := _refused_at_once(framework, pod)) is not None:
+        if (tree is None or tree.group.problem) and (refused := _refused_at_once(framework, pod)) is not None:
             return GroupDecision(status=refused, refused_by=COSCHEDULING)
-        if group is None:
+        if tree is None:
             return None
+        group, members = tree.group, tree.members
         if gap := resource_gap(self._algorithm.table, group, members):
             return GroupDecision(status=unresolvable(gap))
         shares = framework.handle.shares
@@ -201,9 +201,12 @@ class PodGroupAlgorithm:
         status = unschedulable(refusal.message) if may_help else unresolvable(refusal.message)
         return GroupDecision(status=status, refused_by=CAPACITY_SCHEDULING)
 
-    def _try(self, search: Search, group: PodGroup | None, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
+    def _try(self, search: Search, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
         """Decide about the members where the group wants them: in a domain, in a placement, or on any nodes."""
-        framework = search.framework
+        framework, group = search.framework, None if search.tree is None else search.tree.group
+        if search.tree is not None and search.tree.is_composite:
+            attempt = TreeAttempt(self._choice, self._what_if, self._algorithm.table, search, members)
+            return attempt.decide(search.tree)
         if group is not None and (group.required_level or group.preferred_level):
             ranked = sorted(members, key=lambda queued: (-queued.pod.priority, rank_of(queued.pod)))
             decide = partial(self._levels.decide, framework, group, what_if=partial(self._decide_filling, search))
@@ -211,7 +214,7 @@ class PodGroupAlgorithm:
         if group is not None and group.is_ours:
             within = partial(self._what_if.decide, replace(search, layout=None), leaves=True)
             return self._in_orders(framework, members, within)
-        return self._choice(framework, members, partial(self._decide_in_placement, search, members))
+        return self._choice(search, partial(self._decide_in_placement, search, members))
 
     def _in_orders(
         self,
@@ -243,11 +246,10 @@ class PodGroupAlgorithm:
         return self._what_if.decide(replace(search, schedule=partial(filling.schedule, search.schedule)), members)
 
     def _decide_in_placement(
-        self, search: Search, members: Sequence[QueuedPod], placement: BoolColumn | None, *, leaves: bool = False
+        self, search: Search, members: Sequence[QueuedPod], placement: Placement | None, *, leaves: bool = False
     ) -> Steps[GroupDecision]:
-        """Decide about the members among the rows of a placement, or all nodes."""
-        schedule, layout = partial(search.schedule, placement=placement), None if placement is None else search.layout
-        return self._what_if.decide(replace(search, schedule=schedule, layout=layout), members, leaves=leaves)
+        """Decide about the members among the nodes of a placement, or all."""
+        return self._what_if.decide(limited(search, placement, self._algorithm.table), members, leaves=leaves)
 
 
 def _refused_at_once(framework: Framework, pod: Pod) -> Status | None:
@@ -255,7 +257,7 @@ def _refused_at_once(framework: Framework, pod: Pod) -> Status | None:
     return next((each.pre_enqueue(pod) for each in framework.pre_enqueue if each.name == COSCHEDULING), None)
 
 
-def _all_fit_still(framework: Framework, cache: Cache, outcomes: Iterable[MemberOutcome], since: int) -> bool:
+def _all_fit_still(framework: Framework, cache: Cache, decision: GroupDecision, since: int) -> bool:
     """Return whether the members whose nodes others have changed `since` still fit, by a last look.
 
     They are not assumed any more.
@@ -264,9 +266,8 @@ def _all_fit_still(framework: Framework, cache: Cache, outcomes: Iterable[Member
         return True
     cache.forget_left()
     on_node: dict[str, list[MemberOutcome]] = {}
-    for outcome in outcomes:
-        if outcome.is_placed:
-            on_node.setdefault(outcome.node_name, []).append(outcome)
+    for outcome in decision.bound():
+        on_node.setdefault(outcome.node_name, []).append(outcome)
     for node_name, together in on_node.items():
         row = cache.table.row_of(node_name)
         if row is None:

@@ -120,18 +120,18 @@ class PodGroupCycle:
         for queued in members:
             queued.attempt_began = now
         first = members[0].pod
-        pod_group, known = self._groups.of(first), self._groups.members(first)
-        if pod_group is None:
+        tree = self._groups.tree_of(first)
+        if tree is None:
             problem = f"pod group object not found for pod group {self._groups.key_of(first)}"
         else:
-            problem = disagreement(pod_group, known, [queued.pod for queued in members])
+            problem = disagreement(tree.group, tree.members, [queued.pod for queued in members])
         if problem:
             for queued in members:
                 name = queued.pod.spec.scheduler_name
                 self._failure.handle(name, queued, SchedulerError(problem), time.perf_counter())
                 yield
-            if pod_group is not None and not pod_group.is_ours:
-                self._set_condition(pod_group, "error", problem)
+            for each in tree.leaves() if tree is not None and not tree.group.is_ours else ():
+                self._set_condition(each.group, "error", problem)
             return _Ended(Code.ERROR)
         framework = self._frameworks.get(first.spec.scheduler_name)
         self._under_way = framework
@@ -140,15 +140,27 @@ class PodGroupCycle:
             return _Ended(Code.UNSCHEDULABLE)
         if GroupStarted in self._stream.listeners:
             self._stream.publish(GroupStarted(framework.name, tried))
-        decision = yield from self._algorithm.decide_and_leave(framework, pod_group, known, tried)
+        decision = yield from self._algorithm.decide_and_leave(framework, tree, tried)
         self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
-        record = self.records.add(framework.name, decision, len(tried))
-        is_any_placed = yield from self._submit(framework, tried, decision, group, loop)
-        self._report(framework, tried[0].pod, decision, began, record)
+        parts = self._recorded(framework, decision, tried)
+        if GroupDecided in self._stream.listeners:
+            self._stream.publish(GroupDecided(framework.name, self._groups.name_of(tried[0].pod), tried, decision))
+        is_any_placed = yield from self._submit(framework, parts, group, loop)
+        self._report(framework, tried[0].pod, decision, began, parts)
         self._reserve(framework, tried, decision)
         if decision.status is not None:
             return _Ended(decision.code, plugins_of(framework, decision))
         return _Ended(Code.SUCCESS if is_any_placed else Code.UNSCHEDULABLE)
+
+    def _recorded(
+        self, framework: Framework, decision: GroupDecision, members: Sequence[QueuedPod]
+    ) -> "Sequence[_Part]":
+        """Note what is decided about each group that has pods, before it takes effect."""
+        parts = list[_Part]()
+        for part, pods in decision.by_group(members, self._groups.key_of):
+            record = self.records.add(framework.name, part, len(pods))
+            parts.append(_Part(part, pods, record, part.result if record is None else record.result))
+        return parts
 
     def _reserve(self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision) -> None:
         """Have nodes reserved for the group if it waits for them."""
@@ -177,23 +189,14 @@ class PodGroupCycle:
                 yield
         return tried
 
-    def _submit(
-        self,
-        framework: Framework,
-        members: Sequence[QueuedPod],
-        decision: GroupDecision,
-        group: QueuedGroup,
-        loop: Loop,
-    ) -> Steps[bool]:
+    def _submit(self, framework: Framework, parts: "Sequence[_Part]", group: QueuedGroup, loop: Loop) -> Steps[bool]:
         """Begin to bind those that have a node if the group is schedulable; send all others back to the queue.
 
         Return whether any has a node, and was not refused at once.
         """
         stream, is_any_placed = self._stream, False
-        if GroupDecided in stream.listeners:
-            name = self._groups.name_of(members[0].pod)
-            stream.publish(GroupDecided(framework.name, name, members, decision))
-        for number, (queued, outcome, verdict) in enumerate(verdicts_of(decision, members)):
+        verdicts = ((part.decision, *each) for part in parts for each in verdicts_of(part.decision, part.members))
+        for number, (decision, queued, outcome, verdict) in enumerate(verdicts):
             if number:
                 yield
             uid = queued.pod.metadata.uid
@@ -217,10 +220,10 @@ class PodGroupCycle:
         return is_any_placed
 
     def _report(
-        self, framework: Framework, member: Pod, decision: GroupDecision, began: float, record: GroupRecord | None
+        self, framework: Framework, member: Pod, decision: GroupDecision, began: float, parts: "Sequence[_Part]"
     ) -> None:
-        """Count the attempt, set the group's condition, and say at the group why it waits."""
-        result = decision.result if record is None else record.result
+        """Count the attempt, set the conditions of its groups, and say at each why it waits."""
+        result = decision.result if len(parts) > 1 else parts[0].result
         if result == "error":
             fields = {"podGroup": _name(self._groups, member), "err": decision.message}
             _logger.error("Error scheduling pod group; retrying", extra=fields)
@@ -235,12 +238,18 @@ class PodGroupCycle:
         if _logger.isEnabledFor(logging.DEBUG):
             fields = {"podGroup": _name(self._groups, member), "result": result, "err": decision.message}
             _logger.debug("Tried to schedule a pod group", extra=fields)
-        if record is not None and result != "scheduled":
-            self._events.group_event(record.group, member, "Warning", "FailedScheduling", "Scheduling", record.text)
-        if record is not None and preemption.given_up:
-            self._report_given_up(record.group, preemption)
+        for part in parts:
+            self._report_part(part, member)
+        if preemption.given_up and parts[0].record is not None:
+            self._report_given_up(parts[0].record.group, preemption)
+
+    def _report_part(self, part: "_Part", member: Pod) -> None:
+        decision, record = part.decision, part.record
+        if record is not None and part.result != "scheduled":
+            pod = part.members[0].pod if part.members else member
+            self._events.group_event(record.group, pod, "Warning", "FailedScheduling", "Scheduling", record.text)
         if decision.group is not None and not decision.group.is_ours:
-            self._set_condition(decision.group, result, decision.message)
+            self._set_condition(decision.group, part.result, decision.message)
 
     def _set_condition(self, group: PodGroup, result: str, message: str) -> None:
         is_scheduled = result == "scheduled"
@@ -255,6 +264,18 @@ class PodGroupCycle:
             if group is not None:
                 note = f"the {len(pods):,} of its pods that have a node are evicted for {to}: both are incomplete"
                 self._events.group_event(group, pods[0], "Warning", "PodGroupGivenUp", "Scheduling", note)
+
+
+class _Part(NamedTuple):
+    """A group that has pods: the whole, or a part of a tree."""
+
+    decision: GroupDecision
+    members: Sequence[QueuedPod]
+    record: GroupRecord | None
+    """None if the group is gone."""
+
+    result: str
+    """As metrics say it."""
 
 
 class _Ended(NamedTuple):

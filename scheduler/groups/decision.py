@@ -3,9 +3,9 @@
 Rule: algorithmResult and podGroupAlgorithmResult in pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -14,7 +14,7 @@ from scheduler.api.read_only import NOTHING
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
-from scheduler.framework.pod_groups import GroupKey, PodGroup
+from scheduler.framework.pod_groups import GroupKey, GroupTree, PodGroup
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.groups.topology.near_misses import NearMiss
@@ -110,8 +110,55 @@ class GroupDecision(msgspec.Struct, frozen=True, eq=False):
     changes: int = 0
     """The last change by others, as the cache numbers them, with which the members were known to fit their nodes."""
 
+    parts: "Mapping[GroupKey, GroupDecision]" = NOTHING
+    """The decisions about the groups that it consists of; in the end, about those of them that have the pods."""
+
     near_misses: Sequence[NearMiss] = ()
     """The domains that come nearest to holding a group that has a required level, and what they lack."""
+
+    def about(self, tree: GroupTree | None) -> dict[str, Any]:
+        """Return the fields that say what it is about, with a decision about each group that has pods."""
+        if tree is None:
+            return {}
+        fields: dict[str, Any] = {"group": tree.group, "scheduled": tree.members.scheduled_count}
+        if not tree.is_composite:
+            return fields
+        parts = dict(_parts(tree, self, None))
+        return {**fields, "parts": parts, "members": [each for part in parts.values() for each in part.members]}
+
+    def bound(self) -> Iterator[MemberOutcome]:
+        """Yield the members that have a node, of parts that have what they need."""
+        if self.parts:
+            for part in self.parts.values():
+                if part.status is None:
+                    yield from part.bound()
+            return
+        for each in self.members:
+            if each.is_placed:
+                yield each
+
+    def by_group(
+        self, members: Sequence[QueuedPod], key_of: Callable[[Pod], GroupKey | None]
+    ) -> "Sequence[tuple[GroupDecision, Sequence[QueuedPod]]]":
+        """Return what is decided about each group that has pods, this or its parts, and which of `members` it has."""
+        if not self.parts:
+            return ((self, members),)
+        of_part: dict[GroupKey | None, list[QueuedPod]] = {key: [] for key in self.parts}
+        for queued in members:
+            of_part.setdefault(key_of(queued.pod), []).append(queued)
+        return [(self._part(key), pods) for key, pods in of_part.items()]
+
+    def _part(self, key: GroupKey | None) -> "GroupDecision":
+        """Return the decision about a part, with what is decided about all."""
+        part = GroupDecision() if key is None else self.parts.get(key, GroupDecision())
+        return msgspec.structs.replace(
+            part,
+            status=self.status if self.code is Code.ERROR else part.status,
+            post_filter=self.post_filter,
+            preemption=self.preemption,
+            refused_by=self.refused_by,
+            changes=self.changes,
+        )
 
     @property
     def is_ours(self) -> bool:
@@ -147,6 +194,22 @@ class GroupDecision(msgspec.Struct, frozen=True, eq=False):
     @property
     def is_rejected(self) -> bool:
         return self.status is not None and self.status.is_rejected
+
+
+def _parts(
+    tree: GroupTree, decision: GroupDecision | None, above: Status | None
+) -> Iterator[tuple[GroupKey, GroupDecision]]:
+    """Yield the decision about each group that has pods; `above`: the refusal of the group that one is part of.
+
+    Rule: completeCompositePodGroupAlgorithmResultMap.
+    """
+    if decision is None or (above is not None and decision.status is None):
+        decision = GroupDecision(status=above, parts=NOTHING if decision is None else decision.parts)
+    if tree.is_composite:
+        for child in tree.children:
+            yield from _parts(child, decision.parts.get(child.key), decision.status)
+    else:
+        yield tree.key, msgspec.structs.replace(decision, **decision.about(tree))
 
 
 def verdicts_of(

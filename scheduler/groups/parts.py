@@ -20,8 +20,9 @@ from scheduler.cycle.wings import Loop
 from scheduler.framework.events import NAMESPACE
 from scheduler.framework.handle import ObjectLister
 from scheduler.framework.queued import QueuedGroup
-from scheduler.groups.apis.adapters import AdaptedGroups, Adapter
+from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.apis.annotations import AnnotatedGroups
+from scheduler.groups.apis.composites import CompositeGroups
 from scheduler.groups.apis.coscheduling import CoschedulingGroups
 from scheduler.groups.apis.gang_defaults import GangDefaults, ProfileGangs
 from scheduler.groups.apis.koordinator import KoordinatorGroups
@@ -35,6 +36,7 @@ from scheduler.groups.statuses import GroupStatuses
 from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.groups.wakes import GroupWakes
 from scheduler.runtime.framework import Framework
+from scheduler.state.objects import ObjectStore
 
 if TYPE_CHECKING:  # loaded once there are groups
     from scheduler.groups.algorithm import PodGroupAlgorithm
@@ -45,11 +47,17 @@ PAUSE: Final = 5.0
 """Seconds between two looks whether there are groups."""
 
 
-def adapted_groups(objects: ObjectLister, gates: FeatureGates, now: Callable[[], float]) -> AdaptedGroups:
+def kubernetes_groups(objects: ObjectLister, gates: FeatureGates) -> KubernetesGroups:
+    """Return the adapter of Kubernetes' own groups."""
+    return KubernetesGroups(
+        objects, have_policies=gates.pod_group_preemption_policy, have_parents=gates.composite_pod_group
+    )
+
+
+def adapted_groups(objects: ObjectStore, gates: FeatureGates, now: Callable[[], float]) -> AdaptedGroups:
     """Return all adapters, those of Kubernetes' own groups if the gates are on. `now`: the queue's clock."""
-    of_kubernetes: list[Adapter] = []
-    if gates.generic_workload:
-        of_kubernetes.append(KubernetesGroups(objects, have_policies=gates.pod_group_preemption_policy))
+    of_kubernetes = [kubernetes_groups(objects, gates)] if gates.generic_workload else []
+    have_policies = gates.pod_group_preemption_policy
     defaults = GangDefaults()
     return AdaptedGroups(
         of_kubernetes,
@@ -61,6 +69,7 @@ def adapted_groups(objects: ObjectLister, gates: FeatureGates, now: Callable[[],
             OwnedGroups(objects, defaults),
         ),
         defaults=defaults,
+        composites=CompositeGroups(objects, have_policies=have_policies) if gates.composite_pod_group else None,
         are_tried_in_placements=gates.topology_aware_workload_scheduling,
         now=now,
     )

@@ -8,83 +8,103 @@ Rule: podGroupSchedulingPlacementAlgorithm in pkg/scheduler/schedule_one_podgrou
 """
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 
+from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.steps import Steps
 from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.placements import Placement, PodGroupAssignments, ProposedAssignment
-from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.groups.decision import NONE_PLACED, UNSCHEDULABLE_GROUP, GroupDecision
+from scheduler.groups.what_if import Search
 from scheduler.process.metrics import PlacementMetrics
 from scheduler.runtime.framework import Framework
+from scheduler.state.node_table import NodeTable
 
 
 class WhatIf(Protocol):
-    def __call__(self, placement: BoolColumn | None, *, leaves: bool = False) -> Steps[GroupDecision]:
-        """Decide among the rows of a placement, or all nodes; `leaves`: as in what_if.py."""
+    def __call__(self, placement: Placement | None, *, leaves: bool = False) -> Steps[GroupDecision]:
+        """Decide among the nodes of a placement, or all; `leaves`: as in what_if.py."""
 
 
-Choice: TypeAlias = Callable[[Framework, Sequence[QueuedPod], WhatIf], Steps[GroupDecision]]
-"""The decision about a group by what-ifs."""
+class Choice(Protocol):
+    def __call__(self, search: Search, what_if: WhatIf, within: Placement | None = None) -> Steps[GroupDecision]:
+        """Decide about a group by what-ifs, `within` the placement of the one that it is part of."""
 
 
-def decide_on_all_nodes(framework: Framework, members: Sequence[QueuedPod], what_if: WhatIf) -> Steps[GroupDecision]:
+def decide_on_all_nodes(search: Search, what_if: WhatIf, within: Placement | None = None) -> Steps[GroupDecision]:
     """Decide about a group where plugins are not asked for placements."""
-    return what_if(None, leaves=True)
+    return what_if(within, leaves=within is None)
 
 
 def decide_among_placements(
     algorithm: Algorithm,
     metrics: PlacementMetrics,
-    framework: Framework,
-    members: Sequence[QueuedPod],
+    search: Search,
     what_if: WhatIf,
+    within: Placement | None = None,
 ) -> Steps[GroupDecision]:
-    """Decide about a group. Raises nothing that a plugin raises."""
-    table, pod, state = algorithm.table, members[0].pod, CycleState()
+    """Decide about a group, `within` the placement of the one that it is part of. Raises nothing that a plugin raises.
+
+    Placements of groups of groups are not counted.
+    """
+    framework, tree, table, pod = search.framework, search.tree, algorithm.table, search.first.pod
+    state = CycleState() if tree is None else tree.write(CycleState())
     state.record_plugin_metrics = True
     try:
-        placements = framework.placing.generate(state, pod, Placement("", np.flatnonzero(table.in_use)))
+        everywhere = within or Placement("", np.flatnonzero(table.in_use))
+        placements = framework.placing.generate(state, pod, everywhere)
     except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
-        return failed(framework, members, error)
+        return failed(framework, pod, error)
     if isinstance(placements, Status):
         return GroupDecision(status=placements)
-    metrics.generated.labels(framework.name).inc(len(placements))
+    is_counted = tree is None or not tree.is_composite
+    if is_counted:
+        metrics.generated.labels(framework.name).inc(len(placements))
     fitting: list[tuple[Placement, GroupDecision]] = []
     first: GroupDecision | None = None
     for placement in placements:
         began = time.perf_counter()
-        mask = _mask(placement, table.size, table.count)
-        result = replace((yield from what_if(mask)), placement=placement.name)
+        result = structs.replace((yield from what_if(placement)), placement=placement.name)
         if result.code is Code.ERROR:
             return result
         first = first or result
         is_feasible = result.status is None or result.status is NONE_PLACED
-        metrics.note(framework.name, time.perf_counter() - began, is_feasible=is_feasible)
+        if is_counted:
+            metrics.note(framework.name, time.perf_counter() - began, is_feasible=is_feasible)
         if is_feasible:
             fitting.append((placement, result))
     if not fitting:
         assert first is not None, "there is one placement at least"
         assert first.status is not None, "it did not fit"
         text = none_fits(len(placements), first.status.reasons[0])
-        return replace(first, status=unschedulable(UNSCHEDULABLE_GROUP, text), placement="")
+        return structs.replace(first, status=unschedulable(UNSCHEDULABLE_GROUP, text), placement="")
+    return _best(algorithm, search, state, fitting)
+
+
+def _best(
+    algorithm: Algorithm, search: Search, state: CycleState, fitting: Sequence[tuple[Placement, GroupDecision]]
+) -> GroupDecision:
+    """Return the decision in the placement that plugins prefer; equals: by a hash."""
     if len(fitting) == 1:
         return fitting[0][1]
+    framework, pod = search.framework, search.first.pod
     candidates = [PodGroupAssignments(placement, _proposed(result)) for placement, result in fitting]
     try:
         totals = framework.placing.score(state, pod, candidates).total
-    except BaseException as error:  # noqa: BLE001 - the same
-        return failed(framework, members, error)
+    except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
+        return failed(framework, pod, error)
     best = np.flatnonzero(totals == totals.max())
-    return fitting[algorithm.select(best, pod, members[0].attempts)][1]
+    return fitting[algorithm.select(best, pod, search.first.attempts)][1]
 
 
 def none_fits(placements: int, first: str) -> str:
@@ -92,20 +112,28 @@ def none_fits(placements: int, first: str) -> str:
     return f"0/{placements} placements are available, first placement status: {first}"
 
 
-def failed(framework: Framework, members: Sequence[QueuedPod], error: BaseException) -> GroupDecision:
+def failed(framework: Framework, pod: Pod, error: BaseException) -> GroupDecision:
     """Report what a plugin raised; return the decision about the group that this costs an attempt."""
-    framework.faults.report(error, members[0].pod)
+    framework.faults.report(error, pod)
     return GroupDecision(status=Status(Code.ERROR, (str(as_scheduler_error(error)),)))
 
 
-def _mask(placement: Placement, size: int, count: int) -> BoolColumn | None:
+def mask_of(placement: Placement | None, table: NodeTable) -> BoolColumn | None:
     """Return the rows of a placement as a column; None if it has all nodes."""
-    if len(placement.rows) == count:
+    if placement is None or len(placement.rows) == table.count:
         return None
-    mask = np.zeros(size, np.bool_)
+    mask = np.zeros(table.size, np.bool_)
     mask[placement.rows] = True
     return mask
 
 
+def limited(search: Search, placement: Placement | None, table: NodeTable) -> Search:
+    """Return a search for nodes of a placement, or of all, only."""
+    mask = mask_of(placement, table)
+    return replace(
+        search, schedule=partial(search.schedule, placement=mask), layout=None if mask is None else search.layout
+    )
+
+
 def _proposed(decision: GroupDecision) -> list[ProposedAssignment]:
-    return [ProposedAssignment(each.queued.pod, each.node_name) for each in decision.members if each.node_name]
+    return [ProposedAssignment(each.queued.pod, each.node_name) for each in decision.bound()]

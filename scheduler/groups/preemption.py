@@ -74,9 +74,10 @@ def post_filter(
     `reserved`: the nodes that are kept for a group. What the plugins say is in the message of groups of Kubernetes' own
     only: that of a group of our own rules is about what it lacks.
     """
-    group, reasons = framework.handle.pod_groups.of(pods[0]), list[str]()
-    if group is None:
+    tree, reasons = framework.handle.pod_groups.tree_of(pods[0]), list[str]()
+    if tree is None:
         return decision
+    group = tree.group
     preempting, status, preemption = _preempting(framework, decision), unschedulable(), NO_PREEMPTION
     is_sampled = any(each.state.record_plugin_metrics for each in decision.members[:1])
     with framework.calls.at(POINT) as timer:
@@ -208,7 +209,8 @@ class _Preemption:
         group, pods, cache = self.group, self.pods, self.cache
         since, waited, quick = cache.changes, self._waiting(), None
         may_leave = self.plugin.may_leave(group, pods)
-        if self._are_nominated or _are_many(cache.table, pods, may_leave):
+        is_counted = self._are_nominated or _are_many(cache.table, pods, may_leave)
+        if is_counted and not group.minimum_groups:
             is_charged = self.plugin.name == CAPACITY_SCHEDULING
             quick = yield from counted(
                 self.framework, cache, self.reserved, group, pods, may_leave, is_charged=is_charged

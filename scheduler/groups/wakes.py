@@ -21,6 +21,7 @@ from scheduler.api.workloads import KIND_OF
 from scheduler.cycle.core import Core
 from scheduler.cycle.listeners import PodListener
 from scheduler.framework.events import (
+    COMPOSITE_POD_GROUP,
     COSCHEDULING_POD_GROUP,
     POD_GROUP,
     VOLCANO_POD_GROUP,
@@ -59,10 +60,12 @@ class GroupWakes(PodListener):
             members = self._groups.members_by_group.listen(self._members_changed)
             ours = core.objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed)
             theirs = [core.objects.subscribe(source, self._kubernetes_group_changed) for source in VERSIONS]
+            changed = partial(self._kubernetes_group_changed, source=COMPOSITE_POD_GROUP)
+            composite = core.objects.subscribe(COMPOSITE_POD_GROUP, changed)
             owners = [core.objects.subscribe(each, partial(self._owner_changed, each)) for each in KIND_OF]
             volcano = core.objects.subscribe(VOLCANO_POD_GROUP, partial(self._group_changed, source=VOLCANO_POD_GROUP))
             queues = core.objects.subscribe(VOLCANO_QUEUE, self._queue_changed)
-            self._ends = (members, ours, volcano, queues, *theirs, *owners)
+            self._ends = (members, ours, volcano, queues, composite, *theirs, *owners)
         elif not wanted:
             core.listeners.remove(self)
             for end in self._ends:
@@ -117,13 +120,20 @@ class GroupWakes(PodListener):
             if new is not None:
                 self._wake(key, OWNER_CHANGED)
 
-    def _kubernetes_group_changed(self, old: KubernetesPodGroup | None, new: KubernetesPodGroup | None) -> None:
+    def _kubernetes_group_changed(
+        self, old: KubernetesPodGroup | None, new: KubernetesPodGroup | None, source: str = POD_GROUP
+    ) -> None:
         each = new or old
         assert each is not None, "one of them has changed"
-        key = GroupKey(each.metadata.namespace, POD_GROUP, each.metadata.name)
-        self._core.queue.group_changed(key)
-        if old is not None and new is not None and old.spec != new.spec:
-            self._wake(key, CHANGED)
+        key, queue = GroupKey(each.metadata.namespace, source, each.metadata.name), self._core.queue
+        leaves = self._groups.composites.leaves(key)
+        for leaf in dict.fromkeys((key, *leaves, self._groups.root_key(key))):
+            queue.group_changed(leaf)
+        if old is None or new is None:
+            for leaf in leaves:
+                queue.group_moved(self._groups.members_by_group.of(leaf).unscheduled)
+        elif old.spec != new.spec:
+            queue.wake(self._groups.root_key(key), CHANGED)
 
     def _wake(self, key: GroupKey, label: str) -> None:
         pods = self._groups.members_by_group.some_unscheduled(key, 1)
@@ -134,7 +144,7 @@ class GroupWakes(PodListener):
         if group.is_ours and (group.problem or members.ready_count < max(group.minimum, members.count)):
             self._core.preemptions.withdraw(key)
         else:
-            self._core.queue.wake(key, label)
+            self._core.queue.wake(self._groups.root_key(key), label)
 
 
 def _annotations(podgroup: Any) -> GroupAnnotations | None:

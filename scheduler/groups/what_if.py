@@ -33,6 +33,7 @@ from scheduler.cycle.steps import QUICK, Overtaken, Steps
 from scheduler.framework.cycle_state import CycleState, GroupCycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.plugin import PlacementProgress
+from scheduler.framework.pod_groups import GroupTree
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.groups.decision import NONE_PLACED, UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
@@ -56,20 +57,24 @@ class Search:
     schedule: Schedule
     """Decides about one pod."""
 
-    scheduled: int
-    """The number of members that have a node already."""
+    tree: GroupTree | None
+    """The group; None if it is gone."""
+
+    first: QueuedPod
+    """The first pod that is tried with it."""
 
     layout: int | None
     """The layout of the table in which the rows are counted that `schedule` knows; None if it knows none."""
 
 
-class _Progress:
-    """Whether a group is complete, while its members are tried one after the other."""
+class Progress:
+    """Whether a group is complete, while its members, or the groups that it consists of, are tried one by one."""
 
-    def __init__(self, search: Search, members: Sequence[QueuedPod]) -> None:
-        self._framework = search.framework
-        self._pod, self._state = members[0].pod, CycleState()
-        self._remaining, self._scheduled = len(members), search.scheduled
+    def __init__(self, search: Search, remaining: int, scheduled: int) -> None:
+        """`remaining`: how many parts have no node; `scheduled`: how many have."""
+        self._framework, tree = search.framework, search.tree
+        self._pod, self._state = search.first.pod, CycleState() if tree is None else tree.write(CycleState())
+        self._remaining, self._scheduled = remaining, scheduled
         self.status = self._ask()
 
     def may_go_on(self) -> bool:
@@ -80,15 +85,19 @@ class _Progress:
             text = f"failed to schedule other pod from a pod group: {outcome.decision}"
             self.status = Status(Code.ERROR, (text,))
             return
+        self.count(is_placed=isinstance(outcome.decision, Placed))
+
+    def count(self, *, is_placed: bool) -> None:
+        """One more was tried."""
         self._remaining -= 1
-        self._scheduled += isinstance(outcome.decision, Placed)
+        self._scheduled += is_placed
         self.status = self._ask()
 
     def end(self, placed: int) -> Status | None:
         """Return the answer after the last member: one of them has to be placed."""
         if self.status is None:
             return None if placed else NONE_PLACED
-        return _of_group(self.status) if self.may_go_on() else self.status
+        return of_group(self.status) if self.may_go_on() else self.status
 
     def _ask(self) -> Status | None:
         progress = PlacementProgress(self._remaining, self._scheduled)
@@ -99,7 +108,7 @@ class _Progress:
             return Status(Code.ERROR, (f"failed to evaluate placement feasibility: {as_scheduler_error(error)}",))
 
 
-class _Assumed:
+class Assumed:
     """The members that are assumed in one what-if."""
 
     def __init__(self, framework: Framework, cache: Cache, kept: KeptSpace | None = None) -> None:
@@ -178,27 +187,11 @@ class WhatIf:
 
         `leaves`: whether to leave those in the tables that are to be bound.
         """
-        framework, layout = search.framework, search.layout
-        progress = _Progress(search, members)
-        if not progress.may_go_on():
-            return GroupDecision(status=_of_group(progress.status))
-        outcomes: list[MemberOutcome] = []
-        assumed = _Assumed(framework, self._cache, KeptSpace(self._nominator, members) if self._kept else None)
+        assumed, layout = self.assumed(search.framework, members), search.layout
         try:
-            for queued in members:
-                if outcomes:
-                    yield
-                    if layout not in (None, self._cache.layouts):
-                        raise Overtaken
-                outcome = self._decide_member(framework, queued, assumed, search.schedule)
-                outcomes.append(outcome)
-                progress.note(outcome)
-                if not progress.may_go_on():
-                    break
-            placed = len(assumed)
-            status = progress.end(placed)
-            end = assumed.leave if leaves and status is None else assumed.take_back
-            for left in reversed(range(placed)):
+            decision = yield from self.decide_onto(assumed, search, members)
+            end = assumed.leave if leaves and decision.status is None else assumed.take_back
+            for left in reversed(range(len(assumed))):
                 end()
                 if left and not left % QUICK:
                     yield
@@ -206,10 +199,39 @@ class WhatIf:
                 raise Overtaken
         finally:
             assumed.take_back_all()
-        return GroupDecision(outcomes, status)
+        return decision
+
+    def assumed(self, framework: Framework, members: Sequence[QueuedPod]) -> Assumed:
+        """Return what keeps the members that a what-if assumes: none so far."""
+        return Assumed(framework, self._cache, KeptSpace(self._nominator, members) if self._kept else None)
+
+    def decide_onto(self, assumed: Assumed, search: Search, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
+        """Decide about the members on top of those that are `assumed`, and add those that get a node."""
+        framework, layout, before = search.framework, search.layout, len(assumed)
+        scheduled = 0 if search.tree is None else search.tree.members.scheduled_count
+        progress = Progress(search, len(members), scheduled)
+        if not progress.may_go_on():
+            return GroupDecision(status=of_group(progress.status))
+        outcomes: list[MemberOutcome] = []
+        for queued in members:
+            if outcomes:
+                yield
+                if layout not in (None, self._cache.layouts):
+                    raise Overtaken
+            outcome = self._decide_member(framework, queued, assumed, search.schedule)
+            outcomes.append(outcome)
+            progress.note(outcome)
+            if not progress.may_go_on():
+                break
+        return GroupDecision(outcomes, progress.end(len(assumed) - before))
+
+    def check(self, search: Search) -> None:
+        """Raise Overtaken if rows are others now than those that the search knows."""
+        if search.layout not in (None, self._cache.layouts):
+            raise Overtaken
 
     def _decide_member(
-        self, framework: Framework, queued: QueuedPod, assumed: _Assumed, schedule: Schedule
+        self, framework: Framework, queued: QueuedPod, assumed: Assumed, schedule: Schedule
     ) -> MemberOutcome:
         """Decide about a member, and add it to those that are assumed on their nodes."""
         started = time.perf_counter()
@@ -249,7 +271,7 @@ class WhatIf:
 
     def fit_there(self, framework: Framework, outcomes: Sequence[MemberOutcome]) -> bool:
         """Return whether members that were placed together fit these nodes now, one after the other."""
-        assumed = _Assumed(framework, self._cache)
+        assumed = Assumed(framework, self._cache)
         try:
             for each in outcomes:
                 only = np.zeros(self._cache.table.size, np.bool_)
@@ -262,7 +284,7 @@ class WhatIf:
             assumed.take_back_all()
 
 
-def _of_group(status: Status | None) -> Status | None:
+def of_group(status: Status | None) -> Status | None:
     """Return the refusal of a group that is not complete."""
     if status is None or status.code is Code.ERROR:
         return status

@@ -8,16 +8,16 @@ A pod that comes brings a refused group back. So does one that changes, if a plu
 help. A waiting group is known by its key.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.framework.events import (
-    POD_GROUP,
     TARGET_POD_UPDATE,
     UNSCHEDULED_POD_ADD,
     ClusterEvent,
 )
-from scheduler.framework.pod_groups import GroupKey
+from scheduler.framework.pod_groups import GroupKey, entry_key
 from scheduler.framework.queued import Entry, QueuedGroup, QueuedPod, pods_of
 from scheduler.queue.in_flight import ObservedEvent
 from scheduler.queue.places import Places
@@ -68,7 +68,7 @@ class Incoming(Places):
 
     def _admit(self, queued: QueuedPod, decision: Requeue, label: str) -> None:
         """Let a pod wait that is in no place: by itself, in the entry of its group, or apart from it."""
-        key, queued.group = self._groups.key_of(queued.pod), None
+        key, queued.group = entry_key(self._groups, queued.pod), None
         if key is None:
             self._move(queued, decision, label)
             return
@@ -83,13 +83,13 @@ class Incoming(Places):
 
     def _admit_first(self, queued: QueuedPod, key: GroupKey, decision: Requeue, label: str) -> None:
         """Make an entry for a group, with the history of its first pod, if its object is there."""
-        found = self._groups.of(queued.pod)
-        if found is None:
+        tree = self._groups.tree_of(queued.pod)
+        if tree is None:
             self._entries.put(self._entries.incomplete, key, queued)
             self._ask(queued)
             return
         group = QueuedGroup(queued.pod, queued.timestamp, queued.attempts, group_key=key)
-        group.group_priority = found.priority if key.source == POD_GROUP else None
+        group.group_priority = None if tree.group.is_ours else tree.group.priority
         group.initial_attempt_timestamp = queued.initial_attempt_timestamp
         group.unschedulable_count = queued.unschedulable_count
         group.consecutive_errors_count = queued.consecutive_errors_count
@@ -218,6 +218,12 @@ class Incoming(Places):
         queued.pod = new
         self._rejectors.add(queued)
 
+    def group_moved(self, pods: Iterable[Pod]) -> None:
+        """Pods may be of another tree of groups than before, or of none."""
+        for pod in pods:
+            if (member := self._members.get(pod.uid)) is not None:
+                self._regroup(member)
+
     def group_changed(self, key: GroupKey) -> None:
         """The object of a group has come or gone, or has another priority."""
         for queued in self._entries.take(self._entries.incomplete, key):
@@ -226,13 +232,13 @@ class Incoming(Places):
         group = self._entries.get(key)
         if group is None or group.is_tried:
             return
-        found = self._groups.of(group.pod)
-        if found is None:
+        tree = self._groups.tree_of(group.pod)
+        if tree is None:
             self._take_out(key)
             for queued in self._entries.drop(group):
                 self._admit(queued, Requeue.IMMEDIATELY, TARGET_POD_UPDATE.label)
-        elif group.group_priority not in (None, found.priority):
-            group.group_priority = found.priority
+        elif group.group_priority not in (None, tree.group.priority):
+            group.group_priority = tree.group.priority
             for heap in (self._active, self._backoff):
                 if key in heap:
                     heap.rekey(key)
@@ -251,7 +257,7 @@ class Incoming(Places):
 
     def _regroup(self, member: QueuedPod) -> bool:
         """Have a waiting member of a group wait elsewhere if it is of that group no more; return whether it was so."""
-        if self._groups.key_of(member.pod) == self._entries.key_of(member):
+        if entry_key(self._groups, member.pod) == self._entries.key_of(member):
             return False
         self._leave(member.pod.uid)
         self._admit(member, Requeue.IMMEDIATELY, TARGET_POD_UPDATE.label)

@@ -26,6 +26,7 @@ from scheduler.framework.events import (
     ClusterEvent,
 )
 from scheduler.framework.plugin import QueueSortPlugin
+from scheduler.framework.pod_groups import entry_key
 from scheduler.framework.queued import EntityKey, Entry, QueuedGroup, QueuedPod, pods_of
 from scheduler.framework.status import Code
 from scheduler.queue.backoff_queue import seconds_to_next_window
@@ -166,8 +167,8 @@ class SchedulingQueue(Incoming):
         """Have a group wait again with these pods, except those that are not of it any more."""
         stay, leave = list[QueuedPod](), list[QueuedPod]()
         for each in members:
-            (stay if self._groups.key_of(each.pod) == group.group_key else leave).append(each)
-        if stay and self._groups.of(stay[0].pod) is None:
+            (stay if entry_key(self._groups, each.pod) == group.group_key else leave).append(each)
+        if stay and self._groups.tree_of(stay[0].pod) is None:
             stay, leave = [], list(members)
         if stay:
             self._entries.add(group, stay)

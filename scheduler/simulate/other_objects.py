@@ -14,6 +14,7 @@ from scheduler.api.unstructured import unstructured_hook
 from scheduler.api.workloads import KIND_OF
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import (
+    COMPOSITE_POD_GROUP,
     COSCHEDULING_POD_GROUP,
     CSI_STORAGE_CAPACITY,
     ELASTIC_QUOTA,
@@ -50,6 +51,7 @@ _IN_DEFAULT: Final = frozenset(
         VOLCANO_POD_GROUP,
         LOCAL_QUEUE,
         POD_GROUP_V1BETA1,
+        COMPOSITE_POD_GROUP,
         ELASTIC_QUOTA,
         ELASTIC_QUOTA_SIGS,
     }

@@ -52,14 +52,16 @@ FIELDS: Final[Mapping[str, str]] = {
     "SchedulingGroup": "podGroupName@name",
     # groups of pods: of scheduling.k8s.io, of scheduling.x-k8s.io and of Volcano
     "PodGroup": "metadata:PodGroupMeta spec:PodGroupSpec",
+    "CompositePodGroup": "metadata:PodGroupMeta spec:PodGroupSpec",
     "PodGroupMeta": f"name@name {_META} annotations@annotations",
     "PodGroupSpec": (
         "schedulingPolicy:SchedulingPolicy schedulingConstraints:SchedulingConstraints disruptionMode:|DisruptionMode "
-        "priority priorityClassName@class preemptionPolicy resourceClaims:[]PodResourceClaim minMember "
-        "minResources@resources scheduleTimeoutSeconds minTaskMember@resources queue@name"
+        "priority priorityClassName@class preemptionPolicy parentCompositePodGroupName@name "
+        "resourceClaims:[]PodResourceClaim minMember minResources@resources scheduleTimeoutSeconds "
+        "minTaskMember@resources queue@name"
     ),
     "SchedulingPolicy": "gang:GangPolicy",
-    "GangPolicy": "minCount",
+    "GangPolicy": "minCount minGroupCount",
     "DisruptionMode": "single:Presence all:Presence",
     "SchedulingConstraints": "topology:[]TopologyConstraint",
     "TopologyConstraint": "key@key",
@@ -364,6 +366,7 @@ KINDS: Final = (
     _kind("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets", "preemption respects no budget"),
     _kind("PodGroup", "scheduling.k8s.io", "v1alpha2", "podgroups", _GROUPS),
     _kind("PodGroup", "scheduling.k8s.io", "v1beta1", "podgroups", _GROUPS),
+    _kind("CompositePodGroup", "scheduling.k8s.io", "v1alpha3", "compositepodgroups", _GROUPS),
     _kind("PodGroup", "scheduling.x-k8s.io", "v1alpha1", "podgroups", _GROUPS),
     _kind("PodGroup", "scheduling.volcano.sh", "v1beta1", "podgroups", _GROUPS),
     _kind("ElasticQuota", "scheduling.x-k8s.io", "v1alpha1", "elasticquotas", _QUOTAS),

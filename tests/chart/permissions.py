@@ -33,6 +33,8 @@ DEVICES: Final = "resource.k8s.io"
 VOLCANO: Final = "scheduling.volcano.sh"
 KUEUE: Final = "kueue.x-k8s.io"
 
+COMPOSITES: Final = ("scheduling.k8s.io", "compositepodgroups")
+
 DEFAULT_KINDS: Final = Coscheduling.workloads
 
 OF_KINDS: Final[dict[str, Resource]] = {
@@ -93,6 +95,7 @@ REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
     ((STORAGE, "csistoragecapacities"), WATCH): "how much a storage can still provision, and where",
     ((STORAGE, "storageclasses"), WATCH): "how and where a volume is provisioned",
     ((STORAGE, "volumeattachments"), WATCH): "how many volumes a node supports",
+    (COMPOSITES, WATCH): "groups that consist of such groups",
     (("scheduling.k8s.io", "podgroups"), WATCH): "the groups whose pods are scheduled together",
     (("scheduling.k8s.io", "podgroups"), ("get",)): "the outcome of a patch whose response was lost",
     (("scheduling.k8s.io", "podgroups/status"), ("patch",)): "the condition `PodGroupInitiallyScheduled`",
@@ -136,7 +139,7 @@ class Need(NamedTuple):
     verbs: tuple[str, ...]
     plugins: tuple[str, ...]
     """Shipped plugins, of which any needs this; none if the scheduler itself does. `Coscheduling/RayCluster` is the
-    plugin with that kind in its arguments."""
+    plugin with that kind in its arguments, `GangScheduling/CompositePodGroup` the one with that feature gate."""
 
     reason: str
 
@@ -173,6 +176,7 @@ def needs() -> list[Need]:
                 users.setdefault((resource, verb), []).append(plugin)
     for kind, resource in OF_KINDS.items():
         users.update({(resource, verb): [f"Coscheduling/{kind}"] for verb in WATCH})
+    users.update({(COMPOSITES, verb): ["GangScheduling/CompositePodGroup"] for verb in WATCH})
     explained = {(resource, verb) for resource, verbs in REASONS for verb in verbs}
     if problems := sorted(explained ^ users.keys()):
         raise LookupError(f"REASONS and the plugins differ in {problems}")
@@ -198,7 +202,8 @@ def file_text() -> str:
     lines = [
         "# Which permission each plugin needs, and why. `make manifest` writes this file from the plugins.",
         "# Without `plugins`: the scheduler itself. templates/rbac.yaml grants what the enabled plugins need;",
-        "# Coscheduling/RayCluster is that plugin with the kind in its arguments.",
+        "# Coscheduling/RayCluster is that plugin with the kind in its arguments, and",
+        "# GangScheduling/CompositePodGroup the one with the feature gate.",
         f"defaultPlugins: [{', '.join(_default_plugins())}]",
         "rules:",
     ]
@@ -224,7 +229,7 @@ def page_text(page: str) -> str:
     """Return the documentation's page with the table as it is now; resources with equal needs share a row."""
     resources: dict[tuple[str, str, str], list[str]] = {}
     for need in needs():
-        plugins = [re.sub("/.*", "/KIND", name) for name in need.plugins]
+        plugins = [re.sub("^Coscheduling/.*", "Coscheduling/KIND", name) for name in need.plugins]
         row = _code(need.verbs), _code(plugins) or "always", need.reason
         resources.setdefault(row, []).append("/".join(filter(None, need.resource)))
     rows = [

@@ -72,6 +72,8 @@ CALLS: Final[Calls] = {
     "PodNominator.node_of": [("none",)],
     "PodNominator.kept_on": [("none",)],
     "PodNominator.kept_before": [("none",)],
+    "PodGroups.root_key": [(fw.GroupKey("default", fw.POD_GROUP, "g"),)],
+    "PodGroups.tree_problem": [(fw.GroupKey("default", fw.POD_GROUP, "g"),)],
     "PodGroups.giving_way": [(fw.PodGroup("default", "g", "g", fw.POD_GROUP),)],
     "PodNominator.nominated_pods": [("n1",), ("none",)],
     "PodNominator.by_node": [],  # an iterator
@@ -100,6 +102,7 @@ CALLS: Final[Calls] = {
     "StoredColumns.forget": [],
 }
 
+ASKED_OF_A_MEMBER: Final = ("name_of", "key_of", "of", "lineage", "tree_of", "members")
 ASKED_OF_A_POD: Final = ("key_of", "refusal", "nodes_for")
 """The methods of Shares that take a pod."""
 
@@ -262,7 +265,7 @@ def test_nothing_of_the_handle_can_be_written_to() -> None:
     nodes = a_rich_cluster()
     handle = a_handle(nodes, {BUDGETS: [shop]})
     roles, pod = get_type_hints(Handle), a_pod()
-    of_pod = {f"PodGroups.{name}": [(pod,)] for name in ("name_of", "key_of", "of", "members")}
+    of_pod = {f"PodGroups.{name}": [(pod,)] for name in ASKED_OF_A_MEMBER}
     of_pod |= {f"Shares.{name}": [(pod,)] for name in ASKED_OF_A_POD}
 
     for name in roles.keys() - SERVICES - {"pods"}:
@@ -282,7 +285,7 @@ def test_nothing_of_groups_of_pods_can_be_written_to() -> None:
     for pod in pods:
         groups.members_by_group.see(pod)
     groups.members_by_group.assume(pods[0].bound_to("n"))
-    of_pod = {f"PodGroups.{name}": [(pods[0],)] for name in ("name_of", "key_of", "of", "members")}
+    of_pod = {f"PodGroups.{name}": [(pods[0],)] for name in ASKED_OF_A_MEMBER}
 
     writes = found_in("groups", groups, fw.PodGroups, {**of_pod, **RUNNING})
 

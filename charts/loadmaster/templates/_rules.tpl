@@ -24,6 +24,7 @@
 {{- end -}}
 {{- /* The feature gate makes the scheduler itself read groups of pods, whatever the profiles enable. */ -}}
 {{- if regexMatch "GenericWorkload=(true|True|TRUE|t|T|1)" (join " " .Values.extraArgs) }}{{ $names = append $names "GangScheduling" }}{{ end -}}
+{{- if regexMatch "CompositePodGroup=(true|True|TRUE|t|T|1)" (join " " .Values.extraArgs) }}{{ $names = append $names "GangScheduling/CompositePodGroup" }}{{ end -}}
 {{- dict "names" (uniq $names) | toJson -}}
 {{- end }}
 

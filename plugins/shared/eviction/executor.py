@@ -59,7 +59,14 @@ class Preemptor:
 
     @classmethod
     def of_group(cls, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> "Preemptor":
-        return cls("podgroup", group.key, group.uid, group.priority, str(group), tuple(pods))
+        return cls(
+            "compositepodgroup" if group.minimum_groups else "podgroup",
+            group.key,
+            group.uid,
+            group.priority,
+            str(group),
+            tuple(pods),
+        )
 
 
 @dataclass(slots=True, eq=False)

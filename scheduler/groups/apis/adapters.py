@@ -9,7 +9,7 @@ Coscheduling                  annotations.py     groups without any object
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, Protocol
 
@@ -19,8 +19,10 @@ from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import read_only_attribute
 from scheduler.framework.events import POD_GROUP
-from scheduler.framework.pod_groups import Declaration, GroupKey, GroupMembers, PodGroup
+from scheduler.framework.pod_groups import Declaration, GroupKey, GroupMembers, GroupTree, PodGroup
+from scheduler.framework.victims import group_that_goes
 from scheduler.groups.apis.annotations import NO_ANNOTATIONS
+from scheduler.groups.apis.composites import Composites, NoComposites
 from scheduler.groups.apis.gang_defaults import GangDefaults, ProfileGangs
 from scheduler.groups.apis.names import named_groups
 from scheduler.groups.damaged import DamagedGroups
@@ -74,11 +76,12 @@ class AdaptedGroups:
         *,
         are_tried_in_placements: bool = False,
         defaults: GangDefaults | None = None,
+        composites: Composites | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """`adapters`: for pods of all profiles; `ours`: for those of the profiles that `use` names.
 
-        `defaults`: those that the adapters of `ours` follow.
+        `defaults`: those that the adapters of `ours` follow; `composites`: the groups that consist of groups.
         """
         self._adapters = tuple(adapters)
         self._ours = tuple(ours)
@@ -86,6 +89,7 @@ class AdaptedGroups:
         self._by_source = {each.source: each for each in (*adapters, *ours)}
         self._are_tried_in_placements = are_tried_in_placements
         self._defaults = defaults or GangDefaults()
+        self.composites = composites or NoComposites()
         self._asked: tuple[Pod | None, GroupKey | None] = None, None
         """The pod that was asked about last, and its key: each is asked about several times in a row."""
         self.members_by_group = MembersByGroup(self.key_of, self._declaration_of)
@@ -139,11 +143,17 @@ class AdaptedGroups:
                 return GroupKey(pod.metadata.namespace, adapter.source, name)
         return None
 
-    def running(self) -> Iterator[tuple[PodGroup, Collection[Pod]]]:
+    def running(self) -> Iterable[tuple[PodGroup, Collection[Pod]]]:
+        found: dict[GroupKey, tuple[PodGroup, Collection[Pod]]] = {}
         for key in self.members_by_group.groups() if self._adapters else ():
             scheduled = self.members_by_group.of(key).scheduled
-            if key.source == POD_GROUP and scheduled and (group := self.of(next(iter(scheduled)))) is not None:
-                yield group, scheduled
+            if key.source == POD_GROUP and scheduled and (lineage := self.lineage(first := next(iter(scheduled)))):
+                group = group_that_goes(self, first) or lineage[0]
+                if group.priority != lineage[-1].priority:
+                    group = msgspec.structs.replace(group, priority=lineage[-1].priority)
+                _, others = found.get(group.key, (group, ()))
+                found[group.key] = group, (*others, *scheduled)
+        return found.values()
 
     def of(self, pod: Pod) -> PodGroup | None:
         asked, key = self._asked  # inlines `key_of`
@@ -167,6 +177,23 @@ class AdaptedGroups:
             return msgspec.structs.replace(group, problem=problem)
         succeeded = 0 if group.has_live_minimum else max(members.succeeded_count, group.succeeded)
         return msgspec.structs.replace(group, minimum=max(group.minimum - succeeded, 0)) if succeeded else group
+
+    def root_key(self, key: GroupKey) -> GroupKey:
+        return self.composites.root_key(key)
+
+    def lineage(self, pod: Pod) -> Sequence[PodGroup]:
+        key, group = self.key_of(pod), self.of(pod)
+        return () if key is None or group is None else (group, *self.composites.above(key))
+
+    def tree_of(self, pod: Pod) -> GroupTree | None:
+        key, group = self.key_of(pod), self.of(pod)
+        if key is None or group is None:
+            return None
+        leaf = GroupTree(key, group, self.members_by_group.of(key))
+        return leaf if group.is_ours else self.composites.tree(leaf, self.members_by_group.of)
+
+    def tree_problem(self, key: GroupKey) -> str:
+        return self.composites.problem(key)
 
     def members(self, pod: Pod) -> GroupMembers:
         asked, key = self._asked

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from scheduler.api import pod_groups as api
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pod import Pod
-from scheduler.framework.events import POD_GROUP, POD_GROUP_V1BETA1
+from scheduler.framework.events import COMPOSITE_POD_GROUP, POD_GROUP, POD_GROUP_V1BETA1
 from scheduler.framework.handle import ObjectLister
 from scheduler.framework.pod_groups import LOWER, PodGroup
 from scheduler.framework.resources import ApiResource, parse_resource
@@ -46,6 +46,7 @@ def as_group(podgroup: api.PodGroup, source: str = POD_GROUP, *, has_policy: boo
         metadata.uid,
         source,
         minimum=0 if gang is None else gang.min_count,
+        minimum_groups=max(1, 0 if gang is None else gang.min_group_count) if source == COMPOSITE_POD_GROUP else 0,
         priority=spec.priority or 0,
         preemption_policy=spec.preemption_policy or LOWER if has_policy else "",
         topology_keys=tuple([each.key for each in topology]),
@@ -64,9 +65,10 @@ class KubernetesGroups:
 
     source: Final = POD_GROUP
 
-    def __init__(self, objects: ObjectLister, *, have_policies: bool = False) -> None:
+    def __init__(self, objects: ObjectLister, *, have_policies: bool = False, have_parents: bool = False) -> None:
         self._objects = objects
         self._have_policies = have_policies
+        self._have_parents = have_parents
         self._versions = VERSIONS
         """The one that a group was found in last comes first."""
         self._ignored: dict[str, None] = {}
@@ -93,7 +95,7 @@ class KubernetesGroups:
     def _log_ignored(self, found: api.PodGroup) -> None:
         spec, uid = found.spec, found.metadata.uid
         fields = {
-            "parentCompositePodGroupName": spec.parent_composite_pod_group_name,
+            "parentCompositePodGroupName": "" if self._have_parents else spec.parent_composite_pod_group_name,
             "preemptionPolicy": "" if self._have_policies else spec.preemption_policy,
         }
         ignored = [name for name, value in fields.items() if value]
@@ -107,6 +109,7 @@ class KubernetesGroups:
     def resources(self) -> tuple[dict[str, ApiResource], dict[str, frozenset[str]], frozenset[Written]]:
         """Return what is watched, the parts of it that are read (all), and what is written: the groups' status."""
         watched = {source: parse_resource(source) for source in VERSIONS}
+        of_groups = {COMPOSITE_POD_GROUP: parse_resource(COMPOSITE_POD_GROUP)} if self._have_parents else {}
         # One is read to know what became of a patch whose answer was lost.
         written = [(each, *how) for each in watched.values() for how in (("", ("get",)), ("status", ("patch",)))]
-        return watched, {}, frozenset(written)
+        return watched | of_groups, {}, frozenset(written)

@@ -91,7 +91,7 @@ class TopologyLevels:
         except GeneratorExit:
             raise
         except BaseException as error:  # noqa: BLE001 - only this group is affected
-            return failed(framework, members, error)
+            return failed(framework, members[0].pod, error)
         if outlook.problem:
             return _refused(members, outlook.problem, outlook)
         found = list(self._candidates(outlook))

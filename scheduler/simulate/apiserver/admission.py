@@ -24,7 +24,12 @@ _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _NO_OVERHEAD: Final = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
 
 
-POD_GROUP: Final = "PodGroup (scheduling.k8s.io/v1alpha2)"
+GROUPS: Final = (
+    "PodGroup (scheduling.k8s.io/v1alpha2)",
+    "PodGroup (scheduling.k8s.io/v1beta1)",
+    "CompositePodGroup (scheduling.k8s.io/v1alpha3)",
+)
+"""Kinds that have the priority of a class, as pods do."""
 
 
 class Forbidden(ValueError):
@@ -110,9 +115,9 @@ class Admission:
         return pod
 
     def with_group_priority(self, obj: OtherObject) -> OtherObject:
-        """Return a new PodGroup with the priority of its class; every other object as it is."""
+        """Return a new group of pods with the priority of its class; every other object as it is."""
         spec = obj.content.get("spec")
-        if obj.label != POD_GROUP or obj.metadata.get("resourceVersion") or not isinstance(spec, Mapping):
+        if obj.label not in GROUPS or obj.metadata.get("resourceVersion") or not isinstance(spec, Mapping):
             return obj
         name = spec.get("priorityClassName") or self._default
         found = SYSTEM_CLASSES.get(name) or self._classes.get(name) if isinstance(name, str) else None

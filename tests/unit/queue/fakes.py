@@ -9,7 +9,15 @@ from scheduler.api.objects import PodStatus, Toleration
 from scheduler.api.pod import Pod
 from scheduler.framework.events import NODE, POD, POD_GROUP, Action, ClusterEvent, ClusterEventWithHint
 from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
-from scheduler.framework.pod_groups import NO_POD_GROUPS, GroupKey, NoPodGroups, PodGroup, PodGroups
+from scheduler.framework.pod_groups import (
+    NO_MEMBERS,
+    NO_POD_GROUPS,
+    GroupKey,
+    GroupTree,
+    NoPodGroups,
+    PodGroup,
+    PodGroups,
+)
 from scheduler.framework.queued import Entry, QueuedGroup, QueuedPod, pods_of
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.process.metrics import Metrics
@@ -148,9 +156,12 @@ class Grouped(NoPodGroups):
         key = self.key_of(pod)
         if key is None or key.name in self.missing:
             return None
-        return PodGroup(
-            key.namespace, key.name, f"uid of {key.name}", key.source, priority=self.priorities.get(key.name, 0)
-        )
+        priority, is_ours = self.priorities.get(key.name, 0), key.source != POD_GROUP
+        return PodGroup(key.namespace, key.name, f"uid of {key.name}", key.source, priority=priority, is_ours=is_ours)
+
+    def tree_of(self, pod: Pod) -> GroupTree | None:
+        key, group = self.key_of(pod), self.of(pod)
+        return None if key is None or group is None else GroupTree(key, group, NO_MEMBERS)
 
 
 class Cores(NamedTuple):

@@ -129,6 +129,23 @@ _RESOURCE_GROUPS: Final = _list(
     )
 )
 
+_POD_GROUP: Final = _object(  # of scheduling.k8s.io and of scheduling.x-k8s.io
+    spec=_object(
+        schedulingPolicy=_object(gang=_object(minCount=_NUMBER, minGroupCount=_NUMBER)),
+        schedulingConstraints=_object(topology={"type": "array", "items": _object(key=_TEXT)}),
+        disruptionMode={"oneOf": [_TEXT, _object(single=_object(), all=_object(name=_TEXT))]},
+        priority=_NUMBER,
+        priorityClassName=_TEXT,
+        preemptionPolicy=_TEXT,
+        parentCompositePodGroupName=_TEXT,
+        podGroupTemplateRef=_object(workload=_object(workloadName=_TEXT, podGroupTemplateName=_TEXT)),
+        minMember=_NUMBER,
+        minResources={"type": "object", "additionalProperties": _TEXT},
+        scheduleTimeoutSeconds=_NUMBER,
+    ),
+    status=_object(phase=_TEXT, occupiedBy=_TEXT, conditions={"type": "array", "items": _object(message=_TEXT)}),
+)
+
 _SCHEMAS: Final[Mapping[str, Json]] = {
     "ClusterQueue": _object(
         spec=_object(
@@ -163,22 +180,8 @@ _SCHEMAS: Final[Mapping[str, Json]] = {
         spec=_object(min=_MAP, max=_MAP),
         status=_object(used=_MAP),
     ),
-    "PodGroup": _object(  # of scheduling.k8s.io and of scheduling.x-k8s.io
-        spec=_object(
-            schedulingPolicy=_object(gang=_object(minCount=_NUMBER)),
-            schedulingConstraints=_object(topology={"type": "array", "items": _object(key=_TEXT)}),
-            disruptionMode={"oneOf": [_TEXT, _object(single=_object(), all=_object(name=_TEXT))]},
-            priority=_NUMBER,
-            priorityClassName=_TEXT,
-            preemptionPolicy=_TEXT,
-            parentCompositePodGroupName=_TEXT,
-            podGroupTemplateRef=_object(workload=_object(workloadName=_TEXT, podGroupTemplateName=_TEXT)),
-            minMember=_NUMBER,
-            minResources={"type": "object", "additionalProperties": _TEXT},
-            scheduleTimeoutSeconds=_NUMBER,
-        ),
-        status=_object(phase=_TEXT, occupiedBy=_TEXT, conditions={"type": "array", "items": _object(message=_TEXT)}),
-    ),
+    "PodGroup": _POD_GROUP,
+    "CompositePodGroup": _POD_GROUP,
     "NodeResourceTopology": DEFINITION["spec"]["versions"][0]["schema"]["openAPIV3Schema"],
     "NodeMetrics": {
         "type": "object",

@@ -31,7 +31,6 @@ NOT_KEPT = {
     "spec.devices.config": "a driver's parameters, which no decision reads",
     "spec.config": "likewise",
     "status.allocation.devices.config": "likewise",
-    "spec.parentCompositePodGroupName": "of a group: it is ignored",
     "spec.volumes.ephemeral.volumeClaimTemplate": "decoded whole; what is kept is what is kept of claims",
 }
 

@@ -1,0 +1,334 @@
+"""Groups of groups: CompositePodGroups, which are tried as a whole tree.
+
+Cases: cpg_test.go in test/integration/scheduler/podgroup at v1.37.2.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+
+from scheduler import framework as fw
+from scheduler.api.pod_groups import DisruptionMode
+from scheduler.framework.events import COMPOSITE_POD_GROUP
+from scheduler.testing import a_node, a_pod
+from tests.fakes import run
+from tests.unit.cycle.fakes import PROFILE
+from tests.unit.groups.trees import Trees
+
+GANG, BASIC = 3, None
+NONE_LEFT: Final = "pod group preemption: No preemption victims found for incoming preemptor"
+IN_ONE: Final = "pod group is unschedulable, 0/1 placements are available, first placement status:"
+
+CASES: Final[Mapping[str, tuple[Mapping[str, Any], Mapping[str, int]]]] = {
+    "readiness and feasibility of three levels": (
+        {
+            "root": (None, 2),
+            "sub1": ("root", 2),
+            "sub2": ("root", BASIC),
+            "sub3": ("root", 2),
+            "pg1": ("sub1", GANG, 3, "1"),
+            "pg2": ("sub1", GANG, 3, "1"),
+            "pg3": ("sub1", GANG, 3, "100"),
+            "pg4": ("sub2", BASIC, 3, "1"),
+            "pg5": ("sub2", GANG, 3, "1"),
+            "pg6": ("sub3", GANG, 3, "1"),
+            "pg7": ("sub3", GANG, 3, "100"),
+        },
+        {"pg1": 3, "pg2": 3, "pg4": 3, "pg5": 3},
+    ),
+    "two of three groups are enough": (
+        {
+            "root": (None, 2),
+            "pg1": ("root", GANG, 3, "1"),
+            "pg2": ("root", GANG, 3, "1"),
+            "pg3": ("root", GANG, 3, "100"),
+        },
+        {"pg1": 3, "pg2": 3},
+    ),
+    "two of three groups are needed": (
+        {
+            "root": (None, 2),
+            "pg1": ("root", GANG, 3, "1"),
+            "pg2": ("root", GANG, 3, "100"),
+            "pg3": ("root", GANG, 3, "100"),
+        },
+        {},
+    ),
+    "one gang is enough": (
+        {"root": (None, BASIC), "pg1": ("root", GANG, 3, "1"), "pg2": ("root", GANG, 3, "100")},
+        {"pg1": 3},
+    ),
+    "pods of a group that is no gang": (
+        {"root": (None, BASIC), "pg1": ("root", BASIC, 2, "1"), "pg2": ("root", BASIC, 2, "1")},
+        {"pg1": 2, "pg2": 2},
+    ),
+    "two of three groups that are no gangs": (
+        {
+            "root": (None, 2),
+            "pg1": ("root", BASIC, 3, "1"),
+            "pg2": ("root", BASIC, 3, "1"),
+            "pg3": ("root", BASIC, 3, "30"),
+        },
+        {"pg1": 3, "pg2": 3},
+    ),
+    "no group fits": (
+        {"root": (None, BASIC), "pg1": ("root", BASIC, 2, "50"), "pg2": ("root", BASIC, 2, "50")},
+        {},
+    ),
+}
+"""Group → its parent and minimum; of a group of pods also how many it has and what each asks for. Then who is bound."""
+
+
+def planted(tree: Mapping[str, Any], cpu: str = "20") -> Trees:
+    """Return the tree, with a node for its pods."""
+    trees = Trees(nodes=0)
+    trees.under_test.see(a_node("node1", cpu=cpu))
+    for name, (parent, minimum, *pods) in tree.items():
+        if pods:
+            trees.leaf(name, minimum, parent)
+        else:
+            trees.composite(name, minimum, parent or "")
+    for name, (_, _, *pods) in tree.items():
+        if pods:
+            trees.pods(pods[0], name, requests={"cpu": pods[1]})
+    return trees
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_case_of_kube_scheduler(case: tuple[Mapping[str, Any], Mapping[str, int]]) -> None:
+    async def play() -> None:
+        tree, expected = case
+        trees = planted(tree)
+
+        await trees.schedule()
+
+        assert trees.placed == expected
+        trees.check()
+
+    run(play())
+
+
+def test_the_whole_tree_is_one_entry_of_the_queue() -> None:
+    trees = planted({"root": (None, 2), "pg1": ("root", 1, 2, "1"), "pg2": ("root", 1, 1, "1")})
+
+    group = trees.under_test.pop_group()
+
+    assert group.group_key == fw.GroupKey("default", COMPOSITE_POD_GROUP, "root")
+    assert group.size == 3
+    assert trees.engine.queue.pop_nowait() is None
+
+
+def test_parts_are_tried_by_creation_then_by_name() -> None:
+    async def play() -> None:
+        trees = Trees(nodes=1)
+        trees.composite("root", 1)
+        trees.leaf("a", 2, created="2026-01-01T00:00:02Z")
+        trees.leaf("c", 2, created="2026-01-01T00:00:01Z")
+        trees.leaf("b", 2, created="2026-01-01T00:00:01Z")
+        for name in "abc":
+            trees.pods(2, name)
+
+        await trees.schedule()
+
+        assert trees.placed == {"b": 2}
+
+    run(play())
+
+
+def test_each_group_of_pods_says_what_became_of_it() -> None:
+    async def play() -> None:
+        trees = planted({"root": (None, 1), "pg1": ("root", 2, 2, "1"), "pg2": ("root", 2, 2, "100")})
+
+        await trees.schedule()
+
+        assert trees.condition("pg1") == ("True", "Scheduled", "")
+        refused = f"{IN_ONE} minCount (2) cannot be satisfied: 0 scheduled, 1 remaining"
+        assert trees.condition("pg2") == ("False", "Unschedulable", refused)
+
+    run(play())
+
+
+def test_a_group_that_fits_says_why_the_one_above_it_does_not() -> None:
+    async def play() -> None:
+        trees = planted({"root": (None, 2), "pg1": ("root", 2, 2, "1"), "pg2": ("root", 2, 2, "100")})
+
+        await trees.schedule()
+
+        refused = f"{IN_ONE} minCount (2) cannot be satisfied: 1 scheduled, 0 remaining, {NONE_LEFT}"
+        assert trees.condition("pg1") == ("False", "Unschedulable", refused)
+        assert trees.bound == {}
+        trees.check()
+
+    run(play())
+
+
+def test_what_a_failed_part_held_is_free_for_the_next_one() -> None:
+    async def play() -> None:
+        trees = planted(
+            {
+                "root": (None, 1),
+                "a": ("root", 2),
+                "a1": ("a", 2, 2, "1"),
+                "a2": ("a", 1, 1, "100"),
+                "b": ("root", 2, 2, "1"),
+            },
+            cpu="2",
+        )
+
+        await trees.schedule()
+
+        assert trees.placed == {"b": 2}
+        trees.check()
+
+    run(play())
+
+
+TEXTS: Final[Mapping[str, tuple[Mapping[str, Any], str]]] = {
+    "too few pods": (
+        {"root": (None, 2), "pg1": ("root", 1, 1, "1"), "pg2": ("root", 2, 1, "1")},
+        'waiting for composite pod group "root" tree to meet quorum',
+    ),
+    "no parent": (
+        {"pg1": ("root", 1, 1, "1")},
+        "failed to build hierarchy snapshot: composite pod group object not found in state for "
+        "compositepodgroup/default/root",
+    ),
+    "a cycle": (
+        {"a": ("b", 1), "b": ("a", 1), "pg1": ("a", 1, 1, "1")},
+        "failed to build hierarchy snapshot: cycle detected in composite pod group hierarchy: "
+        "compositepodgroup/default/b",
+    ),
+    "too deep a tree": (
+        {"a": (None, 1), "b": ("a", 1), "c": ("b", 1), "d": ("c", 1), "pg1": ("d", 1, 1, "1")},
+        "failed to build hierarchy snapshot: exceeded maximum hierarchy depth at podgroup/default/pg1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("tree", "text"), TEXTS.values(), ids=TEXTS)
+def test_a_tree_that_is_not_tried_says_why(tree: Mapping[str, Any], text: str) -> None:
+    trees = planted(tree)
+    pod = trees.engine.pods["default/pg1-0"]
+
+    refused = [each.pre_enqueue(pod) for each in trees.engine.frameworks[pod.spec.scheduler_name].pre_enqueue]
+
+    assert [status.message for status in refused if status is not None] == [text]
+    assert trees.engine.queue.pop_nowait() is None
+
+
+def test_pods_wait_for_the_groups_above_theirs() -> None:
+    async def play() -> None:
+        trees = planted({"pg1": ("sub", 1, 1, "1"), "sub": ("root", 1)})
+        assert trees.where("pg1-0") == "incomplete"
+
+        trees.composite("root")
+        await trees.schedule()
+
+        assert trees.placed == {"pg1": 1}
+        trees.check()
+
+    run(play())
+
+
+@pytest.mark.parametrize(("resource", "name"), [(COMPOSITE_POD_GROUP, "root"), (fw.POD_GROUP, "pg1")])
+def test_pods_wait_again_once_a_group_above_theirs_is_gone(resource: str, name: str) -> None:
+    trees = planted({"root": (None, BASIC), "pg1": ("root", 1, 1, "1"), "pg2": ("root", 1, 1, "1")})
+
+    trees.remove(resource, name)
+
+    assert trees.where("pg1-0") == "incomplete"
+    assert trees.where("pg2-0") == ("incomplete" if name == "root" else "active")
+    trees.engine.queue.check_invariants()
+
+
+def test_groups_that_join_a_tree_are_placed_once_they_are_enough() -> None:
+    async def play() -> None:
+        trees = planted({"root": (None, BASIC), "pg1": ("root", BASIC, 2, "1")})
+        await trees.schedule()
+        trees.composite("sub", 2, "root")
+        trees.leaf("sub1", BASIC, "sub")
+        trees.pods(2, "sub1")
+        await trees.schedule()
+        assert trees.placed == {"pg1": 2}
+
+        trees.leaf("sub2", BASIC, "sub")
+        trees.pods(2, "sub2")
+        trees.under_test.wait(5)
+        await trees.schedule()
+
+        assert trees.placed == {"pg1": 2, "sub1": 2, "sub2": 2}
+        trees.check()
+
+    run(play())
+
+
+def test_the_priority_of_the_root_counts() -> None:
+    async def play() -> None:
+        trees = Trees(nodes=1)
+        trees.composite("low", 1, priority=5)
+        trees.leaf("pg1", 1, "low", priority=50)
+        trees.leaf("pg2", 2, "", priority=10)
+        trees.pods(2, "pg1", priority=5)
+        trees.pods(2, "pg2", priority=10)
+
+        await trees.schedule()
+
+        assert trees.placed == {"pg2": 2}
+
+    run(play())
+
+
+def test_members_have_the_priority_of_the_root() -> None:
+    async def play() -> None:
+        trees = Trees()
+        trees.composite("root", 1, priority=10)
+        trees.leaf("pg1", 1)
+        trees.pods(1, "pg1", priority=5)
+
+        await trees.schedule()
+
+        text = "all pods in a single pod group should have the same priority as the pod group's priority, got 5 and 10"
+        assert trees.condition("pg1") == ("False", "SchedulerError", text)
+
+    run(play())
+
+
+def test_victims_are_chosen_for_the_whole_tree() -> None:
+    async def play() -> None:
+        trees = Trees(nodes=2)
+        trees.under_test.see(
+            *(a_pod(f"low-{number}", node_name=f"n{number}", requests={"cpu": "2"}) for number in range(2))
+        )
+        trees.composite("root", 2, priority=10)
+        for name in ("pg1", "pg2"):
+            trees.leaf(name, 1)
+            trees.pods(1, name, priority=10, requests={"cpu": "2"})
+
+        await trees.schedule()
+
+        assert sorted(trees.under_test.evicted) == ["default/low-0", "default/low-1"]
+        condition = trees.condition("pg2")
+        assert condition is not None
+        assert condition[2].endswith("pod group preemption: found a placement for podgroup, preempting 2 victims")
+
+    run(play())
+
+
+def test_a_tree_that_is_disrupted_as_a_whole_leaves_as_a_whole() -> None:
+    async def play() -> None:
+        trees = Trees(nodes=2)
+        trees.composite("root", 2, disruption_mode=DisruptionMode(all={}))
+        for name in ("pg1", "pg2"):
+            trees.leaf(name, 1)
+            trees.pods(1, name, requests={"cpu": "2"})
+        await trees.schedule()
+        assert trees.placed == {"pg1": 1, "pg2": 1}
+
+        urgent = a_pod("urgent", priority=100, requests={"cpu": "2"}, scheduler_name=PROFILE)
+        trees.under_test.see(urgent)
+        await trees.under_test.schedule()
+
+        assert sorted(trees.under_test.evicted) == ["default/pg1-0", "default/pg2-0"]
+
+    run(play())
