@@ -281,11 +281,11 @@ class DynamicResources(
         return NOTHING_TO_DEALLOCATE
 
     def release_for_pod_group(self, group: fw.PodGroup, members: Sequence[tuple[fw.CycleState, fw.Pod]]) -> fw.Status:
-        """Do the same for each member of a group; like kube-scheduler, not for one that has a topology.
+        """Do the same for each member of a group; like kube-scheduler, not for one with a topology, or of groups.
 
         If there is nothing to do for some member, give back a claim of the group.
         """
-        if self.handle.pod_groups.are_tried_in_placements and group.has_constraints:
+        if group.minimum_groups or (self.handle.pod_groups.are_tried_in_placements and group.has_constraints):
             return NOTHING_TO_DEALLOCATE
         states = [(found, pod) for state, pod in members if (found := state.get(self.name, ClaimState)) is not None]
         released = [self._release(pod, claim_state) for claim_state, pod in states]

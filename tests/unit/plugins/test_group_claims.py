@@ -35,7 +35,7 @@ OF_THE_GROUP = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name"
 class Groups(NoPodGroups):
     """One group, which has two claims; `placed` of its pods have nodes."""
 
-    def __init__(self, placed: int = 0, *, has_constraints: bool = False) -> None:
+    def __init__(self, placed: int = 0, *, has_constraints: bool = False, minimum_groups: int = 0) -> None:
         self.placed = placed
         self.group = fw.PodGroup(
             "default",
@@ -44,6 +44,7 @@ class Groups(NoPodGroups):
             fw.POD_GROUP,
             claims=(SHARED, FROM_TEMPLATE),
             has_constraints=has_constraints,
+            minimum_groups=minimum_groups,
         )
 
     def key_of(self, pod: fw.Pod) -> fw.GroupKey:
@@ -182,6 +183,15 @@ def test_a_claim_from_a_template_may_be_owned_by_the_group(
             NOTHING_TO_DEALLOCATE,
             (True, ["group"]),
             id="topology",
+        ),
+        pytest.param(
+            ["group"],
+            False,
+            Groups(minimum_groups=1),
+            {OF_GROUPS},
+            NOTHING_TO_DEALLOCATE,
+            (True, ["group"]),
+            id="a group of groups",
         ),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 from scheduler import framework as fw
 from scheduler.api.pod_groups import PodGroup
 from scheduler.framework.events import POD_GROUP, POD_GROUP_V1BETA1
+from scheduler.framework.pod_groups import GroupKey
 from scheduler.groups.apis.kubernetes import VERSIONS, KubernetesGroups
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
@@ -34,6 +35,7 @@ def test_a_group_is_the_same_in_either_version(resource: str) -> None:
 
     assert group is not None
     assert (group.minimum, group.priority, group.source) == (3, 7, resource)
+    assert group.key == GroupKey("default", POD_GROUP, "g")
 
 
 @pytest.mark.parametrize(
