@@ -67,7 +67,7 @@ class ElasticReclaim(PodReclaim):
     ) -> ReclaimVictims:
         tried = list[QuotaUnit]()
         for largest_first in (False, True):
-            candidates = elastic_candidates(self._tree, self._preemptor, units, largest_first=largest_first)
+            candidates = elastic_candidates(self._tree, self._preemptor, units, budgets, largest_first=largest_first)
             if {unit.uid for unit in candidates} == {unit.uid for unit in tried}:
                 break
             tried, violating = candidates, self._violating(candidates, budgets)
@@ -77,9 +77,16 @@ class ElasticReclaim(PodReclaim):
 
 
 def elastic_candidates(
-    tree: ShareTree, preemptor: Preemptor, units: Iterable[QuotaUnit], *, largest_first: bool = False
+    tree: ShareTree,
+    preemptor: Preemptor,
+    units: Iterable[QuotaUnit],
+    budgets: Callable[[], DisruptionBudgets],
+    *,
+    largest_first: bool = False,
 ) -> list[QuotaUnit]:
     """Return the units that may go, least important first; none: "No victims found on node".
+
+    A quota gives only what it borrows, so those that break a budget come after all others.
 
     `largest_first`: begin with those that have most of what is asked for. Small ones may have given all that their
     quota borrows, where only a large one leaves enough on a node.
@@ -92,14 +99,20 @@ def elastic_candidates(
         return [unit for unit in ordered if unit.share not in tree.shares and unit.priority < preemptor.priority]
     if _exceeds_minimum(tree, preemptor):
         return [unit for unit in ordered if unit.share == preemptor.share and unit.priority < preemptor.priority]
-    found: list[QuotaUnit] = []
+    others = [unit for unit in ordered if unit.share != preemptor.share and unit.share in tree.shares]
+    found, breaking, tally = list[QuotaUnit](), list[QuotaUnit](), budgets()
     try:
-        for unit in ordered:
-            # scheduler-plugins compares all resources, and takes the cpu of a quota that has borrowed memory only.
-            is_other = unit.share != preemptor.share and unit.share in tree.shares
-            if is_other and (
-                gives_back(tree, (unit.share,), unit, contested) if contested else _has_borrowed(tree, unit.share)
-            ):
+        for some in (others, breaking):
+            for unit in some:
+                # scheduler-plugins compares all resources, and takes the cpu of a quota that has borrowed memory only.
+                if not (
+                    gives_back(tree, (unit.share,), unit, contested) if contested else _has_borrowed(tree, unit.share)
+                ):
+                    continue
+                if some is others and not tally.allow(unit.pods):
+                    breaking.append(unit)
+                    continue
+                tally.use(unit.pods)
                 found.append(unit)
                 tree.remove(unit.share, unit.usage)
     finally:

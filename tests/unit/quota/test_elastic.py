@@ -11,6 +11,7 @@ from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
 from scheduler.quota.reservations import Rank
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore
+from tests.unit.quota.reclaiming import NoBudgets
 
 
 def quotas(*units: QuotaUnit) -> ShareTree:
@@ -39,7 +40,7 @@ def test_a_preemptor_over_its_minimum_takes_from_its_own_quota_what_is_less_impo
     units = [unit("a-high", "a", 2, 9), unit("a-low", "a", 2, 1), unit("b", "b", 8, -5)]
     tree, preemptor = quotas(*units), Preemptor(share="a", request={"cpu": 2}, priority=5)
 
-    found = elastic_candidates(tree, preemptor, units)
+    found = elastic_candidates(tree, preemptor, units, NoBudgets)
 
     assert uids(found) == ["a-low"]
     assert elastic_victims(tree, preemptor, found) == [units[1]]
@@ -49,7 +50,7 @@ def test_a_preemptor_within_its_minimum_takes_back_from_quotas_over_theirs_whate
     units = [unit("b-old", "b", 4, 1000), unit("b-new", "b", 4, 1000, started=9), unit("c", "c", 4, -5)]
     tree, preemptor = quotas(*units), Preemptor(share="a", request={"cpu": 4})
 
-    found = elastic_candidates(tree, preemptor, units)
+    found = elastic_candidates(tree, preemptor, units, NoBudgets)
 
     assert uids(found) == ["b-new"]
     assert elastic_victims(tree, preemptor, found) == [units[1]]
@@ -62,7 +63,7 @@ def test_what_is_reserved_in_the_same_quota_counts_as_used_by_it_but_no_pod_give
     tree.reserve("a", {"cpu": 1})
     tree.reserve("c", {"cpu": 9})
 
-    assert uids(elastic_candidates(tree, preemptor, units)) == ["a"]
+    assert uids(elastic_candidates(tree, preemptor, units, NoBudgets)) == ["a"]
     assert giving_shares(tree, Preemptor(share="a", request={"cpu": 1})) == {"b": Policy.ANY}
 
 
@@ -70,8 +71,8 @@ def test_pods_without_quota_and_pods_with_one_leave_each_other_alone() -> None:
     units = [unit("b", "b", 8, -9), unit("free-low", "", 1, -1), unit("free-high", "", 1, 1)]
     tree = quotas(*units)
 
-    assert uids(elastic_candidates(tree, Preemptor(share="", request={"cpu": 1}), units)) == ["free-low"]
-    assert uids(elastic_candidates(tree, Preemptor(share="a", request={"cpu": 1}), units)) == ["b"]
+    assert uids(elastic_candidates(tree, Preemptor(share="", request={"cpu": 1}), units, NoBudgets)) == ["free-low"]
+    assert uids(elastic_candidates(tree, Preemptor(share="a", request={"cpu": 1}), units, NoBudgets)) == ["b"]
 
 
 def test_a_pod_without_quota_is_held_up_by_nodes_only() -> None:
@@ -86,7 +87,7 @@ def test_a_pod_without_quota_is_held_up_by_nodes_only() -> None:
 def test_those_that_break_a_budget_are_spared_first() -> None:
     units = [unit("b1", "b", 1, 1), unit("b2", "b", 1, 2), unit("b3", "b", 6, 3)]
     tree, preemptor = quotas(*units, unit("c", "c", 4)), Preemptor(share="a", request={"cpu": 1})
-    found = elastic_candidates(tree, preemptor, units)
+    found = elastic_candidates(tree, preemptor, units, NoBudgets)
 
     assert [each.uid for each in elastic_victims(tree, preemptor, found)] == ["b1"]
     assert [each.uid for each in elastic_victims(tree, preemptor, found, {"b1"})] == ["b2"]
@@ -105,8 +106,8 @@ def test_the_largest_go_first_where_small_ones_have_given_all_that_their_quota_b
     units = [unit("b-large", "b", 4), unit("b-small", "b", 1, started=9)]
     tree, preemptor = quotas(*units), Preemptor(share="a", request={"cpu": 4})
 
-    newest = elastic_candidates(tree, preemptor, units)
-    largest = elastic_candidates(tree, preemptor, units, largest_first=True)
+    newest = elastic_candidates(tree, preemptor, units, NoBudgets)
+    largest = elastic_candidates(tree, preemptor, units, NoBudgets, largest_first=True)
 
     assert (uids(newest), uids(largest)) == (["b-small"], ["b-large"])
 

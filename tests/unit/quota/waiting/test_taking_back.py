@@ -302,6 +302,17 @@ async def test_pods_under_a_budget_are_taken_last() -> None:
     assert stage.under_test.evicted == ["b/b-2"]
 
 
+async def test_pods_under_a_budget_stay_where_their_quota_gives_enough_without_them() -> None:
+    stage = borrowing()
+    stage.protect("b-2", "b")
+    stage.protect("b-3", "b")
+    stage.pod("mine", requests={"cpu": "2"})
+
+    await stage.schedule()
+
+    assert sorted(stage.under_test.evicted) == ["b/b-0", "b/b-1"]
+
+
 async def test_a_policy_of_never_is_heeded() -> None:
     stage = borrowing()
     pod = stage.pod("elsewhere")
