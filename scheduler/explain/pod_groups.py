@@ -141,7 +141,7 @@ def _report(
         report.source, report.priority = group.source, group.priority
         record = _records(engine).of(group)
         if record is None and tries and members.ready_count >= group.minimum:
-            record = _tried(engine, [each for place, each in queued.values() if place != GATED])
+            record = _tried(engine, group, [each for place, each in queued.values() if place != GATED])
     report.state, report.text = _state(group, members, record)
     if report.state == "incomplete":
         report.text += _not_counted(engine, staying, name, first.namespace)
@@ -270,13 +270,22 @@ def may_be_tried(engine: Engine, queued: QueuedPod) -> bool:
         return False
 
 
-def _tried(engine: Engine, queued: Sequence[QueuedPod]) -> GroupRecord | None:
-    """Try the members together now, without preemption; nothing of it takes effect."""
-    if not queued or len(queued) > MAX_TRIED or engine.pod_groups is None:
+def _tried(engine: Engine, group: PodGroup, queued: Sequence[QueuedPod]) -> GroupRecord | None:
+    """Try the members together now, with those of its tree, without preemption; nothing of it takes effect."""
+    together = _with_its_tree(_groups(engine), queued)
+    if not together or len(together) > MAX_TRIED or engine.pod_groups is None:
         return None
-    framework = engine.frameworks[queued[0].pod.spec.scheduler_name]
-    decision = engine.pod_groups.simulate(framework, in_order(queued))
-    return GroupRecords(now=lambda: 0.0).add(framework.name, decision, len(queued))
+    framework = engine.frameworks[together[0].pod.spec.scheduler_name]
+    decision = engine.pod_groups.simulate(framework, in_order(together))
+    parts = decision.by_group(together, _groups(engine).key_of)
+    part = next((each for each, _ in parts if each.group is not None and each.group.key == group.key), decision)
+    return GroupRecords(now=lambda: 0.0).add(framework.name, part, len(queued))
+
+
+def _with_its_tree(groups: PodGroups, queued: Sequence[QueuedPod]) -> Sequence[QueuedPod]:
+    tree = groups.tree_of(queued[0].pod) if queued else None
+    entry = queued[0].group if tree is not None and tree.is_composite else None
+    return queued if entry is None else entry.members
 
 
 def _places(engine: Engine) -> dict[str, Place]:

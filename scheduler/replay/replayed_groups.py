@@ -34,7 +34,8 @@ def _verdicts(
 ) -> dict[str, Verdict]:
     return {
         queued.pod.uid: (CycleState() if outcome is None else outcome.state, verdict)
-        for queued, outcome, verdict in verdicts_of(decision, members)
+        for part, pods in decision.by_group(members, engine.group_parts.groups.key_of)
+        for queued, outcome, verdict in verdicts_of(part, pods)
     }
 
 

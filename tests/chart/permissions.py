@@ -34,6 +34,8 @@ VOLCANO: Final = "scheduling.volcano.sh"
 KUEUE: Final = "kueue.x-k8s.io"
 
 COMPOSITES: Final = ("scheduling.k8s.io", "compositepodgroups")
+FOR_COMPOSITES: Final = "GangScheduling/CompositePodGroup"
+"""The plugin with that feature gate."""
 
 DEFAULT_KINDS: Final = Coscheduling.workloads
 
@@ -146,6 +148,8 @@ class Need(NamedTuple):
 
 def declared_by(plugin: str) -> dict[Resource, tuple[str, ...]]:
     """Return what a scheduler may have to be allowed for a shipped plugin: with it, less what it needs without."""
+    if plugin == FOR_COMPOSITES:
+        return {COMPOSITES: WATCH}
     kind = SHIPPED[plugin]
     names = dict.fromkeys(("PrioritySort", "DefaultBinder", plugin))  # no profile is without the first two
     only = Plugins(multi_point=PluginSet(tuple(PluginRef(name) for name in names)))
@@ -176,7 +180,7 @@ def needs() -> list[Need]:
                 users.setdefault((resource, verb), []).append(plugin)
     for kind, resource in OF_KINDS.items():
         users.update({(resource, verb): [f"Coscheduling/{kind}"] for verb in WATCH})
-    users.update({(COMPOSITES, verb): ["GangScheduling/CompositePodGroup"] for verb in WATCH})
+    users.update({(COMPOSITES, verb): [FOR_COMPOSITES] for verb in WATCH})
     explained = {(resource, verb) for resource, verbs in REASONS for verb in verbs}
     if problems := sorted(explained ^ users.keys()):
         raise LookupError(f"REASONS and the plugins differ in {problems}")

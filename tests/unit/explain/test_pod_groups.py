@@ -18,6 +18,7 @@ from tests.unit.cycle.fakes import newer
 from tests.unit.groups.coscheduling import Coscheduled
 from tests.unit.groups.groups import Groups
 from tests.unit.groups.reservations.stage import Stage
+from tests.unit.groups.trees import Trees
 
 
 def explainer(groups: Groups, **options: Any) -> Explainer:
@@ -119,6 +120,19 @@ async def test_a_group_is_tried_here_if_nothing_else_tries_it() -> None:
     assert (tried.state, tried.at) == ("unschedulable", "")
     assert tried.text.startswith("3 pods are needed at once: 2 of 3 fit;")
     groups.check()
+
+
+async def test_a_group_of_a_tree_is_tried_here_with_the_others() -> None:
+    trees = Trees(nodes=1)
+    trees.composite("root", 2)
+    for name in ("g", "other"):
+        trees.leaf(name, 1)
+        trees.pods(1, name)
+
+    report = await about(trees, tries_groups=True)
+
+    assert (report.state, report.text) == ("queued", "it fits now: 1 pod is needed at once: 1 of 1 gets a node")
+    trees.check()
 
 
 async def test_a_group_of_the_same_name_that_came_later_has_no_history() -> None:

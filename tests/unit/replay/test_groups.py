@@ -15,7 +15,7 @@ from scheduler.api import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.cycle import loop as loop_module
-from scheduler.framework.events import POD_GROUP
+from scheduler.framework.events import COMPOSITE_POD_GROUP, POD_GROUP
 from scheduler.groups import what_if
 from tests.fakes import settle
 from tests.unit.replay.stage import Stage, a_busy_hour
@@ -25,17 +25,26 @@ GATES: Final = "GenericWorkload=true,GangScheduling=true"
 ALL_GATES: Final = f"{GATES},TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
 
 
-def a_group(stage: Stage, name: str, minimum: int, *keys: str, priority: int = 0) -> None:
-    """Let the watch show a PodGroup."""
+def a_group(
+    stage: Stage,
+    name: str,
+    minimum: int,
+    *keys: str,
+    priority: int = 0,
+    resource: str = POD_GROUP,
+    parent: str | None = None,
+) -> None:
+    """Let the watch show a PodGroup, or CompositePodGroup."""
     stage.versions += 1
     topology = tuple(api.TopologyConstraint(key=key) for key in keys)
     spec = api.PodGroupSpec(
-        scheduling_policy=api.SchedulingPolicy(gang=api.GangPolicy(min_count=minimum)),
+        scheduling_policy=api.SchedulingPolicy(gang=api.GangPolicy(min_count=minimum, min_group_count=minimum)),
         scheduling_constraints=api.SchedulingConstraints(topology=topology) if keys else None,
         priority=priority,
+        parent_composite_pod_group_name=parent,
     )
     metadata = ObjectMeta(name=name, namespace="default", uid=name, resource_version=str(stage.versions))
-    stage.engine.object_handlers.object_changed(POD_GROUP, api.PodGroup(metadata=metadata, spec=spec))
+    stage.engine.object_handlers.object_changed(resource, api.PodGroup(metadata=metadata, spec=spec))
 
 
 def members(stage: Stage, group: str, count: int, cpu: str = "1500m", **spec: Any) -> None:
@@ -78,6 +87,25 @@ async def annotated_gangs(stage: Stage) -> None:
         stage.clock.advance(2.0)
         stage.engine.queue.flush_backoff_completed()
         await stage.schedule()
+
+
+async def trees(stage: Stage) -> None:
+    """Trees of three gangs each, of which two have to fit, until there is no space for some."""
+    for number in range(8):
+        a_group(stage, f"tree-{number}", 2, resource=COMPOSITE_POD_GROUP)
+        for part in range(3):
+            a_group(stage, f"gang-{number}-{part}", 2, parent=f"tree-{number}")
+            members(stage, f"gang-{number}-{part}", 2 + part)
+        await stage.schedule()
+
+
+def test_trees_of_gangs_are_decided_again_to_the_same_result(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path = record_play(tmp_path / "t", trees, gates=f"{ALL_GATES},CompositePodGroup=true")
+
+    code, document = replayed(capsys, path)
+
+    assert (code, document["different"], document["differences"]) == (0, 0, [])
+    assert {bool(node) for node in outcomes(path)} == {True, False}
 
 
 def test_gangs_of_our_own_rules_are_decided_again_to_the_same_result(tmp_path: Path, capsys: CaptureFixture) -> None:
