@@ -129,10 +129,10 @@ class GroupWakes(PodListener):
         leaves = self._groups.composites.leaves(key)
         for leaf in dict.fromkeys((key, *leaves, self._groups.root_key(key))):
             queue.group_changed(leaf)
-        if old is None or new is None:
+        if _parent(old) != _parent(new):  # another group of that name may have come in its place
             for leaf in leaves:
                 queue.group_moved(self._groups.members_by_group.of(leaf).unscheduled)
-        elif old.spec != new.spec:
+        if old is not None and new is not None and old.spec != new.spec:
             queue.wake(self._groups.root_key(key), CHANGED)
 
     def _wake(self, key: GroupKey, label: str) -> None:
@@ -145,6 +145,11 @@ class GroupWakes(PodListener):
             self._core.preemptions.withdraw(key)
         else:
             self._core.queue.wake(self._groups.root_key(key), label)
+
+
+def _parent(podgroup: KubernetesPodGroup | None) -> tuple[str | None] | None:
+    """Return the name of the group that it says that it is part of; None if it does not exist."""
+    return None if podgroup is None else (podgroup.spec.parent_composite_pod_group_name,)
 
 
 def _annotations(podgroup: Any) -> GroupAnnotations | None:

@@ -91,8 +91,9 @@ class Unschedulable:
 
     def member_changed(self, member: QueuedPod, group: QueuedGroup) -> None:
         """A member of a stored group has another version."""
-        if member.key in self._refs:
-            self.ask(member, group)
+        for each in (member, group):  # the group is asked by its first pod
+            if each.key in self._refs:
+                self.ask(each, group)
 
     def gating_member_is(self, group: QueuedGroup, before: QueuedPod | None) -> None:
         """A stored group is gated as it was `before`, perhaps because of another member: that one is asked, too."""
@@ -106,6 +107,8 @@ class Unschedulable:
             self._unfile(uid)
         if not self._asked_of[group.key] and len(group):
             self.add(group)
+        elif group.key in self._refs:  # its first pod may be another one now
+            self.ask(group, group)
 
     def remove(self, key: EntityKey) -> Entry | None:
         queued = self._entities.pop(key, None)

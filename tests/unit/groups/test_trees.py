@@ -4,6 +4,7 @@ Cases: cpg_test.go in test/integration/scheduler/podgroup at v1.37.2.
 """
 
 from collections.abc import Mapping
+from random import Random
 from typing import Any, Final
 
 import pytest
@@ -263,6 +264,23 @@ def test_groups_that_join_a_tree_are_placed_once_they_are_enough() -> None:
     run(play())
 
 
+def test_a_tree_that_was_refused_as_a_whole_is_asked_by_the_first_pod_that_is_left() -> None:
+    async def play() -> None:
+        trees = planted({"root": (None, BASIC), "pg1": ("root", BASIC, 2, "1"), "sub": ("root", 2)})
+        await trees.schedule()
+        trees.leaf("sub1", BASIC, "sub")
+        (small,) = trees.pods(1, "sub1")
+        trees.pods(1, "sub1", first=1, requests={"cpu": "2"})
+        await trees.schedule()
+
+        trees.engine.queue.delete(small)
+
+        assert trees.where("sub1-1") == "unschedulable"
+        trees.engine.queue.check_invariants()
+
+    run(play())
+
+
 def test_the_priority_of_the_root_counts() -> None:
     async def play() -> None:
         trees = Trees(nodes=1)
@@ -332,3 +350,48 @@ def test_a_tree_that_is_disrupted_as_a_whole_leaves_as_a_whole() -> None:
         assert sorted(trees.under_test.evicted) == ["default/pg1-0", "default/pg2-0"]
 
     run(play())
+
+
+COMPOSITES, LEAVES = ("c0", "c1", "c2"), ("l0", "l1", "l2", "l3")
+
+
+async def live(trees: Trees, random: Random) -> None:
+    """Let one thing happen: groups come, change their place or go, pods come or go, or the scheduler tries a group."""
+    pods = list(trees.engine.pods.values())
+    known = [
+        (resource, name)
+        for resource, names in ((COMPOSITE_POD_GROUP, COMPOSITES), (fw.POD_GROUP, LEAVES))
+        for name in names
+        if trees.engine.objects.get(resource, name, "default") is not None
+    ]
+    what = random.choice(("composite", "leaf", "pods", "pods", "schedule", "schedule", "remove", "delete"))
+    if what == "composite":
+        parent = random.choice(("", "", *COMPOSITES))
+        trees.composite(random.choice(COMPOSITES), random.choice((None, 1, 2)), parent)
+    elif what == "leaf":
+        trees.leaf(random.choice(LEAVES), random.choice((None, 1, 2)), random.choice(("", *COMPOSITES)))
+    elif what == "pods":
+        cpu = random.choice(("500m", "1", "2"))
+        trees.pods(2, random.choice(LEAVES), random.randrange(1_000_000), requests={"cpu": cpu})
+    elif what == "remove" and known:
+        trees.remove(*random.choice(known))
+    elif what == "delete" and pods:
+        trees.engine.handlers.pod_deleted(random.choice(pods))
+    elif what == "schedule":
+        trees.under_test.wait(30)
+        if any(trees.engine.queue.pending_pods()[part] for part in ("active", "backoff")):
+            await trees.schedule()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_all_is_consistent_whatever_happens_to_trees(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+    async def play() -> None:
+        random, trees = Random(seed), Trees()
+        for _ in range(60):
+            await live(trees, random)
+            trees.engine.queue.check_invariants()
+            trees.under_test.check()
+
+    run(play())
+
+    assert caplog.records == []
