@@ -11,6 +11,8 @@ from scheduler.api.pod_groups import PodGroup
 COMPOSITE: Final = "CompositePodGroup"
 """The feature gate for groups of groups."""
 
+OF_KUBERNETES: Final = (fw.POD_GROUP, fw.COMPOSITE_POD_GROUP)
+
 PERMIT_SECONDS: Final = 300.0
 """How long pods that have a node wait for the others of their gang."""
 
@@ -38,7 +40,7 @@ class GangScheduling(Gangs):
             yield fw.on(fw.COMPOSITE_POD_GROUP, fw.Action.ADD, self.hint_after_composite_group_added, self.key)
 
     def keeps_together(self, key: fw.GroupKey) -> bool:
-        return key.source == fw.POD_GROUP
+        return key.source in OF_KUBERNETES
 
     def absent(self, key: fw.GroupKey) -> str:
         return f'waiting for pods\'s pod group "{key.name}" to appear in scheduling queue'

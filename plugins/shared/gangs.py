@@ -62,7 +62,8 @@ class Gangs(fw.PreEnqueuePlugin, fw.PlacementFeasiblePlugin):
 
     def placement_feasible(self, state: fw.CycleState, pod: fw.Pod, progress: fw.PlacementProgress) -> fw.Status | None:
         """Wait until pods enough would have nodes."""
-        if self.key(pod) is None or (tree := fw.decided(self._groups, state, pod)) is None:
+        tree = fw.decided(self._groups, state, pod)
+        if tree is None or not self.keeps_together(tree.key):
             return None
         minimum = tree.group.minimum_groups or tree.group.minimum or 1
         return None if progress.scheduled >= minimum else self.incomplete(minimum, progress)
@@ -79,7 +80,7 @@ class Gangs(fw.PreEnqueuePlugin, fw.PlacementFeasiblePlugin):
         tree = self._groups.tree_of(pod)
         if tree is None:
             raise fw.AttemptFailed(f"failed to get podGroup {key}: {self.not_found(key)}")
-        if not (tree.is_composite or tree.group.minimum):
+        if not (tree.group.minimum_groups or tree.group.minimum):
             return None
         members = tree.members
         if not self.is_complete(tree, _scheduled_count):
@@ -95,7 +96,7 @@ class Gangs(fw.PreEnqueuePlugin, fw.PlacementFeasiblePlugin):
 
     def is_complete(self, tree: fw.GroupTree, count: Callable[[fw.GroupMembers], int]) -> bool:
         """Return whether a group has pods enough, of those that are counted; or groups enough that have."""
-        if not tree.is_composite:
+        if not tree.group.minimum_groups:
             return count(tree.members) >= (tree.group.minimum or 1)
         return sum([self.is_complete(each, count) for each in tree.children]) >= tree.group.minimum_groups
 

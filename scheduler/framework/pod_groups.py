@@ -170,7 +170,7 @@ class GroupMembers(Protocol):
         """All that pods say about the group, each once, and whether pods with a node or without one say so."""
 
 
-class GroupTree(NamedTuple):
+class GroupTree(msgspec.Struct, frozen=True, eq=False):
     """A group with those that it consists of, down to the pods."""
 
     key: GroupKey

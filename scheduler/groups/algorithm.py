@@ -204,7 +204,7 @@ class PodGroupAlgorithm:
     def _try(self, search: Search, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
         """Decide about the members where the group wants them: in a domain, in a placement, or on any nodes."""
         framework, group = search.framework, None if search.tree is None else search.tree.group
-        if search.tree is not None and search.tree.is_composite:
+        if search.tree is not None and search.tree.group.minimum_groups:
             attempt = TreeAttempt(self._choice, self._what_if, self._algorithm.table, search, members)
             return attempt.decide(search.tree)
         if group is not None and (group.required_level or group.preferred_level):

@@ -14,6 +14,8 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
+import msgspec
+
 from scheduler.api.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
 from scheduler.cycle.algorithm import Placed, Unplaced
@@ -266,7 +268,7 @@ class PodGroupCycle:
                 self._events.group_event(group, pods[0], "Warning", "PodGroupGivenUp", "Scheduling", note)
 
 
-class _Part(NamedTuple):
+class _Part(msgspec.Struct, frozen=True, eq=False):
     """A group that has pods: the whole, or a part of a tree."""
 
     decision: GroupDecision

@@ -121,7 +121,7 @@ class GroupDecision(msgspec.Struct, frozen=True, eq=False):
         if tree is None:
             return {}
         fields: dict[str, Any] = {"group": tree.group, "scheduled": tree.members.scheduled_count}
-        if not tree.is_composite:
+        if not tree.group.minimum_groups:
             return fields
         parts = dict(_parts(tree, self, None))
         return {**fields, "parts": parts, "members": [each for part in parts.values() for each in part.members]}

@@ -90,7 +90,7 @@ class TreeAttempt:
             if part.code is Code.ERROR:
                 text = f"composite pod group evaluation failed due to child error: {part.message}"
                 return GroupDecision(status=Status(Code.ERROR, (text,)))
-            progress.count(is_placed=part.status is None)
+            progress.note(is_placed=part.status is None)
             if not progress.may_go_on():
                 break
         status = of_group(progress.status) if progress.may_go_on() else progress.status

@@ -125,6 +125,8 @@ class GroupWakes(PodListener):
     ) -> None:
         each = new or old
         assert each is not None, "one of them has changed"
+        if old is not None and new is not None and old.spec == new.spec:
+            return
         key, queue = GroupKey(each.metadata.namespace, source, each.metadata.name), self._core.queue
         leaves = self._groups.composites.leaves(key)
         for leaf in dict.fromkeys((key, *leaves, self._groups.root_key(key))):
@@ -132,7 +134,7 @@ class GroupWakes(PodListener):
         if _parent(old) != _parent(new):  # another group of that name may have come in its place
             for leaf in leaves:
                 queue.group_moved(self._groups.members_by_group.of(leaf).unscheduled)
-        if old is not None and new is not None and old.spec != new.spec:
+        if old is not None and new is not None:
             queue.wake(self._groups.root_key(key), CHANGED)
 
     def _wake(self, key: GroupKey, label: str) -> None:

@@ -80,14 +80,11 @@ class Progress:
     def may_go_on(self) -> bool:
         return self.status is None or self.status.code is Code.WAIT
 
-    def note(self, outcome: MemberOutcome) -> None:
-        if isinstance(outcome.decision, SchedulerError):
-            text = f"failed to schedule other pod from a pod group: {outcome.decision}"
-            self.status = Status(Code.ERROR, (text,))
-            return
-        self.count(is_placed=isinstance(outcome.decision, Placed))
+    def fail(self, error: SchedulerError) -> None:
+        """One more was tried, and a plugin failed."""
+        self.status = Status(Code.ERROR, (f"failed to schedule other pod from a pod group: {error}",))
 
-    def count(self, *, is_placed: bool) -> None:
+    def note(self, *, is_placed: bool) -> None:
         """One more was tried."""
         self._remaining -= 1
         self._scheduled += is_placed
@@ -207,7 +204,7 @@ class WhatIf:
 
     def decide_onto(self, assumed: Assumed, search: Search, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
         """Decide about the members on top of those that are `assumed`, and add those that get a node."""
-        framework, layout, before = search.framework, search.layout, len(assumed)
+        framework, layout, placed = search.framework, search.layout, 0
         scheduled = 0 if search.tree is None else search.tree.members.scheduled_count
         progress = Progress(search, len(members), scheduled)
         if not progress.may_go_on():
@@ -220,10 +217,14 @@ class WhatIf:
                     raise Overtaken
             outcome = self._decide_member(framework, queued, assumed, search.schedule)
             outcomes.append(outcome)
-            progress.note(outcome)
+            if isinstance(outcome.decision, SchedulerError):
+                progress.fail(outcome.decision)
+                break
+            placed += bool(outcome.node_name)
+            progress.note(is_placed=bool(outcome.node_name))
             if not progress.may_go_on():
                 break
-        return GroupDecision(outcomes, progress.end(len(assumed) - before))
+        return GroupDecision(outcomes, progress.end(placed))
 
     def check(self, search: Search) -> None:
         """Raise Overtaken if rows are others now than those that the search knows."""

@@ -186,7 +186,10 @@ class AdaptedGroups:
         return () if key is None or group is None else (group, *self.composites.above(key))
 
     def tree_of(self, pod: Pod) -> GroupTree | None:
-        key, group = self.key_of(pod), self.of(pod)
+        asked, key = self._asked
+        if asked is not pod:
+            key = self.key_of(pod)
+        group = None if key is None else self.of(pod)
         if key is None or group is None:
             return None
         leaf = GroupTree(key, group, self.members_by_group.of(key))
