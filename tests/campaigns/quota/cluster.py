@@ -117,7 +117,7 @@ class Cluster(Scheduler):
                 self.put(
                     LOCAL_QUEUE, kueue.LocalQueue(self._meta("default", quota.name), kueue.LocalQueueSpec(quota.name))
                 )
-        for quota in self._world.leaves if self._world.has_budgets else ():
+        for quota in self._world.leaves if self._world.has_budgets and self._world.evicts else ():
             spec = {"selector": {"matchLabels": PROTECTED}}
             status = {"disruptionsAllowed": 0, "disruptedPods": {}}
             self.put(BUDGET, an_object("budget", namespace=quota.name, version=1, spec=spec, status=status))

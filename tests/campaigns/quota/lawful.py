@@ -23,6 +23,11 @@ def has_too_few(state: State, pod: Pod) -> bool:
     return sum(1 for each in state.pods.values() if each.group == pod.group and not each.ending) < pod.minimum
 
 
+def is_spare(state: State, pod: Pod) -> bool:
+    """Whether its group has as many members with a node as it needs without it."""
+    return bool(pod.group) and sum(each.group == pod.group for each in state.running) >= pod.minimum
+
+
 def may_lack_nodes(state: State, claimant: Pod) -> bool:
     """Whether its quota has space, so that DefaultPreemption may evict for it."""
     return state.world.default_preemption and not state.lacks(claimant.quota, needed(state, claimant), state.running)

@@ -121,6 +121,8 @@ class Settled:
         for pod in state.pending:
             if pod.never or pod.quota not in state.quotas or pod.nominated or lawful.has_too_few(state, pod):
                 continue
+            if lawful.is_spare(state, pod):  # quota.md: members beyond the minimum take no quota back
+                continue
             quota = state.quotas[pod.quota]
             takes = self._world.source == ELASTIC or quota.reclaim == "Any"
             is_capped = any(amount < state.guaranteed(quota.name, r) for r, amount in quota.maximum.items())

@@ -84,6 +84,12 @@ class World:
     """Whether PodDisruptionBudgets protect some of the pods."""
 
     @property
+    def evicts(self) -> bool:
+        """Whether any pod may be evicted, so that budgets are read."""
+        declares = any(quota.reclaim != "Never" or quota.within != "Never" for quota in self.quotas)
+        return self.default_preemption or self.source != DECLARED or declares
+
+    @property
     def has_ample_nodes(self) -> bool:
         return min(self.nodes) >= 500
 
