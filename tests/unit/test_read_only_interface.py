@@ -300,7 +300,8 @@ async def test_nothing_of_shares_can_be_written_to() -> None:
     await stage.schedule()
     (waiting,) = stage.pods(1, first=1)
     keys = [(ShareKey(DECLARED, name),) for name in ("company", "team")]
-    calls: Calls = {**{f"Shares.{name}": [(waiting,)] for name in ASKED_OF_A_POD}, "Shares.state_of": keys}
+    of_pod = {f"Shares.{name}": [(waiting,)] for name in ASKED_OF_A_POD}
+    calls: Calls = {**of_pod, "Shares.has_space_soon": [(waiting, ())], "Shares.state_of": keys}
 
     writes = found_in("shares", stage.shares, Shares, calls)
 
