@@ -265,8 +265,11 @@ def test_nothing_of_the_handle_can_be_written_to() -> None:
     nodes = a_rich_cluster()
     handle = a_handle(nodes, {BUDGETS: [shop]})
     roles, pod = get_type_hints(Handle), a_pod()
-    of_pod = {f"PodGroups.{name}": [(pod,)] for name in ASKED_OF_A_MEMBER}
-    of_pod |= {f"Shares.{name}": [(pod,)] for name in ASKED_OF_A_POD}
+    of_pod: Calls = {
+        **{f"PodGroups.{name}": [(pod,)] for name in ASKED_OF_A_MEMBER},
+        **{f"Shares.{name}": [(pod,)] for name in ASKED_OF_A_POD},
+        "Shares.has_space_soon": [(pod, ())],
+    }
 
     for name in roles.keys() - SERVICES - {"pods"}:
         writes = found_in(
