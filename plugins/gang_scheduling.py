@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 from plugins.shared.gangs import Gangs
 from scheduler import framework as fw
-from scheduler.api.pod_groups import PodGroup
+from scheduler.api.groups.pod_groups import PodGroup
 
 COMPOSITE: Final = "CompositePodGroup"
 """The feature gate for groups of groups."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from plugins.shared.column_math import held
 from scheduler import framework as fw
-from scheduler.api.requests import HostPort
+from scheduler.api.pods.requests import HostPort
 
 _PRE_FILTERED = "PreFilterNodePorts"
 

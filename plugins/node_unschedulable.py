@@ -10,7 +10,7 @@ from plugins.shared.column_math import pick
 from plugins.shared.queueing import any_pod
 from plugins.shared.remedies import cordoned
 from scheduler import framework as fw
-from scheduler.api.tolerations import UNSCHEDULABLE_TAINT, is_tolerated
+from scheduler.api.pods.tolerations import UNSCHEDULABLE_TAINT, is_tolerated
 
 UNSCHEDULABLE: Final = fw.unresolvable("node(s) were unschedulable")
 

@@ -12,7 +12,7 @@ from plugins.shared.column_math import normalized, pick
 from plugins.shared.queueing import OncePerEvent, any_pod, queue_if_itself, tolerations_of
 from plugins.shared.remedies import cordoned, toleration_of, wall_of, without_taint
 from scheduler import framework as fw
-from scheduler.api.tolerations import (
+from scheduler.api.pods.tolerations import (
     COMPARISONS,
     KEEPS_PODS_AWAY,
     NO_SCHEDULE,

@@ -125,7 +125,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from scheduler.api.text import printable
+    from scheduler.api.wording.text import printable
     from scheduler.framework.errors import ConfigError
 
     try:

@@ -34,9 +34,9 @@ from plugins.shared.eviction.eligibility import (
 from plugins.shared.eviction.executor import CLUSTER, Executor, Preemptor
 from plugins.shared.eviction.units import GroupUnits
 from scheduler import framework as fw
-from scheduler.api.messages import aggregated
+from scheduler.api.wording.messages import aggregated
 from scheduler.framework.field_errors import invalid
-from scheduler.framework.victims import NEVER, priority_of
+from scheduler.framework.preemption.victims import NEVER, priority_of
 
 ONGOING: Final = fw.Status(fw.Code.SUCCESS, ("ongoing preemption on nominated nodes",))
 

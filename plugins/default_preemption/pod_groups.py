@@ -25,7 +25,7 @@ from plugins.shared.eviction.budgets import Budgets
 from plugins.shared.eviction.group_units import WithoutUnits
 from plugins.shared.eviction.units import importance
 from scheduler import framework as fw
-from scheduler.framework.victims import Unit, group_that_goes, needed, pods_of, priority_of
+from scheduler.framework.preemption.victims import Unit, group_that_goes, needed, pods_of, priority_of
 
 T = TypeVar("T")
 

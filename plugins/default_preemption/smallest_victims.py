@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from plugins.shared.eviction.budgets import Budgets
 from plugins.shared.eviction.candidates import Candidate, CandidateSearch, costs, not_spared
 from scheduler import framework as fw
-from scheduler.api.importance import importance
-from scheduler.api.owners import is_static
+from scheduler.api.groups.owners import is_static
+from scheduler.api.pods.importance import importance
 
 ROWS_IN_A_STEP: Final = 64
 MAX_IN_DETAIL: Final = 32

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-from plugins.dynamic_resources.allocations import results_of
+from plugins.dynamic_resources.allocation.allocations import results_of
 from scheduler import framework as fw
 from scheduler.api.devices import DeviceCondition, DeviceResult, ResourceClaim
 

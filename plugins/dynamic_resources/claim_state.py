@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 import msgspec
 import numpy as np
 
-from plugins.dynamic_resources.allocator import Allocator
-from plugins.dynamic_resources.availability import DeviceAvailability
-from plugins.dynamic_resources.extended_requests import RequestMapping
+from plugins.dynamic_resources.allocation.allocator import Allocator
+from plugins.dynamic_resources.allocation.availability import DeviceAvailability
+from plugins.dynamic_resources.extended.requests import RequestMapping
 from scheduler import framework as fw
 from scheduler.api.devices import Allocation, ResourceClaim
 from scheduler.api.selectors import SelectorTerm

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 import msgspec
 
-from plugins.dynamic_resources.catalog import DeviceCatalog
+from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
 from plugins.dynamic_resources.gates import OF_GROUPS
 from plugins.dynamic_resources.pod_claims import consumer
 from scheduler import framework as fw
 from scheduler.api.devices import CLAIM_FINALIZER, Allocation, ConsumerReference, ResourceClaim
-from scheduler.api.text import timestamp
 from scheduler.api.versions import is_newer
+from scheduler.api.wording.text import timestamp
 
 _logger = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ from typing import Final
 
 import msgspec
 
-from plugins.dynamic_resources.allocations import results_of
-from plugins.dynamic_resources.catalog import DeviceCatalog
-from plugins.dynamic_resources.pools import DeviceId, DevicesError, SliceDevice
-from plugins.dynamic_resources.requests import Request, alternatives, tolerates
+from plugins.dynamic_resources.allocation.allocations import results_of
+from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
+from plugins.dynamic_resources.allocation.pools import DeviceId, DevicesError, SliceDevice
+from plugins.dynamic_resources.allocation.requests import Request, alternatives, tolerates
 from scheduler import framework as fw
 from scheduler.api.devices import ClaimStatus, DeviceTaint, DeviceToleration, ExactRequest, ResourceClaim
 

@@ -6,15 +6,17 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from plugins.dynamic_resources.allocator import INVALID_POOLS
-from plugins.dynamic_resources.availability import HAS_INVALID_POOLS, HAS_NONE
+from plugins.dynamic_resources.allocation.allocator import INVALID_POOLS
+from plugins.dynamic_resources.allocation.availability import HAS_INVALID_POOLS, HAS_NONE
+from plugins.dynamic_resources.allocation.catalog import catalog_of
+from plugins.dynamic_resources.allocation.pools import DevicesError
+from plugins.dynamic_resources.allocation.searching import Searching, have_alternatives, score_of
 from plugins.dynamic_resources.binding_conditions import BindingFailed, is_overdue, is_ready, needs_waiting
-from plugins.dynamic_resources.catalog import catalog_of
 from plugins.dynamic_resources.claim_state import ClaimState, ExtendedDemand
 from plugins.dynamic_resources.claim_writer import ClaimWriter
-from plugins.dynamic_resources.extended_claims import extended_amounts, in_memory, is_in_memory
-from plugins.dynamic_resources.extended_resources import extended_resources_of
-from plugins.dynamic_resources.extended_writer import ExtendedClaimWriter
+from plugins.dynamic_resources.extended.claims import extended_amounts, in_memory, is_in_memory
+from plugins.dynamic_resources.extended.resources import extended_resources_of
+from plugins.dynamic_resources.extended.writer import ExtendedClaimWriter
 from plugins.dynamic_resources.gates import OF_GROUPS, OPTIONAL_OPERATIONS, declaring, skips_operations
 from plugins.dynamic_resources.group_claims import only_for, release_of_group
 from plugins.dynamic_resources.obstacles import DeviceObstacles, elsewhere
@@ -25,9 +27,7 @@ from plugins.dynamic_resources.pod_claims import (
     is_reserved_for,
     resource_claims_of,
 )
-from plugins.dynamic_resources.pools import DevicesError
 from plugins.dynamic_resources.prebind import PreBinding
-from plugins.dynamic_resources.searching import Searching, have_alternatives, score_of
 from plugins.node_resources.fit_hints import named_resources
 from plugins.shared.column_math import normalized
 from plugins.shared.node_matching import matching_any

@@ -6,7 +6,7 @@ Rule: k8s.io/dynamic-resource-allocation resourceclaim/resourceclaim.go at v0.37
 from collections.abc import Hashable
 from typing import Final
 
-from plugins.dynamic_resources.catalog import DeviceCatalog
+from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
 from plugins.dynamic_resources.gates import OF_GROUPS, DeviceGates
 from plugins.node_resources.fit_requests import fit_requests
 from scheduler import framework as fw

@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
 from plugins.dynamic_resources.binding_conditions import (
     BindingTimedOut,
     is_overdue,
@@ -18,11 +19,10 @@ from plugins.dynamic_resources.binding_conditions import (
     needs_waiting,
     waiting_counted,
 )
-from plugins.dynamic_resources.catalog import DeviceCatalog
 from plugins.dynamic_resources.claim_state import ClaimState
 from plugins.dynamic_resources.claim_writer import ClaimWriter, WriteFailed
-from plugins.dynamic_resources.extended_claims import is_in_memory
-from plugins.dynamic_resources.extended_writer import ExtendedClaimWriter
+from plugins.dynamic_resources.extended.claims import is_in_memory
+from plugins.dynamic_resources.extended.writer import ExtendedClaimWriter
 from plugins.dynamic_resources.pod_claims import is_reserved
 from scheduler import framework as fw
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from plugins.dynamic_resources.catalog import DeviceCatalog
+from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
 from plugins.dynamic_resources.gates import OPTIONAL_OPERATIONS
 from scheduler import framework as fw
 

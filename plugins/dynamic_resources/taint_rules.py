@@ -5,7 +5,7 @@ Rule: k8s.io/dynamic-resource-allocation resourceslice/tracker/tracker.go at v0.
 
 from collections.abc import Callable, Iterator
 
-from plugins.dynamic_resources.pools import DeviceId
+from plugins.dynamic_resources.allocation.pools import DeviceId
 from scheduler import framework as fw
 from scheduler.api.devices import DeviceTaint, DeviceTaintRule, DeviceTaintSelector
 

@@ -11,7 +11,7 @@ import numpy as np
 from plugins.inter_pod_affinity.terms import WantedPods, match_of, matches_all
 from plugins.shared.topology_domains import DomainCounts
 from scheduler import framework as fw
-from scheduler.api.pod_affinity import AffinityTerm
+from scheduler.api.pods.pod_affinity import AffinityTerm
 
 AFFINITY: Final = fw.unresolvable("node(s) didn't match pod affinity rules")
 ANTI_AFFINITY: Final = fw.unschedulable("node(s) didn't match pod anti-affinity rules")

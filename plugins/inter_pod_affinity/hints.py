@@ -17,7 +17,7 @@ from plugins.inter_pod_affinity.namespaces import namespace_labels
 from plugins.inter_pod_affinity.terms import TermResolver, WantedPods, matches_all
 from plugins.shared.topology_domains import DomainCounts
 from scheduler import framework as fw
-from scheduler.api.pod_affinity import AffinityTerm, AffinityTerms
+from scheduler.api.pods.pod_affinity import AffinityTerm, AffinityTerms
 
 QUEUE, SKIP = fw.QueueingHint.QUEUE, fw.QueueingHint.SKIP
 

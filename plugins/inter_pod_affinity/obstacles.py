@@ -9,7 +9,7 @@ import numpy as np
 from plugins.inter_pod_affinity.filter import FilterState
 from scheduler import framework as fw
 from scheduler.api.labels import HOSTNAME
-from scheduler.api.pod_affinity import AffinityTerm
+from scheduler.api.pods.pod_affinity import AffinityTerm
 
 _ROOT: Final = "/spec/affinity/{}/requiredDuringSchedulingIgnoredDuringExecution"
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from plugins.inter_pod_affinity.namespaces import namespaces_version, selected_namespaces
 from scheduler import framework as fw
 from scheduler.api.label_selectors import EVERYTHING, NOTHING, Selector
-from scheduler.api.pod_affinity import AffinityTerm, AffinityTerms, WeightedTerm
+from scheduler.api.pods.pod_affinity import AffinityTerm, AffinityTerms, WeightedTerm
 from scheduler.api.recent_caches import RecentCache
 
 CACHE_BYTES: Final = 16 << 20

@@ -8,8 +8,8 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from plugins.dynamic_resources.device_counts import DeviceCounts, device_counts, objects_read
-from plugins.dynamic_resources.extended_resources import ExtendedResources, extended_resources_of
+from plugins.dynamic_resources.allocation.device_counts import DeviceCounts, device_counts, objects_read
+from plugins.dynamic_resources.extended.resources import ExtendedResources, extended_resources_of
 from plugins.node_resources.scoring import DEFAULT_RESOURCES, ResourceSpec, Usage, score_resources, with_defaults
 from plugins.shared.column_math import Amount, quotient
 from scheduler import framework as fw

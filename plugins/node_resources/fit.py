@@ -8,8 +8,8 @@ from typing import ClassVar, Final
 import numpy as np
 
 from plugins.deferred_pod_scheduling import after_growth, node_of_resize
-from plugins.dynamic_resources.device_counts import DeviceCounts, device_counts, objects_read
-from plugins.dynamic_resources.extended_resources import ExtendedResources, extended_resources_of
+from plugins.dynamic_resources.allocation.device_counts import DeviceCounts, device_counts, objects_read
+from plugins.dynamic_resources.extended.resources import ExtendedResources, extended_resources_of
 from plugins.node_resources.allocation_strategies import (
     least_allocated,
     most_allocated,
@@ -38,7 +38,7 @@ from plugins.shared.column_math import Amount, amounts, any_of
 from plugins.shared.shapes import UtilizationShapePoint, problems_of_shape
 from scheduler import framework as fw
 from scheduler.api.labels import label_key_problems
-from scheduler.api.requests import (
+from scheduler.api.pods.requests import (
     CPU,
     DEFAULT_REQUESTS,
     EPHEMERAL_STORAGE,
@@ -51,7 +51,7 @@ from scheduler.api.requests import (
     requests_of,
     to_amounts,
 )
-from scheduler.api.resize import running_of
+from scheduler.api.pods.resize import running_of
 from scheduler.framework.field_errors import forbidden, invalid, not_supported, required
 
 LEAST_ALLOCATED: Final = "LeastAllocated"

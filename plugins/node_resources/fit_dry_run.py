@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from scheduler import framework as fw
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 
 # A reason code is a set of bits: the insufficient resources, and whether an empty node would have too little.
 UNRESOLVABLE: Final = 1 << 0
@@ -85,7 +85,7 @@ class FitSimulator(fw.BulkSimulator):
 
 
 class FitNode:
-    """Implements scheduler.framework.dry_run_filter.SimulatedNode. Rule: fit.go (fitsRequest) at v1.36.3."""
+    """Implements scheduler.framework.preemption.dry_run_filter.SimulatedNode. Rule: fit.go (fitsRequest) at v1.36.3."""
 
     __slots__ = ("_bits", "_free_pods", "_spare", "_wanted")
 
@@ -149,7 +149,7 @@ class _RequestedResource(NamedTuple):
 
 
 class FitNodes:
-    """Implements scheduler.framework.dry_run_filter.SimulatedNodes, as FitNode does for one node."""
+    """Implements scheduler.framework.preemption.dry_run_filter.SimulatedNodes, as FitNode does for one node."""
 
     __slots__ = ("_free_pods", "_resources")
 

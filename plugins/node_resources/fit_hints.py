@@ -7,13 +7,13 @@ isSchedulableAfterDeviceClassEvent). A node counts as if it were empty: its pods
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import NamedTuple
 
-from plugins.dynamic_resources.extended_resources import ExtendedResources
+from plugins.dynamic_resources.extended.resources import ExtendedResources
 from plugins.node_resources.fit_requests import counted_requests, fit_requests
 from plugins.shared.queueing import OncePerEvent
 from scheduler import framework as fw
 from scheduler.api.devices import IMPLICIT_PREFIX, DeviceClass
-from scheduler.api.requests import PODS, allocatable_of
-from scheduler.api.resize import running_of
+from scheduler.api.pods.requests import PODS, allocatable_of
+from scheduler.api.pods.resize import running_of
 
 
 class _Offer(NamedTuple):

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from plugins.node_resources.fit_dry_run import Compared
 from plugins.node_resources.lower_requests import askers, lowered_to
 from scheduler import framework as fw
-from scheduler.api.requests import is_extended_resource
-from scheduler.api.spelling import spelled
+from scheduler.api.pods.requests import is_extended_resource
+from scheduler.api.wording.spelling import spelled
 
 
 def fit_obstacles(pod: fw.Pod, compared: Iterable[Compared], node: fw.NodeInfo) -> Iterator[fw.Obstacle]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from scheduler import framework as fw
-from scheduler.api.requests import pod_requests, reports_resources, requests_of, to_amounts
+from scheduler.api.pods.requests import pod_requests, reports_resources, requests_of, to_amounts
 
 
 def fit_requests(pod: fw.Pod) -> Mapping[str, int]:

@@ -11,8 +11,8 @@ from typing import Final
 from plugins.shared.remedies import pointer
 from scheduler import framework as fw
 from scheduler.api.objects import Container, ResourceList, ResourceRequirements
-from scheduler.api.quantity import parse_quantity, to_milli, to_value
-from scheduler.api.requests import CPU, is_extended_resource
+from scheduler.api.pods.requests import CPU, is_extended_resource
+from scheduler.api.quantities.quantity import parse_quantity, to_milli, to_value
 
 MAX_NAMED: Final = 3
 """Containers that are named."""

@@ -13,7 +13,7 @@ from plugins.pod_topology_spread.constraints import SpreadConstraint
 from plugins.shared.column_math import pick
 from plugins.shared.node_matching import selected_by_pod
 from scheduler import framework as fw
-from scheduler.api.tolerations import COMPARISONS, untolerated
+from scheduler.api.pods.tolerations import COMPARISONS, untolerated
 
 _READ_BY_SELECTORS: Final = (fw.Aspect.LABELS, fw.Aspect.NAME)
 _READ_BY_TAINTS: Final = (fw.Aspect.TAINTS, fw.Aspect.NAME)

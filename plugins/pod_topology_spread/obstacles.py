@@ -12,7 +12,7 @@ from plugins.pod_topology_spread.nodes import ExcludedNodes
 from plugins.shared.node_matching import selected_by_pod
 from scheduler import framework as fw
 from scheduler.api.objects import TopologySpreadConstraint
-from scheduler.api.text import counted
+from scheduler.api.wording.text import counted
 
 MAX_ROWS: Final = 1_000
 """Nodes that are looked at for the names of their domains."""

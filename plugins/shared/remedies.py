@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from scheduler import framework as fw
-from scheduler.api.tolerations import UNSCHEDULABLE_TAINT
+from scheduler.api.pods.tolerations import UNSCHEDULABLE_TAINT
 
 _CONTROL_PLANE: Final = frozenset(f"node-role.kubernetes.io/{role}" for role in ("control-plane", "master", "etcd"))
 _HARDWARE: Final = re.compile(r"gpu|tpu|nvidia|accelerator")

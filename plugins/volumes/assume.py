@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from scheduler import framework as fw
-from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
+from scheduler.api.storage.volumes import PersistentVolume, PersistentVolumeClaim
 
 T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
 

@@ -22,7 +22,7 @@ from plugins.volumes.csi import Attached, CsiVolumes, Reference
 from plugins.volumes.on_node import NO_VOLUMES, Excess, NodeCounter, NodeVolumes, limits_of
 from plugins.volumes.rows_by_key import RowsByKey
 from scheduler import framework as fw
-from scheduler.api.volumes import CSINode, VolumeAttachment
+from scheduler.api.storage.volumes import CSINode, VolumeAttachment
 
 _NO_LIMIT: Final = np.iinfo(np.int64).max
 _NONE: Final[Mapping[str, VolumeAttachment]] = {}

@@ -19,9 +19,9 @@ from plugins.volumes.index import bytes_of
 from plugins.volumes.scoring import UNKNOWN, ClaimStorage, Places
 from scheduler import framework as fw
 from scheduler.api.label_selectors import IN, Selector, parse_label_selector
-from scheduler.api.quantity import value_of
+from scheduler.api.quantities.quantity import value_of
 from scheduler.api.selectors import LabelRequirement
-from scheduler.api.volumes import CSIDriver, CSIStorageCapacity, PersistentVolumeClaim, StorageClass
+from scheduler.api.storage.volumes import CSIDriver, CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 
 _logger = logging.getLogger(__name__)
 

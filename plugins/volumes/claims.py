@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from plugins.volumes.assume import AssumeCache
 from scheduler import framework as fw
-from scheduler.api.volumes import (
+from scheduler.api.storage.volumes import (
     BIND_COMPLETED,
     WAIT_FOR_FIRST_CONSUMER,
     PersistentVolumeClaim,

@@ -6,9 +6,16 @@ Rule: nodevolumelimits/csi.go (filterAttachableVolumes, getCSIDriverInfo, getCSI
 from typing import Final, TypeAlias
 
 from scheduler import framework as fw
-from scheduler.api.csi_translation import BY_NAME, InTreePlugin, TranslationError, inline_handle, plugin_of, translated
 from scheduler.api.objects import InTreeSources, Volume
-from scheduler.api.volumes import (
+from scheduler.api.storage.csi_translation import (
+    BY_NAME,
+    InTreePlugin,
+    TranslationError,
+    inline_handle,
+    plugin_of,
+    translated,
+)
+from scheduler.api.storage.volumes import (
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,

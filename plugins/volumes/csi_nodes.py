@@ -6,7 +6,7 @@ import numpy as np
 
 from plugins.shared.column_math import pick
 from scheduler import framework as fw
-from scheduler.api.volumes import MIGRATED_PLUGINS, CSINode
+from scheduler.api.storage.volumes import MIGRATED_PLUGINS, CSINode
 
 
 def migrated_plugins(annotations: Mapping[str, str]) -> str:

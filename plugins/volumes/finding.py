@@ -19,7 +19,7 @@ from plugins.volumes.matching import NONE, Choices, Matching, by_size
 from plugins.volumes.scoring import ClaimStorage, storage_scores
 from plugins.volumes.topology import allowed, reachable
 from scheduler import framework as fw
-from scheduler.api.volumes import SELECTED_NODE, PersistentVolume, PersistentVolumeClaim, StorageClass
+from scheduler.api.storage.volumes import SELECTED_NODE, PersistentVolume, PersistentVolumeClaim, StorageClass
 
 NODE_CONFLICT: Final = 1
 BIND_CONFLICT: Final = 2

@@ -12,7 +12,7 @@ from plugins.volumes.capacity import volume_limit
 from plugins.volumes.csi_nodes import migrated_plugins
 from plugins.volumes.objects import NotFound, claim_of, class_of
 from scheduler import framework as fw
-from scheduler.api.volumes import (
+from scheduler.api.storage.volumes import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,

@@ -15,9 +15,9 @@ import msgspec
 from plugins.volumes.topology import only_label, terms_of
 from scheduler import framework as fw
 from scheduler.api.objects import ResourceList
-from scheduler.api.quantity import parse_quantity, value_of
+from scheduler.api.quantities.quantity import parse_quantity, value_of
 from scheduler.api.selectors import SelectorTerm
-from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
+from scheduler.api.storage.volumes import PersistentVolume, PersistentVolumeClaim
 
 AVAILABLE: Final = "Available"
 FILESYSTEM: Final = "Filesystem"

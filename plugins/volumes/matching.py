@@ -28,7 +28,7 @@ from plugins.volumes.scoring import UNKNOWN
 from scheduler import framework as fw
 from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.selectors import SelectorTerm
-from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
+from scheduler.api.storage.volumes import PersistentVolume, PersistentVolumeClaim
 
 NONE: Final = -1
 """In a column of choices: no volume."""

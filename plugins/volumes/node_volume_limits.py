@@ -11,9 +11,9 @@ from plugins.volumes.attached import AttachedVolumes
 from plugins.volumes.csi import Attached, ClaimNotFound, CsiVolumes, VolumeError
 from plugins.volumes.csi_nodes import CsiNodeColumns, has_driver
 from scheduler import framework as fw
-from scheduler.api.csi_translation import inline_handle, plugin_of
 from scheduler.api.objects import Volume
-from scheduler.api.volumes import CSIDriver, CSINode, PersistentVolumeClaim, VolumeAttachment, claim_name_of
+from scheduler.api.storage.csi_translation import inline_handle, plugin_of
+from scheduler.api.storage.volumes import CSIDriver, CSINode, PersistentVolumeClaim, VolumeAttachment, claim_name_of
 
 TOO_MANY: Final = fw.unschedulable("node(s) exceed max volume count")
 

@@ -1,7 +1,7 @@
 """The storage objects of the cluster, as plugins look them up, and the API's words for those that are missing."""
 
 from scheduler import framework as fw
-from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+from scheduler.api.storage.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 
 class NotFound(LookupError):

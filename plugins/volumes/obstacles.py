@@ -12,7 +12,7 @@ from plugins.volumes.assume import AssumeCache
 from plugins.volumes.claims import PodVolumeClaims
 from plugins.volumes.finding import BIND_CONFLICT, NODE_CONFLICT, NOT_ENOUGH_SPACE, VOLUME_MISSING, VolumeFinder
 from scheduler import framework as fw
-from scheduler.api.volumes import SELECTED_NODE, PersistentVolume, PersistentVolumeClaim
+from scheduler.api.storage.volumes import SELECTED_NODE, PersistentVolume, PersistentVolumeClaim
 
 MAX_TERMS: Final = 3
 """The number of terms of a volume's node affinity that are written out."""

@@ -8,8 +8,8 @@ import msgspec
 
 from plugins.volumes.csi import Attached, CsiVolumes, Reference, VolumeError, unique_name
 from scheduler import framework as fw
-from scheduler.api.pod_storage import PodStorage
-from scheduler.api.volumes import CSINode, PersistentVolume, VolumeAttachment
+from scheduler.api.storage.pod_storage import PodStorage
+from scheduler.api.storage.volumes import CSINode, PersistentVolume, VolumeAttachment
 
 
 class _CountedPod(msgspec.Struct, frozen=True):

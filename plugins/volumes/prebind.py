@@ -23,14 +23,14 @@ from plugins.volumes.finding import PodVolumes
 from plugins.volumes.index import is_bound_to_claim
 from plugins.volumes.topology import unreachable_because
 from scheduler import framework as fw
-from scheduler.api.versions import is_newer
-from scheduler.api.volumes import (
+from scheduler.api.storage.volumes import (
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,
     ObjectReference,
     PersistentVolume,
     PersistentVolumeClaim,
 )
+from scheduler.api.versions import is_newer
 
 LOOK_AGAIN_SECONDS: Final = 1.0
 """The longest time between two looks: no change of a claim shows whether pod and node are still there."""

@@ -11,7 +11,6 @@ import numpy as np
 from plugins.shared.node_matching import matching_any
 from plugins.volumes.csi_nodes import CsiNodeColumns, is_migrated
 from scheduler import framework as fw
-from scheduler.api.csi_translation import TranslationError, plugin_of, translated
 from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from scheduler.api.recent_caches import RecentCache
 from scheduler.api.selectors import (
@@ -22,7 +21,8 @@ from scheduler.api.selectors import (
     problems_of,
     required_terms,
 )
-from scheduler.api.volumes import PersistentVolume, StorageClass
+from scheduler.api.storage.csi_translation import TranslationError, plugin_of, translated
+from scheduler.api.storage.volumes import PersistentVolume, StorageClass
 
 NO_MATCH = "no matching NodeSelectorTerms"
 

@@ -18,7 +18,7 @@ from plugins.volumes.index import PersistentVolumeIndex
 from plugins.volumes.obstacles import claim_obstacles, unbound_obstacles
 from plugins.volumes.prebind import AssumedVolumes, VolumeBinder
 from scheduler import framework as fw
-from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
+from scheduler.api.storage.volumes import PersistentVolume, PersistentVolumeClaim
 from scheduler.framework.field_errors import invalid
 
 DEFAULT_BIND_TIMEOUT_SECONDS: Final = 600

@@ -11,8 +11,8 @@ from plugins.shared.column_math import held
 from plugins.volumes.objects import NotFound, claim_of, claims_named_by
 from scheduler import framework as fw
 from scheduler.api.objects import Volume
-from scheduler.api.pod_storage import VolumeKey, claim_key, conflicting_keys
-from scheduler.api.volumes import READ_WRITE_ONCE_POD, PersistentVolumeClaim
+from scheduler.api.storage.pod_storage import VolumeKey, claim_key, conflicting_keys
+from scheduler.api.storage.volumes import READ_WRITE_ONCE_POD, PersistentVolumeClaim
 
 _PRE_FILTERED = "PreFilterVolumeRestrictions"
 

@@ -11,8 +11,8 @@ from plugins.shared.queueing import any_pod
 from plugins.volumes.objects import NotFound, claim_of, claims_named_by, class_of, volume_of
 from plugins.volumes.volume_restrictions import after_claim, namespace_and_claims
 from scheduler import framework as fw
-from scheduler.api.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONES_DELIMITER
-from scheduler.api.volumes import WAIT_FOR_FIRST_CONSUMER, PersistentVolume, StorageClass
+from scheduler.api.storage.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONES_DELIMITER
+from scheduler.api.storage.volumes import WAIT_FOR_FIRST_CONSUMER, PersistentVolume, StorageClass
 
 _PRE_FILTERED = "PreFilterVolumeZone"
 

@@ -1,7 +1,7 @@
 """The one way from JSON, and from parsed JSON or YAML, to values; the only error is `Unreadable`.
 
 Objects of the cluster were written by others. An object that no decoder reads as it is, is folded first (see
-`scheduler.api.folding`): what is odd in it is mostly in parts that we skip or pass on.
+`scheduler.api.wording.folding`): what is odd in it is mostly in parts that we skip or pass on.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import msgspec
 
 from scheduler.api.read_only import plain
-from scheduler.api.text import shortened
+from scheduler.api.wording.text import shortened
 
 T = TypeVar("T")
 Hook = Callable[[type[Any], Any], Any]
@@ -47,7 +47,9 @@ class Decoder(Generic[T]):
         except msgspec.ValidationError as error:  # JSON, of another type
             raise Unreadable(error) from error
         except QUICK_ERRORS as error:
-            from scheduler.api.folding import fold  # loads numpy, which a question to a running scheduler does without
+            from scheduler.api.wording.folding import (
+                fold,  # loads numpy, which a question to a running scheduler does without
+            )
 
             whole = bytes(data)
             folded = fold(whole)

@@ -1,7 +1,7 @@
 """resource.k8s.io/v1, reduced to what scheduling reads: claims, slices of devices, classes.
 
 Field names are the API's in snake case. Claims are also written back with these structs, so an allocation
-has all of its fields. Quantities stay strings: `scheduler.api.quantity` reads them.
+has all of its fields. Quantities stay strings: `scheduler.api.quantities.quantity` reads them.
 """
 
 from collections.abc import Mapping
@@ -9,9 +9,9 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from scheduler.api.folding import unfolded
 from scheduler.api.objects import NodeSelector, ObjectMeta, PodResourceClaim, Wire
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.folding import unfolded
 
 CLAIM_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 EXTENDED_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"

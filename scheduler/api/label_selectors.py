@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from scheduler.api.labels import label_key_problems, label_value_problems
-from scheduler.api.messages import aggregated, quoted
 from scheduler.api.objects import LabelSelector, LabelSelectorRequirement
 from scheduler.api.recent_caches import RecentCache
+from scheduler.api.wording.messages import aggregated, quoted
 
 IN: Final = "In"
 NOT_IN: Final = "NotIn"

@@ -2,7 +2,7 @@
 
 Field names are the API's in snake case; unknown fields are dropped while decoding, and with them most of an
 object's memory. The structs are trees without cycles, so the garbage collector does not track them (`gc=False`).
-Quantities stay strings here: `scheduler.api.quantity` reads them, and `scheduler.api.requests` adds them up.
+Quantities stay strings here: `quantities.quantity` reads them, and `pods.requests` adds them up.
 """
 
 from collections.abc import Mapping

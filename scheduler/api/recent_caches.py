@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any, ClassVar, Final, Generic, TypeVar
 from weakref import WeakSet
 
-from scheduler.api.weights import weight_of
+from scheduler.api.quantities.weights import weight_of
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 ValueT = TypeVar("ValueT")

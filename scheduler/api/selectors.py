@@ -14,10 +14,10 @@ from scheduler.api.label_selectors import EXISTS as EXISTS
 from scheduler.api.label_selectors import IN as IN
 from scheduler.api.label_selectors import NOT_IN as NOT_IN
 from scheduler.api.labels import label_key_problems, label_value_problems
-from scheduler.api.messages import aggregated, quoted
 from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.recent_caches import RecentCache
+from scheduler.api.wording.messages import aggregated, quoted
 
 GT: Final = "Gt"
 LT: Final = "Lt"

@@ -8,7 +8,7 @@ from typing import Final
 from scheduler.config.documents import Document
 from scheduler.config.types import Config
 from scheduler.framework.errors import ClusterError, ConfigError
-from scheduler.framework.resources import NODES, PODS, ApiResource
+from scheduler.framework.nodes.resources import NODES, PODS, ApiResource
 from scheduler.kube.http.client import BadStatus, Client, connected
 from scheduler.kube.informers.listing import Lister
 from scheduler.process.progress import Progress, on_stderr

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from scheduler.api.decoding import Unreadable, convert
-from scheduler.api.text import printable
+from scheduler.api.wording.text import printable
 from scheduler.commands.options import add_output_argument, add_source_arguments, describe
 from scheduler.commands.screens import screen
 from scheduler.explain.documents import GroupReport, PodReport

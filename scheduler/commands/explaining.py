@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 import msgspec
 
+from scheduler.api.groups.workloads import GangKind
 from scheduler.api.labels import subdomain_problems
-from scheduler.api.text import printable
-from scheduler.api.workloads import GangKind
+from scheduler.api.wording.text import printable
 from scheduler.commands.options import feature_gates, registry
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.http.client import Client, connected
@@ -33,7 +33,7 @@ from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.services.service_proxy import NotRunning, RunningScheduler
 
 if TYPE_CHECKING:
-    from scheduler.api.pod import Pod
+    from scheduler.api.pods.pod import Pod
     from scheduler.config.types import Config
     from scheduler.explain.documents import GroupReport, PodReport, SharesReport
     from scheduler.runtime.registry import Registry
@@ -227,6 +227,6 @@ async def decided(cluster: "SimulatedCluster", config: "Config", plugins: "Regis
 
 
 def _raw_pods(config: "Config", plugins: "Registry") -> bool:
-    from scheduler.framework.resources import read_raw_pods
+    from scheduler.framework.nodes.resources import read_raw_pods
 
     return read_raw_pods(plugins[plugin] for profile in config.profiles for plugin in profile.enabled)

@@ -24,7 +24,7 @@ import aiohttp
 from aiohttp import web
 
 from scheduler.api.decoding import Decoder, Unreadable
-from scheduler.api.text import printable
+from scheduler.api.wording.text import printable
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.http.client import connected
 from scheduler.kube.services.service_proxy import TRIES, NotRunning, Refused, RunningScheduler

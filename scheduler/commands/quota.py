@@ -8,8 +8,8 @@ from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from scheduler.api.spelling import spelled_for
-from scheduler.api.text import printable
+from scheduler.api.wording.spelling import spelled_for
+from scheduler.api.wording.text import printable
 from scheduler.commands.options import add_output_argument, add_source_arguments, describe
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.process.results import results

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from scheduler.api.decoding import Decoder, Unreadable
-from scheduler.api.text import counted, printable
+from scheduler.api.wording.text import counted, printable
 from scheduler.framework.awaited import first_of
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.http.client import connected

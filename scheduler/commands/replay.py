@@ -4,7 +4,7 @@ import argparse
 import logging
 from typing import Any, Final
 
-from scheduler.api.text import encodable_within
+from scheduler.api.wording.text import encodable_within
 from scheduler.commands.options import add_output_argument, add_plugin_arguments, describe, registry
 from scheduler.process.ending import ended_by_interrupt
 from scheduler.process.progress import on_stderr

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from scheduler.api.text import printable
+from scheduler.api.wording.text import printable
 from scheduler.commands.options import (
     add_cluster_arguments,
     add_gates_argument,
@@ -174,7 +174,7 @@ class _Outcome(NamedTuple):
 def _document(options: argparse.Namespace, plugins: "Registry", progress: Progress) -> "_Outcome":
     from scheduler.config.documents import Document
     from scheduler.config.load import load_config
-    from scheduler.framework.resources import read_raw_pods
+    from scheduler.framework.nodes.resources import read_raw_pods
     from scheduler.simulate.cluster import read_cluster
     from scheduler.simulate.engine import adopted, simulate
     from scheduler.simulate.left_out import LeftOut

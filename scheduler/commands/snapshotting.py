@@ -20,7 +20,7 @@ from scheduler.config.documents import STDIN
 from scheduler.config.load import load_config
 from scheduler.config.types import Config
 from scheduler.framework.errors import ClusterError, ConfigError
-from scheduler.framework.resources import read_raw_pods
+from scheduler.framework.nodes.resources import read_raw_pods
 from scheduler.kube.http.client import BadStatus, Client, connected
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.informers.listing import BEGINNINGS, Expired, Lister

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from scheduler.api.text import encodable_within
+from scheduler.api.wording.text import encodable_within
 from scheduler.config.yaml_reader import MAX_ALIASED, read_yaml
 from scheduler.files.reading import TooLarge, bounded, chunks, collected, stream_chunks
 from scheduler.framework.errors import ConfigError

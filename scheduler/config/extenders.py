@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from scheduler.api.requests import is_extended_resource
+from scheduler.api.pods.requests import is_extended_resource
 from scheduler.framework.arguments import YAML, parse_arguments
 from scheduler.framework.duration import Duration
 from scheduler.framework.field_errors import invalid

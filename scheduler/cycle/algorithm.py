@@ -12,18 +12,18 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from scheduler.api.pod import Pod
-from scheduler.framework.columns import locked
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import NO_NODES, Diagnosis, NodeToStatus, Refusal
 from scheduler.framework.errors import PluginError
-from scheduler.framework.nodes import BoolColumn, Rows
+from scheduler.framework.nodes.columns import locked
+from scheduler.framework.nodes.nodes import BoolColumn, Rows
 from scheduler.framework.plugin import PostFilterResult
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.framework import POD_LIMITS, Framework, go_list
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 _logger = logging.getLogger(__name__)
 

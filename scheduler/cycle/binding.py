@@ -11,7 +11,7 @@ Rule: pkg/scheduler/schedule_one.go at v1.36.3 (prepareForBindingCycle, bindingC
 
 from dataclasses import dataclass, field
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.status import Status

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Algorithm
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.listeners import PodListeners

@@ -8,7 +8,7 @@ With extenders, SearchStarted and ExtendersAnswered come before Decided, or befo
 
 from typing import Any, NamedTuple
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError, SchedulerError

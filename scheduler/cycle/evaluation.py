@@ -5,10 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Algorithm
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.nodes import Rows
+from scheduler.framework.nodes.nodes import Rows
 from scheduler.framework.status import Status
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.scoring import Scores

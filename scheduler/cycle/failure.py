@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Container, Iterable, Mapping
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.cycle_events import AttemptFailed
 from scheduler.cycle.listeners import PodListener

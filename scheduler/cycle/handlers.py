@@ -17,7 +17,7 @@ from typing import Final
 from prometheus_client import Histogram
 
 from scheduler.api.objects import Node, ObjectMeta, PodMeta
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.versions import is_newer
 from scheduler.cycle.core import Core
 from scheduler.cycle.cycle_events import PodGone, PodSeen

@@ -19,12 +19,12 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.cycle_events import BindingRetried
 from scheduler.cycle.writers import BindingWriter
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import BindRejected
-from scheduler.framework.pod_groups import lacks_others
+from scheduler.framework.groups.pod_groups import lacks_others
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework

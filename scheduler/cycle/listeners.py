@@ -6,7 +6,7 @@ listener is one of the handler that calls it.
 
 from collections.abc import Iterator
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import ClusterEvent

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced, refused_by
 from scheduler.cycle.binding import BindingCycle
 from scheduler.cycle.core import Core

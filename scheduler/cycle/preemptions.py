@@ -1,6 +1,6 @@
 """Reports what happens to pods to the preemptions under way, and wakes pods that waited because of one that ended."""
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.core import Core
 from scheduler.cycle.listeners import PodListener

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.writers import Ending, PodReader, Writers
 from scheduler.framework.errors import ClusterError
 from scheduler.process.metrics import Metrics

@@ -10,9 +10,9 @@ schedule_one.go at v1.37.2.
 from collections.abc import Container, Mapping
 from typing import Final, Protocol
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.resize import Resize, is_deferred, resize_of
 from scheduler.api.read_only import NOTHING
-from scheduler.api.resize import Resize, is_deferred, resize_of
 from scheduler.framework.events import TARGET_POD, Action, ClusterEvent
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.changes import pod_changes

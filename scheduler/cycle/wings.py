@@ -2,7 +2,7 @@
 
 from typing import Final, Protocol
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Placed
 from scheduler.cycle.steps import Steps
 from scheduler.framework.cycle_state import CycleState

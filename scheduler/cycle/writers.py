@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from scheduler.api.objects import ObjectMeta
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.framework.handle import ApiWriter, EventRecorder, Evictor, NoReads, NoWrites, Reader
-from scheduler.framework.pod_groups import PodGroup
 
 
 class BindingWriter(Protocol):

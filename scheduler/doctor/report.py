@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Any, Final
 
-from scheduler.api.text import counted, printable
+from scheduler.api.wording.text import counted, printable
 from scheduler.doctor.findings import Finding, Level
 from scheduler.explain.screen import Screen
 

@@ -11,8 +11,8 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, Protocol
 
-from scheduler.api.pod import Pod
-from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.quota.adapters import AdaptedShares

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from scheduler.api import recent_caches
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Algorithm
 from scheduler.cycle.api_calls import PublishedCalls
@@ -32,7 +32,7 @@ from scheduler.extenders.extender import Extender
 from scheduler.extenders.roster import Roster, no_extender_is_asked
 from scheduler.extenders.wing import AskedExtenders
 from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
-from scheduler.framework.resources import ApiResource
+from scheduler.framework.nodes.resources import ApiResource
 from scheduler.groups.parts import GroupParts, adapted_groups, kubernetes_groups
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.reservations.wakes import POD_GROUP_RESERVATION, reservation_events

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from scheduler.config.types import Config
 from scheduler.engine.hand_over import Lost, hand_over
 from scheduler.framework.errors import ConfigError
+from scheduler.framework.nodes.resources import ApiResource, parts_read, read_raw_pods, resources_to_watch, writes_of
 from scheduler.framework.plugin import Plugin
-from scheduler.framework.resources import ApiResource, parts_read, read_raw_pods, resources_to_watch, writes_of
 from scheduler.framework.tracebacks import described_with_place
 from scheduler.runtime import profile
 from scheduler.runtime.framework import Framework

@@ -18,11 +18,11 @@ import numpy as np
 
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.cycle_events import AttemptFailed, BindingRetried, PermitWaited, PodBound, PodPlaced
-from scheduler.framework.columns import Int64Column
 from scheduler.framework.diagnosis import Refusal
-from scheduler.framework.nodes import Aspect
+from scheduler.framework.nodes.columns import Int64Column
+from scheduler.framework.nodes.nodes import Aspect
 from scheduler.runtime.event_stream import EventStream
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 MAX_BYTES: Final = 16 << 20
 """Limit for all records together."""

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api.decoding import convert
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.read_only import plain
 from scheduler.framework.obstacles import Change
 

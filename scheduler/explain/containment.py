@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from scheduler.api.quantity import parse_quantity
+from scheduler.api.quantities.quantity import parse_quantity
 from scheduler.explain.documents import Suggestion
 
 

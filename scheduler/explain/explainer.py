@@ -17,8 +17,8 @@ from typing import Final
 
 from msgspec import UNSET, UnsetType
 
-from scheduler.api.near_names import near_names
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.near_names import near_names
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.engine.engine import Engine
 from scheduler.explain.changes import WrittenPod

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from scheduler.api.pod import Pod
-from scheduler.api.spelling import shortage as spelled_shortage
-from scheduler.api.spelling import spelled_range
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.spelling import shortage as spelled_shortage
+from scheduler.api.wording.spelling import spelled_range
 from scheduler.engine.engine import Engine
 from scheduler.explain.changes import WrittenPod
 from scheduler.explain.containment import with_smallest

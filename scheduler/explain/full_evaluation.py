@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import PRE_FILTER_RESULT, Algorithm, cut_off_by
-from scheduler.framework.columns import BoolColumn, Int32Column, Rows
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
+from scheduler.framework.nodes.columns import BoolColumn, Int32Column, Rows
 from scheduler.framework.plugin import PreFilterPlugin, PreFilterResult
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.runtime.framework import POD_LIMITS, Framework
 from scheduler.runtime.guards.plugin_faults import as_plugin_error
 from scheduler.runtime.guards.return_values import check_pre_filter
 from scheduler.runtime.plans import FilterStep
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from scheduler.api.text import MAX_REASON, MAX_REASONS, encodable, shortened
+from scheduler.api.wording.text import MAX_REASON, MAX_REASONS, encodable, shortened
 from scheduler.explain.full_evaluation import FullEvaluation
 from scheduler.framework.errors import PluginError
 from scheduler.framework.obstacles import ExplainPlugin, Obstacle, PodInTheWay, Remedy, Shortage
@@ -18,7 +18,7 @@ from scheduler.framework.status import Status
 from scheduler.process.time_slice import TimeSlice
 from scheduler.runtime.guards.plugin_faults import as_plugin_error
 from scheduler.runtime.profile import ProfilePlugins
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 MAX_IN_DETAIL: Final = 10_000
 """Nodes whose obstacles plugins describe; for the rest there are only reasons."""

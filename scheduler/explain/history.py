@@ -5,10 +5,10 @@ from typing import Final
 
 from msgspec import UNSET
 
-from scheduler.api.text import timestamp
+from scheduler.api.wording.text import timestamp
 from scheduler.engine.records import Record
 from scheduler.explain.documents import NodeTotal, PermitDelay, ReportedAttempt, ReportedRefusal
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 MAX_BEST: Final = 5
 

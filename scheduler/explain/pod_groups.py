@@ -13,15 +13,15 @@ States:
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from scheduler.api.owners import controller_of
-from scheduler.api.pod import Pod
-from scheduler.api.text import counted, timestamp
-from scheduler.api.workloads import WORKLOADS
+from scheduler.api.groups.owners import controller_of
+from scheduler.api.groups.workloads import WORKLOADS
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import counted, timestamp
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.engine.engine import Engine
 from scheduler.explain.documents import GroupMember, GroupReport
 from scheduler.explain.wake_events import events_in_words
-from scheduler.framework.pod_groups import GroupMembers, PodGroup, PodGroups
+from scheduler.framework.groups.pod_groups import GroupMembers, PodGroup, PodGroups
 from scheduler.framework.queued import QueuedPod, in_order
 from scheduler.groups.apis.names import named_by
 from scheduler.groups.records import GroupRecord, GroupRecords, nearest

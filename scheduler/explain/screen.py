@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Final
 
-from scheduler.api.spelling import shortage
-from scheduler.api.text import counted, printable
+from scheduler.api.wording.spelling import shortage
+from scheduler.api.wording.text import counted, printable
 from scheduler.explain.documents import Explanation, GroupReport, PodReport, ReportedObstacle, ShareWait, Suggestion
 
 MAX_GROUPS: Final = 8

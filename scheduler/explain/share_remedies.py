@@ -10,14 +10,14 @@ from typing import Final
 
 import msgspec
 
-from scheduler.api.importance import importance
-from scheduler.api.spelling import quantity, spelled_for
-from scheduler.api.text import counted, shortened
+from scheduler.api.pods.importance import importance
+from scheduler.api.wording.spelling import quantity, spelled_for
+from scheduler.api.wording.text import counted, shortened
 from scheduler.explain.documents import Suggestion
 from scheduler.explain.groups import MAX_NAMES
 from scheduler.explain.share_space import Running, Space
 from scheduler.framework.events import CLUSTER_QUEUE, ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS
-from scheduler.framework.resources import parse_resource
+from scheduler.framework.nodes.resources import parse_resource
 from scheduler.framework.shares import ShareLack, ShareRefusal
 from scheduler.quota.apis.elastic_quotas import ALL
 from scheduler.quota.tree import Share, ShareTree

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.engine.engine import Engine
 from scheduler.explain.trials import Trials
 from scheduler.framework.errors import PluginError
-from scheduler.framework.pod_groups import PodGroups
+from scheduler.framework.groups.pod_groups import PodGroups
 from scheduler.framework.shares import ShareRefusal
 from scheduler.groups.records import nearest
 from scheduler.quota.needs import Need

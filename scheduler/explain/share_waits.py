@@ -7,9 +7,9 @@ estimate is the time until so many of those pods have ended that there is space;
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from scheduler.api.pod import Pod
-from scheduler.api.spelling import spelled_for
-from scheduler.api.text import shortened
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.spelling import spelled_for
+from scheduler.api.wording.text import shortened
 from scheduler.engine.engine import Engine
 from scheduler.explain.documents import ShareEstimate, ShareWait, Suggestion
 from scheduler.explain.share_remedies import remedies

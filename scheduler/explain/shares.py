@@ -6,8 +6,8 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from scheduler.api.pod import Pod
-from scheduler.api.quota_amounts import MAX
+from scheduler.api.pods.pod import Pod
+from scheduler.api.quota.quota_amounts import MAX
 from scheduler.engine.engine import Engine
 from scheduler.explain.documents import ShareAmounts, ShareReport, SharesReport, ShareStanding
 from scheduler.process.time_slice import TimeSlice

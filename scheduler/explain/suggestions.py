@@ -17,12 +17,12 @@ import msgspec
 import numpy as np
 
 from scheduler.api.decoding import Unreadable
+from scheduler.api.groups.owners import controller_of
 from scheduler.api.labels import HOSTNAME, ZONES
 from scheduler.api.objects import Node
-from scheduler.api.owners import controller_of
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.selectors import pod_selector_keys
-from scheduler.api.text import counted
+from scheduler.api.wording.text import counted
 from scheduler.engine.engine import Engine
 from scheduler.explain.changes import WrittenPod, change
 from scheduler.explain.documents import Suggestion
@@ -34,8 +34,8 @@ from scheduler.framework.obstacles import Change, ExplainPreemptionPlugin, PodIn
 from scheduler.framework.plugin import PostFilterPlugin
 from scheduler.framework.status import Status
 from scheduler.runtime.framework import Framework
-from scheduler.state.new_nodes import lasting_taints, names_of
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.new_nodes import lasting_taints, names_of
+from scheduler.state.nodes.node_table import NodeTable
 
 MAX_GROUPS: Final = 8
 """Groups of nodes whose remedies are tried, the nearest misses first."""

@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 
 from scheduler.api.decoding import reread
+from scheduler.api.groups.owners import is_of_daemon_set, is_static, node_of
 from scheduler.api.objects import Node
-from scheduler.api.owners import is_of_daemon_set, is_static, node_of
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.unstructured import Unstructured, unstructured_hook
 from scheduler.engine.engine import Engine
 from scheduler.explain.full_evaluation import FullEvaluation, evaluate_fully
 from scheduler.framework.errors import PluginError
-from scheduler.framework.resources import struct_of
+from scheduler.framework.nodes.resources import struct_of
 from scheduler.runtime.framework import Framework
-from scheduler.state.new_nodes import comes_with, new_names, node_like, own_labels, pod_for
-from scheduler.state.node_objects import belong_to_nodes, is_of_node, renamed
+from scheduler.state.nodes.new_nodes import comes_with, new_names, node_like, own_labels, pod_for
+from scheduler.state.nodes.node_objects import belong_to_nodes, is_of_node, renamed
 
 
 class Trials:

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.extenders.chain import Extenders, PodSource
 from scheduler.extenders.extender import CallFailed, Extender
 from scheduler.framework.errors import BindRejected, ClusterError

@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.extenders.chain import FilterVerdict, Nodes, PodSource, Question
 from scheduler.extenders.extender import Extender
 from scheduler.extenders.preemption import PodsOnNodes, PreemptionQuestion
-from scheduler.framework.dry_run import Victims
 from scheduler.framework.extenders import PreemptionExtenders
+from scheduler.framework.preemption.dry_run import Victims
 from scheduler.runtime.event_stream import EngineEvent, EventStream
 
 FILTER, PRIORITIZE, PREEMPT = "filter", "prioritize", "preempt"

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import (
     Algorithm,
     Placed,
@@ -37,11 +37,11 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import NO_NODES, Diagnosis
 from scheduler.framework.errors import PluginError, SchedulerError
 from scheduler.framework.extenders import ExtenderError, Overtaken
-from scheduler.framework.nodes import Rows
+from scheduler.framework.nodes.nodes import Rows
 from scheduler.framework.status import Status
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.framework import EXTENDER, Framework
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 MAX_ROUNDS: Final = 3
 """Rounds of extender calls in one attempt, if the nodes change each time. Then the pod backs off."""

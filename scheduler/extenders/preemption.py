@@ -10,14 +10,14 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Protocol
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.extenders import wire
 from scheduler.extenders.chain import Question
 from scheduler.extenders.extender import Extender
 from scheduler.framework.awaited import together
-from scheduler.framework.dry_run import Victims
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.extenders import ExtenderError, Overtaken
+from scheduler.framework.preemption.dry_run import Victims
 
 MAX_BYTES: Final = 64 << 20
 """Of whole victims in one question; candidates beyond are left out, the last first."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.core import Core
 from scheduler.cycle.wings import Loop
 from scheduler.extenders.attempts import ExtendedAttempts

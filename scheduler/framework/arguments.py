@@ -29,8 +29,8 @@ from typing import (
 
 import msgspec
 
-from scheduler.api.near_names import near_names
 from scheduler.api.read_only import ReadOnlyDict, ReadOnlyList, frozen
+from scheduler.api.wording.near_names import near_names
 from scheduler.framework.duration import Duration
 from scheduler.framework.field_errors import not_supported, required
 from scheduler.framework.tracebacks import described_with_place

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from scheduler.api.pod import Pod
-from scheduler.api.text import MAX_MESSAGE, shortened
-from scheduler.framework.nodes import NodeColumns, Rows
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import MAX_MESSAGE, shortened
+from scheduler.framework.nodes.nodes import NodeColumns, Rows
 from scheduler.framework.status import Code, Status
 
 NO_NODES = "no nodes available to schedule pods"

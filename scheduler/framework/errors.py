@@ -12,7 +12,7 @@ SchedulerError
 
 from collections.abc import Sequence
 
-from scheduler.api.text import MAX_MESSAGE, printable, shortened
+from scheduler.api.wording.text import MAX_MESSAGE, printable, shortened
 
 
 class SchedulerError(Exception):

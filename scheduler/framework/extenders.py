@@ -7,11 +7,11 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Protocol
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.dry_run import Victims
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.plugin import Plugin, PostFilterResult
+from scheduler.framework.preemption.dry_run import Victims
 from scheduler.framework.status import Status
 
 

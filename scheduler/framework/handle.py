@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol, Self, TypeAlias
 
-from scheduler.api.pod import Pod
-from scheduler.framework.dry_run import DryRuns
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.errors import ApiError
-from scheduler.framework.nodes import NodeColumns
-from scheduler.framework.pod_groups import NO_POD_GROUPS, PodGroups
-from scheduler.framework.preemptions import NO_PREEMPTIONS, Preemptions
+from scheduler.framework.groups.pod_groups import NO_POD_GROUPS, PodGroups
+from scheduler.framework.nodes.nodes import NodeColumns
+from scheduler.framework.nodes.stored_columns import StoredColumns
+from scheduler.framework.preemption.dry_run import DryRuns
+from scheduler.framework.preemption.preemptions import NO_PREEMPTIONS, Preemptions
 from scheduler.framework.shared import Shared
 from scheduler.framework.shares import NO_SHARES, Shares
-from scheduler.framework.stored_columns import StoredColumns
 
 
 class Binder(Protocol):

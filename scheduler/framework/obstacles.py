@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.nodes import NodeInfo
+from scheduler.framework.nodes.nodes import NodeInfo
 from scheduler.framework.plugin import Plugin
 from scheduler.framework.status import Status
 

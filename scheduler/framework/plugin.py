@@ -31,12 +31,12 @@ from dataclasses import dataclass
 from functools import total_ordering
 from typing import Any, ClassVar, Final, NamedTuple
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
+from scheduler.framework.groups.placements import Placement, PodGroupAssignments
 from scheduler.framework.handle import Handle
-from scheduler.framework.nodes import Aspect, Int32Column, Int64Column, NodeColumns, NodeInfo, Rows
-from scheduler.framework.placements import Placement, PodGroupAssignments
+from scheduler.framework.nodes.nodes import Aspect, Int32Column, Int64Column, NodeColumns, NodeInfo, Rows
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status
 

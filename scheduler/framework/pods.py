@@ -8,8 +8,8 @@ from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from scheduler.api.label_selectors import Selector
-from scheduler.framework.columns import Int32Column, Int64Column
-from scheduler.framework.topology import Topology
+from scheduler.framework.groups.topology import Topology
+from scheduler.framework.nodes.columns import Int32Column, Int64Column
 
 
 class PodMatch(NamedTuple):

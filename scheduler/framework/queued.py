@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TypeAlias, cast
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.read_only import read_only_attribute
-from scheduler.framework.pod_groups import GroupKey
+from scheduler.framework.groups.pod_groups import GroupKey
 
 EntityKey: TypeAlias = str | GroupKey
 """The UID of a pod, or the key of a group."""

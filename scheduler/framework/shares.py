@@ -11,9 +11,9 @@ from typing import Final, Literal, NamedTuple, Protocol
 import msgspec
 
 from scheduler.api.objects import LabelSelector
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.read_only import NOTHING
-from scheduler.framework.pod_groups import GroupMembers, PodGroup
+from scheduler.framework.groups.pod_groups import GroupMembers, PodGroup
 
 IS_CHARGED: Final = "charged with its group"
 """In the state of a cycle: whether there is space in the pod's share was asked for its group as a whole."""

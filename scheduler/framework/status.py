@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from scheduler.api.text import MAX_MESSAGE, shortened
+from scheduler.api.wording.text import MAX_MESSAGE, shortened
 
 
 class Code(IntEnum):

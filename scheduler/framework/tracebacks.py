@@ -6,7 +6,7 @@ from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any, Final
 
-from scheduler.api.text import encodable, shortened
+from scheduler.api.wording.text import encodable, shortened
 
 MAX_TEXT: Final = 1_000
 """Characters of what a plugin raises: it may quote all of a pod."""

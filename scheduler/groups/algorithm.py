@@ -33,16 +33,16 @@ from functools import partial
 
 import msgspec
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.core import Core
 from scheduler.cycle.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
-from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
-from scheduler.framework.placements import Placement
-from scheduler.framework.pod_groups import GroupMembers, GroupTree, PodGroup
+from scheduler.framework.groups.placements import Placement
+from scheduler.framework.groups.pod_groups import GroupMembers, GroupTree, PodGroup
+from scheduler.framework.nodes.columns import BoolColumn
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.shares import IS_CHARGED
 from scheduler.framework.status import Code, Status, unresolvable, unschedulable

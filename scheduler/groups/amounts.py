@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from scheduler.api.pod import Pod
-from scheduler.api.requests import PODS
-from scheduler.framework.columns import Int64Column
-from scheduler.framework.demand import DemandPlugin
-from scheduler.framework.nodes import NodeColumns
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import PODS
+from scheduler.framework.nodes.columns import Int64Column
+from scheduler.framework.nodes.demand import DemandPlugin
+from scheduler.framework.nodes.nodes import NodeColumns
 from scheduler.runtime.framework import Framework
 
 

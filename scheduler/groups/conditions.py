@@ -11,12 +11,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scheduler.api import pod_groups as api
-from scheduler.api.text import MAX_MESSAGE, encodable, in_bytes, timestamp
+from scheduler.api.groups import pod_groups as api
+from scheduler.api.wording.text import MAX_MESSAGE, encodable, in_bytes, timestamp
 from scheduler.cycle.status_writer import StatusWriter, Target
 from scheduler.framework.events import POD_GROUP_V1BETA1
+from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.framework.handle import ApiWriter, ObjectLister
-from scheduler.framework.pod_groups import PodGroup
 from scheduler.process.tasks import Tasks
 
 TYPES: Final = {POD_GROUP_V1BETA1: api.POD_GROUP_INITIALLY_SCHEDULED}

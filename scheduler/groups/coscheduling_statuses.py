@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from scheduler.api.coscheduling import FINAL_PHASES, PodGroup, PodGroupStatus
-from scheduler.framework.pod_groups import GroupMembers
+from scheduler.api.groups.coscheduling import FINAL_PHASES, PodGroup, PodGroupStatus
+from scheduler.framework.groups.pod_groups import GroupMembers
 from scheduler.groups.ended_members import EndedMembers
 
 MAX_OWNERS: Final = 10

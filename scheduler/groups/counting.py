@@ -22,14 +22,14 @@ from typing import Final
 
 import numpy as np
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.steps import Overtaken, Steps
-from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.diagnosis import Diagnosis
-from scheduler.framework.dry_run import NodeSimulation
-from scheduler.framework.pod_groups import PodGroup
+from scheduler.framework.groups.pod_groups import PodGroup
+from scheduler.framework.nodes.columns import BoolColumn
+from scheduler.framework.preemption.dry_run import NodeSimulation
 from scheduler.framework.shares import IS_CHARGED
 from scheduler.framework.status import Code, Status
 from scheduler.groups.decision import UNSCHEDULABLE_GROUP
@@ -39,7 +39,7 @@ from scheduler.runtime.framework import Framework
 from scheduler.runtime.guards.plugin_faults import is_of_tree
 from scheduler.runtime.preemption.dry_run import DryRun
 from scheduler.state.cache import Cache
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 GANGS: Final = frozenset(("GangScheduling", "Coscheduling"))
 """The plugins by which a group is complete as soon as its minimum of pods has nodes."""

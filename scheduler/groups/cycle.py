@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.core import Core
@@ -24,9 +24,9 @@ from scheduler.cycle.cycle_events import AttemptStarted, Decided
 from scheduler.cycle.steps import QUICK, Steps
 from scheduler.cycle.wings import Loop
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.demand import DemandPlugin
 from scheduler.framework.errors import SchedulerError
-from scheduler.framework.pod_groups import LOWER, GroupMembers, PodGroup, PodGroups
+from scheduler.framework.groups.pod_groups import LOWER, GroupMembers, PodGroup, PodGroups
+from scheduler.framework.nodes.demand import DemandPlugin
 from scheduler.framework.queued import QueuedGroup, QueuedPod, in_order
 from scheduler.framework.status import Code
 from scheduler.groups.algorithm import PodGroupAlgorithm

@@ -10,9 +10,9 @@ those of one priority the one of which the fewest pods have a node gives way, th
 from collections.abc import Callable, Collection
 from typing import Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.types import LoadmasterSettings
-from scheduler.framework.pod_groups import GroupKey, PodGroup
+from scheduler.framework.groups.pod_groups import GroupKey, PodGroup
 from scheduler.state.group_members import MembersByGroup
 
 MAX_GROUPS: Final = 1_000

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Final, NamedTuple, TypeVar
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.steps import Overtaken, Steps, in_one_go
 from scheduler.framework.status import Status
 from scheduler.groups.decision import GroupDecision, MemberOutcome

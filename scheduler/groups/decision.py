@@ -9,12 +9,12 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.read_only import NOTHING
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
-from scheduler.framework.pod_groups import GroupKey, GroupTree, PodGroup
+from scheduler.framework.groups.pod_groups import GroupKey, GroupTree, PodGroup
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.groups.topology.near_misses import NearMiss

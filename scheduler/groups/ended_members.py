@@ -1,6 +1,6 @@
 """The number of pods of a group that have ended: by its object's status when it was first seen, and since."""
 
-from scheduler.api import coscheduling, volcano
+from scheduler.api.groups import coscheduling, volcano
 
 
 class EndedMembers:

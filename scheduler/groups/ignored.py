@@ -5,8 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from scheduler.api.coscheduling import POD_GROUP_LABEL
-from scheduler.api.pod import Pod
+from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
+from scheduler.api.pods.pod import Pod
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.cycle.listeners import PodListener
 from scheduler.framework.handle import EventRecorder

@@ -6,7 +6,7 @@ other one has the space kept for the first instead. If not, none of the others g
 
 from collections.abc import Iterable
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.queued import QueuedPod
 from scheduler.state.nominator import Nominator
 

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from scheduler.api.pod import Pod
-from scheduler.api.workloads import GANG_ANNOTATION, LEADER_WORKER_SET
+from scheduler.api.groups.workloads import GANG_ANNOTATION, LEADER_WORKER_SET
+from scheduler.api.pods.pod import Pod
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.types import LoadmasterSettings

@@ -16,19 +16,19 @@ from typing import Protocol
 import numpy as np
 from msgspec import structs
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Algorithm
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.steps import Steps
-from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.placements import Placement, PodGroupAssignments, ProposedAssignment
+from scheduler.framework.groups.placements import Placement, PodGroupAssignments, ProposedAssignment
+from scheduler.framework.nodes.columns import BoolColumn
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.groups.decision import NONE_PLACED, UNSCHEDULABLE_GROUP, GroupDecision
 from scheduler.groups.what_if import Search
 from scheduler.process.metrics import PlacementMetrics
 from scheduler.runtime.framework import Framework
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 
 class WhatIf(Protocol):

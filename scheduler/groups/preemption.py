@@ -24,25 +24,25 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
 from scheduler.framework.cycle_state import GroupCycleState
-from scheduler.framework.dry_run import Victims
-from scheduler.framework.group_preemption import PodGroupPostFilterPlugin, PodGroupReleasePlugin
-from scheduler.framework.pod_groups import PodGroup
-from scheduler.framework.preemptions import Preemption
+from scheduler.framework.groups.group_preemption import PodGroupPostFilterPlugin, PodGroupReleasePlugin
+from scheduler.framework.groups.pod_groups import PodGroup
+from scheduler.framework.preemption.dry_run import Victims
+from scheduler.framework.preemption.preemptions import Preemption
+from scheduler.framework.preemption.victims import IN_VAIN, LEAVING
 from scheduler.framework.status import Code, Status, unschedulable
-from scheduler.framework.victims import IN_VAIN, LEAVING
 from scheduler.groups.counting import CountedWhatIf, counted
 from scheduler.groups.deciding import DecidedWhatIf, Trials, deciding
 from scheduler.groups.decision import NO_PREEMPTION, UNSCHEDULABLE_GROUP, GroupDecision, GroupPreemption, MemberOutcome
 from scheduler.groups.reservations.reservation import Reservation
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 OF_NODES: Final = "DefaultPreemption"
 """The plugin that is asked if the nodes have no space."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from scheduler.api.pod import Pod
-from scheduler.api.spelling import spelled
-from scheduler.api.text import MAX_MESSAGE, counted, encodable, shortened
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.spelling import spelled
+from scheduler.api.wording.text import MAX_MESSAGE, counted, encodable, shortened
 from scheduler.cycle.algorithm import Placed, Unplaced
-from scheduler.framework.pod_groups import GroupKey, PodGroup
+from scheduler.framework.groups.pod_groups import GroupKey, PodGroup
 from scheduler.framework.status import Code
 from scheduler.groups.decision import GroupDecision, MemberOutcome
 from scheduler.groups.topology.near_misses import NearMiss

@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import Final
 
-from scheduler.api.pod import Pod
-from scheduler.api.text import shortened
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import shortened
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.cycle.writers import GroupEvents
 from scheduler.framework.events import POD_GROUP
-from scheduler.framework.pod_groups import GroupKey, PodGroup
+from scheduler.framework.groups.pod_groups import GroupKey, PodGroup
 from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.apis.names import named_by
 from scheduler.process.reporting import Due, Said

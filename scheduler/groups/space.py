@@ -12,12 +12,12 @@ from typing import Final
 
 import numpy as np
 
-from scheduler.api.pod import Pod
-from scheduler.api.requests import CPU, PODS
-from scheduler.framework.pod_groups import GroupMembers, PodGroup
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import CPU, PODS
+from scheduler.framework.groups.pod_groups import GroupMembers, PodGroup
 from scheduler.groups.amounts import demand_of, free_of
 from scheduler.runtime.framework import Framework
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 MAX_NAMED: Final = 5
 """Resources that a message names."""

@@ -13,14 +13,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from scheduler.api.pod import Pod
-from scheduler.api.text import timestamp
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import timestamp
 from scheduler.cycle.status_writer import StatusWriter, Target
 from scheduler.cycle.writers import EndedPods, PodReader
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, VOLCANO_POD_GROUP
+from scheduler.framework.groups.pod_groups import GroupKey, GroupMembers
 from scheduler.framework.handle import ApiWriter
-from scheduler.framework.pod_groups import GroupKey, GroupMembers
 from scheduler.groups.apis.volcano import missing_queue
 from scheduler.groups.coscheduling_statuses import coscheduling_status
 from scheduler.groups.ended_members import EndedMembers

@@ -17,14 +17,14 @@ from functools import partial
 from msgspec import structs
 
 from scheduler.cycle.steps import QUICK, Steps
-from scheduler.framework.placements import Placement
-from scheduler.framework.pod_groups import GroupKey, GroupTree
+from scheduler.framework.groups.placements import Placement
+from scheduler.framework.groups.pod_groups import GroupKey, GroupTree
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
 from scheduler.groups.decision import NONE_PLACED, GroupDecision
 from scheduler.groups.placements import Choice, limited
 from scheduler.groups.what_if import Progress, Search, WhatIf, of_group
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 
 class TreeAttempt:

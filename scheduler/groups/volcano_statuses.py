@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from scheduler.api import volcano as api
-from scheduler.framework.pod_groups import GroupMembers
+from scheduler.api.groups import volcano as api
+from scheduler.framework.groups.pod_groups import GroupMembers
 from scheduler.groups.apis.volcano import minimum_of
 from scheduler.groups.ended_members import EndedMembers
 

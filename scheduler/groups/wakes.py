@@ -14,10 +14,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from scheduler.api.groups.pod_groups import PodGroup as KubernetesPodGroup
+from scheduler.api.groups.workloads import KIND_OF
 from scheduler.api.objects import GroupAnnotations
-from scheduler.api.pod import Pod
-from scheduler.api.pod_groups import PodGroup as KubernetesPodGroup
-from scheduler.api.workloads import KIND_OF
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.core import Core
 from scheduler.cycle.listeners import PodListener
 from scheduler.framework.events import (
@@ -29,7 +29,7 @@ from scheduler.framework.events import (
     Action,
     ClusterEvent,
 )
-from scheduler.framework.pod_groups import GroupKey
+from scheduler.framework.groups.pod_groups import GroupKey
 from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.apis.kubernetes import VERSIONS
 from scheduler.groups.apis.owners import groups_of

@@ -25,15 +25,15 @@ from typing import Final
 
 import numpy as np
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Placed, refused_by
 from scheduler.cycle.core import Core
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.steps import QUICK, Overtaken, Steps
 from scheduler.framework.cycle_state import CycleState, GroupCycleState
 from scheduler.framework.errors import SchedulerError
+from scheduler.framework.groups.pod_groups import GroupTree
 from scheduler.framework.plugin import PlacementProgress
-from scheduler.framework.pod_groups import GroupTree
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.groups.decision import NONE_PLACED, UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome

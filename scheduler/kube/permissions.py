@@ -14,7 +14,7 @@ from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.reviews import User
 from scheduler.framework.awaited import together
 from scheduler.framework.errors import ClusterError, ConfigError
-from scheduler.framework.resources import NODES, PODS, ApiResource
+from scheduler.framework.nodes.resources import NODES, PODS, ApiResource
 from scheduler.kube.http.client import BadStatus, Client
 from scheduler.kube.http.operations import CallLimit, Operation
 

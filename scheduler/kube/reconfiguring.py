@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod, keep_raw_pod
+from scheduler.api.pods.pod import Pod, keep_raw_pod
 from scheduler.engine.profiles import Resources
 from scheduler.files.reading import read
 from scheduler.kube.http.client import Client

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final
 
-from scheduler.api.near_names import near_names
+from scheduler.api.wording.near_names import near_names
 from scheduler.framework import plugin as points
 from scheduler.framework.arguments import unreadable_arguments
-from scheduler.framework.nodes import Aspect
+from scheduler.framework.nodes.nodes import Aspect
 from scheduler.framework.plugin import Plugin, SignPlugin, Write
 from scheduler.plugin_loading.lines import Lines
 

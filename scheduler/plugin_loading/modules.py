@@ -17,7 +17,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Final
 
-from scheduler.api.text import shortened
+from scheduler.api.wording.text import shortened
 from scheduler.framework.arguments import did_you_mean
 from scheduler.plugin_loading.sources import Directory, PluginFile
 

@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 from msgspec.structs import replace as replace_struct
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.types import Config
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.plugin import Plugin

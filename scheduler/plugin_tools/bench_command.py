@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from scheduler.api.decoding import convert
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
-from scheduler.api.requests import allocatable_of
-from scheduler.api.text import printable
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import allocatable_of
+from scheduler.api.wording.text import printable
 from scheduler.config.documents import parse_documents, read_file
 from scheduler.config.load import config_from_dict, load_config
 from scheduler.config.profiles import API_VERSION, KIND

@@ -7,7 +7,7 @@ from functools import partial, wraps
 from types import coroutine
 from typing import Any, Final, TypeVar
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.cycle_events import AttemptFailed, AttemptStarted, BindingStarted
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import ClassVar, Final
 
-from scheduler.api.text import MAX_MESSAGE, encodable, printable, shortened
+from scheduler.api.wording.text import MAX_MESSAGE, encodable, printable, shortened
 
 _PLAIN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """The attributes of every record; all others are fields of this one."""

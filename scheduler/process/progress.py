@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final, TextIO, TypeVar
 
-from scheduler.api.text import printable
+from scheduler.api.wording.text import printable
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ Rule: pkg/scheduler/backend/queue/pod_group_member_pods.go at v1.37.2.
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from scheduler.framework.pod_groups import GroupKey
+from scheduler.framework.groups.pod_groups import GroupKey
 from scheduler.framework.queued import QueuedGroup, QueuedPod
 
 

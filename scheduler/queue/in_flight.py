@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from scheduler.api.pod import Pod
-from scheduler.api.weights import weight_of
+from scheduler.api.pods.pod import Pod
+from scheduler.api.quantities.weights import weight_of
 from scheduler.framework.events import ANY, Action, ClusterEvent
 from scheduler.framework.queued import QueuedPod
 

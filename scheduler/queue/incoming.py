@@ -11,13 +11,13 @@ help. A waiting group is known by its key.
 from collections.abc import Iterable
 from typing import Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import (
     TARGET_POD_UPDATE,
     UNSCHEDULED_POD_ADD,
     ClusterEvent,
 )
-from scheduler.framework.pod_groups import GroupKey, entry_key
+from scheduler.framework.groups.pod_groups import GroupKey, entry_key
 from scheduler.framework.queued import Entry, QueuedGroup, QueuedPod, pods_of
 from scheduler.queue.in_flight import ObservedEvent
 from scheduler.queue.places import Places

@@ -33,8 +33,8 @@ from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from scheduler.framework.groups.pod_groups import NO_POD_GROUPS, PodGroups
 from scheduler.framework.handle import PodNominator
-from scheduler.framework.pod_groups import NO_POD_GROUPS, PodGroups
 from scheduler.framework.queued import EntityKey, Entry, QueuedGroup, QueuedPod, pods_of
 from scheduler.process.instruments import Counter
 from scheduler.process.metrics import Metrics

@@ -18,15 +18,15 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.arguments import arguments_of
 from scheduler.framework.events import (
     ANY,
     Action,
     ClusterEvent,
 )
+from scheduler.framework.groups.pod_groups import entry_key
 from scheduler.framework.plugin import QueueSortPlugin
-from scheduler.framework.pod_groups import entry_key
 from scheduler.framework.queued import EntityKey, Entry, QueuedGroup, QueuedPod, pods_of
 from scheduler.framework.status import Code
 from scheduler.queue.backoff_queue import seconds_to_next_window

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from scheduler.api.objects import ObjectMeta
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.shares import NodeKind, ShareRefusal
 from scheduler.quota.needs import Need
 

@@ -14,10 +14,10 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.framework.events import ELASTIC_QUOTA
-from scheduler.framework.pod_groups import NEVER, NO_POD_GROUPS, GroupMembers, PodGroup, PodGroups
+from scheduler.framework.groups.pod_groups import NEVER, NO_POD_GROUPS, GroupMembers, PodGroup, PodGroups
 from scheduler.framework.queued import Entry, QueuedGroup
 from scheduler.framework.shares import NodeKind, ShareKey, ShareReclaim, ShareRefusal, ShareState
 from scheduler.quota.adapter import Asked

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from scheduler.api.devices import IMPLICIT_PREFIX, ClaimProblem, ResourceClaim, claim_name_of
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import RESOURCE_CLAIM
 from scheduler.state.objects import ObjectStore
 from scheduler.state.share_usage import amounts_of

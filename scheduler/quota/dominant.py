@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from scheduler.api.quota_amounts import MAX
+from scheduler.api.quota.quota_amounts import MAX
 from scheduler.quota.tree import ShareTree
 
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from scheduler.api.devices import IMPLICIT_PREFIX
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.read_only import NOTHING
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal, ShareState
 from scheduler.quota.adapter import Adapter, Asked

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from scheduler.api.pod import Pod
-from scheduler.framework.pod_groups import GroupMembers, PodGroup
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.groups.pod_groups import GroupMembers, PodGroup
 from scheduler.state.share_usage import ShareSelector, amounts_of
 
 if TYPE_CHECKING:  # loaded once there are shares

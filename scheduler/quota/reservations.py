@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias
 
-from scheduler.api.importance import created
-from scheduler.api.pod import Pod
+from scheduler.api.pods.importance import created
+from scheduler.api.pods.pod import Pod
 from scheduler.quota.needs import Need
 from scheduler.quota.tree import ShareTree
 

@@ -7,7 +7,7 @@ compared with those known before when a question about quota is asked.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.quota.adapter import Asked
 from scheduler.quota.needs import Need
 from scheduler.quota.share_refs import Root, ShareRef

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Final
 
 from scheduler.api.read_only import NOTHING
-from scheduler.api.spelling import spelled_for
-from scheduler.api.text import shortened
+from scheduler.api.wording.spelling import spelled_for
+from scheduler.api.wording.text import shortened
 from scheduler.framework.events import CLUSTER_QUEUE
 from scheduler.framework.shares import ShareKey, ShareLack, ShareRefusal
 from scheduler.quota.tree import ShareTree

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
-from scheduler.api.requests import CPU
+from scheduler.api.pods.requests import CPU
 from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.quota.decay import DecayedUsage
 from scheduler.quota.dominant import dominant_share

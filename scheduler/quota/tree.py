@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from scheduler.api.quota_amounts import MAX
-from scheduler.api.requests import PODS
+from scheduler.api.pods.requests import PODS
+from scheduler.api.quota.quota_amounts import MAX
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.binding import BindingCycle

@@ -18,7 +18,7 @@ import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.unstructured import unstructured_hook
 from scheduler.config.types import Config
 from scheduler.cycle.binding import BindingCycle
@@ -27,8 +27,8 @@ from scheduler.engine.engine import Engine, build_engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError, ConfigError
 from scheduler.framework.handle import Evictor
+from scheduler.framework.nodes.resources import struct_of
 from scheduler.framework.queued import QueuedPod
-from scheduler.framework.resources import struct_of
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.replay.replayed_calls import ReplayedCalls

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle import cycle_events as cycle
 from scheduler.engine.engine import Engine
 from scheduler.extenders.conversation import ExtendersAnswered

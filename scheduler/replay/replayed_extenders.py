@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.engine.engine import Engine
 from scheduler.extenders.chain import FilterVerdict
 from scheduler.extenders.decision import AttemptWithExtenders, DecisionWithExtenders, ExtendedAlgorithm
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.dry_run import Victims
 from scheduler.framework.extenders import ExtenderError, Overtaken
+from scheduler.framework.preemption.dry_run import Victims
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Jobs
 from scheduler.replay.trace.extender_answers import (
@@ -29,7 +29,7 @@ from scheduler.replay.trace.extender_answers import (
 )
 from scheduler.replay.trace.trace_time import turns
 from scheduler.runtime.framework import Framework
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 S = TypeVar("S", Filtered, Rated, Agreed)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from scheduler.api.text import counted, printable
+from scheduler.api.wording.text import counted, printable
 from scheduler.replay.comparison import MAX_DIFFERENCES
 
 MAX_PRINTED: Final = 20

@@ -15,8 +15,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from scheduler.api.pod import Pod
-from scheduler.api.text import shortened
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import shortened
 from scheduler.cycle.cycle_events import PodSeen
 from scheduler.cycle.evaluation import Evaluation
 from scheduler.engine.engine import Engine

@@ -7,8 +7,8 @@ difference: a pod's status that changes nothing about what it asks for is no eve
 from collections.abc import Iterator, Mapping
 
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
-from scheduler.api.requests import requests_of
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import requests_of
 from scheduler.framework.events import ASSIGNED_POD, NODE, TARGET_POD, Action, ClusterEvent
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
-from scheduler.framework.nodes import BoolColumn, Int32Column, Rows
+from scheduler.framework.nodes.nodes import BoolColumn, Int32Column, Rows
 from scheduler.framework.status import Code, Status
 from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.plans import FilterStep

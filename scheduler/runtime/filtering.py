@@ -13,11 +13,11 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from scheduler.api.pod import Pod
-from scheduler.framework.columns import locked
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
-from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, NodeInfo, Rows
+from scheduler.framework.nodes.columns import locked
+from scheduler.framework.nodes.nodes import Aspect, BoolColumn, Int32Column, NodeInfo, Rows
 from scheduler.framework.plugin import Plugin, PreFilterExtensions
 from scheduler.framework.status import Status
 from scheduler.runtime.answers.pod_classes import PodClass

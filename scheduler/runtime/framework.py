@@ -7,12 +7,12 @@ name; a plugin that answers what its point does not allow is treated the same.
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, TypeVar
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
 from scheduler.framework.events import ClusterEventWithHint
-from scheduler.framework.nodes import Aspect, BoolColumn, Rows
+from scheduler.framework.nodes.nodes import Aspect, BoolColumn, Rows
 from scheduler.framework.plugin import (
     BindPlugin,
     PermitPlugin,

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy.typing as npt
 
-from scheduler.framework.change_log import LogReader
 from scheduler.framework.handle import Handle
-from scheduler.framework.nodes import Aspect
+from scheduler.framework.nodes.change_log import LogReader
+from scheduler.framework.nodes.nodes import Aspect
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.runtime.answers.store import AnswerStore, Evaluate, Values
@@ -30,7 +30,7 @@ class EngineHandle(Handle):
 
 
 class PluginColumns:
-    """Implements scheduler.framework.stored_columns.StoredColumns: they are in the profile's one store."""
+    """Implements scheduler.framework.nodes.stored_columns.StoredColumns: they are in the profile's one store."""
 
     def __init__(self, nodes: LiveNodes) -> None:
         self.store = AnswerStore(nodes)

@@ -4,13 +4,13 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from scheduler.api.pod import Pod
-from scheduler.framework.change_log import ChangeLog
-from scheduler.framework.nodes import Aspect, NodeColumns
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.nodes.change_log import ChangeLog
+from scheduler.framework.nodes.nodes import Aspect, NodeColumns
 
 
 class LiveNodes(NodeColumns, Protocol):
-    """The node table. Implemented in scheduler.state.node_table."""
+    """The node table. Implemented in scheduler.state.nodes.node_table."""
 
     def change_log(self, aspect: Aspect) -> ChangeLog:
         """The rows in which this aspect changed."""

@@ -4,9 +4,9 @@ from typing import Final
 
 import numpy as np
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.nodes import Int32Column, Int64Column, NodeColumns, Rows
+from scheduler.framework.nodes.nodes import Int32Column, Int64Column, NodeColumns, Rows
 from scheduler.framework.plugin import FilterPlugin, ScorePlugin
 from scheduler.framework.status import Status
 from scheduler.runtime.guards.return_values import WHOLE_NUMBER, check_score, check_status, disallowed, wrong_answer

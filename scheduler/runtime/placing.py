@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from scheduler.api.pod import Pod
-from scheduler.framework.columns import read_only
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
-from scheduler.framework.nodes import Int64Column
-from scheduler.framework.placements import Placement, PodGroupAssignments
+from scheduler.framework.groups.placements import Placement, PodGroupAssignments
+from scheduler.framework.nodes.columns import read_only
+from scheduler.framework.nodes.nodes import Int64Column
 from scheduler.framework.plugin import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,

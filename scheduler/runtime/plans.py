@@ -4,10 +4,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.dry_run_filter import DryRunFilter, IgnoresPods, MonotoneInPods
-from scheduler.framework.nodes import Aspect, Int32Column, Int64Column, Rows
+from scheduler.framework.nodes.nodes import Aspect, Int32Column, Int64Column, Rows
 from scheduler.framework.plugin import (
     FilterNodesPlugin,
     FilterPlugin,
@@ -18,6 +17,7 @@ from scheduler.framework.plugin import (
     ScorePlugin,
     SignPlugin,
 )
+from scheduler.framework.preemption.dry_run_filter import DryRunFilter, IgnoresPods, MonotoneInPods
 from scheduler.framework.status import REJECTIONS, Status
 from scheduler.runtime.answers.views import BestNodes, FeasibleNodes, TotalScores
 from scheduler.runtime.guards.plugin_faults import as_plugin_error

@@ -6,7 +6,7 @@ Rule: RunPostFilterPlugins in pkg/scheduler/framework/runtime/framework.go at v1
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError

@@ -12,8 +12,9 @@ from typing import Final, TypeVar
 
 from scheduler.framework.arguments import parse_arguments
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.group_preemption import PodGroupPostFilterPlugin, PodGroupReleasePlugin
+from scheduler.framework.groups.group_preemption import PodGroupPostFilterPlugin, PodGroupReleasePlugin
 from scheduler.framework.handle import Handle
+from scheduler.framework.nodes.resources import resource_problems, resources_to_watch
 from scheduler.framework.plugin import (
     MAX_NODE_SCORE,
     MAX_TOTAL_SCORE,
@@ -36,7 +37,6 @@ from scheduler.framework.plugin import (
     ScorePlugin,
     SignPlugin,
 )
-from scheduler.framework.resources import resource_problems, resources_to_watch
 from scheduler.framework.tracebacks import described_with_place
 from scheduler.runtime.guards.plugin_faults import log_fault
 from scheduler.runtime.profile_spec import PluginRef, PluginSet, ProfileSpec

@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from scheduler.api.pod import Pod
-from scheduler.framework.columns import read_only
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
-from scheduler.framework.nodes import Int64Column, Rows
+from scheduler.framework.nodes.columns import read_only
+from scheduler.framework.nodes.nodes import Int64Column, Rows
 from scheduler.framework.plugin import MAX_NODE_SCORE, MIN_NODE_SCORE, Plugin
 from scheduler.runtime.answers.pod_classes import PodClass
 from scheduler.runtime.answers.store import AnswerStore

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.read_only import read_only_attribute
 from scheduler.framework.duration import Duration
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS, PermitWait

@@ -12,7 +12,7 @@ from typing import Final
 
 from scheduler.api.decoding import Unreadable
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.documents import Document
 from scheduler.files.memory import check_memory
 from scheduler.framework.errors import ConfigError

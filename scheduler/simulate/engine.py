@@ -17,7 +17,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Placed
 from scheduler.cycle.writers import Writers

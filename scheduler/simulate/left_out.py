@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from scheduler.api.near_names import near_names
-from scheduler.api.text import counted
-from scheduler.api.workloads import WORKLOADS
+from scheduler.api.groups.workloads import WORKLOADS
+from scheduler.api.wording.near_names import near_names
+from scheduler.api.wording.text import counted
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.config.types import Config
 from scheduler.groups.apis.names import named_by

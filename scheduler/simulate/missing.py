@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.simulate.other_objects import OtherObject
 
 _EFFECTS: Final[Mapping[str, str]] = {

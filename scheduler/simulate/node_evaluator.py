@@ -5,19 +5,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import PRE_FILTER_RESULT, Algorithm, cut_off_by
 from scheduler.cycle.evaluation import Evaluation
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
-from scheduler.framework.nodes import Rows
-from scheduler.framework.nominated import yields_to
+from scheduler.framework.nodes.nodes import Rows
+from scheduler.framework.preemption.nominated import yields_to
 from scheduler.framework.status import Code, Status
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.scoring import Scores
 from scheduler.simulate.verdicts import FEASIBLE, NOT_ASKED, NodeOrder, NodeVerdicts
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 
 class NodeEvaluator:

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.engine.engine import Engine
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS
 from scheduler.process.virtual_time import VirtualTimeLoop

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from scheduler.api.decoding import Unreadable, convert, reread
+from scheduler.api.groups.workloads import KIND_OF
 from scheduler.api.unstructured import unstructured_hook
-from scheduler.api.workloads import KIND_OF
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import (
     COMPOSITE_POD_GROUP,
@@ -26,7 +26,7 @@ from scheduler.framework.events import (
     RESOURCE_CLAIM,
     VOLCANO_POD_GROUP,
 )
-from scheduler.framework.resources import (
+from scheduler.framework.nodes.resources import (
     POD_DISRUPTION_BUDGET,
     REPLICA_SET,
     REPLICATION_CONTROLLER,

@@ -8,8 +8,8 @@ from typing import Any, Final
 import orjson
 from msgspec import to_builtins
 
-from scheduler.api.pod import Pod
-from scheduler.api.text import printable
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import printable
 from scheduler.simulate.table import aligned
 from scheduler.simulate.verdicts import NodeVerdicts
 from scheduler.simulate.what_if.screen import lines_of

@@ -9,8 +9,8 @@ never    not even then
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from scheduler.api.owners import is_of_daemon_set, is_static
-from scheduler.api.pod import Pod
+from scheduler.api.groups.owners import is_of_daemon_set, is_static
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.engine.engine import Engine
 from scheduler.framework.queued import QueuedPod, in_order

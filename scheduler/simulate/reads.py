@@ -8,7 +8,7 @@ import msgspec
 
 from scheduler.framework.errors import ApiError
 from scheduler.framework.handle import NO_CREDENTIALS, Access
-from scheduler.framework.resources import ApiResource
+from scheduler.framework.nodes.resources import ApiResource
 from scheduler.simulate.other_objects import OtherObjects
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from scheduler.api.text import printable
+from scheduler.api.wording.text import printable
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

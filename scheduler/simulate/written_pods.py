@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from scheduler.api.decoding import Decoder
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.explain.changes import WrittenPod
 from scheduler.simulate.other_objects import OtherObject
 

@@ -14,7 +14,7 @@ Everything that is not listed is left out: Secrets and ConfigMaps, env, commands
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from scheduler.framework.resources import NODES, PODS, ApiResource
+from scheduler.framework.nodes.resources import NODES, PODS, ApiResource
 
 _META: Final = (
     "namespace@namespace uid resourceVersion generation creationTimestamp deletionTimestamp labels@labels "

@@ -6,8 +6,8 @@ No prefix is enough to stay: people choose names under every prefix, `node.kuber
 import re
 from typing import Final
 
-from scheduler.api.csi_translation import IN_TREE_PLUGINS
 from scheduler.api.devices import CLAIM_FINALIZER
+from scheduler.api.storage.csi_translation import IN_TREE_PLUGINS
 
 PLAIN: Final = frozenset(
     {

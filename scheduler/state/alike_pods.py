@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 
 from scheduler.api.objects import labels_of
-from scheduler.api.pod import Pod
-from scheduler.framework.columns import Int32Column
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.nodes.columns import Int32Column
 from scheduler.framework.pods import PodMatch
-from scheduler.state.count_columns import CountColumn
+from scheduler.state.nodes.count_columns import CountColumn
 
 GroupKey: TypeAlias = tuple[str | bool, ...]
 """Within a namespace: being deleted or not, the label keys, the label values. Flat, since there may be one per pod."""

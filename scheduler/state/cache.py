@@ -19,11 +19,11 @@ from collections.abc import Callable, Collection, Iterator, KeysView
 from dataclasses import dataclass
 
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
-from scheduler.api.requests import PodResources, allocatable_of
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import PodResources, allocatable_of
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.event_stream import EventStream
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.resting import RestingNodes
 from scheduler.state.state_events import NodeQuarantined, NodeRemoved, NodeSet, PodCounted, PodUncounted, TableRebuilt
 

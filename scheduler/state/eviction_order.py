@@ -9,8 +9,8 @@ from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from scheduler.api.importance import started
-from scheduler.api.pod import Pod
+from scheduler.api.pods.importance import started
+from scheduler.api.pods.pod import Pod
 
 _Ranked: TypeAlias = list[tuple[int, str]]
 """When each pod started, and its UID: the oldest first."""

@@ -18,11 +18,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final, TypeAlias, TypeVar
 
-from scheduler.api.importance import created
-from scheduler.api.owners import controller_of
-from scheduler.api.pod import Pod
+from scheduler.api.groups.owners import controller_of
+from scheduler.api.pods.importance import created
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import POD_GROUP
-from scheduler.framework.pod_groups import NO_MEMBERS, Declaration, GroupKey, GroupMembers
+from scheduler.framework.groups.pod_groups import NO_MEMBERS, Declaration, GroupKey, GroupMembers
 from scheduler.state.cache import CountListener
 
 MAX_SUCCEEDED: Final = 10_000

@@ -6,9 +6,9 @@ Rule: pkg/scheduler/backend/queue/nominator.go at v1.36.3. A nomination is known
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.read_only import read_only_attribute
-from scheduler.framework.change_log import BoundedLog
+from scheduler.framework.nodes.change_log import BoundedLog
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.state_events import NominationEnded, PodNominated
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from scheduler.api.label_selectors import EXISTS, IN, Selector
 from scheduler.api.objects import labels_of
-from scheduler.api.pod import Pod
-from scheduler.api.pod_affinity import NO_TERMS
-from scheduler.framework.columns import Int32Column, Int64Column
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.pod_affinity import NO_TERMS
+from scheduler.framework.groups.topology import Topology
+from scheduler.framework.nodes.columns import Int32Column, Int64Column
 from scheduler.framework.pods import PodCounts, PodMatch, TermWeights
-from scheduler.framework.topology import Topology
 from scheduler.state.alike_pods import AlikePods, GroupKey, add_up, fulfils, group_key
-from scheduler.state.count_columns import COLUMN_BYTES, CountColumn, CountColumns
+from scheduler.state.nodes.count_columns import COLUMN_BYTES, CountColumn, CountColumns
 from scheduler.state.pod_terms import SUMS_BYTES, TermTable
 from scheduler.state.selector_postings import SelectorPostings
 

@@ -12,11 +12,11 @@ from typing import Final, TypeAlias
 import msgspec
 import numpy as np
 
-from scheduler.api.pod_affinity import AffinityTerm, AffinityTerms
+from scheduler.api.pods.pod_affinity import AffinityTerm, AffinityTerms
 from scheduler.framework.pods import TermKind, TermWeights
-from scheduler.state.count_columns import CountColumn
-from scheduler.state.live_column import int32_column
-from scheduler.state.mentioned_labels import KnownLabels, MentionedLabels
+from scheduler.state.nodes.count_columns import CountColumn
+from scheduler.state.nodes.live_column import int32_column
+from scheduler.state.nodes.mentioned_labels import KnownLabels, MentionedLabels
 from scheduler.state.selector_postings import SelectorPostings
 
 SUMS_BYTES: Final = 32 << 20

@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.groups.pod_groups import GroupKey
 from scheduler.framework.handle import PodActivator
-from scheduler.framework.pod_groups import GroupKey
 from scheduler.framework.queued import EntityKey
 from scheduler.state.nominator import Nominator
 

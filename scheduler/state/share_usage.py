@@ -10,8 +10,8 @@ nothing. Which share a selector has is not known here; that may change while the
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, KeysView, Mapping
 from typing import Final, NamedTuple, Protocol
 
-from scheduler.api.pod import Pod
-from scheduler.api.requests import requests_of
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import requests_of
 from scheduler.state.cache import CountListener
 from scheduler.state.eviction_order import EvictionOrder
 

@@ -7,11 +7,10 @@ to be provisioned is made as a driver would make it, for the nodes that the clas
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from scheduler.api.csi_translation import BY_NAME
 from scheduler.api.decoding import convert, reread
 from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from scheduler.api.unstructured import Unstructured, unstructured_hook
-from scheduler.api.volumes import (
+from scheduler.api.storage.csi_translation import BY_NAME
+from scheduler.api.storage.volumes import (
     BIND_COMPLETED,
     SELECTED_NODE,
     AnnotatedMeta,
@@ -24,10 +23,11 @@ from scheduler.api.volumes import (
     StorageClass,
     VolumeNodeAffinity,
 )
+from scheduler.api.unstructured import Unstructured, unstructured_hook
 from scheduler.framework.errors import ApiError
 from scheduler.framework.events import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS
 from scheduler.framework.handle import ObjectLister
-from scheduler.framework.resources import struct_of
+from scheduler.framework.nodes.resources import struct_of
 
 BOUND: Final = "Bound"
 

@@ -6,7 +6,7 @@ Each is published once the change is made, before plugins learn of it.
 from typing import Any
 
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.runtime.event_stream import EngineEvent
 
 

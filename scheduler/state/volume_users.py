@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from scheduler.api.pod import Pod
-from scheduler.api.pod_storage import PodStorage, VolumeKey
+from scheduler.api.pods.pod import Pod
 from scheduler.api.read_only import ReadOnlyDict, read_only_attribute
-from scheduler.framework.change_log import ChangeLog
+from scheduler.api.storage.pod_storage import PodStorage, VolumeKey
+from scheduler.framework.nodes.change_log import ChangeLog
 
 _NOWHERE: Final[Mapping[int, int]] = ReadOnlyDict()
 

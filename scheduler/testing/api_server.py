@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.engine.engine import Engine
 from scheduler.framework.handle import NO_CREDENTIALS, Access, NoReads
 

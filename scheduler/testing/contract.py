@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 
 from scheduler.api.objects import PodMeta, SchedulingGroup
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.nodes import Int32Column, Int64Column, Rows
+from scheduler.framework.nodes.nodes import Int32Column, Int64Column, Rows
 from scheduler.framework.plugin import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,

@@ -4,18 +4,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.handle import Handle, Listener, ObjectLister
-from scheduler.framework.nodes import NodeInfo
+from scheduler.framework.nodes.nodes import NodeInfo
+from scheduler.framework.nodes.resources import resource_problems, resources_to_watch
 from scheduler.framework.plugin import Plugin
-from scheduler.framework.resources import resource_problems, resources_to_watch
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.runtime.handle import EngineHandle, PluginColumns
 from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.waiting import WaitingPods
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.nominator import Nominator
 from scheduler.testing.objects import as_kept
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import pod as pods
 from scheduler.api.decoding import reread
 from scheduler.api.objects import (
     Affinity,
@@ -36,7 +35,8 @@ from scheduler.api.objects import (
     Volume,
 )
 from scheduler.api.objects import node_from_dict as node_from_dict
-from scheduler.api.pod import Pod, keep_raw_pod
+from scheduler.api.pods import pod as pods
+from scheduler.api.pods.pod import Pod, keep_raw_pod
 from scheduler.api.read_only import plain
 from scheduler.api.unstructured import Unstructured
 

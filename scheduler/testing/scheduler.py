@@ -18,7 +18,7 @@ from itertools import count
 from typing import Any, Final, Self, TypeVar
 
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.loop import SLICE_SECONDS
 from scheduler.cycle.writers import Writers

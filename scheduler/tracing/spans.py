@@ -25,7 +25,7 @@ from typing import Final, TypeAlias
 from opentelemetry import trace
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer
 
-from scheduler.api.text import encodable, shortened
+from scheduler.api.wording.text import encodable, shortened
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.cycle_events import (
     AttemptEnded,

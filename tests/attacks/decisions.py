@@ -17,12 +17,12 @@ import orjson
 from msgspec.structs import replace
 
 from scheduler.api.decoding import reread
-from scheduler.api.pod import Pod, decode_pod
+from scheduler.api.pods.pod import Pod, decode_pod
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.events import DEVICE_CLASS, RESOURCE_SLICE
-from scheduler.framework.resources import struct_of
+from scheduler.framework.nodes.resources import struct_of
 from tests.attacks.attack import Attack, Target
 from tests.attacks.catalog import ATTACKS
 from tests.bench.cycle_world import World, bound, decoded_pod, node_name, numbered_node, sibling

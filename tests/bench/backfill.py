@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION, KIND
 from scheduler.config.types import GroupBackfill

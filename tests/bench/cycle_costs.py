@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Placed
 from scheduler.framework.cycle_state import CycleState
 from scheduler.plugin_tools.workload import collector_at_rest

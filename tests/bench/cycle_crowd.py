@@ -11,11 +11,11 @@ from typing import Any, Final
 from msgspec import convert
 from msgspec.structs import replace
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
+from scheduler.api.storage.volumes import PersistentVolume, PersistentVolumeClaim
 from scheduler.api.unstructured import Unstructured
-from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
 from scheduler.framework.events import CSI_NODE, NAMESPACE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
-from scheduler.framework.resources import SERVICE, struct_of
+from scheduler.framework.nodes.resources import SERVICE, struct_of
 from tests.bench.cycle_cases import Case
 from tests.bench.cycle_world import ZONE, Json, World, decoded_pod, node_name, sibling
 

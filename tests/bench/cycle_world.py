@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 import plugins
-from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.api.pods.pod import Pod, pod_from_dict
 from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION, KIND
 from scheduler.cycle.writers import Writers

@@ -19,8 +19,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scheduler.api.kueue import QUEUE_LABEL
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
+from scheduler.api.quota.kueue import QUEUE_LABEL
 from scheduler.api.unstructured import Unstructured
 from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION, KIND

@@ -21,7 +21,7 @@ import orjson
 
 import plugins
 from scheduler.api.objects import Node, node_from_dict
-from scheduler.api.pod import Pod, decode_pod
+from scheduler.api.pods.pod import Pod, decode_pod
 from scheduler.config.load import load_config
 from scheduler.cycle.writers import Writers
 from scheduler.engine.engine import build_engine

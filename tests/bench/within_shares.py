@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.shares import DeclaredShare
 from tests.bench.cycle_costs import Times, decisions, settled
 from tests.bench.cycle_world import World, decoded_pod, sibling

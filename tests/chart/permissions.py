@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 
 from plugins import SHIPPED
 from plugins.contrib.coscheduling.plugin import Coscheduling
-from scheduler.api.workloads import WORKLOADS
+from scheduler.api.groups.workloads import WORKLOADS
 from scheduler.config.defaults import FOR_POD_GROUPS
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.types import DEFAULT_GATES
-from scheduler.framework.resources import parse_resource
+from scheduler.framework.nodes.resources import parse_resource
 from scheduler.kube.permissions import PERMISSIONS, permissions_for
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
 from tests.chart.helm import CHART

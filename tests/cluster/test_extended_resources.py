@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from plugins.dynamic_resources.extended_claims import content_of, in_memory, requesting
-from plugins.dynamic_resources.extended_requests import claimed_devices
-from scheduler.api.pod import pod_from_dict
-from scheduler.api.text import to_json
+from plugins.dynamic_resources.extended.claims import content_of, in_memory, requesting
+from plugins.dynamic_resources.extended.requests import claimed_devices
+from scheduler.api.pods.pod import pod_from_dict
+from scheduler.api.wording.text import to_json
 from scheduler.kube.writes.api_writer import has_all
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.devices import CLAIM, a_claim, device_class, devices_on, wait_bound, wait_refused

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import pytest
 
-from scheduler.api.quantity import parse_quantity
+from scheduler.api.quantities.quantity import parse_quantity
 from scheduler.config.documents import Document
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM
-from scheduler.framework.resources import KNOWN
+from scheduler.framework.nodes.resources import KNOWN
 from scheduler.simulate.apiserver.server_pod import ServerPod
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.files.objects import decoded, raw_of

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from scheduler.api.pod import Pod, decode_pod
-from scheduler.api.text import to_json
+from scheduler.api.pods.pod import Pod, decode_pod
+from scheduler.api.wording.text import to_json
 from scheduler.kube.http.client import Client as SchedulersClient
 from scheduler.kube.identity.credentials import load_credentials
 from scheduler.kube.writes.status import Condition, PodStatuses

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from scheduler.__main__ import main
-from scheduler.api.pod import decode_pod
+from scheduler.api.pods.pod import decode_pod
 from scheduler.simulate.other_objects import OtherObject
 from scheduler.simulate.what_if.budgets import LABEL, Budgets
 from tests.cluster.conftest import MakeNodes

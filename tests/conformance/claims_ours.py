@@ -6,18 +6,18 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from plugins.dynamic_resources.catalog import catalog_of
+from plugins.dynamic_resources.allocation.catalog import catalog_of
+from plugins.dynamic_resources.allocation.pools import DevicesError
 from plugins.dynamic_resources.claim_state import ClaimState
 from plugins.dynamic_resources.plugin import DynamicResources
-from plugins.dynamic_resources.pools import DevicesError
 from scheduler import framework as fw
 from scheduler.api.devices import DeviceRequest
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import DEVICE_CLASS, DEVICE_TAINT_RULE, RESOURCE_CLAIM, RESOURCE_SLICE
-from scheduler.framework.resources import KNOWN
+from scheduler.framework.nodes.resources import KNOWN
 from scheduler.simulate.other_objects import OtherObjects
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_cluster, a_handle, started
 

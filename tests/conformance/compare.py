@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.api.quantity import parse_quantity
+from scheduler.api.quantities.quantity import parse_quantity
 
 Json = dict[str, Any]
 

@@ -13,9 +13,9 @@ from unittest import mock
 
 import plugins
 import plugins.default_preemption.plugin
+from scheduler.api.groups.pod_groups import POD_GROUP_INITIALLY_SCHEDULED, POD_GROUP_SCHEDULED
 from scheduler.api.objects import node_from_dict
-from scheduler.api.pod import Pod
-from scheduler.api.pod_groups import POD_GROUP_INITIALLY_SCHEDULED, POD_GROUP_SCHEDULED
+from scheduler.api.pods.pod import Pod
 from scheduler.config.load import config_from_dict
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.failure import FailureHandler

@@ -18,13 +18,13 @@ from typing import Any, Final
 import plugins
 from scheduler.api.decoding import reread
 from scheduler.api.objects import Node, node_from_dict
-from scheduler.api.pod import Pod, pod_from_dict
-from scheduler.api.requests import allocatable_of
+from scheduler.api.pods.pod import Pod, pod_from_dict
+from scheduler.api.pods.requests import allocatable_of
 from scheduler.api.unstructured import Unstructured
 from scheduler.config.load import config_from_dict
 from scheduler.engine.engine import build_engine
 from scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, QueueingHint
-from scheduler.framework.resources import STRUCTS
+from scheduler.framework.nodes.resources import STRUCTS
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.changes import node_changes, pod_changes
 from tests.conformance.compare import Difference, unequal

@@ -5,7 +5,7 @@ from typing import Any
 
 import plugins
 from scheduler.api.objects import node_from_dict
-from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.api.pods.pod import Pod, pod_from_dict
 from scheduler.config.feature_gates import FeatureGates, read_gates
 from scheduler.config.load import config_from_dict
 from scheduler.simulate.engine import simulate

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.api.pods.pod import Pod, pod_from_dict
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.failure import FailureHandler
 from scheduler.framework.events import (

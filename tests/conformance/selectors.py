@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from plugins.dynamic_resources.selectors import Expression, SelectorError, view_of
+from plugins.dynamic_resources.allocation.selectors import Expression, SelectorError, view_of
 from scheduler.api.decoding import convert
 from scheduler.api.devices import Device
 from tests.conformance.oracle import Oracle

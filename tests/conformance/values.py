@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from scheduler.api.decoding import convert
-from scheduler.api.go_quantity import GoQuantity
 from scheduler.api.label_selectors import parse_label_selector
 from scheduler.api.objects import LabelSelector, NodeSelector
-from scheduler.api.pod import pod_from_dict
-from scheduler.api.quantity import is_plain, parse_quantity, to_milli, to_value
+from scheduler.api.pods.pod import pod_from_dict
+from scheduler.api.quantities.go_quantity import GoQuantity
+from scheduler.api.quantities.quantity import is_plain, parse_quantity, to_milli, to_value
 from scheduler.api.selectors import pod_selects
 from scheduler.framework.duration import Duration
 from tests.conformance.oracle import Oracle

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import plugins
 from scheduler.api.objects import node_from_dict
-from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.api.pods.pod import Pod, pod_from_dict
 from scheduler.config.load import config_from_dict
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Unplaced, unplaced_by

@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from scheduler import testing
-from scheduler.api.pod import Pod
-from scheduler.framework.nodes import BoolColumn
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.nodes.nodes import BoolColumn
+from scheduler.framework.nodes.resources import KNOWN
 from scheduler.framework.plugin import Plugin
 from scheduler.framework.queued import QueuedGroup, QueuedPod
-from scheduler.framework.resources import KNOWN
 from scheduler.process import metrics as metrics_module
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.event_stream import EventStream
@@ -19,7 +19,7 @@ from scheduler.runtime.guards.plugin_limits import NO_LIMITS, Limits
 from scheduler.runtime.handle import EngineHandle
 from scheduler.runtime.plugin_calls import PluginCalls
 from scheduler.runtime.profile import POINTS, ProfilePlugins
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
 from tests.fakes.world import FakeWorld

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.extenders import Extender as Settings
 from scheduler.engine.engine import ExtenderAccess
 from scheduler.extenders.chain import Extenders, FoundPod

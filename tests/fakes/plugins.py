@@ -6,9 +6,9 @@ from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.nodes import Aspect, Int32Column, Int64Column, NodeColumns, NodeInfo, Rows
+from scheduler.framework.nodes.nodes import Aspect, Int32Column, Int64Column, NodeColumns, NodeInfo, Rows
 from scheduler.framework.plugin import (
     FilterNodesPlugin,
     FilterPlugin,

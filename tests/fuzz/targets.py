@@ -11,32 +11,32 @@ import msgspec
 import yaml
 
 from plugins import IN_TREE
-from plugins.dynamic_resources.cel_values import parse_version, quantity
-from plugins.dynamic_resources.selectors import Expression, SelectorError, view_of
-from scheduler.api.csi_translation import TranslationError, inline_handle, plugin_of, translated
+from plugins.dynamic_resources.allocation.selectors import Expression, SelectorError, view_of
+from plugins.dynamic_resources.cel.values import parse_version, quantity
 from scheduler.api.decoding import Decoder, Unreadable, convert, reread
 from scheduler.api.devices import Device, DeviceClass, ResourceClaim, ResourceSlice
-from scheduler.api.folding import fold, unfolded
-from scheduler.api.go_quantity import INT64_MAX, INT64_MIN, GoQuantity
-from scheduler.api.kueue import ClusterQueue, Cohort, ResourceFlavor
 from scheduler.api.label_selectors import parse_label_selector
 from scheduler.api.objects import LabelSelector, Node, NodeSelector, Taint, Toleration
-from scheduler.api.pod import Pod, decode_pod
-from scheduler.api.quantity import is_plain, parse_quantity, to_milli, to_value
-from scheduler.api.requests import allocatable_of
+from scheduler.api.pods.pod import Pod, decode_pod
+from scheduler.api.pods.requests import allocatable_of
+from scheduler.api.pods.tolerations import tolerates
+from scheduler.api.quantities.go_quantity import INT64_MAX, INT64_MIN, GoQuantity
+from scheduler.api.quantities.quantity import is_plain, parse_quantity, to_milli, to_value
+from scheduler.api.quota.kueue import ClusterQueue, Cohort, ResourceFlavor
 from scheduler.api.selectors import matches_any, pod_selector_keys, pod_selects, problems_of, required_terms
-from scheduler.api.text import to_json
-from scheduler.api.tolerations import tolerates
+from scheduler.api.storage.csi_translation import TranslationError, inline_handle, plugin_of, translated
+from scheduler.api.storage.volumes import PersistentVolume
 from scheduler.api.unstructured import Unstructured, unstructured_hook
 from scheduler.api.versions import is_newer
-from scheduler.api.volumes import PersistentVolume
+from scheduler.api.wording.folding import fold, unfolded
+from scheduler.api.wording.text import to_json
 from scheduler.config.documents import Document, parse_documents
 from scheduler.config.load import config_from_dict
 from scheduler.extenders import wire
 from scheduler.extenders.go_json import BadJson
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.resources import KNOWN, STRUCTS, parse_resource
+from scheduler.framework.nodes.resources import KNOWN, STRUCTS, parse_resource
 from scheduler.kube.http.client import Reply
 from scheduler.kube.http.http1 import Answer, AnswerReader, BadAnswer
 from scheduler.kube.http.retries import Read

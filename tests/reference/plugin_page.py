@@ -9,8 +9,10 @@ from typing import Any, Final, get_args
 import msgspec
 
 from scheduler.api import objects
-from scheduler.api.pod import Pod
-from scheduler.framework import cycle_state, handle, nodes, pods, status, stored_columns, topology
+from scheduler.api.pods.pod import Pod
+from scheduler.framework import cycle_state, handle, pods, status
+from scheduler.framework.groups import topology
+from scheduler.framework.nodes import nodes, stored_columns
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "plugin-reference.md"
 

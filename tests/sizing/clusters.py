@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from scheduler.framework.resources import PODS
+from scheduler.framework.nodes.resources import PODS
 from tests.bench.api import ServerApi, create, fetch, merge
 from tests.bench.wire import Job, Server
 from tests.controlplane import Component, ControlPlane, Settings

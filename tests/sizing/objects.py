@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scheduler.framework import resources
 from scheduler.framework.events import CSI_DRIVER, CSI_NODE, NAMESPACE, STORAGE_CLASS
-from scheduler.framework.resources import KNOWN, NODES, PODS, REPLICA_SET, SERVICE, ApiResource
+from scheduler.framework.nodes import resources
+from scheduler.framework.nodes.resources import KNOWN, NODES, PODS, REPLICA_SET, SERVICE, ApiResource
 
 Object = dict[str, Any]
 

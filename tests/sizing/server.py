@@ -22,7 +22,7 @@ import orjson
 from aiohttp import web
 
 from scheduler.assembly.scheduling import loop_factory
-from scheduler.framework.resources import NODES, PODS, ApiResource
+from scheduler.framework.nodes.resources import NODES, PODS, ApiResource
 from tests.controlplane.credentials import Credentials
 from tests.sizing.objects import WATCHED, Object, Size
 from tests.sizing.store import Collection, Versions

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from scheduler.framework.resources import ApiResource
+from scheduler.framework.nodes.resources import ApiResource
 from tests.sizing.objects import CREATED, Object, uid
 
 HISTORY: Final = 10_000

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import plugins
-from scheduler.api.pod import pod_from_dict
+from scheduler.api.pods.pod import pod_from_dict
 from scheduler.config.load import config_from_dict
 from scheduler.process import allocator
 from scheduler.runtime.framework import Framework

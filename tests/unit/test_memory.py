@@ -13,10 +13,10 @@ import pytest
 
 from scheduler.api.node_images import share_images
 from scheduler.api.objects import Node, node_from_dict
-from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.api.pods.pod import Pod, pod_from_dict
 from scheduler.api.recent_caches import RecentCache
 from scheduler.runtime.answers.store import STORE_BYTES
-from scheduler.state.count_columns import COLUMN_BYTES
+from scheduler.state.nodes.count_columns import COLUMN_BYTES
 from tests.bench.counted_world import CountedWorld
 from tests.bench.cycle_world import HOSTNAME, PROFILE, ZONE, World, bound, node_name
 from tests.bench.still_loop import StillLoop

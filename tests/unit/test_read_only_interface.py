@@ -16,17 +16,17 @@ import pytest
 
 from plugins import SHIPPED
 from scheduler import framework as fw
+from scheduler.api.groups.pod_groups import PodGroup
 from scheduler.api.label_selectors import EVERYTHING
 from scheduler.api.objects import ObjectMeta, Taint
-from scheduler.api.pod import Pod
-from scheduler.api.pod_groups import PodGroup
+from scheduler.api.pods.pod import Pod
 from scheduler.api.read_only import ReadOnlyStruct
 from scheduler.api.unstructured import Unstructured
 from scheduler.cycle.algorithm import Algorithm
 from scheduler.framework.arguments import parse_arguments
 from scheduler.framework.handle import Handle
 from scheduler.framework.handle import WaitingPod as WaitingPodRole
-from scheduler.framework.nodes import NodeColumns, NodeInfo
+from scheduler.framework.nodes.nodes import NodeColumns, NodeInfo
 from scheduler.framework.pods import PodMatch, TermKind
 from scheduler.framework.queued import QueuedPod, shown
 from scheduler.framework.shares import DECLARED, DeclaredShare, ShareKey, Shares

@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client import generate_latest
 
 from scheduler import framework as fw
-from scheduler.api.text import MAX_MESSAGE, MAX_REASON, to_json
+from scheduler.api.wording.text import MAX_MESSAGE, MAX_REASON, to_json
 from scheduler.cycle.failure import UNSCHEDULABLE
 from scheduler.explain.explainer import Explainer
 from scheduler.framework.plugin import QueueSortPlugin

@@ -35,11 +35,11 @@ from plugins.shared.eviction.eligibility import (
 from plugins.shared.eviction.executor import CLUSTER, Executor, Preemptor
 from scheduler import framework as fw
 from scheduler.api.label_selectors import parse_label_selector
-from scheduler.api.quota_amounts import MAX, amounts_in
+from scheduler.api.quota.quota_amounts import MAX, amounts_in
 from scheduler.api.read_only import NOTHING
-from scheduler.api.spelling import spelled
+from scheduler.api.wording.spelling import spelled
 from scheduler.framework.field_errors import duplicate, invalid, required
-from scheduler.framework.victims import NEVER
+from scheduler.framework.preemption.victims import NEVER
 
 _QUANTITIES: Final = (
     ("minimum", "minimum"),

@@ -4,7 +4,7 @@
                                                   └─no─► the fewest that have to give back what the group needs, so that
                                                          there is space by quota, and nodes for all of its pods
 
-The quota is the reclaim's question, nodes are the what-if's: see `framework/group_preemption.py`.
+The quota is the reclaim's question, nodes are the what-if's: see `framework/groups/group_preemption.py`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from plugins.default_preemption.pod_groups import NO_VICTIMS, Steps
 from plugins.shared.eviction.budgets import Budgets
 from plugins.shared.eviction.group_units import WithoutUnits
 from scheduler import framework as fw
-from scheduler.framework.victims import LEAVING, SOON, Unit, needed, pods_of
+from scheduler.framework.preemption.victims import LEAVING, SOON, Unit, needed, pods_of
 
 TOO_LONG: Final = fw.unschedulable("reclaim takes too long for so many pods that are not alike")
 

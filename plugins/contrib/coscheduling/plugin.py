@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from plugins.shared.gangs import Gangs
 from scheduler import framework as fw
-from scheduler.api.workloads import GANG_ANNOTATION, WORKLOADS, GangKind, WatchedKind
+from scheduler.api.groups.workloads import GANG_ANNOTATION, WORKLOADS, GangKind, WatchedKind
 from scheduler.framework.field_errors import invalid
 
 _MAX_SECONDS: Final = 2**31 - 1

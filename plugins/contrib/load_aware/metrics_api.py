@@ -15,7 +15,7 @@ import msgspec
 from plugins.contrib.load_aware.measurements import AHEAD, Faults, Measurement, Measurements, Usage, is_amount
 from scheduler import framework as fw
 from scheduler.api.decoding import Decoder, Unreadable
-from scheduler.api.quantity import NANO, parse_quantity
+from scheduler.api.quantities.quantity import NANO, parse_quantity
 
 PATH: Final = "/apis/metrics.k8s.io/v1beta1/nodes"
 

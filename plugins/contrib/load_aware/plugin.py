@@ -15,7 +15,7 @@ from plugins.contrib.load_aware.strategies import load_variation, rounded, targe
 from plugins.contrib.load_aware.table import LoadTable
 from scheduler import framework as fw
 from scheduler.api.objects import ResourceList, ResourceRequirements
-from scheduler.api.quantity import parse_quantity, to_milli
+from scheduler.api.quantities.quantity import parse_quantity, to_milli
 from scheduler.framework.field_errors import forbidden, invalid, required
 
 _SLACK_SECONDS: Final = 30.0

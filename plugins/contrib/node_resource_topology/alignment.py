@@ -19,7 +19,7 @@ from plugins.contrib.node_resource_topology.zones import (
     ZoneRows,
 )
 from scheduler import framework as fw
-from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
+from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY
 
 ALIGNED: Final = 0
 NO_DATA: Final = 1

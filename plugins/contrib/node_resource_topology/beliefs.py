@@ -9,7 +9,7 @@ from plugins.contrib.node_resource_topology.requests import Amounts, Asked, aske
 from plugins.contrib.node_resource_topology.topology import RESOURCE, NodeTopology, read_topology
 from plugins.contrib.node_resource_topology.zones import ZoneRows, ZoneTable
 from scheduler import framework as fw
-from scheduler.api.requests import CPU
+from scheduler.api.pods.requests import CPU
 
 PLUGIN: Final = "NodeResourceTopologyMatch"
 

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 from plugins.contrib.node_resource_topology.topology import MAX_AMOUNT
 from scheduler import framework as fw
 from scheduler.api.objects import Container, ResourceList, ResourceRequirements
-from scheduler.api.quantity import parse_quantity, to_milli, to_value
-from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
+from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY
+from scheduler.api.quantities.quantity import parse_quantity, to_milli, to_value
 
 Amounts = tuple[tuple[str, int], ...]
 """Resource, amount above 0: thousandths of a core, units or bytes; by name."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from plugins.contrib.node_resource_topology.requests import Amounts, Asked
 from plugins.contrib.node_resource_topology.zones import BY_CONTAINER, BY_POD, MISSING, Grid, ZoneRows
 from scheduler import framework as fw
-from scheduler.api.requests import CPU
+from scheduler.api.pods.requests import CPU
 
 ZoneScores: TypeAlias = npt.NDArray[np.int64]
 """Place, row."""

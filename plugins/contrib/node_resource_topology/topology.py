@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from scheduler import framework as fw
-from scheduler.api.quantity import parse_quantity, to_milli, to_value
-from scheduler.api.requests import CPU
+from scheduler.api.pods.requests import CPU
+from scheduler.api.quantities.quantity import parse_quantity, to_milli, to_value
 
 RESOURCE: Final = "noderesourcetopologies.v1alpha2.topology.node.k8s.io"
 

@@ -14,7 +14,7 @@ import numpy as np
 from plugins.shared.eviction.budgets import Budgets
 from plugins.shared.eviction.units import NO_UNITS, GroupUnits, victims_among
 from scheduler import framework as fw
-from scheduler.api.importance import importance, started
+from scheduler.api.pods.importance import importance, started
 
 NO_VICTIMS: Final = fw.unresolvable("No preemption victims found for incoming pod")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 from scheduler import framework as fw
-from scheduler.framework import victims
+from scheduler.framework.preemption import victims
 
 NOT_HELPFUL: Final = fw.unresolvable("Preemption is not helpful for scheduling")
 WAITING: Final = fw.unresolvable("waiting for the preemption for this pod to be finished")

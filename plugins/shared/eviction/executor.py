@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 
 from plugins.shared.eviction.budgets import disruptions_of
 from scheduler import framework as fw
-from scheduler.framework.victims import group_that_goes
+from scheduler.framework.preemption.victims import group_that_goes
 
 _logger = logging.getLogger(__name__)
 

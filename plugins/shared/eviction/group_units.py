@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from scheduler import framework as fw
-from scheduler.framework.victims import Unit, pods_of
+from scheduler.framework.preemption.victims import Unit, pods_of
 
 
 class WithoutUnits:

@@ -12,7 +12,7 @@ import numpy as np
 
 from plugins.shared.eviction.budgets import Budgets
 from scheduler import framework as fw
-from scheduler.framework.victims import Unit, pods_of
+from scheduler.framework.preemption.victims import Unit, pods_of
 
 
 def importance(unit: Unit) -> tuple[int, bool, int, int]:

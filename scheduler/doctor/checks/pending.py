@@ -7,9 +7,9 @@ from typing import Final
 import msgspec
 
 from scheduler.api.decoding import convert
-from scheduler.api.near_names import near_names
-from scheduler.api.pod import Pod as DecidedPod
-from scheduler.api.text import counted, shortened
+from scheduler.api.pods.pod import Pod as DecidedPod
+from scheduler.api.wording.near_names import near_names
+from scheduler.api.wording.text import counted, shortened
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.doctor.evidence.cluster import Cluster
 from scheduler.doctor.evidence.facts import Facts, known

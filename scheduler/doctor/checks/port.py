@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from scheduler.api.text import shortened
+from scheduler.api.wording.text import shortened
 from scheduler.doctor.evidence.cluster import Cluster, NotThere
 from scheduler.doctor.evidence.facts import Facts
 from scheduler.doctor.evidence.objects import MAX_TEXT, Event, ServiceMonitor

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from scheduler.api.text import shortened
+from scheduler.api.wording.text import shortened
 from scheduler.doctor.evidence.cluster import Cluster, NotThere
 from scheduler.doctor.evidence.facts import INSTANCE_LABEL, NAME_LABEL, Facts, known
 from scheduler.doctor.evidence.objects import MAX_TEXT, AnyObject, Deployment, Ended, Node, Pod, Service

@@ -8,7 +8,7 @@ from scheduler.doctor.evidence.facts import Facts, known
 from scheduler.doctor.findings import Finding, ok, problem, warning
 from scheduler.framework.awaited import together
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.resources import OTHER_VERSION, SINCE_1_37, ApiResource
+from scheduler.framework.nodes.resources import OTHER_VERSION, SINCE_1_37, ApiResource
 from scheduler.kube.permissions import Permission, denial, lease_permissions, rules_for
 from scheduler.kube.services.service_proxy import EXPLAIN, PORT
 from scheduler.snapshots.kept_fields import KINDS

@@ -11,7 +11,7 @@ from scheduler.api.decoding import Decoder, Unreadable, convert
 from scheduler.api.reviews import User
 from scheduler.doctor.evidence.objects import Page
 from scheduler.framework.errors import ClusterError, ConfigError
-from scheduler.framework.resources import ApiResource
+from scheduler.framework.nodes.resources import ApiResource
 from scheduler.kube.http.client import BadStatus, Client, Reply
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.informers.served import Served

@@ -7,7 +7,7 @@ from typing import Any
 from scheduler.config.load import config_from_dict, values_of
 from scheduler.config.profiles import API_VERSION, KIND
 from scheduler.config.types import LeaderElection
-from scheduler.framework.resources import ApiResource
+from scheduler.framework.nodes.resources import ApiResource
 from scheduler.kube.permissions import Permission, permissions_for
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.cluster import SimulatedCluster

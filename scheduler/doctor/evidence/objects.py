@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from scheduler.api.text import shortened
+from scheduler.api.wording.text import shortened
 
 MAX_TEXT = 300
 """Characters of others' texts."""

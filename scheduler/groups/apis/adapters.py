@@ -16,11 +16,11 @@ from typing import Final, Protocol
 import msgspec
 
 from scheduler.api.objects import GroupAnnotations
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.read_only import read_only_attribute
 from scheduler.framework.events import POD_GROUP
-from scheduler.framework.pod_groups import Declaration, GroupKey, GroupMembers, GroupTree, PodGroup
-from scheduler.framework.victims import group_that_goes
+from scheduler.framework.groups.pod_groups import Declaration, GroupKey, GroupMembers, GroupTree, PodGroup
+from scheduler.framework.preemption.victims import group_that_goes
 from scheduler.groups.apis.annotations import NO_ANNOTATIONS
 from scheduler.groups.apis.composites import Composites, NoComposites
 from scheduler.groups.apis.gang_defaults import GangDefaults, ProfileGangs

@@ -9,8 +9,8 @@ What annotations say about where the pods are to be, is the same for groups that
 from typing import Any, Final
 
 from scheduler.api.objects import GroupAnnotations
-from scheduler.api.pod import Pod
-from scheduler.framework.pod_groups import PodGroup
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.groups.pod_groups import PodGroup
 
 POD_GROUP_ANNOTATION: Final = "loadmaster.dev/pod-group"
 MIN_AVAILABLE_ANNOTATION: Final = "loadmaster.dev/pod-group-min-available"

@@ -14,10 +14,10 @@ from functools import partial
 from itertools import chain
 from typing import Final, Protocol
 
-from scheduler.api import pod_groups as api
-from scheduler.api.pod import Pod
+from scheduler.api.groups import pod_groups as api
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import COMPOSITE_POD_GROUP, POD_GROUP
-from scheduler.framework.pod_groups import Declaration, GroupKey, GroupMembers, GroupTree, PodGroup
+from scheduler.framework.groups.pod_groups import Declaration, GroupKey, GroupMembers, GroupTree, PodGroup
 from scheduler.groups.apis.kubernetes import VERSIONS, as_group
 from scheduler.state.objects import ObjectStore
 

@@ -3,14 +3,14 @@
 from types import MappingProxyType
 from typing import Final
 
-from scheduler.api import coscheduling as api
+from scheduler.api.groups import coscheduling as api
 from scheduler.api.objects import GroupAnnotations, ResourceList
-from scheduler.api.pod import Pod
-from scheduler.api.requests import allocatable_of
-from scheduler.api.text import shortened
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import allocatable_of
+from scheduler.api.wording.text import shortened
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
+from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.framework.handle import ObjectLister
-from scheduler.framework.pod_groups import PodGroup
 from scheduler.groups.apis.annotations import wishes
 
 MAX_RESOURCES: Final = 100

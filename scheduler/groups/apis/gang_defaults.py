@@ -7,8 +7,8 @@ without it, `gangs.kinds` of the profile   ──► these
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
-from scheduler.api.pod import Pod
-from scheduler.api.workloads import REPLICATED_JOB
+from scheduler.api.groups.workloads import REPLICATED_JOB
+from scheduler.api.pods.pod import Pod
 
 OWNER: Final = "owner"
 NONE: Final = "none"

@@ -11,9 +11,9 @@ Its other annotations do not count: `mode`, as nothing is held for a gang that d
 from typing import Final
 
 from scheduler.api.objects import GroupAnnotations
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.duration import Duration
-from scheduler.framework.pod_groups import PodGroup
+from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.groups.apis.annotations import NO_ANNOTATIONS, invalid, whole_number, wishes
 
 GANG_NAME: Final = "gang.scheduling.koordinator.sh/name"

@@ -7,13 +7,13 @@ restart. The rules are those of 1.37 for both.
 import logging
 from typing import Final, TypeAlias
 
-from scheduler.api import pod_groups as api
+from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import GroupAnnotations
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import COMPOSITE_POD_GROUP, POD_GROUP, POD_GROUP_V1BETA1
+from scheduler.framework.groups.pod_groups import LOWER, PodGroup
 from scheduler.framework.handle import ObjectLister
-from scheduler.framework.pod_groups import LOWER, PodGroup
-from scheduler.framework.resources import ApiResource, parse_resource
+from scheduler.framework.nodes.resources import ApiResource, parse_resource
 
 Written: TypeAlias = tuple[ApiResource, str, tuple[str, ...]]
 """Resource, subresource, verbs."""

@@ -1,7 +1,7 @@
 """The groups of our own rules that a pod names itself, whether a profile keeps them together or not."""
 
-from scheduler.api.coscheduling import POD_GROUP_LABEL
-from scheduler.api.pod import Pod
+from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
+from scheduler.api.pods.pod import Pod
 from scheduler.groups.apis.owners import gang_of
 
 

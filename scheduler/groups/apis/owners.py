@@ -14,11 +14,8 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from scheduler.api.decoding import Unreadable, convert
-from scheduler.api.objects import GroupAnnotations
-from scheduler.api.owners import controller_of
-from scheduler.api.pod import Pod
-from scheduler.api.text import shortened
-from scheduler.api.workloads import (
+from scheduler.api.groups.owners import controller_of
+from scheduler.api.groups.workloads import (
     GANG_ANNOTATION,
     JOB_SET,
     KIND_OF,
@@ -29,9 +26,12 @@ from scheduler.api.workloads import (
     Size,
     WorkloadKind,
 )
+from scheduler.api.objects import GroupAnnotations
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import shortened
 from scheduler.config.defaults import COSCHEDULING
+from scheduler.framework.groups.pod_groups import GroupKey, GroupObject, PodGroup
 from scheduler.framework.handle import ObjectLister
-from scheduler.framework.pod_groups import GroupKey, GroupObject, PodGroup
 from scheduler.groups.apis.annotations import MAX_MEMBERS, NO_ANNOTATIONS, POD_GROUP_ANNOTATION, whole_number, wishes
 from scheduler.groups.apis.gang_defaults import NONE, OWNER, GangDefaults
 

@@ -8,13 +8,13 @@ group whose queue does not exist waits for it, as with Volcano.
 from types import MappingProxyType
 from typing import Final
 
-from scheduler.api import volcano as api
+from scheduler.api.groups import volcano as api
 from scheduler.api.objects import GroupAnnotations
-from scheduler.api.pod import Pod
-from scheduler.api.text import shortened
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import shortened
 from scheduler.framework.events import VOLCANO_POD_GROUP, VOLCANO_QUEUE
+from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.framework.handle import ObjectLister
-from scheduler.framework.pod_groups import PodGroup
 from scheduler.groups.apis.annotations import MAX_MEMBERS, wishes
 from scheduler.groups.apis.coscheduling import MAX_KEPT, amounts
 

@@ -26,8 +26,8 @@ from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
-from scheduler.api.pod import Pod
-from scheduler.api.text import counted, shortened
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import counted, shortened
 from scheduler.config.types import GroupBackfill, LoadmasterSettings
 from scheduler.cycle.core import Core
 from scheduler.cycle.failure import UNSCHEDULABLE
@@ -35,7 +35,7 @@ from scheduler.cycle.steps import Steps
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.events import ClusterEvent
-from scheduler.framework.pod_groups import GroupKey, PodGroup
+from scheduler.framework.groups.pod_groups import GroupKey, PodGroup
 from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.group_events import NodesReserved, ReservationEnded
 from scheduler.groups.reservations.planning import Plan, Planner

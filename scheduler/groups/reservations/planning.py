@@ -18,17 +18,17 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from scheduler.api.owners import is_of_daemon_set, is_static
-from scheduler.api.pod import Pod
-from scheduler.api.requests import PODS
+from scheduler.api.groups.owners import is_of_daemon_set, is_static
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import PODS
 from scheduler.cycle.steps import Steps
-from scheduler.framework.columns import Int64Column, Rows
+from scheduler.framework.nodes.columns import Int64Column, Rows
 from scheduler.groups.amounts import free_of, size_of, total_of
 from scheduler.groups.reservations.run_times import NEVER, RunTimes
 from scheduler.groups.topology.capacity import MANY
 from scheduler.groups.topology.domains import Domains, all_nodes
 from scheduler.groups.topology.levels import Outlook
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 MAX_PODS: Final = 30_000
 """On the nodes that are looked at. More are if these could not hold twice the group."""

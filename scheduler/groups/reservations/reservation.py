@@ -16,18 +16,18 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from scheduler.api.owners import is_of_daemon_set
-from scheduler.api.pod import Pod
-from scheduler.framework.columns import BoolColumn, Int64Column, Rows
+from scheduler.api.groups.owners import is_of_daemon_set
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.pod_groups import GroupKey
+from scheduler.framework.groups.pod_groups import GroupKey
+from scheduler.framework.nodes.columns import BoolColumn, Int64Column, Rows
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.groups.amounts import demand_of, free_of
 from scheduler.groups.reservations.run_times import RunTimes
 from scheduler.groups.reservations.wakes import POD_GROUP_RESERVATION
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.framework import Framework
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 _NO_ROWS: Final[Rows] = np.arange(0)
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from scheduler.api.pod import Pod
-from scheduler.framework.pod_groups import PodGroups
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.groups.pod_groups import PodGroups
 from scheduler.groups.apis.annotations import whole_number
 
 NEVER: Final = float("inf")

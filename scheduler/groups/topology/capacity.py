@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
-from scheduler.framework.columns import BoolColumn, Int64Column
-from scheduler.framework.nodes import NodeColumns
+from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from scheduler.framework.nodes.columns import BoolColumn, Int64Column
+from scheduler.framework.nodes.nodes import NodeColumns
 from scheduler.groups.amounts import free_of
 from scheduler.groups.topology.domains import Domains
 

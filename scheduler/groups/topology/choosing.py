@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.framework.columns import BoolColumn, Int64Column, Rows
+from scheduler.framework.nodes.columns import BoolColumn, Int64Column, Rows
 from scheduler.groups.topology.capacity import Capacity
 from scheduler.groups.topology.domains import Domains
 

@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.framework.columns import BoolColumn, Rows
-from scheduler.framework.nodes import NodeColumns
+from scheduler.framework.nodes.columns import BoolColumn, Rows
+from scheduler.framework.nodes.nodes import NodeColumns
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,10 @@ from typing import Protocol
 
 import numpy as np
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
-from scheduler.framework.columns import BoolColumn, Int64Column, Rows
 from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.nodes.columns import BoolColumn, Int64Column, Rows
 from scheduler.groups.topology.domains import Domains
 
 

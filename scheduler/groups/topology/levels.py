@@ -16,12 +16,12 @@ from typing import Final, TypeAlias
 import msgspec
 import numpy as np
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Unplaced
 from scheduler.cycle.steps import Steps, in_one_go
-from scheduler.framework.columns import BoolColumn, Rows
 from scheduler.framework.cycle_state import GroupCycleState
-from scheduler.framework.pod_groups import PodGroup
+from scheduler.framework.groups.pod_groups import PodGroup
+from scheduler.framework.nodes.columns import BoolColumn, Rows
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, unschedulable
 from scheduler.groups.decision import GroupDecision, MemberOutcome

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.framework.columns import BoolColumn
-from scheduler.framework.nodes import NodeColumns
+from scheduler.framework.nodes.columns import BoolColumn
+from scheduler.framework.nodes.nodes import NodeColumns
 from scheduler.groups.amounts import total_of
 from scheduler.groups.topology.capacity import MANY, Capacity, Shape
 from scheduler.groups.topology.domains import Domains

@@ -5,9 +5,9 @@ from functools import partial
 from typing import Final
 
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import NODE, Action, ClusterEventWithHint, QueueingHint, on
-from scheduler.framework.pod_groups import PodGroups
+from scheduler.framework.groups.pod_groups import PodGroups
 
 TOPOLOGY_LEVELS: Final = "TopologyLevels"
 """Named as a plugin that refuses members of such a group."""

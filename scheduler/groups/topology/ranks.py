@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 
 KEYS: Final = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index")
 """Labels that indexed Jobs and StatefulSets give their pods."""

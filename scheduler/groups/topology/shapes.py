@@ -6,17 +6,17 @@ from typing import Final
 
 import numpy as np
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Search
 from scheduler.cycle.steps import Steps
 from scheduler.framework.cycle_state import GroupCycleState
-from scheduler.framework.demand import DemandPlugin
-from scheduler.framework.nodes import Aspect
+from scheduler.framework.nodes.demand import DemandPlugin
+from scheduler.framework.nodes.nodes import Aspect
 from scheduler.groups.amounts import demand_of
 from scheduler.groups.topology.capacity import Shape
 from scheduler.runtime.answers.pod_classes import KnownSpec
 from scheduler.runtime.framework import Framework
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 MOST_SHAPES: Final = 16
 """Kinds of members that are counted, the most frequent first: of further ones any number may fit anywhere."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from scheduler.cycle.object_handlers import ObjectEventHandlers
 from scheduler.engine.profiles import Resources
-from scheduler.framework.resources import ApiResource, struct_of
+from scheduler.framework.nodes.resources import ApiResource, struct_of
 from scheduler.kube.http.client import Client
 from scheduler.kube.informers.deadlines import Deadlines
 from scheduler.kube.informers.intake import Intake, Reduction, object_intake

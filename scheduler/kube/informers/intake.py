@@ -21,13 +21,13 @@ from prometheus_client import Counter
 from scheduler.api.decoding import QUICK_ERRORS
 from scheduler.api.node_images import share_images
 from scheduler.api.objects import Node, ObjectMeta
-from scheduler.api.pod import Pod, keep_raw_pod
-from scheduler.api.requests import allocatable_of
+from scheduler.api.pods.pod import Pod, keep_raw_pod
+from scheduler.api.pods.requests import allocatable_of
 from scheduler.api.unstructured import Unstructured
 from scheduler.api.versions import is_newer, newest_of
-from scheduler.framework import resources
 from scheduler.framework.errors import SchedulerError
-from scheduler.framework.resources import ApiResource, struct_of
+from scheduler.framework.nodes import resources
+from scheduler.framework.nodes.resources import ApiResource, struct_of
 from scheduler.kube.informers.object_decoder import ObjectDecoder, Page, T
 from scheduler.process.metrics import Metrics
 from scheduler.state.listeners import ListenerFailed

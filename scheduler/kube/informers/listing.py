@@ -20,7 +20,7 @@ import msgspec
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.files.memory import check_memory
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.resources import ApiResource
+from scheduler.framework.nodes.resources import ApiResource
 from scheduler.kube.http.client import BadStatus, Client, NoReply, Reply
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import Meaning, RetryPolicy, meaning_of

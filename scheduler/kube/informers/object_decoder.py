@@ -2,7 +2,7 @@
 
 An object that cannot be read costs that object: it is counted, logged and reported once per version, and the rest of
 its page is read. What is only nested too deeply, or not in Unicode, in unused parts, can be read: see
-`scheduler.api.folding`.
+`scheduler.api.wording.folding`.
 """
 
 import logging

@@ -7,8 +7,8 @@ version of a node has its own bytes and goes with them, so they never differ fro
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
-from scheduler.api.folding import unfolded
 from scheduler.api.objects import Node
+from scheduler.api.wording.folding import unfolded
 
 _members: Decoder[dict[str, msgspec.Raw]] = Decoder(dict[str, msgspec.Raw])
 

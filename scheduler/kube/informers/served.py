@@ -6,7 +6,7 @@ import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.resources import ApiResource
+from scheduler.framework.nodes.resources import ApiResource
 from scheduler.kube.http.client import BadStatus, Client, Reply
 from scheduler.kube.http.operations import CallLimit, Operation
 

@@ -38,7 +38,7 @@ from yarl import URL
 
 from scheduler.framework.awaited import child
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.resources import OTHER_VERSION, SINCE_1_37, ApiResource
+from scheduler.framework.nodes.resources import OTHER_VERSION, SINCE_1_37, ApiResource
 from scheduler.kube.http.call_metrics import NO_ANSWER
 from scheduler.kube.http.client import Client
 from scheduler.kube.http.outages import is_outage, is_trouble

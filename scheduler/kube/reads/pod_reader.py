@@ -6,9 +6,9 @@ from typing import Final
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.writers import Ending
-from scheduler.framework.resources import ApiResource
+from scheduler.framework.nodes.resources import ApiResource
 from scheduler.kube.http.client import Client
 from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.informers.listing import Lister

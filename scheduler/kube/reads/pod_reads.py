@@ -3,7 +3,7 @@
 from typing import TypeVar
 
 from scheduler.api.decoding import Decoder, Unreadable
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.http.client import BadStatus, Client, NoReply
 from scheduler.kube.http.operations import CallLimit, Operation

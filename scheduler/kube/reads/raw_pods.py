@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
-from scheduler.api.folding import unfolded
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.folding import unfolded
 from scheduler.extenders.chain import FoundPod
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.http.client import Client

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from scheduler.api.objects import ObjectMeta
-from scheduler.api.pod import Pod
-from scheduler.framework.pod_groups import PodGroup
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.kube.writes.events import Events, Recorder
 from scheduler.kube.writes.status import Condition, PodStatuses
 

@@ -28,11 +28,11 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
-from scheduler.api.folding import fold
-from scheduler.api.text import to_json
 from scheduler.api.unstructured import unstructured_hook
+from scheduler.api.wording.folding import fold
+from scheduler.api.wording.text import to_json
 from scheduler.framework.errors import ApiError
-from scheduler.framework.resources import ApiResource, struct_of, written_resource
+from scheduler.framework.nodes.resources import ApiResource, struct_of, written_resource
 from scheduler.kube.http.client import AnswerLost, Client
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import WRITES, Failed, Meaning, Outcome, Read, Retries, meaning_of, pause

@@ -26,7 +26,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.errors import BindRejected
 from scheduler.kube.http.client import Client, NotSent
 from scheduler.kube.http.operations import CallLimit, Operation

@@ -25,10 +25,10 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from scheduler.api.objects import ObjectMeta
-from scheduler.api.pod import Pod
-from scheduler.api.text import in_bytes, to_json
-from scheduler.framework.pod_groups import PodGroup
-from scheduler.framework.resources import parse_resource
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import in_bytes, to_json
+from scheduler.framework.groups.pod_groups import PodGroup
+from scheduler.framework.nodes.resources import parse_resource
 from scheduler.kube.http.client import Client, Reply
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import Meaning, Outcome, RetryPolicy, meaning_of

@@ -24,8 +24,8 @@ from typing import Final, TypeAlias
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
-from scheduler.api.pod import Pod
-from scheduler.api.text import to_json
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import to_json
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.http.client import AnswerLost, Client, NoReply
 from scheduler.kube.http.operations import CallLimit, Operation

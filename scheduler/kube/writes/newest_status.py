@@ -6,7 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from scheduler.api.objects import PodStatus
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.versions import is_newer
 
 MAX_ANSWERS: Final = 10_000

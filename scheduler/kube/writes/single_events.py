@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from scheduler.api.text import encodable
+from scheduler.api.wording.text import encodable
 from scheduler.kube.election.lease import micro_time
 from scheduler.kube.http.client import Client
 from scheduler.kube.http.operations import CallLimit, Operation

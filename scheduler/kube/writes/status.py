@@ -35,8 +35,8 @@ import msgspec
 
 from scheduler.api.decoding import Unreadable
 from scheduler.api.objects import PodCondition, PodStatus
-from scheduler.api.pod import Pod, decode_pod
-from scheduler.api.text import MAX_MESSAGE, encodable, in_bytes, timestamp, to_json
+from scheduler.api.pods.pod import Pod, decode_pod
+from scheduler.api.wording.text import MAX_MESSAGE, encodable, in_bytes, timestamp, to_json
 from scheduler.kube.http.client import Client
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import Meaning, Outcome, RetryPolicy, meaning_of

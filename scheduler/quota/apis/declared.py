@@ -9,10 +9,10 @@ from typing import Final
 
 from scheduler.api.label_selectors import parse_label_selector
 from scheduler.api.objects import labels_of
-from scheduler.api.pod import Pod
-from scheduler.api.quota_amounts import amounts_in
-from scheduler.api.requests import PODS
-from scheduler.api.text import shortened
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import PODS
+from scheduler.api.quota.quota_amounts import amounts_in
+from scheduler.api.wording.text import shortened
 from scheduler.framework.events import NAMESPACE
 from scheduler.framework.shares import DECLARED, DeclaredShare, ShareKey, ShareRefusal
 from scheduler.quota.adapter import Adapter, Asked

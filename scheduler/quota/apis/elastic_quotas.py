@@ -11,11 +11,11 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from scheduler.api.elastic_quotas import ElasticQuota
 from scheduler.api.objects import ObjectMeta, ResourceList
-from scheduler.api.quota_amounts import amounts_in
-from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
-from scheduler.api.text import shortened
+from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from scheduler.api.quota.elastic_quotas import ElasticQuota
+from scheduler.api.quota.quota_amounts import amounts_in
+from scheduler.api.wording.text import shortened
 from scheduler.framework.events import ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS
 from scheduler.framework.shares import ShareKey, ShareLack, ShareRefusal
 from scheduler.quota.adapter import Adapter, Asked

@@ -11,12 +11,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from scheduler.api import kueue as api
 from scheduler.api.objects import ObjectMeta, labels_of
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import PODS
+from scheduler.api.quota import kueue as api
 from scheduler.api.read_only import NOTHING
-from scheduler.api.requests import PODS
-from scheduler.api.text import shortened
+from scheduler.api.wording.text import shortened
 from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal
 from scheduler.quota.adapter import Adapter, Asked

@@ -11,10 +11,10 @@ goes on to the next; here, quota that is free goes before quota that somebody ha
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from scheduler.api import kueue as api
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.tolerations import first_untolerated
+from scheduler.api.quota import kueue as api
 from scheduler.api.selectors import pod_selector_terms
-from scheduler.api.tolerations import first_untolerated
 from scheduler.framework.shares import NodeKind
 from scheduler.quota.apis.kueue_quotas import Flavor, Group, Queue, key_of
 from scheduler.quota.policies import may_free

@@ -9,14 +9,14 @@ from typing import Final
 
 import msgspec
 
-from scheduler.api import kueue as api
 from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.objects import Taint
-from scheduler.api.quantity import NANO, parse_quantity
-from scheduler.api.quota_amounts import MAX, amount_of
+from scheduler.api.pods.tolerations import KEEPS_PODS_AWAY
+from scheduler.api.quantities.quantity import NANO, parse_quantity
+from scheduler.api.quota import kueue as api
+from scheduler.api.quota.quota_amounts import MAX, amount_of
 from scheduler.api.read_only import NOTHING
-from scheduler.api.text import shortened
-from scheduler.api.tolerations import KEEPS_PODS_AWAY
+from scheduler.api.wording.text import shortened
 from scheduler.quota.policies import NOTHING_EVICTED, Policy, Preemption
 from scheduler.quota.tree import Share, find_problems, problem_of
 

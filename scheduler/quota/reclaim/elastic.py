@@ -15,10 +15,10 @@ from itertools import islice
 from operator import attrgetter
 from typing import Final
 
-from scheduler.api.pod import Pod
-from scheduler.api.requests import CPU, MEMORY
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import CPU, MEMORY
+from scheduler.framework.preemption.victims import pods_of
 from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
-from scheduler.framework.victims import pods_of
 from scheduler.quota.policies import Policy
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims, quota_is_all
 from scheduler.quota.reclaim.pods import PodReclaim, QuotaRequest

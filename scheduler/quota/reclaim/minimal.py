@@ -4,13 +4,13 @@ Kueue's way (pkg/scheduler/preemption/preemption.go, getTargets and fillBackWork
 their order until the preemptor fits; then each is put back, the last first, if it fits all the same. Kueue considers
 quota alone. Here the caller also says whether the preemptor `fits` on nodes, which may take long, so it is asked only
 where quota suffices, and for several candidates at a time: first in steps that double, then as in
-`framework/victims.py`.
+`framework/preemption/victims.py`.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 from scheduler.cycle.steps import in_one_go
-from scheduler.framework.victims import needed
+from scheduler.framework.preemption.victims import needed
 from scheduler.quota.reclaim.units import QuotaUnit
 from scheduler.quota.tree import ShareTree
 

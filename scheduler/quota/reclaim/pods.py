@@ -5,11 +5,11 @@ from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from scheduler.api.importance import created, importance, started
-from scheduler.api.pod import Pod
-from scheduler.framework.pod_groups import PodGroup, PodGroups
+from scheduler.api.pods.importance import created, importance, started
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.groups.pod_groups import PodGroup, PodGroups
+from scheduler.framework.preemption.victims import group_that_goes, pods_of
 from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
-from scheduler.framework.victims import group_that_goes, pods_of
 from scheduler.quota.adapter import Asked
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.policies import Policy

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from scheduler.api.importance import created
-from scheduler.api.pod import Pod
+from scheduler.api.pods.importance import created
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.preemption.victims import pods_of
 from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
-from scheduler.framework.victims import pods_of
 from scheduler.quota.policies import Policy, Preemption
 from scheduler.quota.reclaim.classical import Classical, Source, sources_of
 from scheduler.quota.reclaim.fair import Fair

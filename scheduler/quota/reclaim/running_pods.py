@@ -5,8 +5,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from scheduler.api.importance import started
-from scheduler.api.pod import Pod
+from scheduler.api.pods.importance import started
+from scheduler.api.pods.pod import Pod
 from scheduler.quota.policies import Policy
 from scheduler.quota.reclaim.units import Preemptor, QuotaUnit, may_evict
 from scheduler.state.eviction_order import EvictionOrder

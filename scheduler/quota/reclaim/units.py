@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from scheduler.framework.victims import Unit
+from scheduler.framework.preemption.victims import Unit
 from scheduler.quota.policies import Policy
 from scheduler.quota.tree import ShareTree
 

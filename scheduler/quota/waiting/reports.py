@@ -11,14 +11,14 @@ from itertools import islice
 from typing import Final
 
 from scheduler.api.devices import IMPLICIT_PREFIX
-from scheduler.api.requests import PODS
+from scheduler.api.pods.requests import PODS
 from scheduler.cycle.writers import ObjectEvents
 from scheduler.framework.shares import ShareKey
 from scheduler.process.metrics import Samples
 from scheduler.process.reporting import Said
 from scheduler.quota.adapters import AdaptedShares
 from scheduler.quota.ledger import Ledger
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 MAX_EVENTS: Final = 100
 """At once; the others come the next time."""

@@ -11,9 +11,9 @@ Rule for the resources that are shown: pkg/controllers/elasticquota_controller.g
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scheduler.api.elastic_quotas import ElasticQuota
-from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, allocatable_of
-from scheduler.api.spelling import quantity
+from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, allocatable_of
+from scheduler.api.quota.elastic_quotas import ElasticQuota
+from scheduler.api.wording.spelling import quantity
 from scheduler.cycle.status_writer import StatusWriter, Target
 from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.handle import ApiWriter

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 from itertools import islice
 from typing import Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.listeners import PodListener

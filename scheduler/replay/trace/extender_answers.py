@@ -8,8 +8,8 @@ import msgspec
 from scheduler.extenders.chain import FilterVerdict
 from scheduler.extenders.conversation import PREEMPT, ExtenderAnswer
 from scheduler.extenders.preemption import PodsOnNodes
-from scheduler.framework.dry_run import Victims
 from scheduler.framework.extenders import Overtaken
+from scheduler.framework.preemption.dry_run import Victims
 from scheduler.framework.status import Code, unresolvable, unschedulable
 
 

@@ -23,10 +23,10 @@ import msgspec
 import numpy as np
 
 from scheduler.api.decoding import Decoder
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.read_only import plain
-from scheduler.api.text import encodable_within
 from scheduler.api.unstructured import Unstructured
+from scheduler.api.wording.text import encodable_within
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.cycle_events import Call
 from scheduler.framework.cycle_state import CycleState

@@ -23,10 +23,10 @@ from typing import Any, ClassVar, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.api.weights import weight_of
-from scheduler.framework.change_log import ChangeLog, LogReader
-from scheduler.framework.columns import Rows, locked, read_only
-from scheduler.framework.nodes import Aspect
+from scheduler.api.quantities.weights import weight_of
+from scheduler.framework.nodes.change_log import ChangeLog, LogReader
+from scheduler.framework.nodes.columns import Rows, locked, read_only
+from scheduler.framework.nodes.nodes import Aspect
 from scheduler.runtime.live_nodes import LiveNodes
 
 STORE_BYTES: Final = 80 * 1024 * 1024

@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.api.pod import Pod
-from scheduler.framework.change_log import ChangeLog
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.nodes import Aspect, BoolColumn, Int64Column, Rows
+from scheduler.framework.nodes.change_log import ChangeLog
+from scheduler.framework.nodes.nodes import Aspect, BoolColumn, Int64Column, Rows
 from scheduler.runtime.answers.store import FEW, AnswerStore, Column, Stored
 
 _REFUSED: Final = -1

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any, Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.errors import PluginError
 from scheduler.framework.handle import EventRecorder
 from scheduler.framework.status import SKIP, Code, Status

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.duration import Duration
 from scheduler.framework.handle import EventRecorder
 from scheduler.framework.plugin import WAIT_SECONDS

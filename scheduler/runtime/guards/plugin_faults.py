@@ -18,7 +18,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Final, NamedTuple
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.errors import AttemptFailed, ClusterError, PluginError, WrongAnswer
 from scheduler.framework.plugin import Plugin
 from scheduler.framework.tracebacks import (

@@ -11,9 +11,9 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from scheduler.api.text import MAX_REASON, MAX_REASONS, encodable, shortened
+from scheduler.api.wording.text import MAX_REASON, MAX_REASONS, encodable, shortened
 from scheduler.framework.errors import PluginError, WrongAnswer
-from scheduler.framework.placements import Placement
+from scheduler.framework.groups.placements import Placement
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS, PermitWait, PostFilterResult, PreFilterResult
 from scheduler.framework.status import Code, Status
 from scheduler.runtime.guards.plugin_faults import place_of

@@ -19,15 +19,15 @@ from typing import Final, Self
 
 import numpy as np
 
-from scheduler.api.pod import Pod
-from scheduler.framework.columns import locked
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.dry_run import Violates
-from scheduler.framework.dry_run_filter import BulkSimulator, MonotoneInPods, SimulatedNode
 from scheduler.framework.handle import PodNominator
-from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
-from scheduler.framework.nominated import NominatedPods, yields_to
+from scheduler.framework.nodes.columns import locked
+from scheduler.framework.nodes.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
 from scheduler.framework.plugin import FilterNodesPlugin
+from scheduler.framework.preemption.dry_run import Violates
+from scheduler.framework.preemption.dry_run_filter import BulkSimulator, MonotoneInPods, SimulatedNode
+from scheduler.framework.preemption.nominated import NominatedPods, yields_to
 from scheduler.framework.status import Status
 from scheduler.runtime.answers.pod_classes import KnownSpec
 from scheduler.runtime.filtering import Filtering

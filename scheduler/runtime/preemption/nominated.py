@@ -3,12 +3,12 @@
 from collections.abc import Collection
 from typing import Final, Protocol
 
-from scheduler.api.pod import Pod
-from scheduler.framework.change_log import BoundedLog, LogReader
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.handle import PodNominator
-from scheduler.framework.nodes import Aspect, BoolColumn
-from scheduler.framework.nominated import NominatedPods, yields_to
+from scheduler.framework.nodes.change_log import BoundedLog, LogReader
+from scheduler.framework.nodes.nodes import Aspect, BoolColumn
+from scheduler.framework.preemption.nominated import NominatedPods, yields_to
 from scheduler.runtime.live_nodes import LiveNodes
 
 _KEY: Final = "pods nominated to nodes"

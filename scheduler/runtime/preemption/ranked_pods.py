@@ -2,7 +2,7 @@
 
     pod ─► kind (priority, requests) ─► code;  node ─► codes and start times, the most important pod first
 
-The order is that of api/importance.py.
+The order is that of api/pods/importance.py.
 """
 
 from array import array
@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from scheduler.api.importance import started
-from scheduler.api.pod import Pod
-from scheduler.api.weights import weight_of
-from scheduler.framework.columns import locked
-from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
+from scheduler.api.pods.importance import started
+from scheduler.api.pods.pod import Pod
+from scheduler.api.quantities.weights import weight_of
+from scheduler.framework.nodes.columns import locked
+from scheduler.framework.nodes.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
 from scheduler.runtime.live_nodes import LiveNodes
 
 _MAX_KINDS: Final = 2**14
@@ -135,7 +135,7 @@ class RankedPods:
 
 
 class RankedLowerPods:
-    """Implements scheduler.framework.dry_run_filter.LowerPods."""
+    """Implements scheduler.framework.preemption.dry_run_filter.LowerPods."""
 
     def __init__(
         self,

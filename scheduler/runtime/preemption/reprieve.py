@@ -11,16 +11,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scheduler.framework.columns import locked
-from scheduler.framework.dry_run import PRIORITY_OFFSET, Violates
-from scheduler.framework.dry_run_filter import SimulatedNodes
-from scheduler.framework.nodes import BoolColumn, Int64Column, Rows
+from scheduler.framework.nodes.columns import locked
+from scheduler.framework.nodes.nodes import BoolColumn, Int64Column, Rows
+from scheduler.framework.preemption.dry_run import PRIORITY_OFFSET, Violates
+from scheduler.framework.preemption.dry_run_filter import SimulatedNodes
 from scheduler.framework.status import Status
 from scheduler.runtime.preemption.ranked_pods import RankedLowerPods
 
 
 class Reprieve:
-    """Implements scheduler.framework.dry_run.Reprieves for some nodes and one pod."""
+    """Implements scheduler.framework.preemption.dry_run.Reprieves for some nodes and one pod."""
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from msgspec import to_builtins
 
-from scheduler.api.text import to_json
+from scheduler.api.wording.text import to_json
 from scheduler.explain.documents import GroupReport, PodReport, SharesReport
 from scheduler.serve.port.answers import JSON, LEADING, TEXT, Answer
 

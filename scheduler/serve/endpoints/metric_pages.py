@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.process.metrics import Metrics
 from scheduler.process.process_metrics import BuildInfo, ProcessMetrics, StartTime
 from scheduler.serve.endpoints.exposition import Exposition

@@ -10,9 +10,9 @@ from typing import Final
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.samples import Sample
 
-from scheduler.api.pod import Pod
-from scheduler.api.quantity import to_float
-from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, Totals, pod_limits, pod_requests
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY, Totals, pod_limits, pod_requests
+from scheduler.api.quantities.quantity import to_float
 
 LABELS: Final = ("namespace", "pod", "node", "scheduler", "priority", "resource", "unit")
 

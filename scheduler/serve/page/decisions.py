@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.cycle_events import AttemptFailed, PodBound, PodPlaced
 from scheduler.engine.records import DecisionRecords, Record
 from scheduler.runtime.event_stream import EventStream

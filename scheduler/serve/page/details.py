@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from heapq import nlargest
 from typing import Any, Final
 
-from scheduler.api.pod import Pod
-from scheduler.api.requests import CPU, MEMORY, PODS
-from scheduler.api.text import to_json
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import CPU, MEMORY, PODS
+from scheduler.api.wording.text import to_json
 from scheduler.engine.engine import Engine
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.framework import Framework

@@ -6,7 +6,7 @@ The creator of a pod chooses names and messages: they are cut, and the page show
 from collections.abc import Mapping
 from typing import Any, Final
 
-from scheduler.api.text import shortened, to_json
+from scheduler.api.wording.text import shortened, to_json
 
 MAX_NAME: Final = 253
 MAX_MESSAGE: Final = 300

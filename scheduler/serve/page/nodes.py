@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
-from scheduler.framework.change_log import LogReader
-from scheduler.framework.nodes import Aspect, Rows
+from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from scheduler.framework.nodes.change_log import LogReader
+from scheduler.framework.nodes.nodes import Aspect, Rows
 from scheduler.serve.page.messages import cut, event
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 
 ROWS_AT_ONCE: Final = 500
 """The number of nodes in one message: a millisecond of work."""

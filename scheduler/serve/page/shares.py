@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from msgspec import to_builtins
 
-from scheduler.api.text import to_json
+from scheduler.api.wording.text import to_json
 from scheduler.explain.documents import ShareAmounts, ShareReport, SharesSeen
 from scheduler.process.time_slice import TimeSlice
 from scheduler.runtime.event_stream import EventStream

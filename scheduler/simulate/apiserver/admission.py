@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.objects import ResourceList, Toleration, Wire
-from scheduler.api.pod import Pod
-from scheduler.api.quantity import parse_quantity
+from scheduler.api.pods.pod import Pod
+from scheduler.api.quantities.quantity import parse_quantity
 from scheduler.simulate.apiserver.limit_ranges import LimitRange
 from scheduler.simulate.files.objects import reworded, without_null
 from scheduler.simulate.other_objects import OtherObject

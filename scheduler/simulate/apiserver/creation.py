@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from scheduler.api.decoding import Unreadable
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
-from scheduler.api.text import counted
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import counted
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.apiserver.admission import Admission, Forbidden
 from scheduler.simulate.apiserver.defaults import completed_pod

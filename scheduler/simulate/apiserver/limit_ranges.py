@@ -10,10 +10,10 @@ import msgspec
 from msgspec.structs import replace
 
 from scheduler.api.decoding import Unreadable, convert
-from scheduler.api.go_quantity import INT64_MAX, GoQuantity
 from scheduler.api.objects import Container, ResourceList, ResourceRequirements, Wire
-from scheduler.api.quantity import NANO, parse_quantity
-from scheduler.api.requests import pod_limits, pod_requests
+from scheduler.api.pods.requests import pod_limits, pod_requests
+from scheduler.api.quantities.go_quantity import INT64_MAX, GoQuantity
+from scheduler.api.quantities.quantity import NANO, parse_quantity
 
 
 class LimitRangeItem(Wire, frozen=True):

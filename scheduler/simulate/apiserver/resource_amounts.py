@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from scheduler.api.objects import ResourceRequirements
-from scheduler.api.quantity import NANO, parse_quantity
+from scheduler.api.quantities.quantity import NANO, parse_quantity
 from scheduler.framework.field_errors import forbidden, invalid, required
 
 HUGE_PAGES: Final = "hugepages-"

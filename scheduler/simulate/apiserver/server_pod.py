@@ -13,7 +13,7 @@ from scheduler.api.objects import (
     Volume,
     Wire,
 )
-from scheduler.api.pod import Pod, keep_raw_pod
+from scheduler.api.pods.pod import Pod, keep_raw_pod
 from scheduler.simulate.files.objects import decoded
 
 

@@ -21,8 +21,8 @@ from scheduler.api.objects import (
     Toleration,
     TopologySpreadConstraint,
 )
-from scheduler.api.pod import Pod
-from scheduler.api.quantity import parse_quantity
+from scheduler.api.pods.pod import Pod
+from scheduler.api.quantities.quantity import parse_quantity
 from scheduler.api.selectors import (
     NODE_NAME_FIELD,
     FieldProblem,

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from scheduler.api.decoding import Unreadable, convert
+from scheduler.api.groups.owners import node_of
 from scheduler.api.objects import Node, PodSpec, Toleration
-from scheduler.api.owners import node_of
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.tolerations import first_untolerated
 from scheduler.api.selectors import pod_selects
-from scheduler.api.tolerations import first_untolerated
 from scheduler.simulate.controllers.generated_names import hash_of, random_names
 from scheduler.simulate.controllers.workloads import Allowance, NewPod, Owned, Workload, part
 from scheduler.simulate.files.objects import report

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.generated_uids import uid_of
-from scheduler.api.text import shortened
-from scheduler.api.workloads import WorkerGroup
+from scheduler.api.groups.workloads import WorkerGroup
+from scheduler.api.wording.text import shortened
 from scheduler.simulate.controllers.workloads import (
     CONTROLLERS,
     MAX_OBJECTS,

@@ -14,7 +14,7 @@ from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.generated_uids import uid_of
 from scheduler.api.label_selectors import parse_label_selector
 from scheduler.api.objects import LabelSelector
-from scheduler.api.quantity import parse_quantity
+from scheduler.api.quantities.quantity import parse_quantity
 from scheduler.simulate.controllers.workloads import part
 from scheduler.simulate.other_objects import OtherObject
 

@@ -15,7 +15,7 @@ import msgspec
 
 from scheduler.api.decoding import Unreadable
 from scheduler.api.generated_uids import uid_of
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.field_errors import required
 from scheduler.simulate.controllers.generated_names import MAX_PREFIX, hash_of, random_name, random_names
 from scheduler.simulate.files.objects import report

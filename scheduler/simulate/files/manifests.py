@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from scheduler.api.decoding import QUICK_ERRORS, Decoder
-from scheduler.api.folding import fold
+from scheduler.api.wording.folding import fold
 from scheduler.config.documents import STDIN, Document, chunks_of, name_of, parse_documents, text_of
 from scheduler.files.memory import memory_of_process
 from scheduler.files.reading import TooLarge, collected

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from scheduler.api.decoding import QUICK_ERRORS, Decoder
-from scheduler.api.near_names import near_names
+from scheduler.api.wording.near_names import near_names
 from scheduler.files.generated import table
 from scheduler.simulate.files.objects import WrittenObject
 

@@ -1,4 +1,4 @@
-"""Nodes like one that is there, as they join the cluster: see `scheduler.state.new_nodes`.
+"""Nodes like one that is there, as they join the cluster: see `scheduler.state.nodes.new_nodes`.
 
 The pods of DaemonSets that run on the model run on the new node before anything else does; those that wait for the
 model wait for the new node, too.
@@ -14,8 +14,8 @@ from scheduler.api.objects import Node
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.other_objects import OtherObject, resource_of_label
-from scheduler.state.new_nodes import comes_with, names_of, new_names, node_like, own_labels, pod_for
-from scheduler.state.node_objects import is_of_node, listed, part, renamed
+from scheduler.state.nodes.new_nodes import comes_with, names_of, new_names, node_like, own_labels, pod_for
+from scheduler.state.nodes.node_objects import is_of_node, listed, part, renamed
 
 _VOLUME: Final = "PersistentVolume"
 _CAPACITY: Final = "CSIStorageCapacity (storage.k8s.io/v1)"

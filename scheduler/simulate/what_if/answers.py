@@ -10,10 +10,10 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
-from scheduler.api.near_names import near_names
+from scheduler.api.groups.owners import is_of_daemon_set, node_of
 from scheduler.api.objects import Node
-from scheduler.api.owners import is_of_daemon_set, node_of
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.near_names import near_names
 from scheduler.config.types import Config
 from scheduler.explain.explanation import explain
 from scheduler.framework.errors import ConfigError

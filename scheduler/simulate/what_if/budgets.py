@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler.api.decoding import Unreadable, convert
+from scheduler.api.groups.owners import controller_of
 from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.objects import LabelSelector, Wire
-from scheduler.api.owners import controller_of
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.field_errors import invalid
 from scheduler.simulate.apiserver.validation import short
 from scheduler.simulate.files.objects import reworded, without_null

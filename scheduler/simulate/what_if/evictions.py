@@ -15,10 +15,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from scheduler.api.groups.owners import controller_of, is_of_daemon_set, is_static
 from scheduler.api.objects import Node
-from scheduler.api.owners import controller_of, is_of_daemon_set, is_static
-from scheduler.api.pod import Pod
-from scheduler.api.tolerations import UNSCHEDULABLE_TAINT
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.tolerations import UNSCHEDULABLE_TAINT
 from scheduler.framework.events import RESOURCE_CLAIM
 from scheduler.simulate.engine import Simulation
 from scheduler.simulate.recording import Result

@@ -6,13 +6,13 @@ from itertools import chain, count, islice
 import msgspec
 from msgspec.structs import replace
 
-from scheduler.api.coscheduling import POD_GROUP_LABEL
+from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
+from scheduler.api.groups.workloads import GANG_ANNOTATION
 from scheduler.api.objects import GroupAnnotations, SchedulingGroup
-from scheduler.api.pod import Pod
-from scheduler.api.workloads import GANG_ANNOTATION
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, VOLCANO_POD_GROUP
-from scheduler.framework.pod_groups import GroupKey
-from scheduler.framework.resources import parse_resource
+from scheduler.framework.groups.pod_groups import GroupKey
+from scheduler.framework.nodes.resources import parse_resource
 from scheduler.groups.apis.annotations import NO_ANNOTATIONS
 from scheduler.groups.apis.koordinator import GANG_NAME
 from scheduler.simulate.engine import Simulation

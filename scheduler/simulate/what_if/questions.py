@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from scheduler.api.near_names import near_names
+from scheduler.api.wording.near_names import near_names
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.apiserver.validation import short
 

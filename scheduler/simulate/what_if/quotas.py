@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from scheduler.api.requests import allocatable_of
+from scheduler.api.pods.requests import allocatable_of
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.config.types import Config
 from scheduler.engine.engine import Engine

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from scheduler.api.decoding import reread
 from scheduler.api.generated_uids import uid_of
 from scheduler.api.objects import OwnerReference, PodResourceClaimStatus
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
 from scheduler.simulate.controllers.generated_names import claim_name, random_names
 from scheduler.simulate.other_objects import OtherObject

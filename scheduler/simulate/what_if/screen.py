@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from scheduler.api.text import counted
+from scheduler.api.wording.text import counted
 from scheduler.explain.screen import PLAIN, explained
 from scheduler.simulate.table import aligned
 from scheduler.simulate.what_if.utilisation import rows

@@ -11,8 +11,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from scheduler.api.decoding import Unreadable
-from scheduler.api.owners import controller_of
-from scheduler.api.pod import Pod
+from scheduler.api.groups.owners import controller_of
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
 from scheduler.simulate.apiserver.creation import Creation

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from scheduler.api.labels import ZONES
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
-from scheduler.api.requests import CPU, MEMORY, PODS, allocatable_of
-from scheduler.api.spelling import spelled
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import CPU, MEMORY, PODS, allocatable_of
+from scheduler.api.wording.spelling import spelled
 
 EXTREMES: Final = 10
 """The number of the fullest and of the emptiest nodes that are printed."""

@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from scheduler import framework as fw
-from scheduler.framework.nodes import Int32Column, Rows
+from scheduler.framework.nodes.nodes import Int32Column, Rows
 
 LICENSES: Final = "licenses.v1.example.com"
 LABEL: Final = "example.com/license"

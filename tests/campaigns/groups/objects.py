@@ -7,10 +7,10 @@ from typing import Final
 from msgspec.structs import replace
 
 import plugins
-from scheduler.api.coscheduling import POD_GROUP_LABEL, PodGroup, PodGroupSpec, PodGroupStatus
 from scheduler.api.decoding import convert
+from scheduler.api.groups.coscheduling import POD_GROUP_LABEL, PodGroup, PodGroupSpec, PodGroupStatus
 from scheduler.api.objects import GroupAnnotations, GroupedMeta, Node, Taint
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.load import config_from_dict
 from scheduler.config.types import Config
 from scheduler.framework import Plugin

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import permutations
 from typing import Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.testing import Scheduler, an_object
 from scheduler.testing.api_server import ApiServer

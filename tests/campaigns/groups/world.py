@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import BindRejected
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
-from scheduler.framework.pod_groups import PodGroup
+from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.process.virtual_time import BEGIN as BEGIN_SECONDS
 from scheduler.testing import Scheduler
 from scheduler.testing.api_server import ApiServer

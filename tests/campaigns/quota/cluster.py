@@ -10,10 +10,10 @@ from typing import Any, Final, Protocol
 from msgspec.structs import replace
 
 from plugins import SHIPPED
-from scheduler.api import kueue
-from scheduler.api.elastic_quotas import ElasticQuota, ElasticQuotaSpec
 from scheduler.api.objects import GroupAnnotations, LabelSelector, Node, ObjectMeta, PodCondition
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
+from scheduler.api.quota import kueue
+from scheduler.api.quota.elastic_quotas import ElasticQuota, ElasticQuotaSpec
 from scheduler.config.types import Config
 from scheduler.engine.engine import queue_settings
 from scheduler.explain.documents import ShareAmounts

@@ -8,7 +8,7 @@ from typing import Final
 
 import jsonpatch
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from tests.campaigns.suggestions import sizes
 from tests.campaigns.suggestions.clusters import CORDONED, Json
 from tests.campaigns.suggestions.sizes import Sizes

@@ -18,8 +18,8 @@ from functools import partial, reduce
 from itertools import product
 from typing import Any, Final
 
-from scheduler.api.pod import Pod
-from scheduler.api.requests import allocatable_of
+from scheduler.api.pods.pod import Pod
+from scheduler.api.pods.requests import allocatable_of
 from tests.campaigns.suggestions import sizes
 from tests.campaigns.suggestions.carrying_out import (
     after_command,

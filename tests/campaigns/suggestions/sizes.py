@@ -30,7 +30,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 
 Sizes = dict[str, int]
 """Kind → amount."""

@@ -10,7 +10,7 @@ import msgspec
 
 import plugins
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.documents import Document
 from scheduler.config.load import config_from_dict
 from scheduler.config.types import Config

@@ -1,6 +1,6 @@
 import pytest
 
-from scheduler.api.canonical_quantity import canonical
+from scheduler.api.quantities.canonical_quantity import canonical
 
 
 @pytest.mark.parametrize(

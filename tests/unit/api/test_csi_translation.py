@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.api.csi_translation import TranslationError, inline_handle, plugin_of, translated
 from scheduler.api.objects import Volume
-from scheduler.api.volumes import PersistentVolume
+from scheduler.api.storage.csi_translation import TranslationError, inline_handle, plugin_of, translated
+from scheduler.api.storage.volumes import PersistentVolume
 
 ZONE, OLD_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 REGION, OLD_REGION = "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"

@@ -4,7 +4,7 @@ import pytest
 
 from scheduler.api.decoding import Decoder
 from scheduler.api.devices import AllocatedConfiguration, Allocation, DeviceAllocation, ResourceClaim
-from scheduler.api.text import to_json
+from scheduler.api.wording.text import to_json
 
 CLAIM = b'{"metadata":{"uid":"c","resourceVersion":"1"},"spec":{"devices":{"config":[{"opaque":%b}]}}}'
 

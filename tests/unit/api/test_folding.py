@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.api.folding import MAX_DEPTH, fold, unfolded
+from scheduler.api.wording.folding import MAX_DEPTH, fold, unfolded
 
 
 def nested(levels: int, innermost: bytes = b"{}") -> bytes:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.api.near_names import MAX_LOOKED_UP, near_names
+from scheduler.api.wording.near_names import MAX_LOOKED_UP, near_names
 
 ROOT = Path(__file__).parents[3]
 
@@ -32,4 +32,4 @@ def test_nobody_looks_for_near_names_in_another_way() -> None:
         if "get_close_matches" in (getattr(node, "id", ""), getattr(node, "attr", ""))
     ]
 
-    assert set(looking) == {"scheduler/api/near_names.py"}
+    assert set(looking) == {"scheduler/api/wording/near_names.py"}

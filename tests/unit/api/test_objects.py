@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler.api.objects import node_from_dict
-from scheduler.api.pod import decode_pod, pod_from_dict
+from scheduler.api.pods.pod import decode_pod, pod_from_dict
 
 POD = b"""{"metadata": {"name": "web", "namespace": "shop", "uid": "1", "labels": {"a": "b"}},
  "spec": {"priority": 7, "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":

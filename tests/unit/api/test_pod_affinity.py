@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from scheduler.api.label_selectors import EVERYTHING, NOTHING, selector_from_labels
-from scheduler.api.pod import Pod, pod_from_dict
-from scheduler.api.pod_affinity import NO_TERMS, AffinityTerm, WeightedTerm
+from scheduler.api.pods.pod import Pod, pod_from_dict
+from scheduler.api.pods.pod_affinity import NO_TERMS, AffinityTerm, WeightedTerm
 from tests.controlplane.objects import a_pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

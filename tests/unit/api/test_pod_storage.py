@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.pod import Pod, pod_from_dict
-from scheduler.api.pod_storage import NO_STORAGE, claim_key, conflicting_keys, ephemeral_claim_key
-from scheduler.api.volumes import claim_name_of, made_for_another
+from scheduler.api.pods.pod import Pod, pod_from_dict
+from scheduler.api.storage.pod_storage import NO_STORAGE, claim_key, conflicting_keys, ephemeral_claim_key
+from scheduler.api.storage.volumes import claim_name_of, made_for_another
 from tests.controlplane.objects import a_pod
 from tests.unit.plugins.claims import a_claim
 

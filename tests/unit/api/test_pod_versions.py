@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.api.pods.pod import Pod, pod_from_dict
 
 CONTAINER = {"name": "main", "resources": {"requests": {"cpu": "100m"}}, "ports": [{"hostPort": 80}]}
 

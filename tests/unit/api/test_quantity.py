@@ -2,8 +2,8 @@
 
 import pytest
 
-from scheduler.api.go_quantity import INT64_MAX, INT64_MIN, GoQuantity
-from scheduler.api.quantity import NANO, is_plain, parse_quantity, to_milli, to_value, value_of
+from scheduler.api.quantities.go_quantity import INT64_MAX, INT64_MIN, GoQuantity
+from scheduler.api.quantities.quantity import NANO, is_plain, parse_quantity, to_milli, to_value, value_of
 
 
 @pytest.mark.parametrize(

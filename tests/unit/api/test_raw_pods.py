@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from scheduler.api.decoding import Unreadable
-from scheduler.api.folding import fold
-from scheduler.api.pod import Pod, decode_pod, keep_raw_pod
+from scheduler.api.pods.pod import Pod, decode_pod, keep_raw_pod
+from scheduler.api.wording.folding import fold
 from scheduler.framework import Aspect
 from scheduler.runtime.changes import pod_changes
 from scheduler.testing import a_cluster, a_node, a_pod, pod_from_dict

@@ -12,7 +12,7 @@ import pytest
 from scheduler.api.decoding import convert
 from scheduler.api.objects import ObjectMeta, Wire
 from scheduler.api.read_only import ReadOnlyDict, ReadOnlyList, ReadOnlyStruct, frozen
-from scheduler.api.text import to_json
+from scheduler.api.wording.text import to_json
 
 CONTENT = {"spec": {"pools": [{"name": "blue"}, ["a"]]}}
 

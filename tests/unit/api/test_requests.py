@@ -5,8 +5,8 @@ import time
 import pytest
 
 from scheduler.api.objects import ContainerPort, ContainerStatus, PodCondition, PodStatus, ResourceRequirements
-from scheduler.api.pod import Pod, pod_from_dict
-from scheduler.api.requests import (
+from scheduler.api.pods.pod import Pod, pod_from_dict
+from scheduler.api.pods.requests import (
     DEFAULT_MEMORY,
     DEFAULT_MILLI_CPU,
     HostPort,

@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler.api.objects import NodeAffinity, NodeSelectorTerm
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.selectors import (
     FieldProblem,
     as_one_message,

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from scheduler.api.text import encodable, to_json
+from scheduler.api.wording.text import encodable, to_json
 
 
 @pytest.mark.parametrize(

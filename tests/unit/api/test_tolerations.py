@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from scheduler.api.objects import Taint, Toleration
-from scheduler.api.tolerations import first_untolerated, is_tolerated, relevant, tolerates, untolerated
+from scheduler.api.pods.tolerations import first_untolerated, is_tolerated, relevant, tolerates, untolerated
 
 TAINT = Taint(key="k", value="v", effect="NoSchedule")
 

@@ -5,9 +5,9 @@ from typing import Any, get_args
 import pytest
 
 from scheduler.api.decoding import convert
+from scheduler.api.groups.workloads import WORKLOADS, WatchedKind
 from scheduler.api.unstructured import Unstructured
-from scheduler.api.workloads import WORKLOADS, WatchedKind
-from scheduler.framework.resources import parse_resource
+from scheduler.framework.nodes.resources import parse_resource
 
 WORKERS = {"Master": {"replicas": 1}, "Worker": {"replicas": 3}}
 MPI = {"Launcher": {}, "Worker": {"replicas": 4}}

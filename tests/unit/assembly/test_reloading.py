@@ -12,7 +12,7 @@ import pytest
 
 from plugins import IN_TREE
 from scheduler import framework as fw
-from scheduler.api.volumes import AnnotatedMeta, StorageClass
+from scheduler.api.storage.volumes import AnnotatedMeta, StorageClass
 from scheduler.assembly.reloading import RETRY_SECONDS, Reloader
 from scheduler.config.load import config_from_dict
 from scheduler.config.source import Loaded

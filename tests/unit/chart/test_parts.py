@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scheduler.api.quantity import parse_quantity
+from scheduler.api.quantities.quantity import parse_quantity
 from tests.chart import CHART
 from tests.chart.manifest import KIND, MANIFEST, kind_text
 from tests.chart.tables import parts, releases, with_part

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final, TypeVar
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.errors import BindRejected
 from scheduler.framework.queued import Entry
 from scheduler.kube.informers.intake import Intake, node_intake, pod_intake

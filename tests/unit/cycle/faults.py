@@ -16,7 +16,7 @@ import msgspec
 
 import plugins
 import scheduler
-from plugins.dynamic_resources.catalog import DeviceCatalog
+from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
 from scheduler.kube.http.client import Reply
 from scheduler.kube.informers.comparison_schedule import ComparisonSchedule
 from scheduler.kube.informers.deadlines import Deadlines

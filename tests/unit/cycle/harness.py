@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Algorithm
 from scheduler.cycle.core import Core
 from scheduler.cycle.failure import FailureHandler
@@ -15,7 +15,7 @@ from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.pauses import Pauses
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.nodes import NodeInfo
+from scheduler.framework.nodes.nodes import NodeInfo
 from scheduler.framework.plugin import BindPlugin, PermitPlugin, PermitWait, Plugin, ReservePlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status, unschedulable

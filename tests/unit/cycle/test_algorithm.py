@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from scheduler.api.objects import PodStatus
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
@@ -19,7 +19,7 @@ from scheduler.framework.plugin import (
     PreScorePlugin,
 )
 from scheduler.framework.status import Code, Status, pending, unresolvable, unschedulable
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_cluster, a_node, a_pod
 from tests.fakes import ColumnFilter, PlainFilter, PlainScore, a_framework, plugin, refuse

@@ -14,7 +14,7 @@ import pytest
 
 from plugins.pod_topology_spread.plugin import PodTopologySpread
 from scheduler import framework as fw
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.errors import ApiError
 from scheduler.framework.status import Code
 from scheduler.testing import a_pod, pod_from_dict, started

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from scheduler.api.objects import Node, ObjectMeta, PodStatus
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.testing import a_node, a_pod
 from tests.fakes import Forgotten, nominated_node, run, settle
 from tests.unit.cycle.harness import Scheduler, failed

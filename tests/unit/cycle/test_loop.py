@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle import loop as loop_module
 from scheduler.framework.errors import BindRejected
 from scheduler.framework.plugin import (

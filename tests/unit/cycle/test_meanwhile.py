@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler.api.objects import PodMeta
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.errors import BindRejected
 from scheduler.framework.plugin import (
     PostFilterPlugin,

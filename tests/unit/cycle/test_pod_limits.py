@@ -1,6 +1,6 @@
 """A pod that asks for too much is refused alone, with its reason, and is asked about at no event."""
 
-from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.api.pods.pod import Pod, pod_from_dict
 from scheduler.runtime.pod_limits import MAX_POD_SELECTORS
 from scheduler.testing import a_node, a_pod
 from tests.fakes import Unschedulable

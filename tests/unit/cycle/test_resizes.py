@@ -13,7 +13,7 @@ import plugins
 from plugins.deferred_pod_scheduling import DISABLED, FITS, OTHER_NODE, DeferredPodScheduling
 from scheduler import framework as fw
 from scheduler.api.objects import NodePodPreemptionPolicy
-from scheduler.api.resize import is_deferred, resize_of
+from scheduler.api.pods.resize import is_deferred, resize_of
 from scheduler.config.feature_gates import read_gates
 from scheduler.config.load import config_from_dict
 from scheduler.simulate.engine import simulate

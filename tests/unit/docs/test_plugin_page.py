@@ -18,9 +18,9 @@ from scheduler import testing
 from scheduler.config.load import config_from_dict
 from scheduler.framework import Aspect, CycleState, SignPlugin
 from scheduler.framework.arguments import parse_arguments
-from scheduler.framework.resources import resources_to_watch
+from scheduler.framework.nodes.resources import resources_to_watch
 from scheduler.plugin_loading.registry import PluginRegistry, PluginRequest
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import Objects, a_handle, a_node, a_pod, an_object, started
 

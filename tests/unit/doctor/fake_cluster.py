@@ -15,7 +15,7 @@ from scheduler.doctor.evidence.objects import Deployment, Lease, Pod, Service
 from scheduler.doctor.evidence.samples import Samples
 from scheduler.doctor.findings import Finding, Level
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.resources import ApiResource
+from scheduler.framework.nodes.resources import ApiResource
 from scheduler.kube.permissions import Permission
 from scheduler.kube.services.api_server import ApiServer
 

@@ -6,7 +6,7 @@ import jsonpatch
 import pytest
 
 from scheduler import framework as fw
-from scheduler.api.pod import pod_from_dict
+from scheduler.api.pods.pod import pod_from_dict
 from scheduler.explain.changes import WrittenPod, change
 
 TOLERATION = {"key": "dedicated", "operator": "Exists"}

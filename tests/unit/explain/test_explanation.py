@@ -10,7 +10,7 @@ from scheduler import framework as fw
 from scheduler.api import objects
 from scheduler.api.decoding import convert
 from scheduler.api.devices import DeviceClass, ResourceClaim, ResourceSlice
-from scheduler.api.text import printable
+from scheduler.api.wording.text import printable
 from scheduler.cycle.algorithm import Placed
 from scheduler.explain.changes import change
 from scheduler.explain.documents import Explanation, PodReport

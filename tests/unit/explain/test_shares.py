@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from scheduler.api.text import to_json
+from scheduler.api.wording.text import to_json
 from scheduler.explain.documents import ShareAmounts, ShareReport, SharesReport
 from scheduler.explain.explainer import Explainer
 from scheduler.framework.shares import DeclaredShare

@@ -9,7 +9,7 @@ from scheduler import framework as fw
 from scheduler.api.decoding import convert
 from scheduler.api.devices import ResourceSlice
 from scheduler.api.objects import OwnerReference
-from scheduler.api.volumes import CSINode, PersistentVolume, PersistentVolumeClaim
+from scheduler.api.storage.volumes import CSINode, PersistentVolume, PersistentVolumeClaim
 from scheduler.explain.trials import Trials
 from scheduler.testing import a_node, a_pod
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine

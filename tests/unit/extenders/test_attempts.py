@@ -7,7 +7,7 @@ import pytest
 
 from scheduler import framework as fw
 from scheduler.api.objects import PodStatus
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.extenders import ManagedResource
 from scheduler.framework.errors import ClusterError
 from scheduler.testing import a_node, a_pod

@@ -47,7 +47,8 @@ def test_errors_come_without_all_that_plugins_may_use() -> None:
         "scheduler",
         "scheduler.api",
         "scheduler.api.read_only",
-        "scheduler.api.text",
+        "scheduler.api.wording",
+        "scheduler.api.wording.text",
         "scheduler.framework",
         "scheduler.framework.errors",
     }
@@ -64,5 +65,6 @@ def test_plugins_of_the_tree_import_what_plugin_authors_import() -> None:
         "scheduler",
         "scheduler.framework",
         "scheduler.framework.field_errors",
-        "scheduler.framework.victims",
+        "scheduler.framework.preemption",
+        "scheduler.framework.preemption.victims",
     }

@@ -8,7 +8,7 @@ from plugins import IN_TREE
 from scheduler import framework as fw
 from scheduler.framework import events
 from scheduler.framework.events import ALL_EVENTS
-from scheduler.framework.resources import (
+from scheduler.framework.nodes.resources import (
     KNOWN,
     NODES,
     PODS,

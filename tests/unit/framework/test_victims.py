@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.cycle.steps import in_one_go
-from scheduler.framework.victims import needed
+from scheduler.framework.preemption.victims import needed
 
 
 class Space:

@@ -4,7 +4,7 @@ from typing import Any
 
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
-from scheduler.api import coscheduling as api
+from scheduler.api.groups import coscheduling as api
 from scheduler.api.objects import GroupAnnotations, GroupedMeta
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.types import DEFAULT_GATES

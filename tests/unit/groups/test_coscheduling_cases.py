@@ -7,7 +7,7 @@ import pytest
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from plugins.priority_sort import PrioritySort
 from scheduler import framework as fw
-from scheduler.api.coscheduling import POD_GROUP_LABEL
+from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
 from scheduler.framework.queued import QueuedPod
 from scheduler.groups.space import resource_gap
 from scheduler.testing import a_node, a_pod

@@ -3,10 +3,10 @@
 import pytest
 
 from scheduler import framework as fw
-from scheduler.api.coscheduling import POD_GROUP_LABEL
+from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
 from scheduler.api.objects import Affinity
 from scheduler.config.types import LoadmasterSettings
-from scheduler.framework.pod_groups import PodGroup
+from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.testing import a_node, a_requirement, a_term, required
 from tests.unit.cycle.fakes import newer
 from tests.unit.plugins.preemption import a_budget

@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.engine.engine import Engine
 from scheduler.framework.errors import BindRejected
-from scheduler.framework.pod_groups import PodGroup
+from scheduler.framework.groups.pod_groups import PodGroup
 from tests.fakes import settle
 from tests.unit.groups.coscheduling import Coscheduled
 from tests.unit.groups.groups import Groups

@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis.stateful import initialize, invariant, rule
 
 from scheduler import framework as fw
-from scheduler.api import pod_groups as api
+from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.events import POD_GROUP

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import pytest
 
 from scheduler import framework as fw
-from scheduler.api import pod_groups as api
+from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.groups.apis.kubernetes import as_group
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet

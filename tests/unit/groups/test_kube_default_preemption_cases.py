@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scheduler import framework as fw
-from scheduler.api import pod_groups as api
+from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.queued import QueuedPod

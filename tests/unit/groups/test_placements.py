@@ -8,10 +8,10 @@ import pytest
 from plugins.pod_group_pods_count import PodGroupPodsCount
 from plugins.topology_placement import TopologyPlacementGenerator
 from scheduler import framework as fw
-from scheduler.api import pod_groups as api
+from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
-from scheduler.framework.nodes import Int64Column
+from scheduler.framework.nodes.nodes import Int64Column
 from scheduler.testing import a_node, a_pod
 from tests.fakes import run
 from tests.unit.cycle.fakes import PROFILE, newer

@@ -9,14 +9,14 @@ import pytest
 from plugins.shared.eviction.budgets import Budgets
 from plugins.shared.eviction.units import importance
 from scheduler import framework as fw
-from scheduler.api import pod_groups as api
+from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import ObjectMeta, PodStatus
 from scheduler.config.defaults import default_plugins
 from scheduler.config.feature_gates import FeatureGates
-from scheduler.framework.resources import POD_DISRUPTION_BUDGET
-from scheduler.framework.victims import Unit
+from scheduler.framework.nodes.resources import POD_DISRUPTION_BUDGET
+from scheduler.framework.preemption.victims import Unit
 from scheduler.runtime.profile_spec import Plugins, PluginSet
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_pod, an_object
 from tests.fakes import Eviction, run, sample
 from tests.unit.cycle.fakes import PROFILE, raising

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler.api.coscheduling import POD_GROUP_LABEL
+from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
 from scheduler.api.objects import Taint
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.testing import a_node

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.coscheduling import POD_GROUP_LABEL
+from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
 from scheduler.api.objects import OwnerReference
 from scheduler.groups.refusals import MAX_EVENTS_OF_NAMESPACE
 from scheduler.testing import a_pod

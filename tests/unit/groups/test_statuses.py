@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from scheduler import framework as fw
-from scheduler.api import coscheduling as api
+from scheduler.api.groups import coscheduling as api
 from scheduler.api.objects import OwnerReference
 from scheduler.cycle.writers import Ending
 from scheduler.framework.errors import ApiError, ClusterError

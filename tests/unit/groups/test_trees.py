@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from scheduler import framework as fw
-from scheduler.api.pod_groups import DisruptionMode
+from scheduler.api.groups.pod_groups import DisruptionMode
 from scheduler.framework.events import COMPOSITE_POD_GROUP
 from scheduler.testing import a_node, a_pod
 from tests.fakes import run

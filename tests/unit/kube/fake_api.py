@@ -19,7 +19,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from scheduler.api.objects import Node, ObjectMeta
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.kube.http.client import Client
 from scheduler.kube.identity.credentials import Credentials, load_credentials
 from scheduler.process.metrics import Metrics

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from scheduler.framework.resources import parse_resource
+from scheduler.framework.nodes.resources import parse_resource
 from scheduler.kube.http.client import Client
 from scheduler.kube.identity.credentials import load_credentials
 from scheduler.kube.informers.deadlines import BEGIN_SECONDS, PROGRESS_SECONDS, Deadlines

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from scheduler.framework.errors import ClusterError, ConfigError
-from scheduler.framework.resources import PODS, parse_resource
+from scheduler.framework.nodes.resources import PODS, parse_resource
 from scheduler.kube.permissions import (
     HOW_TO_GRANT,
     PERMISSIONS,

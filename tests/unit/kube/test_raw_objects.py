@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.extenders.chain import FoundPod
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.http.retries import RetryPolicy

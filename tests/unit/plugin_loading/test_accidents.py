@@ -48,7 +48,7 @@ ACCIDENTS: Final = {
     ),
     "import shutil; shutil.which = None": replaces("shutil.which"),
     "from scheduler import framework as fw; fw.Pod.labels = property(lambda pod: {})": (
-        replaces("scheduler.api.pod.Pod.labels")
+        replaces("scheduler.api.pods.pod.Pod.labels")
     ),
     "import sys, types; sys.modules['uuid'] = types.ModuleType('uuid')": replaces("the module uuid"),
     "import os; os.chdir('/')": DIRECTORY,

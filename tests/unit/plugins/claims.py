@@ -9,8 +9,7 @@ import msgspec
 from plugins.volumes.volume_binding import VolumeBinding
 from scheduler import framework as fw
 from scheduler.api.objects import ObjectMeta
-from scheduler.api.unstructured import Unstructured
-from scheduler.api.volumes import (
+from scheduler.api.storage.volumes import (
     BIND_COMPLETED,
     CSIDriver,
     CSINode,
@@ -19,9 +18,10 @@ from scheduler.api.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from scheduler.framework.resources import KNOWN
+from scheduler.api.unstructured import Unstructured
+from scheduler.framework.nodes.resources import KNOWN
 from scheduler.process.metrics import Metrics
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.state.simulated_api import merged
 from scheduler.testing import a_node, pod_from_dict, started

@@ -3,8 +3,8 @@
 import numpy as np
 
 from scheduler import framework as fw
-from scheduler.framework.nodes import Int64Column, Rows
-from scheduler.state.node_table import NodeTable
+from scheduler.framework.nodes.nodes import Int64Column, Rows
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_cluster as a_cluster
 
 

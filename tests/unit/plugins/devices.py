@@ -10,10 +10,10 @@ import msgspec
 from scheduler import framework as fw
 from scheduler.api.decoding import reread
 from scheduler.api.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
-from scheduler.api.text import to_json
 from scheduler.api.unstructured import Unstructured
+from scheduler.api.wording.text import to_json
 from scheduler.framework.errors import ApiError
-from scheduler.framework.resources import KNOWN
+from scheduler.framework.nodes.resources import KNOWN
 from scheduler.state.objects import ObjectStore
 from scheduler.state.simulated_api import merged
 from scheduler.testing import pod_from_dict

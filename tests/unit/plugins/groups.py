@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from scheduler.api import pod_groups as api
+from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import ObjectMeta
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import POD_GROUP, POD_GROUP_V1BETA1
 from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.apis.kubernetes import KubernetesGroups

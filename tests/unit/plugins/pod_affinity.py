@@ -17,7 +17,7 @@ from scheduler.api.objects import (
     PodAntiAffinity,
     WeightedPodAffinityTerm,
 )
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_cluster, a_node, a_pod, started
 

@@ -18,7 +18,7 @@ from scheduler.api.unstructured import Unstructured
 from scheduler.cycle.algorithm import Algorithm, Unplaced
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.profile import POINTS, ProfilePlugins
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.nominator import Nominator
 from scheduler.testing import Objects, a_node, a_pod, an_object, started
 from tests.fakes import Eviction, FakeWorld, Metrics, a_handle, settle

@@ -11,9 +11,9 @@ from plugins.pod_topology_spread.plugin import PodTopologySpread
 from scheduler import framework as fw
 from scheduler.api.objects import LabelSelector, OwnerReference, TopologySpreadConstraint
 from scheduler.api.unstructured import Unstructured
-from scheduler.framework.resources import KNOWN
+from scheduler.framework.nodes.resources import KNOWN
 from scheduler.runtime.handle import PluginColumns
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_node, a_pod, started
 from tests.fakes import a_handle

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from scheduler import framework as fw
-from scheduler.api.volumes import CSINode, VolumeAttachment
-from scheduler.framework.resources import STRUCTS
-from scheduler.state.node_table import NodeTable
+from scheduler.api.storage.volumes import CSINode, VolumeAttachment
+from scheduler.framework.nodes.resources import STRUCTS
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import Objects
 from scheduler.testing import a_handle as a_plain_handle
 from tests.unit.plugins.claims import a_claim, a_class, a_driver, a_volume, room

@@ -8,7 +8,7 @@ import pytest
 from plugins.dynamic_resources.plugin import DynamicResources
 from plugins.volumes.volume_binding import UNBOUND_IMMEDIATE
 from scheduler import framework as fw
-from scheduler.api.volumes import SELECTED_NODE
+from scheduler.api.storage.volumes import SELECTED_NODE
 from scheduler.testing import a_node, started
 from tests.unit.plugins import devices
 from tests.unit.plugins.claims import MADE, World, a_claim, a_class, a_pod_with, a_volume

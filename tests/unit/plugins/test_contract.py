@@ -14,7 +14,7 @@ from plugins.node_resources.scoring import ResourceSpec
 from plugins.shared.shapes import UtilizationShapePoint
 from scheduler import framework as fw
 from scheduler.api.objects import ContainerPort, LabelSelector, LabelSelectorRequirement
-from scheduler.framework.resources import KNOWN
+from scheduler.framework.nodes.resources import KNOWN
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import (
     Cluster,

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from plugins.dynamic_resources.allocator import Allocator, NoDevices
-from plugins.dynamic_resources.catalog import catalog_of
+from plugins.dynamic_resources.allocation.allocator import Allocator, NoDevices
+from plugins.dynamic_resources.allocation.catalog import catalog_of
+from plugins.dynamic_resources.allocation.pools import DevicesError
 from plugins.dynamic_resources.gates import FRACTIONAL_RANGES
-from plugins.dynamic_resources.pools import DevicesError
 from scheduler.api.devices import Allocation, ResourceClaim
 from scheduler.testing import a_node
 from tests.unit.plugins.devices import (

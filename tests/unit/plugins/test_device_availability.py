@@ -8,15 +8,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from plugins.dynamic_resources.allocator import Allocator
-from plugins.dynamic_resources.availability import HAS_DEVICES, HAS_NONE, DeviceAvailabilities
-from plugins.dynamic_resources.catalog import DeviceCatalog
-from plugins.dynamic_resources.pools import DevicesError
+from plugins.dynamic_resources.allocation.allocator import Allocator
+from plugins.dynamic_resources.allocation.availability import HAS_DEVICES, HAS_NONE, DeviceAvailabilities
+from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
+from plugins.dynamic_resources.allocation.pools import DevicesError
 from scheduler import framework as fw
 from scheduler.api.devices import Allocation, ResourceClaim
 from scheduler.api.objects import Node
 from scheduler.runtime.handle import PluginColumns
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node
 from tests.unit.plugins.devices import (
     DRIVER,

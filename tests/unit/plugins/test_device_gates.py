@@ -8,15 +8,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from plugins.dynamic_resources.allocator import Allocator
-from plugins.dynamic_resources.catalog import catalog_of
+from plugins.dynamic_resources.allocation.allocator import Allocator
+from plugins.dynamic_resources.allocation.catalog import catalog_of
+from plugins.dynamic_resources.allocation.pools import DevicesError
 from plugins.dynamic_resources.gates import COMPATIBILITY, DERIVED, LISTS, OPTIONAL_OPERATIONS
 from plugins.dynamic_resources.plugin import NOT_AVAILABLE, DynamicResources
-from plugins.dynamic_resources.pools import DevicesError
 from scheduler import framework as fw
 from scheduler.api.devices import ResourceClaim
 from scheduler.framework.cycle_state import GroupCycleState
-from scheduler.framework.pod_groups import NoPodGroups
+from scheduler.framework.groups.pod_groups import NoPodGroups
 from scheduler.testing import a_handle, a_node, started
 from tests.unit.plugins.cluster import a_cluster
 from tests.unit.plugins.devices import a_claim, a_device, a_request, a_slice, a_world, allocated, claiming

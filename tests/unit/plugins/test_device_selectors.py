@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from plugins.dynamic_resources import selectors
-from plugins.dynamic_resources.cel_values import parse_version
-from plugins.dynamic_resources.selectors import Expression, NotCompiled, SelectorError, compiled, view_of
+from plugins.dynamic_resources.allocation import selectors
+from plugins.dynamic_resources.allocation.selectors import Expression, NotCompiled, SelectorError, compiled, view_of
+from plugins.dynamic_resources.cel.values import parse_version
 from scheduler.api.devices import Device
 
 DRIVER = "gpu.example.com"

@@ -8,8 +8,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from plugins.dynamic_resources.allocations import results_of
-from plugins.dynamic_resources.catalog import catalog_of
+from plugins.dynamic_resources.allocation.allocations import results_of
+from plugins.dynamic_resources.allocation.catalog import catalog_of
+from plugins.dynamic_resources.allocation.pools import DevicesError
 from plugins.dynamic_resources.plugin import (
     DEALLOCATED,
     NOT_ALLOCATABLE,
@@ -17,16 +18,15 @@ from plugins.dynamic_resources.plugin import (
     NOTHING_TO_DEALLOCATE,
     DynamicResources,
 )
-from plugins.dynamic_resources.pools import DevicesError
 from scheduler import framework as fw
 from scheduler.api.decoding import reread
 from scheduler.api.devices import DeviceStatus, ResourceClaim
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ApiError
-from scheduler.framework.pod_groups import NoPodGroups
+from scheduler.framework.groups.pod_groups import NoPodGroups
 from scheduler.process.metrics import Metrics
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_node, started
 from tests.fakes import settle

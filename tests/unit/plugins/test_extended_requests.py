@@ -2,7 +2,7 @@
 
 import pytest
 
-from plugins.dynamic_resources.extended_requests import claimed_devices
+from plugins.dynamic_resources.extended.requests import claimed_devices
 from scheduler.api.objects import Container
 from scheduler.testing import a_container, a_pod
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugins.dynamic_resources.catalog import catalog_of
+from plugins.dynamic_resources.allocation.catalog import catalog_of
+from plugins.dynamic_resources.allocation.pools import DevicesError
 from plugins.dynamic_resources.claim_writer import WriteFailed
-from plugins.dynamic_resources.extended_resources import extended_resources_of
+from plugins.dynamic_resources.extended.resources import extended_resources_of
 from plugins.dynamic_resources.plugin import (
     CANNOT_FIT,
     DELETED,
@@ -18,7 +19,6 @@ from plugins.dynamic_resources.plugin import (
     STALE_CLAIM,
     DynamicResources,
 )
-from plugins.dynamic_resources.pools import DevicesError
 from plugins.node_resources.fit import NodeResourcesFit, ScoringStrategy
 from plugins.node_resources.scoring import ResourceSpec
 from scheduler import framework as fw
@@ -27,7 +27,7 @@ from scheduler.api.devices import CLAIM_FINALIZER, EXTENDED_CLAIM_ANNOTATION, De
 from scheduler.framework.errors import ApiError
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.handle import PluginColumns
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_container, a_node, a_pod, started
 from tests.fakes import sample, settle

@@ -11,7 +11,7 @@ import pytest
 
 from plugins.gang_scheduling import GangScheduling
 from scheduler import framework as fw
-from scheduler.api import pod_groups as api
+from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.events import POD_GROUP

@@ -17,7 +17,7 @@ from scheduler import framework as fw
 from scheduler.api.devices import ResourceClaim
 from scheduler.api.objects import OwnerReference, PodResourceClaim
 from scheduler.framework.cycle_state import GroupCycleState
-from scheduler.framework.pod_groups import NO_MEMBERS, GroupMembers, NoPodGroups
+from scheduler.framework.groups.pod_groups import NO_MEMBERS, GroupMembers, NoPodGroups
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_node, pod_from_dict, started
 from tests.fakes import settle

@@ -14,6 +14,7 @@ from plugins.pod_topology_spread.plugin import PodTopologySpread
 from plugins.shared.queueing import OncePerEvent
 from scheduler import framework as fw
 from scheduler.api.devices import Allocation, ClaimMeta, ClaimStatus, ClassSpec, DeviceClass, ResourceClaim
+from scheduler.api.groups.pod_groups import PodGroup
 from scheduler.api.objects import (
     AWSElasticBlockStore,
     ContainerPort,
@@ -26,7 +27,6 @@ from scheduler.api.objects import (
     TopologySpreadConstraint,
     Volume,
 )
-from scheduler.api.pod_groups import PodGroup
 from scheduler.api.unstructured import Unstructured
 from scheduler.testing import a_node, a_pod, a_requirement, a_term, required, started
 from tests.fakes import a_handle

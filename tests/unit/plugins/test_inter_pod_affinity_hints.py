@@ -6,7 +6,7 @@ from plugins.inter_pod_affinity.hints import AffinityHints, hint_key
 from plugins.inter_pod_affinity.terms import TermResolver
 from scheduler import framework as fw
 from scheduler.api.objects import PodAffinityTerm, PodStatus
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_cluster, a_node, a_pod
 from tests.unit.plugins.pod_affinity import (
     HOST,

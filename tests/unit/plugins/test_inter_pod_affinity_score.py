@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scheduler import framework as fw
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_pod
 from tests.unit.plugins.cluster import a_cluster, every_row, raw_scores, scores
 from tests.unit.plugins.pod_affinity import (

@@ -5,7 +5,7 @@ import pytest
 from plugins.node_affinity import CONFLICT, NOT_ENFORCED, NOT_SELECTED, NodeAffinity
 from scheduler import framework as fw
 from scheduler.api import objects
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node, a_pod, a_requirement, a_term, preferred, required
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals, scores
 

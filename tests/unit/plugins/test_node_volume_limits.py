@@ -8,7 +8,7 @@ import pytest
 from plugins.volumes.csi import VolumeError
 from plugins.volumes.node_volume_limits import TOO_MANY, NodeVolumeLimits
 from scheduler import framework as fw
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import Objects, a_handle, a_node, a_pod, started
 from tests.unit.plugins.claims import a_claim, a_class, a_driver, a_pod_with, a_volume
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals

@@ -10,7 +10,7 @@ import pytest
 from plugins.pod_topology_spread.plugin import NO_DOMAIN, UNEVEN
 from scheduler import framework as fw
 from scheduler.api.objects import LabelSelector, LabelSelectorRequirement, TopologySpreadConstraint
-from scheduler.api.tolerations import COMPARISONS
+from scheduler.api.pods.tolerations import COMPARISONS
 from scheduler.testing import a_node, a_requirement, a_term, required
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 from tests.unit.plugins.spread import (

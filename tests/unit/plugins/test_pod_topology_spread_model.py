@@ -10,9 +10,9 @@ import pytest
 from plugins.pod_topology_spread.constraints import SpreadConstraint, parse_constraints
 from scheduler import framework as fw
 from scheduler.api.objects import LabelSelector, TopologySpreadConstraint
+from scheduler.api.pods.tolerations import first_untolerated
 from scheduler.api.selectors import pod_selects
-from scheduler.api.tolerations import first_untolerated
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node
 from tests.unit.plugins.cluster import a_cluster
 from tests.unit.plugins.spread import HOSTNAME, ZONE, a_constraint, a_spread, a_spread_pod

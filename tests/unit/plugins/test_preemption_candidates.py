@@ -17,7 +17,7 @@ from plugins.shared.eviction.candidates import Candidate, CandidateSearch, Searc
 from scheduler import framework as fw
 from scheduler.api.unstructured import Unstructured
 from scheduler.framework.diagnosis import Diagnosis
-from scheduler.framework.nodes import Rows
+from scheduler.framework.nodes.nodes import Rows
 from scheduler.testing import a_pod
 from tests.fakes import PlainFilter
 from tests.unit.plugins.preemption import Scene, a_budget, a_scene, node, pod

@@ -7,7 +7,7 @@ import pytest
 
 from plugins.taint_toleration import UNTOLERATED, TaintToleration
 from scheduler import framework as fw
-from scheduler.api.tolerations import COMPARISONS
+from scheduler.api.pods.tolerations import COMPARISONS
 from scheduler.testing import a_node, a_pod
 from tests.fakes import a_handle
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals, scores

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from plugins.shared.topology_domains import NO_DOMAIN, DomainCounts, Domains
-from scheduler.state.count_columns import CountColumn
-from scheduler.state.live_column import LiveColumn
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.count_columns import CountColumn
+from scheduler.state.nodes.live_column import LiveColumn
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.pod_index import MatchCounts
 from tests.unit.plugins.cluster import a_cluster, every_row
 from tests.unit.plugins.pod_affinity import HOST, ZONE, a_zoned_node

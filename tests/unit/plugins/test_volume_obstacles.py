@@ -8,7 +8,7 @@ from plugins.volumes.node_volume_limits import NodeVolumeLimits
 from plugins.volumes.volume_restrictions import VolumeRestrictions
 from plugins.volumes.volume_zone import VolumeZone
 from scheduler import framework as fw
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node, a_pod, started
 from tests.unit.plugins.claims import a_claim, a_pod_with, a_volume
 from tests.unit.plugins.cluster import a_cluster, every_row

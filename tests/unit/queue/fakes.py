@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from scheduler.api.objects import PodStatus, Toleration
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import NODE, POD, POD_GROUP, Action, ClusterEvent, ClusterEventWithHint
-from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
-from scheduler.framework.pod_groups import (
+from scheduler.framework.groups.pod_groups import (
     NO_MEMBERS,
     NO_POD_GROUPS,
     GroupKey,
@@ -18,6 +17,7 @@ from scheduler.framework.pod_groups import (
     PodGroup,
     PodGroups,
 )
+from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
 from scheduler.framework.queued import Entry, QueuedGroup, QueuedPod, pods_of
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.process.metrics import Metrics

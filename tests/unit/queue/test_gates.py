@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.plugin import PreEnqueuePlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status, unresolvable

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import ASSIGNED_POD_DELETE, ClusterEventWithHint, QueueingHint
 from scheduler.framework.plugin import PreEnqueuePlugin
 from scheduler.framework.queued import QueuedPod, in_order

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import NODE, Action, ClusterEvent, ClusterEventWithHint, QueueingHint
 from tests.unit.queue.fakes import FIT, NODE_ADD, PROFILE, VOLUMES, QueueUnderTest, a_waiting_pod
 

@@ -1,6 +1,6 @@
 """Pods and groups that are pending for quota: only quota, their own changes and activate reach them."""
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.queue.pending_for_quota import PendingForQuota
 from tests.unit.queue.fakes import FIT, NODE_ADD, QUOTA, Cores, FakeQuota, Grouped, QueueUnderTest, a_waiting_pod
 from tests.unit.queue.test_groups import a_member

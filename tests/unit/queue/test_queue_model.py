@@ -10,7 +10,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import ClusterEvent
 from scheduler.framework.queued import QueuedGroup, QueuedPod, pods_of
 from scheduler.framework.status import Code

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import ClusterEvent, ClusterEventWithHint
 from scheduler.framework.status import Status, unresolvable
 from tests.unit.queue.fakes import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
 from tests.unit.queue.fakes import FIT, PROFILE, Gate, QueueUnderTest, a_waiting_pod
 

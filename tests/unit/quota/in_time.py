@@ -8,9 +8,9 @@ from plugins import IN_TREE
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
-from scheduler.api import coscheduling as api
-from scheduler.api.elastic_quotas import ElasticQuota, ElasticQuotaSpec, ElasticQuotaStatus
+from scheduler.api.groups import coscheduling as api
 from scheduler.api.objects import GroupedMeta, ObjectMeta, PodCondition
+from scheduler.api.quota.elastic_quotas import ElasticQuota, ElasticQuotaSpec, ElasticQuotaStatus
 from scheduler.config.defaults import default_plugins
 from scheduler.config.types import DEFAULT_GATES, Config
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, ELASTIC_QUOTA

@@ -8,8 +8,8 @@ A quota is a list: nominal, borrowing limit, lending limit; None or the end of t
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from scheduler.api import kueue as api
 from scheduler.api.decoding import convert
+from scheduler.api.quota import kueue as api
 from scheduler.quota.apis.kueue_quotas import Quotas, quotas_of
 
 Quota = Sequence[str | None]

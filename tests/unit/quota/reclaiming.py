@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from scheduler.api.objects import PodStatus
-from scheduler.api.pod import Pod
-from scheduler.framework.pod_groups import NO_POD_GROUPS
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.groups.pod_groups import NO_POD_GROUPS
 from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
 from scheduler.quota.adapter import Asked
 from scheduler.quota.apis.declared import DeclaredShares

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.quota_amounts import MAX
+from scheduler.api.quota.quota_amounts import MAX
 from scheduler.quota.tree import Share, ShareTree
 
 TABLES = Path(__file__).parents[1] / "plugins" / "contrib" / "capacity_scheduling" / "elastic_quota.json"

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import kueue as api
 from scheduler.api.objects import ObjectMeta
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
+from scheduler.api.quota import kueue as api
 from scheduler.api.unstructured import Unstructured
 from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
 from scheduler.framework.shares import NodeKind

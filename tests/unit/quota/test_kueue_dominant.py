@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.quota_amounts import MAX
+from scheduler.api.quota.quota_amounts import MAX
 from scheduler.quota.apis.kueue_quotas import resource_of
 from scheduler.quota.dominant import DominantShare, dominant_share
 from scheduler.quota.tree import ShareTree

@@ -2,8 +2,8 @@
 
 import cProfile
 
-from scheduler.api.pod import Pod
-from scheduler.framework.pod_groups import PodGroup
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.quota.adapters import AdaptedShares
 from scheduler.quota.needs import need_of_group
 from scheduler.state.group_members import Members

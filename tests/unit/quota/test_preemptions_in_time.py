@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from scheduler.api.coscheduling import POD_GROUP_LABEL
+from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod
 from scheduler.testing.scheduler import PROFILE

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.quota.dominant import dominant_share
 from scheduler.quota.policies import Policy, Preemption
 from scheduler.quota.reclaim.fair_targets import Reckon

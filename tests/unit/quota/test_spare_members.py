@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduler.api import coscheduling as api
+from scheduler.api.groups import coscheduling as api
 from scheduler.api.objects import PodStatus
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node

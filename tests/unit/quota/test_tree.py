@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.api.quota_amounts import MAX
+from scheduler.api.quota.quota_amounts import MAX
 from scheduler.quota.tree import Lack, Share, ShareTree
 
 

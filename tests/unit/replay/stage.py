@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.effective import as_document
 from scheduler.config.feature_gates import read_gates
 from scheduler.config.load import config_from_dict

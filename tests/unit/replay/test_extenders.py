@@ -11,7 +11,7 @@ import pytest
 from scheduler.extenders.chain import FilterVerdict
 from scheduler.extenders.conversation import FILTER, PREEMPT, PRIORITIZE
 from scheduler.extenders.extender import CallFailed
-from scheduler.framework.dry_run import Victims
+from scheduler.framework.preemption.dry_run import Victims
 from scheduler.framework.status import unresolvable, unschedulable
 from scheduler.replay.recorder import without_secrets
 from scheduler.replay.trace import lines

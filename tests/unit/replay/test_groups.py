@@ -11,9 +11,9 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from scheduler.api import pod_groups as api
+from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import ObjectMeta
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle import loop as loop_module
 from scheduler.framework.events import COMPOSITE_POD_GROUP, POD_GROUP
 from scheduler.groups import what_if

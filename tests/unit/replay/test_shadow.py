@@ -9,7 +9,7 @@ import pytest
 
 from scheduler import framework as fw
 from scheduler.api.objects import PodCondition
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.assembly.shadow import config_for
 from scheduler.config.load import load_config
 from scheduler.framework.errors import ConfigError

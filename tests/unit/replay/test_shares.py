@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.elastic_quotas import ElasticQuota, ElasticQuotaSpec
 from scheduler.api.objects import ObjectMeta
+from scheduler.api.quota.elastic_quotas import ElasticQuota, ElasticQuotaSpec
 from scheduler.commands.replaying import OTHER_SHARES
 from scheduler.framework.events import ELASTIC_QUOTA
 from tests.unit.replay.stage import Stage, a_busy_hour

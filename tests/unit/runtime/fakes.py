@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from scheduler import framework as fw
-from scheduler.framework.nodes import Int32Column, Int64Column, Rows
+from scheduler.framework.nodes.nodes import Int32Column, Int64Column, Rows
 from scheduler.framework.plugin import PreFilterResult
 from scheduler.framework.status import Code
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node
 from tests.unit.plugins.cluster import a_cluster
 

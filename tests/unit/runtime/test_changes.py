@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from scheduler.api.objects import Node, NodePodPreemptionPolicy, PodResourceClaimStatus, Taint
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import NODE, TARGET_POD, TARGET_POD_UPDATE, Action, ClusterEvent
 from scheduler.runtime.changes import node_changes, pod_changes
 from scheduler.testing import a_node

@@ -5,16 +5,16 @@ import pytest
 
 from plugins.node_resources.fit import NodeResourcesFit
 from plugins.node_unschedulable import NodeUnschedulable
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState, GroupCycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
-from scheduler.framework.nodes import Aspect, NodeInfo
+from scheduler.framework.nodes.nodes import Aspect, NodeInfo
 from scheduler.framework.plugin import FilterNodesPlugin, Plugin, PreFilterExtensions, PreFilterPlugin, SignPlugin
 from scheduler.framework.status import Code, Status, unresolvable, unschedulable
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.framework import Framework
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_cluster, a_node, a_pod
 from tests.fakes import ColumnFilter, PlainFilter, a_framework, everything, names_of, plugin, refuse
 

@@ -25,7 +25,7 @@ from scheduler.framework.plugin import (
 )
 from scheduler.framework.status import SKIP, Code, Status, pending, unresolvable, unschedulable
 from scheduler.runtime.framework import Framework
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 from tests.fakes import Metrics, a_framework, fail, plugin, run, sample
 from tests.unit.runtime.fakes import ERROR, answer, later, some

@@ -4,7 +4,7 @@ import pytest
 from scheduler import framework as fw
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
-from scheduler.framework.nodes import NodeInfo
+from scheduler.framework.nodes.nodes import NodeInfo
 from scheduler.framework.status import Code, Status
 from scheduler.runtime.answers.pod_classes import PodClass
 from scheduler.runtime.answers.store import AnswerStore
@@ -13,7 +13,7 @@ from scheduler.runtime.filtering import Filtering
 from scheduler.runtime.guards.return_values import MAY_ANSWER
 from scheduler.runtime.per_node import MAX_STATUSES, PerNodeFilter, PerNodeScore
 from scheduler.runtime.preemption.dry_run import DryRuns
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_node, a_pod
 from tests.fakes import plugin_calls

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
@@ -23,7 +23,7 @@ from scheduler.framework.plugin import (
 )
 from scheduler.framework.status import SKIP, unschedulable
 from scheduler.runtime.framework import Framework
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_cluster, a_node, a_pod
 from tests.fakes import Metrics, Signed, a_framework, everything, plugin, sample
 from tests.unit.runtime.fakes import answer, later

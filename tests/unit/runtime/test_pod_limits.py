@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.pod import pod_from_dict
+from scheduler.api.pods.pod import pod_from_dict
 from scheduler.runtime.pod_limits import MAX_POD_SELECTORS, MAX_REQUIREMENTS, excess_of
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

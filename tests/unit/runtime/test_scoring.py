@@ -3,7 +3,7 @@ import pytest
 
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
-from scheduler.framework.nodes import Int64Column, NodeInfo
+from scheduler.framework.nodes.nodes import Int64Column, NodeInfo
 from scheduler.framework.plugin import NormalizeScorePlugin, Plugin, PreScorePlugin, ScoreNodesPlugin, ScorePlugin
 from scheduler.framework.status import SKIP, Status, unschedulable
 from scheduler.runtime.scoring import Scores

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from scheduler import framework as fw
-from scheduler.framework.nodes import Int64Column
+from scheduler.framework.nodes.nodes import Int64Column
 from scheduler.runtime.framework import Framework
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_pod
 from tests.fakes import a_framework
 from tests.unit.runtime.fakes import Score, ScoreNodes, a, nodes

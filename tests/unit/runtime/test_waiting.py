@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from scheduler.api.text import MAX_REASON
+from scheduler.api.wording.text import MAX_REASON
 from scheduler.framework.plugin import PermitWait
 from scheduler.framework.status import Status, unschedulable
 from scheduler.runtime.waiting import WaitingPod, WaitingPods

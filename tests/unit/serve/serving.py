@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import aiohttp
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.api.reviews import AccessVerdict, TokenVerdict, User
 from scheduler.config.serving import ServingOptions
 from scheduler.framework.errors import ClusterError

@@ -7,7 +7,7 @@ import plugins
 from scheduler.config.load import load_config
 from scheduler.cycle.writers import Writers
 from scheduler.engine.engine import build_engine
-from scheduler.framework.resources import SINCE_1_37
+from scheduler.framework.nodes.resources import SINCE_1_37
 from scheduler.process.metrics import Metrics
 from scheduler.simulate.apiserver.creation import USED
 from scheduler.simulate.other_objects import guessed_plural

@@ -4,7 +4,7 @@ from typing import Any
 
 import plugins
 from scheduler.api.objects import node_from_dict
-from scheduler.api.pod import pod_from_dict
+from scheduler.api.pods.pod import pod_from_dict
 from scheduler.config.load import config_from_dict
 from scheduler.simulate.engine import simulate
 

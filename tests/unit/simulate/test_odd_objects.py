@@ -8,7 +8,7 @@ import pytest
 
 from scheduler.config.documents import Document
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.resources import KNOWN, STRUCTS
+from scheduler.framework.nodes.resources import KNOWN, STRUCTS
 from scheduler.simulate.cluster import cluster_of
 
 ODD: Final[tuple[Any, ...]] = (

@@ -10,7 +10,7 @@ from plugins import IN_TREE
 from scheduler.config.documents import Document
 from scheduler.config.load import config_from_dict
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.resources import KNOWN, parse_resource
+from scheduler.framework.nodes.resources import KNOWN, parse_resource
 from scheduler.plugin_loading.registry import PluginRegistry
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.engine import simulate

@@ -11,7 +11,7 @@ import pytest
 import plugins
 from scheduler import framework as fw
 from scheduler.api.objects import node_from_dict
-from scheduler.api.pod import pod_from_dict
+from scheduler.api.pods.pod import pod_from_dict
 from scheduler.config.load import config_from_dict
 from scheduler.config.types import Config
 from scheduler.framework.errors import ConfigError

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import plugins
-from scheduler.api.volumes import AnnotatedMeta, PersistentVolume
+from scheduler.api.storage.volumes import AnnotatedMeta, PersistentVolume
 from scheduler.config.load import config_from_dict
 from scheduler.framework.errors import ApiError
 from scheduler.simulate.engine import simulate

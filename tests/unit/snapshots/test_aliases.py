@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scheduler.api.labels import label_key_problems, label_value_problems, subdomain_problems
-from scheduler.api.requests import is_extended_resource, is_scalar_resource
+from scheduler.api.pods.requests import is_extended_resource, is_scalar_resource
 from scheduler.snapshots.aliases import MAX_LABEL, MAX_NAME, Aliases
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from plugins.dynamic_resources.selectors import Expression, SelectorError, view_of
+from plugins.dynamic_resources.allocation.selectors import Expression, SelectorError, view_of
 from scheduler.api.decoding import convert
 from scheduler.api.devices import ResourceSlice
 from scheduler.snapshots.aliases import Aliases

@@ -8,9 +8,10 @@ import msgspec
 import pytest
 import yaml
 
-from scheduler.api import devices, volumes
+from scheduler.api import devices
 from scheduler.api.objects import Wire
-from scheduler.framework.resources import STRUCTS
+from scheduler.api.storage import volumes
+from scheduler.framework.nodes.resources import STRUCTS
 from scheduler.simulate.apiserver.creation import USED
 from scheduler.simulate.apiserver.defaults import WrittenNode
 from scheduler.simulate.apiserver.server_pod import ServerAnnotations, ServerPod

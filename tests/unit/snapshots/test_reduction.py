@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scheduler.api.decoding import Unreadable
-from scheduler.framework.resources import ApiResource
+from scheduler.framework.nodes.resources import ApiResource
 from scheduler.snapshots.aliases import Aliases
 from scheduler.snapshots.kept_fields import KINDS, Kind
 from scheduler.snapshots.reduction import Reduction

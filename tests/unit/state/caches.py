@@ -1,6 +1,6 @@
 """A cache for tests, and pods to put into it."""
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.process.metrics import Metrics
 from scheduler.state.cache import Cache
 from scheduler.testing import a_node, a_pod

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from scheduler.api.objects import ContainerPort, Node, Taint
-from scheduler.api.pod import Pod
-from scheduler.framework.nodes import Aspect
-from scheduler.state.node_table import NodeTable
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.nodes.nodes import Aspect
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_pod
 
 GPU = "example.com/gpu"

@@ -6,8 +6,8 @@ from types import FrameType
 
 import pytest
 
-from scheduler.api.pod import Pod
-from scheduler.framework.nodes import Aspect
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.nodes.nodes import Aspect
 from scheduler.testing import a_node, a_pod
 from tests.unit.state.caches import CacheUnderTest, on
 

@@ -15,13 +15,13 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from scheduler.api.objects import ContainerPort, GCEPersistentDisk, Node, Taint, Volume
-from scheduler.api.pod import Pod
-from scheduler.framework.nodes import Aspect
-from scheduler.framework.pod_groups import GroupKey
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.groups.pod_groups import GroupKey
+from scheduler.framework.nodes.nodes import Aspect
 from scheduler.process.metrics import Metrics
 from scheduler.state.cache import Cache
 from scheduler.state.group_members import MembersByGroup
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 from tests.fakes import FakeClock
 

@@ -1,6 +1,6 @@
 import pytest
 
-from scheduler.framework.change_log import ChangeLog
+from scheduler.framework.nodes.change_log import ChangeLog
 
 
 def test_a_new_log_is_empty() -> None:

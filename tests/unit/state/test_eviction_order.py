@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.api.importance import importance
 from scheduler.api.objects import PodStatus
-from scheduler.api.pod import Pod
+from scheduler.api.pods.importance import importance
+from scheduler.api.pods.pod import Pod
 from scheduler.state.eviction_order import EvictionOrder
 from scheduler.testing import a_pod
 

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from scheduler.api.pod import Pod
-from scheduler.framework.pod_groups import GroupKey
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.groups.pod_groups import GroupKey
 from scheduler.state.group_members import Members, MembersByGroup
 from scheduler.testing import a_pod
 from tests.unit.state.caches import CacheUnderTest

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from scheduler.api.objects import Cinder, ContainerPort, Node, NodeCondition, PodStatus, Volume
-from scheduler.api.pod import Pod
-from scheduler.framework.nodes import Aspect
-from scheduler.state.node_table import NodeTable
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.nodes.nodes import Aspect
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 from tests.unit.state.tables import GPU, LOCKED, a_table, positions, with_ports
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 from tests.unit.state.tables import GPU, LOCKED, SLOW, a_table, everything
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import pytest
 
 from scheduler.api.objects import ContainerPort
-from scheduler.api.pod import Pod
-from scheduler.state.node_table import NodeTable
+from scheduler.api.pods.pod import Pod
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 from tests.unit.state.tables import GPU, LOCKED, MOST, a_table, everything
 

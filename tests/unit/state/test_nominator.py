@@ -1,8 +1,8 @@
 import pytest
 
 from scheduler.api.objects import PodStatus
-from scheduler.api.pod import Pod
-from scheduler.framework.nominated import yields_to
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.preemption.nominated import yields_to
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_pod
 from tests.fakes import nominated_node

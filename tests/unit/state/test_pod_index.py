@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from scheduler.api.label_selectors import EVERYTHING, NOTHING, Requirement, Selector, selector_from_labels
 from scheduler.api.objects import Affinity, LabelSelector, PodAffinityTerm, PodAntiAffinity
-from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.api.pods.pod import Pod, pod_from_dict
 from scheduler.framework.pods import PodMatch, TermKind, TermWeights
-from scheduler.state.count_columns import column_bytes
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.count_columns import column_bytes
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.pod_index import FREE_MATCHES, MAX_COLUMNS_OF_A_GROUP, MAX_UNLISTED, AlikePodsIndex
 from scheduler.testing import a_node, a_pod
 from tests.unit.state.tables import a_table

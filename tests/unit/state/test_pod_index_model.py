@@ -9,11 +9,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from scheduler.api.label_selectors import parse_label_selector
 from scheduler.api.objects import LabelSelector, LabelSelectorRequirement
-from scheduler.api.pod import Pod, pod_from_dict
-from scheduler.api.pod_affinity import AffinityTerm
+from scheduler.api.pods.pod import Pod, pod_from_dict
+from scheduler.api.pods.pod_affinity import AffinityTerm
 from scheduler.framework.pods import PodMatch, TermKind, TermWeights
-from scheduler.state import count_columns, pod_index
-from scheduler.state.node_table import NodeTable
+from scheduler.state import pod_index
+from scheduler.state.nodes import count_columns
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node
 
 NODES: Final = ["n1", "n2", "n3", "n4", "n5"]

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from scheduler.api.pod import Pod
-from scheduler.framework.pod_groups import GroupKey
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.groups.pod_groups import GroupKey
 from scheduler.state.nominator import Nominator
 from scheduler.state.preemptions import Preemption, Preemptions
 from scheduler.testing import a_pod

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.state.share_usage import MAX, ShareSelector, ShareUsage
 from scheduler.testing import a_pod
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from scheduler.api.label_selectors import EVERYTHING
-from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.api.pods.pod import Pod, pod_from_dict
 from scheduler.framework.pods import PodMatch, TermKind
-from scheduler.state.count_columns import DOMAIN_ROWS, MAX_TOPOLOGIES
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.count_columns import DOMAIN_ROWS, MAX_TOPOLOGIES
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 
 ALL = PodMatch(None, EVERYTHING)

@@ -7,7 +7,7 @@ import pytest
 
 from scheduler import framework as fw
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.nodes import Rows
+from scheduler.framework.nodes.nodes import Rows
 from scheduler.testing import a_cluster, a_node, a_pod, a_scheduler, check_plugin, schedule
 
 Objects = Mapping[str, Iterable[Any]]

@@ -7,8 +7,8 @@ import pytest
 
 from plugins.contrib.coscheduling.plugin import Coscheduling, GangArguments
 from scheduler import framework as fw
-from scheduler.api.workloads import JOB, JOB_SET
-from scheduler.framework.resources import STATEFUL_SET
+from scheduler.api.groups.workloads import JOB, JOB_SET
+from scheduler.framework.nodes.resources import STATEFUL_SET
 from tests.unit.groups.apis.test_owners import JOBS, Owned, owned_by
 
 IN_ORDER = {"replicatedJobs": JOBS, "startupPolicy": {"startupPolicyOrder": "InOrder"}}

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from scheduler import framework as fw
-from scheduler.api.pod_groups import PodGroup
+from scheduler.api.groups.pod_groups import PodGroup
 from scheduler.framework.events import POD_GROUP, POD_GROUP_V1BETA1
-from scheduler.framework.pod_groups import GroupKey
+from scheduler.framework.groups.pod_groups import GroupKey
 from scheduler.groups.apis.kubernetes import VERSIONS, KubernetesGroups
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod

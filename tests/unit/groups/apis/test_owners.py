@@ -8,10 +8,10 @@ import pytest
 
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
+from scheduler.api.groups.workloads import JOB, JOB_SET, RAY_CLUSTER, WatchedKind
 from scheduler.api.objects import OwnerReference
-from scheduler.api.workloads import JOB, JOB_SET, RAY_CLUSTER, WatchedKind
 from scheduler.explain.explainer import Explainer
-from scheduler.framework.resources import STATEFUL_SET
+from scheduler.framework.nodes.resources import STATEFUL_SET
 from scheduler.testing import a_pod
 from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.groups.coscheduling import Coscheduled

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from scheduler import framework as fw
-from scheduler.api import volcano as api
+from scheduler.api.groups import volcano as api
 from scheduler.api.objects import GroupedMeta
 from scheduler.framework.events import VOLCANO_POD_GROUP, VOLCANO_QUEUE
 from tests.fakes import settle

@@ -9,7 +9,7 @@ from scheduler import framework as fw
 from scheduler.api.objects import OwnerReference
 from scheduler.config.types import GroupBackfill, LoadmasterSettings
 from scheduler.cycle.steps import in_one_go
-from scheduler.framework.pod_groups import PodGroup
+from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.groups.reservations.keeper import Reservations
 from scheduler.testing import a_pod
 from tests.fakes import Unschedulable

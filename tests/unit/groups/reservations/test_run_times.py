@@ -8,7 +8,7 @@ import pytest
 
 from scheduler import framework as fw
 from scheduler.api.objects import GroupAnnotations
-from scheduler.framework.pod_groups import NO_POD_GROUPS, PodGroup
+from scheduler.framework.groups.pod_groups import NO_POD_GROUPS, PodGroup
 from scheduler.groups.reservations.run_times import EVICTED_SECONDS, FAR, NEVER, RunTimes
 from scheduler.testing import a_pod
 from tests.unit.cycle.fakes import newer

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.api.requests import PODS
-from scheduler.framework.columns import BoolColumn
+from scheduler.api.pods.requests import PODS
+from scheduler.framework.nodes.columns import BoolColumn
 from scheduler.groups.topology.capacity import Capacity, Shape
 from scheduler.groups.topology.domains import Domains, domains_of
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_cluster, a_node, a_pod
 
 BLOCK, RACK, HOST = "example.com/block", "example.com/rack", "kubernetes.io/hostname"

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scheduler.api.requests import PODS
+from scheduler.api.pods.requests import PODS
 from scheduler.groups.topology.capacity import Capacity, Shape
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node
 from tests.unit.groups.topology.clusters import RACK, by_name, capacity, level, members, racks
 

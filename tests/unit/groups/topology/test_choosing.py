@@ -6,7 +6,7 @@ import pytest
 from scheduler.groups.topology.capacity import Capacity, Shape
 from scheduler.groups.topology.choosing import Candidate, candidates
 from scheduler.groups.topology.domains import domains_of, range_of
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from tests.unit.groups.topology.clusters import BLOCK, LEVELS, RACK, members, racks
 
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
-from scheduler.framework.columns import BoolColumn
 from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.nodes.columns import BoolColumn
 from scheduler.groups.topology.domains import domains_of
 from scheduler.groups.topology.filling import Filling, parts_of
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_pod
 from tests.unit.groups.topology.clusters import LEVELS, capacity, racks
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scheduler import framework as fw
-from scheduler.api.coscheduling import POD_GROUP_LABEL
+from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
 from scheduler.api.objects import GroupAnnotations, Taint
 from scheduler.cycle.steps import in_one_go
 from scheduler.groups.group_events import GroupDecided

@@ -8,7 +8,7 @@ from typing import Any
 
 from scheduler.cycle.object_handlers import ObjectEventHandlers
 from scheduler.engine.profiles import Resources
-from scheduler.framework.resources import parse_resource
+from scheduler.framework.nodes.resources import parse_resource
 from scheduler.kube.informers.comparison_schedule import ComparisonSchedule
 from scheduler.kube.informers.deadlines import Deadlines
 from scheduler.kube.informers.further_watches import FurtherWatches

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from scheduler.api.decoding import Unreadable
-from scheduler.api.pod import keep_raw_pod
+from scheduler.api.pods.pod import keep_raw_pod
 from scheduler.api.versions import is_newer
-from scheduler.framework.resources import parse_resource
+from scheduler.framework.nodes.resources import parse_resource
 from scheduler.kube.informers.intake import Intake, Reduction, node_intake, object_intake, pod_intake
 from scheduler.process.metrics import Metrics
 from scheduler.testing import pod_from_dict

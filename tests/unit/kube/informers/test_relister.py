@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.pod import Pod
-from scheduler.framework.resources import parse_resource
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.nodes.resources import parse_resource
 from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.informers.comparison_schedule import ComparisonSchedule
 from scheduler.kube.informers.deadlines import COMPARISON_SECONDS, FIRST_COMPARISON, Deadlines

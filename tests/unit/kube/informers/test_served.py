@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.resources import parse_resource
+from scheduler.framework.nodes.resources import parse_resource
 from scheduler.kube.informers.served import Served
 from tests.fakes import run
 from tests.unit.kube.fake_api import Answer, FakeApi, fake_client

@@ -9,8 +9,8 @@ import pytest
 
 from scheduler.api.decoding import Decoder
 from scheduler.api.objects import ObjectMeta, Wire
-from scheduler.api.text import to_json
-from scheduler.api.volumes import PersistentVolumeClaim
+from scheduler.api.storage.volumes import PersistentVolumeClaim
+from scheduler.api.wording.text import to_json
 from scheduler.framework.errors import ApiError
 from scheduler.framework.events import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
 from scheduler.kube.http.client import AnswerLost, Client, NotSent, Reply

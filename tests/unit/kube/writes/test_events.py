@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.text import in_bytes
+from scheduler.api.wording.text import in_bytes
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
-from scheduler.framework.pod_groups import PodGroup
+from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.groups.apis.annotations import AnnotatedGroups
 from scheduler.kube.http.operations import Operation
 from scheduler.kube.writes.events import MAX_IN_FLIGHT, MAX_NOTE, MIN_IN_FLIGHT, PATIENCE, Events

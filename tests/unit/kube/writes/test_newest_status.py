@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.api.pods.pod import Pod, pod_from_dict
 from scheduler.kube.writes import newest_status as module
 from scheduler.kube.writes.newest_status import NewestStatus
 

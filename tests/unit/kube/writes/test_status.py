@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.pod import Pod, pod_from_dict
-from scheduler.api.text import MAX_MESSAGE, to_json
+from scheduler.api.pods.pod import Pod, pod_from_dict
+from scheduler.api.wording.text import MAX_MESSAGE, to_json
 from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.writes import status as module
 from scheduler.kube.writes.status import SENDERS, Condition, PodStatuses, status_patch

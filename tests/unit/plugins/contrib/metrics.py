@@ -9,7 +9,7 @@ from typing import Any
 from plugins.contrib.load_aware.measurements import Measurement, Usage
 from plugins.contrib.load_aware.plugin import LoadAware
 from scheduler import framework as fw
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.runtime.handle import EngineHandle
 from scheduler.testing import Cluster, a_handle, a_pod, pod_from_dict
 

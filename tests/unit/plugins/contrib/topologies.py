@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler import framework as fw
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.testing import an_object, pod_from_dict
 
 Amounts = Mapping[str, Any]

@@ -5,8 +5,8 @@ from typing import Any
 
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from scheduler import framework as fw
-from scheduler.api.elastic_quotas import ElasticQuota, ElasticQuotaSpec, ElasticQuotaStatus
 from scheduler.api.objects import ObjectMeta
+from scheduler.api.quota.elastic_quotas import ElasticQuota, ElasticQuotaSpec, ElasticQuotaStatus
 from scheduler.api.read_only import NOTHING
 from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.shares import DeclaredShare

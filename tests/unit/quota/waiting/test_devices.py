@@ -9,9 +9,9 @@ import pytest
 
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
-from scheduler.api import coscheduling as api
 from scheduler.api.decoding import reread
 from scheduler.api.devices import IMPLICIT_PREFIX, ResourceClaim
+from scheduler.api.groups import coscheduling as api
 from scheduler.api.objects import GroupedMeta, PodResourceClaim, PodResourceClaimStatus
 from scheduler.api.unstructured import Unstructured
 from scheduler.config.defaults import DEFAULT_PLUGINS

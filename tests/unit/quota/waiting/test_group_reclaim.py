@@ -7,8 +7,8 @@ import msgspec
 
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
-from scheduler.api import coscheduling as api
-from scheduler.api import pod_groups
+from scheduler.api.groups import coscheduling as api
+from scheduler.api.groups import pod_groups
 from scheduler.api.objects import GroupedMeta, ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP

@@ -4,7 +4,7 @@ from itertools import count
 
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
-from scheduler.api import coscheduling as api
+from scheduler.api.groups import coscheduling as api
 from scheduler.api.objects import GroupedMeta
 from scheduler.config.types import LoadmasterSettings
 from scheduler.cycle.steps import in_one_go

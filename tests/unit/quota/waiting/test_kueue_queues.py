@@ -10,9 +10,9 @@ import pytest
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
-from scheduler.api import coscheduling
-from scheduler.api import kueue as api
+from scheduler.api.groups import coscheduling
 from scheduler.api.objects import GroupedMeta
+from scheduler.api.quota import kueue as api
 from scheduler.api.unstructured import Unstructured
 from scheduler.framework.events import (
     CLUSTER_QUEUE,

@@ -9,7 +9,7 @@ import pytest
 
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from scheduler import framework as fw
-from scheduler.api import pod_groups
+from scheduler.api.groups import pod_groups
 from scheduler.api.objects import ObjectMeta, PodCondition, PodStatus
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.events import POD_GROUP

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.elastic_quotas import ElasticQuota, ElasticQuotaStatus
 from scheduler.api.objects import ObjectMeta
+from scheduler.api.quota.elastic_quotas import ElasticQuota, ElasticQuotaStatus
 from scheduler.framework.errors import ApiError
 from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.shares import DeclaredShare

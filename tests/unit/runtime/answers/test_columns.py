@@ -5,9 +5,9 @@ from collections.abc import Hashable
 import numpy as np
 import pytest
 
-from scheduler.framework.nodes import Aspect, Rows
+from scheduler.framework.nodes.nodes import Aspect, Rows
 from scheduler.runtime.answers.store import FEWEST, STORE_BYTES, AnswerStore, Column, Evaluate, Values
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster
 

@@ -10,9 +10,9 @@ from plugins.image_locality import ImageLocality
 from plugins.node_resources.fit import NodeResourcesFit
 from plugins.taint_toleration import TaintToleration
 from scheduler import framework as fw
-from scheduler.framework.nodes import Aspect
+from scheduler.framework.nodes.nodes import Aspect
 from scheduler.runtime.answers.store import AnswerStore, Evaluate
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_container, a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, every_row
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from scheduler.api.requests import PodResources
-from scheduler.framework.nodes import Aspect
+from scheduler.api.pods.requests import PodResources
+from scheduler.framework.nodes.nodes import Aspect
 from scheduler.runtime.answers import store as store_module
 from scheduler.runtime.answers.pod_classes import KnownSpec, PodClass
 from scheduler.runtime.answers.store import AnswerStore, Column, Stored

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 
 import plugins
 from scheduler import framework as fw
-from scheduler.api.pod import pod_from_dict
+from scheduler.api.pods.pod import pod_from_dict
 from scheduler.config.load import config_from_dict
 from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
 from scheduler.cycle.writers import Writers
 from scheduler.engine.engine import Engine, build_engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
-from scheduler.framework.nodes import Int64Column, NodeColumns, Rows
+from scheduler.framework.nodes.nodes import Int64Column, NodeColumns, Rows
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.answers import store
 from scheduler.runtime.answers.pod_classes import PodClasses

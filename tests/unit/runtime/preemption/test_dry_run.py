@@ -11,13 +11,13 @@ from plugins.node_ports import NodePorts
 from plugins.node_resources.fit import NodeResourcesFit
 from plugins.taint_toleration import TaintToleration
 from scheduler import framework as fw
-from scheduler.api.importance import importance
 from scheduler.api.objects import ContainerPort
+from scheduler.api.pods.importance import importance
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.runtime.filtering import FEW
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.preemption.dry_run import NO_PODS, DryRun, QuickSimulation, TableSimulation
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_node, a_pod
 from tests.fakes import PlainFilter, Signed, a_framework, fail

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler import framework as fw
 from scheduler.runtime.framework import Framework
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 from tests.fakes import a_framework, everything
 from tests.unit.runtime.fakes import (

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from scheduler import framework as fw
 from scheduler.runtime.preemption.nominated import NominatedFinder
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_node, a_pod
 

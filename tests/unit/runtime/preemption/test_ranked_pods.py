@@ -7,11 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler import framework as fw
-from scheduler.api.importance import NOT_STARTED
 from scheduler.api.objects import PodStatus
+from scheduler.api.pods.importance import NOT_STARTED
 from scheduler.runtime.preemption import ranked_pods
 from scheduler.runtime.preemption.ranked_pods import RankedPods
-from scheduler.state.node_table import NodeTable
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.api.pods.pod import Pod, pod_from_dict
 from scheduler.api.reviews import User
 from scheduler.serve.endpoints.exposition import Exposition
 from scheduler.serve.endpoints.pod_resources import PodResourceMetrics

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.config.documents import Document
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM
-from scheduler.framework.resources import KNOWN
+from scheduler.framework.nodes.resources import KNOWN
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.controllers import workloads
 from scheduler.simulate.controllers.generated_names import random_names

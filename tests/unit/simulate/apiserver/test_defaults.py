@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
+from scheduler.api.pods.pod import Pod
 from scheduler.simulate.apiserver.defaults import WrittenNode, completed_node, completed_pod, with_storage_defaults
 from scheduler.simulate.apiserver.server_pod import ServerPod
 

@@ -1,0 +1,1 @@
+"""The devices of a node that a claim gets."""

@@ -1,0 +1,1 @@
+"""The part of CEL that selectors of devices use."""

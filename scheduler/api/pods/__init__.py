@@ -1,0 +1,1 @@
+"""Pods: the parts of them that decisions read."""

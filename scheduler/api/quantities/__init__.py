@@ -1,0 +1,1 @@
+"""Quantities as Kubernetes writes, reads and rounds them."""

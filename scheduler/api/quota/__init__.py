@@ -1,0 +1,1 @@
+"""The APIs that say who may use how much."""

@@ -1,0 +1,1 @@
+"""Texts for people: put together, and kept short."""

@@ -1,0 +1,1 @@
+"""Groups of pods as plugins see them, and the places where their members may go."""

@@ -1,0 +1,58 @@
+"""The preemptions that are under way, as plugins see them: for which pods others are evicted, and which."""
+
+from collections.abc import Collection, Sequence
+from typing import Final, Protocol
+
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.queued import EntityKey
+
+
+class Preemption(Protocol):
+    """Victims of one pod, or group, from the choice until the preemptor starts or is tried in vain."""
+
+    @property
+    def victims(self) -> Collection[str]:
+        """The UIDs of the victims that still have their node."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether all victims are gone: the preemptor is tried once, and evicts nothing then."""
+
+
+class Preemptions(Protocol):
+    """All preemptions that are under way, of all profiles."""
+
+    def begin(self, key: EntityKey, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
+        """Note that `victims` are evicted for `pods`: one pod, or those of a group that have no node.
+
+        `keeps`: whether what they free is kept for these pods, whatever the priority of others, until they are tried
+        once without the victims. If not, their nominations count as in kube-scheduler.
+        """
+
+    def withdraw(self, key: EntityKey, *, victims_stay: bool = False) -> None:
+        """End the preemption of a pod or group, if there is one; `victims_stay`: evictions have failed."""
+
+    def of(self, key: EntityKey) -> Preemption | None:
+        """Return the preemption of a pod, or of its group; None if there is none, or if it keeps nothing."""
+
+    def leaving(self) -> Collection[str]:
+        """Return the UIDs of all victims that still have their node."""
+
+
+class NoPreemptions:
+    """No preemptions."""
+
+    def begin(self, key: EntityKey, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
+        """Nothing is noted."""
+
+    def withdraw(self, key: EntityKey, *, victims_stay: bool = False) -> None:
+        """There is nothing to end."""
+
+    def of(self, key: EntityKey) -> None:
+        return None
+
+    def leaving(self) -> Collection[str]:
+        return ()
+
+
+NO_PREEMPTIONS: Final[Preemptions] = NoPreemptions()

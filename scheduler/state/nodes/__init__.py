@@ -1,0 +1,1 @@
+"""The nodes as a table, and the pods on each."""
