@@ -214,6 +214,7 @@ class Rules:
         if (
             not step.level
             or self.reservations.group
+            or len(step.sent) > len(step.cpus)  # some came later in that moment
             or len({self._model.domain(place, step.level) for place in places}) <= 1
         ):
             return
