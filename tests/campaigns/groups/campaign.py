@@ -151,8 +151,11 @@ def _check_damaged(world: World, pairs: Collection[tuple[list[str], list[str]]])
 def _check_starved(world: World, refused: list[str]) -> None:
     """Let the time of one reservation pass, in which nothing changes outside."""
     world.record.note("time of a reservation", f"nothing happens for {GIVEN_UP_SECONDS:.0f} s")
-    before = world.record.total("pod succeeded")
-    world.act(lambda: None, GIVEN_UP_SECONDS)
+    before, reservations = world.record.total("pod succeeded"), world.rules.reservations
+    priority, now = -1, reservations.priority
+    while now > priority:  # a group of higher priority may take over
+        world.act(lambda: None, GIVEN_UP_SECONDS)
+        priority, now = now, reservations.priority
     if world.record.total("pod succeeded") > before:
         return  # it may be refused a second time, as it did not fit between two reservations
     for pod, nodes in QuietPoint(world).lone_that_fit():

@@ -39,6 +39,11 @@ class Claim:
     is_late: bool = False
 
 
+def _stays_before(one: PodState, other: PodState) -> bool:
+    """Whether one has to go after another: it is under a budget, or more important."""
+    return (one.is_protected, one.priority) > (other.is_protected, other.priority)
+
+
 class EvictionRules:
     def __init__(
         self,
@@ -150,7 +155,7 @@ class EvictionRules:
                 self._record.violated("unneeded", "one could stay", text)
             for other in made.lower:
                 is_alike = (other.place, other.cpu) == (victim.place, victim.cpu) and not victim.of_daemon
-                if is_alike and other.priority < victim.priority and other not in made.victims:
+                if is_alike and _stays_before(victim, other) and other not in made.victims:
                     self._record.violated(
                         "unneeded", "another is less important", f"{victim.name} goes, not {other.name}"
                     )

@@ -35,6 +35,8 @@ class Life:
         world.record.note("scenario", f"nodes: {described(self.model.nodes.values())}")
         for node in self.model.nodes.values():
             world.show_node(node)
+        if scenario.settings.has_budgets and scenario.settings.preempts:
+            world.engine.object_handlers.object_changed(objects.BUDGET, objects.budget())
         self._license()
 
     def do(self, step: Step) -> None:

@@ -57,6 +57,8 @@ class PodState:
     is_announced: bool = False
     """Whether it says how many seconds it runs."""
     is_licensed: bool = True
+    is_protected: bool = False
+    """Whether a PodDisruptionBudget covers it that allows no disruption."""
     evicted_for: str = ""
     came: float = 0.0
     """When it was created."""

@@ -11,10 +11,11 @@ from scheduler.api.decoding import convert
 from scheduler.api.groups.coscheduling import POD_GROUP_LABEL, PodGroup, PodGroupSpec, PodGroupStatus
 from scheduler.api.objects import GroupAnnotations, GroupedMeta, Node, Taint
 from scheduler.api.pods.pod import Pod
+from scheduler.api.unstructured import Unstructured
 from scheduler.config.load import config_from_dict
 from scheduler.config.types import Config
 from scheduler.framework import Plugin
-from scheduler.testing import a_node, pod_from_dict
+from scheduler.testing import a_node, an_object, pod_from_dict
 from scheduler.testing.api_server import BEGIN
 from tests.campaigns.groups.license import LABEL, License
 from tests.campaigns.groups.model import GroupState, Json, NodeState, PodState
@@ -35,6 +36,8 @@ PLUGINS: Final = (
 )
 """The plugins that have something to do here: an engine with all of them takes twice as long to start."""
 
+BUDGET: Final = "policy/PodDisruptionBudget"
+PROTECTED: Final = {"protected": "yes"}
 CORDONED: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 UNREACHABLE: Final = (
     Taint(key="node.kubernetes.io/unreachable", effect="NoSchedule"),
@@ -124,6 +127,13 @@ def topology(plan: GroupPlan) -> dict[str, str]:
     """The annotations about the topology."""
     wishes = {"loadmaster.dev/required-topology": plan.required, "loadmaster.dev/preferred-topology": plan.preferred}
     return {key: level for key, level in wishes.items() if level}
+
+
+def budget() -> Unstructured:
+    """A PodDisruptionBudget that allows nothing."""
+    spec = {"selector": {"matchLabels": PROTECTED}}
+    status = {"disruptionsAllowed": 0, "disruptedPods": {}}
+    return an_object("budget", namespace="default", version=1, spec=spec, status=status)
 
 
 def for_daemon(written: Json, node: str) -> None:

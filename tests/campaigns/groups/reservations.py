@@ -28,6 +28,11 @@ class ReservationRules:
         is_waiting = any(not pod.place for pod in self._model.members(self._group)) if self._group else False
         return self._group if is_waiting else ""
 
+    @property
+    def priority(self) -> int:
+        """That of the group; of none, less than that of any."""
+        return self._model.groups[self.group].plan.priority if self.group else -1
+
     def ended(self, name: str) -> None:
         """A group has its minimum, or was given up."""
         if name == self._group:
@@ -43,7 +48,7 @@ class ReservationRules:
         found = NODES.search(text)
         self._check_nodes(group, found[1].split(", ") if found else ())
         for other in self._model.groups.values():
-            if other.plan.priority > group.plan.priority and self._surely_waits(other):
+            if other.plan.priority > self.priority and self._surely_waits(other):
                 symptom = "one of higher priority waits"
                 self._record.violated(
                     "reserved", symptom, f"nodes are reserved for {name}, and not for {other.plan.name}"

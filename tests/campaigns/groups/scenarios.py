@@ -24,6 +24,8 @@ class Settings:
     backfill: str
     damaged_seconds: int
     """0: nothing is given up."""
+    has_budgets: bool = False
+    """Whether PodDisruptionBudgets protect some pods that are in no group."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ KINDS: Final = {
 def scenario(seed: int, number: int) -> Scenario:
     """Return a scenario."""
     draw = Draw(f"{seed} {number}")
-    settings = _settings(draw)
+    settings = replace(_settings(draw), has_budgets=number % 4 == 3)
     nodes = tuple(_nodes(draw))
     largest = max(node.cpu for node in nodes)
     groups = tuple(

@@ -275,7 +275,10 @@ class World(Scheduler):
         objects.announce(written, how, seconds)
         pod = PodState(name, cpu, priority, written, is_replaced=how == "replaced", seconds=seconds, grace=grace)
         pod.is_announced = how in ("deadline", "expected")
-        self.note("lone pod", f"created {name}: {cpu} cpu, priority {priority}{f', {how}' if how else ''}")
+        pod.is_protected = self.scenario.settings.has_budgets and self._serial % 3 == 0
+        written["metadata"]["labels"] = objects.PROTECTED if pod.is_protected else {}
+        how = "".join(f", {each}" for each in (how, "under a budget" if pod.is_protected else "") if each)
+        self.note("lone pod", f"created {name}: {cpu} cpu, priority {priority}{how}")
         self.add(pod)
         return pod
 
