@@ -180,13 +180,17 @@ class _Preemption:
         return GroupPreemption(None, victims.pods, members, nominations), Status(Code.SUCCESS, (text,))
 
     def _counts_on_lost_nodes(self, under_way: Preemption) -> bool:
-        """Return whether a node is gone, or refuses all members whatever leaves it, that a victim still has."""
+        """Return whether a node that is kept for a member is gone, or refuses all whatever leaves it.
+
+        Nodes that victims have left already do not count: the group may fit there.
+        """
         framework, tried = self.framework, [each for each in self.decision.members if each.state.known_spec]
         classes = {framework.classify(GroupCycleState(), pod).pod_class for pod in self.pods}
         if not classes <= {each.state.known_spec.pod_class for each in tried}:
             return False  # it is not known of all of them
         victims = [pod for uid in under_way.victims if (pod := framework.handle.pods.get(uid)) is not None]
-        for name in {pod.node_name for pod in victims}:
+        kept = {framework.handle.nominator.kept_on(pod.uid) for pod in self.pods}
+        for name in {pod.node_name for pod in victims} & kept:
             row = self.cache.table.row_of(name)
             if row is None:
                 return True

@@ -4,7 +4,7 @@ import pytest
 
 from scheduler import framework as fw
 from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
-from scheduler.api.objects import Affinity
+from scheduler.api.objects import Affinity, Taint
 from scheduler.config.types import LoadmasterSettings
 from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.testing import a_node, a_requirement, a_term, required
@@ -19,8 +19,8 @@ SECONDS = 1_800 + 300
 class Damaged(Life):
     """Two gangs of three that have lost a pod each, whose nodes others have taken."""
 
-    def __init__(self, *without: str, second: int = 3) -> None:
-        super().__init__(grace=10, without=("CapacityScheduling", *without))
+    def __init__(self, *without: str, second: int = 3, grace: float = 10) -> None:
+        super().__init__(grace=grace, without=("CapacityScheduling", *without))
         self._second = second
         self.said: list[tuple[str, str, str]] = []
         """Events of groups: group, reason, note."""
@@ -141,3 +141,21 @@ def test_where_it_may_not_be_that_is_said(
         assert life.victims == []
         assert life.text("first").endswith(f"; {note}")
         assert any(name == "first" and text.endswith(note) for name, _, text in life.said)
+
+
+def test_a_group_gets_the_node_that_is_kept_for_it_though_another_victim_is_on_a_dead_one() -> None:
+    with Damaged(grace=600) as life:
+        life.lose()
+        while not life.victims:
+            life.advance(5)
+        (kept,) = life.engine.nominator.nodes
+        of_second = [pod for pod in life.engine.cache.counted_pods() if pod.name.startswith("second")]
+        (lost,) = {pod.node_name for pod in of_second} - {kept}
+        life.set_node(a_node(lost, cpu=3, taints=(Taint(key="dead", effect="NoExecute"),)))
+        life.pod("other", "other")
+        life.advance(350)  # it is tried meanwhile
+
+        life.end(*(str(pod) for pod in of_second if pod.node_name == kept))
+        life.advance(20)
+
+        assert "default/first-new" in life.with_node("default")
