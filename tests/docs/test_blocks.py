@@ -20,7 +20,9 @@ from tests.docs.pages import Block, blocks, pages
 
 ALL: Final = [block for page in pages() for block in blocks(page)]
 EXAMPLES: Final = Path(__file__).parents[2] / "docs" / "examples"
-NOT_RUN_AT_MOST: Final = 27
+GATES: Final = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup")
+GROUP: Final = "scheduling.k8s.io"
+NOT_RUN_AT_MOST: Final = 28
 
 
 def of(language: str) -> list[Any]:
@@ -30,9 +32,8 @@ def of(language: str) -> list[Any]:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     """An API server that has what the pages show, groups of pods and quotas among it."""
-    with ControlPlane(
-        Settings().with_feature_gates("GenericWorkload=true", "scheduling.k8s.io/v1beta1")
-    ) as controlplane:
+    gates = ",".join(f"{gate}=true" for gate in GATES)
+    with ControlPlane(Settings().with_feature_gates(gates, f"{GROUP}/v1alpha3=true,{GROUP}/v1beta1")) as controlplane:
         controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
         controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITIONS))
         controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(elastic_quota_definition.DEFINITION))
