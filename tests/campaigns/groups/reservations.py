@@ -123,6 +123,8 @@ class ReservationRules:
     def _emptied(self, group: GroupState, node: str, *, of_daemons: bool) -> int:
         """The cores of a node without what the group has there, and without what the pods of DaemonSets have."""
         staying = [pod for pod in self._model.pods.values() if pod.place == node and pod.phase == "Running"]
+        if not of_daemons:
+            staying = [pod for pod in staying if not pod.is_deleting]  # which is no member
         kept = [pod.cpu for pod in staying if pod.group == group.plan.name or (of_daemons and pod.of_daemon)]
         return self._model.nodes[node].plan.cpu - sum(kept)
 
