@@ -179,7 +179,7 @@ class GroupDecision(msgspec.Struct, frozen=True, eq=False):
         if self.status is None:
             return "scheduled"
         if self.is_rejected:
-            return "waiting_on_preemption" if self.preemption.code is Code.SUCCESS else "unschedulable"
+            return "waiting_on_preemption" if self.is_waiting_for_preemption else "unschedulable"
         return "error"
 
     @property

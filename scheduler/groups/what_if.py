@@ -184,7 +184,7 @@ class WhatIf:
 
         `leaves`: whether to leave those in the tables that are to be bound.
         """
-        assumed, layout = self.assumed(search.framework, members), search.layout
+        assumed = self.assumed(search.framework, members)
         try:
             decision = yield from self.decide_onto(assumed, search, members)
             end = assumed.leave if leaves and decision.status is None else assumed.take_back
@@ -192,8 +192,7 @@ class WhatIf:
                 end()
                 if left and not left % QUICK:
                     yield
-            if layout not in (None, self._cache.layouts):
-                raise Overtaken
+            self.check(search)
         finally:
             assumed.take_back_all()
         return decision
@@ -204,7 +203,7 @@ class WhatIf:
 
     def decide_onto(self, assumed: Assumed, search: Search, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
         """Decide about the members on top of those that are `assumed`, and add those that get a node."""
-        framework, layout, placed = search.framework, search.layout, 0
+        framework, placed = search.framework, 0
         scheduled = 0 if search.tree is None else search.tree.members.scheduled_count
         progress = Progress(search, len(members), scheduled)
         if not progress.may_go_on():
@@ -213,8 +212,7 @@ class WhatIf:
         for queued in members:
             if outcomes:
                 yield
-                if layout not in (None, self._cache.layouts):
-                    raise Overtaken
+                self.check(search)
             outcome = self._decide_member(framework, queued, assumed, search.schedule)
             outcomes.append(outcome)
             if isinstance(outcome.decision, SchedulerError):

@@ -151,8 +151,8 @@ class CompositeGroups:
     def tree(self, leaf: GroupTree, members: Callable[[GroupKey], GroupMembers]) -> GroupTree | None:
         if self.problem(leaf.key):
             return None
-        root = self.root_key(leaf.key)
-        return leaf if root == leaf.key else self._tree(root, members, MAX_DEPTH)
+        parents = self._parents(leaf.key)
+        return self._tree(parents[-1], members, MAX_DEPTH) if parents else leaf
 
     def _tree(self, key: GroupKey, members: Callable[[GroupKey], GroupMembers], depth: int) -> GroupTree:
         """Return a group and what is below it, down to the depth that the API allows."""
