@@ -166,6 +166,7 @@ from scheduler.framework.preemption.dry_run_filter import MonotoneInPods as Mono
 from scheduler.framework.preemption.dry_run_filter import SimulatedNode as SimulatedNode
 from scheduler.framework.preemption.dry_run_filter import SimulatedNodes as SimulatedNodes
 from scheduler.framework.preemption.nominated import NominatedPods as NominatedPods
+from scheduler.framework.queued import EntityKey as EntityKey
 from scheduler.framework.queued import QueuedPod as QueuedPod
 from scheduler.framework.shared import Shared as Shared
 from scheduler.framework.shares import IS_CHARGED as IS_CHARGED

@@ -15,7 +15,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from plugins.shared.eviction.budgets import disruptions_of
 from scheduler import framework as fw
@@ -29,8 +29,6 @@ ERROR: Final = "error"
 MAX_SECONDS: Final = 900.0
 """For one preemption, which is retried within for a few minutes a victim; then the preemptor is tried again."""
 
-Key: TypeAlias = str | fw.GroupKey
-"""The UID of a pod, or the key of a group."""
 
 CLUSTER: Final = "cluster"
 """In the place of a node's name for a group, whose victims are on any nodes."""
@@ -42,7 +40,7 @@ class Preemptor:
 
     kind: str
     """As kube-scheduler names it: `pod` or `podgroup`."""
-    key: Key
+    key: fw.EntityKey
     uid: str
     priority: int
     name: str
@@ -91,14 +89,14 @@ class Executor:
     def __init__(self, handle: fw.Handle, plugin: str) -> None:
         self._handle = handle
         self._plugin = plugin
-        self._newest: dict[Key, _Preemption] = {}
+        self._newest: dict[fw.EntityKey, _Preemption] = {}
         """Preemptor → the last preemption that it began, if that is under way."""
         self.group_count = 0
         """How many of them are for groups."""
         self._disruptions = disruptions_of(handle)
         self._jobs = handle.tasks.jobs("preemption", MAX_SECONDS)
 
-    def is_running(self, key: Key) -> bool:
+    def is_running(self, key: fw.EntityKey) -> bool:
         """Return whether a pod, or group, has to wait for its own preemption."""
         preemption = self._newest.get(key)
         if preemption is None:
@@ -106,7 +104,7 @@ class Executor:
         victim = self._handle.pods.get(preemption.last_victim)
         return not preemption.last_victim or (victim is not None and not victim.is_deleting)
 
-    def hold_back(self, key: Key) -> bool:
+    def hold_back(self, key: fw.EntityKey) -> bool:
         """Return the same; if a pod has to wait, it is tried when its victims are on their way, without any event."""
         if not self.is_running(key):
             return False
