@@ -9,15 +9,13 @@ import pytest
 from tests.chart.permissions import FOR_COMPOSITES
 from tests.cluster import native_groups
 from tests.cluster.loadmaster import allow_groups, grant, node_of, start
-from tests.cluster.native_groups import API, CONDITION, GROUP
-from tests.cluster.native_groups import GATES as OF_GROUPS
+from tests.cluster.native_groups import API, COMPOSITE, COMPOSITE_APIS, CONDITION, GROUP
+from tests.cluster.native_groups import COMPOSITE_GATES as GATES
 from tests.controlplane import Client, ControlPlane, Settings, a_node, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
 pytestmark = native_groups.compared
 
-GATES: Final = f"{OF_GROUPS},CompositePodGroup=true"
-COMPOSITE: Final = "scheduling.k8s.io/v1alpha3"
 SCHEDULERS: Final = ("default-scheduler", "loadmaster")
 
 ALONE: Final = "0 scheduled, 1 remaining"
@@ -34,7 +32,7 @@ TREES: Final[Mapping[str, tuple[int, Mapping[str, tuple[str, str]]]]] = {
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
     """A control plane that has groups of groups."""
-    settings = Settings(controller_manager=True, kwok=True).with_feature_gates(GATES, f"{COMPOSITE}=true,{API}")
+    settings = Settings(controller_manager=True, kwok=True).with_feature_gates(GATES, COMPOSITE_APIS)
     with ControlPlane(settings) as plane:
         yield plane
 

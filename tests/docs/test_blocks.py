@@ -14,14 +14,13 @@ from scheduler.plugin_tools.one_file import load_file
 from tests.chart.helm import CHART, Helm
 from tests.cluster import elastic_quota_definition
 from tests.cluster.kueue_definitions import DEFINITIONS, NAMES
+from tests.cluster.native_groups import COMPOSITE_APIS, COMPOSITE_GATES
 from tests.cluster.pod_group_definition import DEFINITION, NAME
 from tests.controlplane import ControlPlane, Settings
 from tests.docs.pages import Block, blocks, pages
 
 ALL: Final = [block for page in pages() for block in blocks(page)]
 EXAMPLES: Final = Path(__file__).parents[2] / "docs" / "examples"
-GATES: Final = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup")
-GROUP: Final = "scheduling.k8s.io"
 NOT_RUN_AT_MOST: Final = 28
 
 
@@ -32,8 +31,7 @@ def of(language: str) -> list[Any]:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     """An API server that has what the pages show, groups of pods and quotas among it."""
-    gates = ",".join(f"{gate}=true" for gate in GATES)
-    with ControlPlane(Settings().with_feature_gates(gates, f"{GROUP}/v1alpha3=true,{GROUP}/v1beta1")) as controlplane:
+    with ControlPlane(Settings().with_feature_gates(COMPOSITE_GATES, COMPOSITE_APIS)) as controlplane:
         controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
         controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITIONS))
         controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(elastic_quota_definition.DEFINITION))
