@@ -30,11 +30,11 @@ from scheduler.framework.nodes.demand import DemandPlugin
 from scheduler.framework.queued import QueuedGroup, QueuedPod, in_order
 from scheduler.framework.status import Code
 from scheduler.groups.algorithm import PodGroupAlgorithm
-from scheduler.groups.conditions import GroupConditions
 from scheduler.groups.decision import GroupDecision, GroupPreemption, verdicts_of
 from scheduler.groups.group_events import GroupDecided, GroupStarted
 from scheduler.groups.records import GroupRecord, GroupRecords
 from scheduler.groups.reservations.keeper import Reservations
+from scheduler.groups.statuses.conditions import GroupConditions
 from scheduler.process.metrics import PodGroupMetrics
 from scheduler.runtime.framework import Framework
 

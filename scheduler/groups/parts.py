@@ -32,7 +32,7 @@ from scheduler.groups.apis.volcano import VolcanoGroups
 from scheduler.groups.ignored import IgnoredGroups
 from scheduler.groups.refusals import GroupRefusals
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
-from scheduler.groups.statuses import GroupStatuses
+from scheduler.groups.statuses.writer import GroupStatuses
 from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.groups.wakes import GroupWakes
 from scheduler.runtime.framework import Framework
@@ -133,10 +133,10 @@ class GroupParts(PodListener):
 
     def _make_cycle(self) -> "tuple[PodGroupAlgorithm, PodGroupCycle]":
         from scheduler.groups.algorithm import PodGroupAlgorithm
-        from scheduler.groups.conditions import GroupConditions
         from scheduler.groups.cycle import PodGroupCycle
         from scheduler.groups.placements import Choice, decide_among_placements, decide_on_all_nodes
         from scheduler.groups.reservations.keeper import Reservations
+        from scheduler.groups.statuses.conditions import GroupConditions
 
         core, reserved = self._core, self._reserved
         choice: Choice = decide_on_all_nodes

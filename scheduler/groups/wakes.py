@@ -34,7 +34,7 @@ from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.apis.kubernetes import VERSIONS
 from scheduler.groups.apis.owners import groups_of
 from scheduler.groups.refusals import GroupRefusals
-from scheduler.groups.statuses import GroupStatuses
+from scheduler.groups.statuses.writer import GroupStatuses
 
 MEMBER_CAME: Final = "PodGroupMemberAdd"
 OWNER_CHANGED: Final = "PodGroupOwnerUpdate"

@@ -16,7 +16,7 @@ import msgspec
 
 from scheduler.api.groups.coscheduling import FINAL_PHASES, PodGroup, PodGroupStatus
 from scheduler.framework.groups.pod_groups import GroupMembers
-from scheduler.groups.ended_members import EndedMembers
+from scheduler.groups.statuses.ended_members import EndedMembers
 
 MAX_OWNERS: Final = 10
 """That are named in a status."""

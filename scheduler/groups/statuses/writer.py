@@ -1,5 +1,5 @@
 """Keeps the statuses of PodGroups up to date while this replica leads: those of `scheduling.x-k8s.io`
-(`coscheduling_statuses.py`) and Volcano's (`volcano_statuses.py`).
+(`coscheduling.py`) and Volcano's (`volcano.py`).
 
 A pod or an object that changes marks its group; once in a second what is marked is compared, and written if it differs.
 A pod that has ended leaves the watch, which does not show how: it is read once more, and counted. What ended before
@@ -22,9 +22,9 @@ from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, VOLCAN
 from scheduler.framework.groups.pod_groups import GroupKey, GroupMembers
 from scheduler.framework.handle import ApiWriter
 from scheduler.groups.apis.volcano import missing_queue
-from scheduler.groups.coscheduling_statuses import coscheduling_status
-from scheduler.groups.ended_members import EndedMembers
-from scheduler.groups.volcano_statuses import volcano_status
+from scheduler.groups.statuses.coscheduling import coscheduling_status
+from scheduler.groups.statuses.ended_members import EndedMembers
+from scheduler.groups.statuses.volcano import volcano_status
 from scheduler.process.reporting import Due
 from scheduler.process.tasks import Tasks
 from scheduler.state.group_members import MembersByGroup

@@ -1,0 +1,1 @@
+"""The statuses and conditions of groups' objects, and the writer of both."""
