@@ -5,11 +5,11 @@ has all of its fields. Quantities stay strings: `scheduler.api.quantities.quanti
 """
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
-from scheduler.api.objects import NodeSelector, ObjectMeta, PodResourceClaim, Wire
+from scheduler.api.objects import NodeSelector, ObjectMeta, PodResourceClaim, Quantity, Wire
 from scheduler.api.pods.pod import Pod
 from scheduler.api.wording.folding import unfolded
 
@@ -25,8 +25,6 @@ MAX_RESULTS: Final = 32
 
 MAX_ALTERNATIVES: Final = 8
 """Entries of `firstAvailable`."""
-
-Quantity: TypeAlias = str | int | float
 
 
 class CELSelector(Wire, frozen=True):
@@ -281,6 +279,26 @@ class DeviceTaint(Wire, frozen=True):
     effect: str = ""
 
 
+class NodeMapping(Wire, frozen=True):
+    """How much of a resource of its node a device stands for: for itself, or by how much is taken of a capacity."""
+
+    capacity_key: str | None = None
+    capacity_multiplier: Quantity | None = None
+    device_multiplier: Quantity | None = None
+
+
+class NodeOverhead(Wire, frozen=True):
+    """The amount of a resource of its node that the use of a device costs."""
+
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+
+
+class NodeAmounts(Wire, frozen=True):
+    mapping: NodeMapping | None = None
+    overhead: NodeOverhead | None = None
+
+
 class Device(Wire, frozen=True):
     name: str = ""
     attributes: Mapping[str, Attribute] | None = None
@@ -294,6 +312,7 @@ class Device(Wire, frozen=True):
     binding_conditions: tuple[str, ...] | None = None
     binding_failure_conditions: tuple[str, ...] | None = None
     allow_multiple_allocations: bool | None = None
+    node_allocatable_resources: Mapping[str, NodeAmounts] | None = None
 
 
 class ResourcePool(Wire, frozen=True):

@@ -14,7 +14,8 @@ import msgspec
 from scheduler.api.decoding import convert
 from scheduler.api.read_only import ReadOnlyStruct, unguarded
 
-ResourceList: TypeAlias = Mapping[str, str | int | float]
+Quantity: TypeAlias = str | int | float
+ResourceList: TypeAlias = Mapping[str, Quantity]
 """Resource name → quantity as written. JSON numbers occur in files written by hand."""
 
 if TYPE_CHECKING:
@@ -102,11 +103,17 @@ class PodMeta(GroupedMeta, frozen=True):
     deletion_grace_period_seconds: int | None = None
 
 
+class ContainerClaim(Wire, frozen=True):
+    name: str = ""
+    """Of an entry of the pod's `resourceClaims`."""
+
+
 class ResourceRequirements(Wire, frozen=True):
-    """Limits decide nothing; `/metrics/resources` shows them."""
+    """Limits matter to pods with devices that stand for other resources; `/metrics/resources` shows them."""
 
     requests: ResourceList | None = None
     limits: ResourceList | None = None
+    claims: tuple[ContainerClaim, ...] | None = None
 
 
 class ContainerPort(Wire, frozen=True):
@@ -372,6 +379,32 @@ class PodExtendedResourceClaimStatus(Wire, frozen=True):
     resource_claim_name: str = ""
 
 
+class MappedAmount(Wire, frozen=True):
+    """An amount of its node's resource that devices stand for."""
+
+    name: str = ""
+    quantity: Quantity | None = None
+
+
+class OverheadAmount(Wire, frozen=True):
+    """An amount of its node's resource that devices cost."""
+
+    name: str = ""
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+    """For each container that names the claim."""
+
+
+class ClaimAmounts(Wire, frozen=True):
+    """The resources of its node that a pod takes by the devices of one ResourceClaim."""
+
+    resource_claim_name: str = ""
+    containers: tuple[str, ...] | None = None
+    """Those that name the claim."""
+    mapping: tuple[MappedAmount, ...] | None = None
+    overhead: tuple[OverheadAmount, ...] | None = None
+
+
 class PodStatus(Wire, frozen=True):
     phase: str = ""
     conditions: tuple[PodCondition, ...] | None = None
@@ -383,6 +416,7 @@ class PodStatus(Wire, frozen=True):
     allocated_resources: ResourceList | None = None
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] | None = None
     extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
+    node_allocatable_resource_claim_statuses: tuple[ClaimAmounts, ...] | None = None
 
 
 class NodePodPreemptionPolicy(Wire, frozen=True):

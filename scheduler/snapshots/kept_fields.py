@@ -115,7 +115,8 @@ FIELDS: Final[Mapping[str, str]] = {
         "volumeMounts:[]VolumeMount"
     ),
     "VolumeMount": "bindMountOptions",
-    "Resources": "requests@resources limits@resources",
+    "Resources": "requests@resources limits@resources claims:[]ContainerClaim",
+    "ContainerClaim": "name@name",
     "Port": "containerPort hostPort hostIP@address protocol",
     "RestartRule": "action",
     "Gate": "name@key",
@@ -123,12 +124,16 @@ FIELDS: Final[Mapping[str, str]] = {
     "PodStatus": (
         "phase conditions:[]PodCondition nominatedNodeName@name startTime containerStatuses:[]ContainerStatus "
         "initContainerStatuses:[]ContainerStatus resources:Resources allocatedResources@resources "
-        "resourceClaimStatuses:[]PodResourceClaimStatus extendedResourceClaimStatus:ExtendedClaimStatus"
+        "resourceClaimStatuses:[]PodResourceClaimStatus extendedResourceClaimStatus:ExtendedClaimStatus "
+        "nodeAllocatableResourceClaimStatuses:[]ClaimAmounts"
     ),
     "PodCondition": "type@word status reason@word observedGeneration lastTransitionTime",
     "ContainerStatus": "name@name resources:Resources allocatedResources@resources",
     "PodResourceClaimStatus": "name@name resourceClaimName@name",
     "ExtendedClaimStatus": "resourceClaimName@name",
+    "ClaimAmounts": "resourceClaimName@name containers@name mapping:[]MappedAmount overhead:[]OverheadAmount",
+    "MappedAmount": "name@resource quantity",
+    "OverheadAmount": "name@resource perPod perContainer",
     # volumes of pods
     "Volume": (
         "name@name image:ImageVolume persistentVolumeClaim:ClaimVolume ephemeral:EphemeralVolume iscsi:ISCSI rbd:RBD "
@@ -265,8 +270,12 @@ FIELDS: Final[Mapping[str, str]] = {
     "Device": (
         "name@name attributes@attribute:{}Attribute capacity@attribute:{}Capacity "
         "consumesCounters:[]CounterConsumption nodeName@name nodeSelector:NodeSelector allNodes taints:[]Taint "
-        "bindsToNode bindingConditions@word bindingFailureConditions@word allowMultipleAllocations"
+        "bindsToNode bindingConditions@word bindingFailureConditions@word allowMultipleAllocations "
+        "nodeAllocatableResources@resource:{}NodeAmounts"
     ),
+    "NodeAmounts": "mapping:NodeMapping overhead:NodeOverhead",
+    "NodeMapping": "capacityKey@attribute capacityMultiplier deviceMultiplier",
+    "NodeOverhead": "perPod perContainer",
     "Attribute": "int bool string@device version@device ints bools strings@device versions@device",
     "Capacity": "value requestPolicy:CapacityPolicy",
     "CapacityPolicy": "default validValues validRange:CapacityRange",

@@ -6,7 +6,8 @@ Rule: k8s.io/dynamic-resource-allocation structured/internal/incubating/consumab
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from scheduler.api.devices import Capacity, CapacityPolicy, CapacityRange, CapacityRequirements, Quantity
+from scheduler.api.devices import Capacity, CapacityPolicy, CapacityRange, CapacityRequirements
+from scheduler.api.objects import Quantity
 from scheduler.api.quantities.canonical_quantity import canonical, written_like
 from scheduler.api.quantities.quantity import INT64_MAX, NANO, parse_quantity, value_of
 

@@ -19,8 +19,8 @@ from plugins.dynamic_resources.allocation.constraints import Constraint, constra
 from plugins.dynamic_resources.allocation.pools import DeviceId, DevicesError, Pool, PoolId, SliceDevice
 from plugins.dynamic_resources.allocation.requests import DeviceCandidate, Request, tolerates
 from plugins.dynamic_resources.gates import COMPATIBILITY, FRACTIONAL_RANGES, LISTS, OPTIONAL_OPERATIONS, DeviceGates
-from scheduler.api.devices import MAX_RESULTS, Quantity, ResourceClaim
-from scheduler.api.objects import Node
+from scheduler.api.devices import MAX_RESULTS, ResourceClaim
+from scheduler.api.objects import Node, Quantity
 from scheduler.api.quantities.quantity import parse_quantity
 
 CounterKey = tuple[PoolId, str, str]

@@ -7,9 +7,10 @@ CalculateResource) and pkg/scheduler/util (GetHostPorts), all at v1.37.2 with th
 import re
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from scheduler.api.objects import Container, ContainerStatus, PodSpec, PodStatus, ResourceList, ResourceRequirements
+from scheduler.api.pods.device_amounts import Read, Totals, add, device_amounts
 from scheduler.api.quantities.go_quantity import GoQuantity
 from scheduler.api.quantities.quantity import NANO, PLAIN_MAX, is_plain, parse_quantity, to_milli, to_value, value_of
 from scheduler.api.read_only import ReadOnlyStruct, unguarded
@@ -25,13 +26,6 @@ DEFAULT_MILLI_CPU: Final = 100
 DEFAULT_MEMORY: Final = 200 * 1024 * 1024
 """Bytes that scoring assumes for a container without a memory request."""
 
-Amount: TypeAlias = int | GoQuantity
-"""In billionths, or as Go has it if one of a pod comes out beyond all proportion: all are of one kind then. Sums are
-exact in both kinds; only what is left of them in an int64 may differ."""
-
-Totals: TypeAlias = dict[str, Any]
-"""Resource name → Amount."""
-
 DEFAULT_REQUESTS: Final[Mapping[str, str]] = {CPU: f"{DEFAULT_MILLI_CPU}m", MEMORY: str(DEFAULT_MEMORY)}
 """The requests that scoring assumes for a container without requests for cpu or memory."""
 
@@ -42,7 +36,6 @@ _requests_of: Final = unguarded(ResourceRequirements, "requests")
 _MILLI: Final = NANO // 1000
 """Billionths in a thousandth."""
 
-_Read: TypeAlias = Callable[[str | int | float], Amount]
 _Source: TypeAlias = Callable[[Container], ResourceList | None]
 
 
@@ -120,7 +113,7 @@ def pod_requests(
 
 
 def _pod_requests(
-    spec: PodSpec, status: PodStatus | None, missing: Mapping[str, str] | None, pod_level: bool, read: _Read
+    spec: PodSpec, status: PodStatus | None, missing: Mapping[str, str] | None, pod_level: bool, read: Read
 ) -> Totals:
     stand_in = _parsed(missing, read)
     requests = _container_requests(spec, status, stand_in, read)
@@ -132,7 +125,7 @@ def _pod_requests(
             _raise_to(of_pod, _parsed(status.allocated_resources, read))
         requests |= {name: amount for name, amount in of_pod.items() if _is_pod_level_resource(name)}
     if overhead := overhead_of(spec):
-        _add(requests, _parsed(overhead, read))
+        add(requests, _parsed(overhead, read))
     return requests
 
 
@@ -147,7 +140,7 @@ def pod_limits(spec: PodSpec) -> Totals:
     return _pod_limits(spec, GoQuantity.parse)
 
 
-def _pod_limits(spec: PodSpec, read: _Read) -> Totals:
+def _pod_limits(spec: PodSpec, read: Read) -> Totals:
     limits = _summed(spec, lambda container: _parsed(container.resources.limits if container.resources else None, read))
     of_pod = spec.resources
     if of_pod is not None and any(map(_is_pod_level_resource, (*(of_pod.requests or ()), *(of_pod.limits or ())))):
@@ -217,7 +210,7 @@ _QUALIFIED_NAME = re.compile(r"(?=.{1,63}$)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
-def _container_requests(spec: PodSpec, status: PodStatus | None, missing: Totals, read: _Read) -> Totals:
+def _container_requests(spec: PodSpec, status: PodStatus | None, missing: Totals, read: Read) -> Totals:
     """Rule: AggregateContainerRequests."""
 
     def total(source: _Source) -> Totals:
@@ -225,15 +218,22 @@ def _container_requests(spec: PodSpec, status: PodStatus | None, missing: Totals
 
     if status is None or not reports_resources(status):
         return total(_asked)
+    of_devices = device_amounts(status, read)
+
+    def with_devices(source: _Source) -> Totals:
+        found = total(source)
+        add(found, of_devices)
+        return found
+
     reported = _Reported(status)
-    largest = {} if reported.is_infeasible else total(_asked)
+    largest = {} if reported.is_infeasible else with_devices(_asked)
     of_pod = status.resources
     if of_pod is not None and of_pod.requests is not None and status.allocated_resources is not None:
         _raise_to(largest, _parsed(of_pod.requests, read))
         _raise_to(largest, _parsed(status.allocated_resources, read))
     elif not reported.is_as_asked(spec):
         _raise_to(largest, total(reported.actuated))
-        _raise_to(largest, total(reported.allocated))
+        _raise_to(largest, with_devices(reported.allocated))
     return largest
 
 
@@ -278,7 +278,7 @@ def _summed(spec: PodSpec, amounts_of: Callable[[Container], Totals]) -> Totals:
     """
     total: Totals = {}
     for container in spec.containers or ():
-        _add(total, amounts_of(container))
+        add(total, amounts_of(container))
     if not spec.init_containers:
         return total
     sidecars: Totals = {}
@@ -286,12 +286,12 @@ def _summed(spec: PodSpec, amounts_of: Callable[[Container], Totals]) -> Totals:
     for container in spec.init_containers:
         wanted = amounts_of(container)
         if container.is_sidecar:
-            _add(total, wanted)
-            _add(sidecars, wanted)
+            add(total, wanted)
+            add(sidecars, wanted)
             at_once = {name: sidecars[name] for name in wanted}
         else:
             at_once = dict(wanted)
-            _add(at_once, {name: sidecars[name] for name in wanted if name in sidecars})
+            add(at_once, {name: sidecars[name] for name in wanted if name in sidecars})
         # For all other resources the peak has at least the sidecars already.
         _raise_to(peak, at_once)
     _raise_to(total, peak)
@@ -311,11 +311,13 @@ def _is_resize_infeasible(status: PodStatus) -> bool:
 
 
 def reports_resources(status: PodStatus) -> bool:
-    """Return whether a kubelet has reported what a pod has: only then its status can change what it asks for."""
+    """Return whether the status can change what a pod asks for: its kubelet has reported what it has, or it takes
+    resources by devices."""
     return bool(
         status.container_statuses
         or status.init_container_statuses
         or status.resources
+        or status.node_allocatable_resource_claim_statuses
         or (status.conditions and _is_resize_infeasible(status))
     )
 
@@ -341,18 +343,13 @@ def _is_pod_level_resource(name: str) -> bool:
     return name in (CPU, MEMORY) or name.startswith("hugepages-")
 
 
-def _parsed(resources: Mapping[str, str | int | float] | None, read: _Read) -> Totals:
+def _parsed(resources: Mapping[str, str | int | float] | None, read: Read) -> Totals:
     if not resources:
         return {}
     try:
         return {name: read(text) for name, text in resources.items()}
     except ValueError as error:
         raise ValueError(f"resources {resources}: {error}") from error
-
-
-def _add(total: Totals, more: Totals) -> None:
-    for name, amount in more.items():
-        total[name] = total[name] + amount if name in total else amount
 
 
 def _raise_to(total: Totals, other: Totals) -> None:

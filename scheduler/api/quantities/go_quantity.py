@@ -114,6 +114,12 @@ class GoQuantity:
         mine, theirs = (each.number * ten_to(each.exponent - exponent) for each in (self, other))
         return GoQuantity(mine + theirs, exponent, is_big=True)
 
+    def __mul__(self, times: int) -> "GoQuantity":
+        """Rule: Quantity.Mul."""
+        number = self.number * times
+        is_big = self.is_big or not INT64_MIN <= number <= INT64_MAX
+        return GoQuantity(number, self.exponent, is_big=is_big)
+
     def compared_to(self, other: "GoQuantity") -> int:
         """Return -1, 0 or 1."""
         exponent = min(self.exponent, other.exponent)

@@ -10,8 +10,9 @@ from typing import Final
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.samples import Sample
 
+from scheduler.api.pods.device_amounts import Totals
 from scheduler.api.pods.pod import Pod
-from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY, Totals, pod_limits, pod_requests
+from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY, pod_limits, pod_requests
 from scheduler.api.quantities.quantity import to_float
 
 LABELS: Final = ("namespace", "pod", "node", "scheduler", "priority", "resource", "unit")
