@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import count
+from math import inf
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -37,10 +38,10 @@ TEAM: Final = "team"
 """The namespace of all jobs."""
 
 TICK: Final = 0.05
-"""Seconds between two looks at the queue."""
+"""Seconds between two looks at the queue at most: a backoff may have ended."""
 
 ROUNDING: Final = 1e-6
-"""Sums of ticks are not exact: without it, every second job would run for a tick longer than it should."""
+"""Sums of times are not exact."""
 
 COHORTS, QUEUES = 5, 6
 NODES, CORES = 40, 64
@@ -143,7 +144,7 @@ class Baseline:
         """Let time pass until the last job has ended."""
         begin = time.process_time()
         while self._coming or self._jobs:
-            self._clock.advance(TICK)
+            self._clock.advance(self._until_next())
             self._end_pods()
             self._take_arrivals()
             self._engine.queue.flush_backoff_completed()
@@ -151,6 +152,11 @@ class Baseline:
         self.outcome.lasted = self._clock()
         self.outcome.cpu = time.process_time() - begin
         return self.outcome
+
+    def _until_next(self) -> float:
+        """Return the seconds until a job comes or ends, `TICK` at most."""
+        soonest = min((times[0][0] for times in (self._coming, self._ends) if times), default=inf)
+        return min(max(soonest - self._clock(), 0.0), TICK)
 
     def _make_quotas(self) -> None:
         self._see(NAMESPACE, Unstructured.from_dict({"metadata": {"name": TEAM, "uid": TEAM}}))
