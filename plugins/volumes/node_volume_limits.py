@@ -7,9 +7,9 @@ from typing import ClassVar, Final
 import numpy as np
 
 from plugins.shared.queueing import any_pod
-from plugins.volumes.attached import AttachedVolumes
-from plugins.volumes.csi import Attached, ClaimNotFound, CsiVolumes, VolumeError
 from plugins.volumes.csi_nodes import CsiNodeColumns, has_driver
+from plugins.volumes.limits.attached import AttachedVolumes
+from plugins.volumes.limits.csi import Attached, ClaimNotFound, CsiVolumes, VolumeError
 from scheduler import framework as fw
 from scheduler.api.objects import Volume
 from scheduler.api.storage.csi_translation import inline_handle, plugin_of

@@ -7,7 +7,6 @@ from functools import partial
 
 from scheduler.api.labels import subdomain_problems
 from scheduler.commands.options import registry
-from scheduler.commands.screens import screen
 from scheduler.config.load import read_config
 from scheduler.doctor.checks import certificates, port
 from scheduler.doctor.evidence.cluster import Cluster, LiveCluster
@@ -16,6 +15,7 @@ from scheduler.doctor.evidence.facts import Facts, collect
 from scheduler.doctor.examination import CHECKS, Check, examine
 from scheduler.doctor.findings import Finding, Level
 from scheduler.doctor.report import document_of, lines_of
+from scheduler.explain.screen import screen_of_output
 from scheduler.framework.errors import ConfigError
 from scheduler.kube.http.client import connected
 from scheduler.kube.identity.credentials import Credentials
@@ -46,7 +46,7 @@ def _show(options: argparse.Namespace, server: str, findings: list[Finding]) -> 
         print(json.dumps({**about, "findings": document_of(findings)}, indent=2), file=results())
         return
     print(f"Loadmaster {options.service_namespace}/{options.service} at {server}\n", file=results())
-    for line in lines_of(findings, screen()):
+    for line in lines_of(findings, screen_of_output()):
         print(line, file=results())
 
 

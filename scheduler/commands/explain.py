@@ -11,9 +11,8 @@ from typing import Any, Final
 from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.wording.text import printable
 from scheduler.commands.options import add_output_argument, add_source_arguments, describe
-from scheduler.commands.screens import screen
 from scheduler.explain.documents import GroupReport, PodReport
-from scheduler.explain.screen import lines_of, lines_of_group
+from scheduler.explain.screen import lines_of, lines_of_group, screen_of_output
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.process.results import results
 
@@ -99,7 +98,8 @@ def _report(document: Document) -> PodReport | GroupReport:
 def _lines(report: PodReport | GroupReport) -> Iterable[str]:
     is_group = isinstance(report, GroupReport)
     if report.found:
-        return lines_of_group(report, screen()) if isinstance(report, GroupReport) else lines_of(report, screen())
+        screen = screen_of_output()
+        return lines_of_group(report, screen) if isinstance(report, GroupReport) else lines_of(report, screen)
     near = f"; did you mean {' or '.join(report.near)}?" if report.near else ""
     what = "no pod names the group" if is_group else "there is no pod"
     return [printable(f"{what} {report.namespace}/{report.name}{near}")]

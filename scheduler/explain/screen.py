@@ -1,5 +1,7 @@
 """Formats a report for a terminal of any width, without control characters."""
 
+import os
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -8,6 +10,7 @@ from typing import Final
 from scheduler.api.wording.spelling import shortage
 from scheduler.api.wording.text import counted, printable
 from scheduler.explain.documents import Explanation, GroupReport, PodReport, ReportedObstacle, ShareWait, Suggestion
+from scheduler.process.results import results
 
 MAX_GROUPS: Final = 8
 MAX_NAMES: Final = 5
@@ -31,6 +34,14 @@ class Screen:
 
 PLAIN: Final = Screen()
 """A file, or an unknown terminal."""
+
+
+def screen_of_output() -> Screen:
+    """The abilities of standard output. No colours if it is not a terminal or NO_COLOR is set (no-color.org)."""
+    if not results().isatty():
+        return PLAIN
+    width = shutil.get_terminal_size((PLAIN.width, 24)).columns
+    return Screen(width, colour=os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR"))
 
 
 def lines_of(report: PodReport, screen: Screen) -> Iterator[str]:

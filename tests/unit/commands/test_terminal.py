@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from scheduler.__main__ import main
-from scheduler.commands import screens
+from scheduler.explain.screen import screen_of_output
 
 pytestmark = pytest.mark.programs
 
@@ -113,7 +113,7 @@ def test_the_width_is_that_of_the_moment(monkeypatch: pytest.MonkeyPatch) -> Non
     widths = []
     for columns in ("50", "90"):
         be_a_terminal(monkeypatch, COLUMNS=columns)
-        widths.append(screens.screen().width)
+        widths.append(screen_of_output().width)
 
     assert widths == [50, 90]
 

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugins.volumes.csi import ClaimNotFound, CsiVolumes
+from plugins.volumes.limits.csi import ClaimNotFound, CsiVolumes
+from plugins.volumes.limits.on_node import NO_VOLUMES, NodeCounter, limits_of
 from plugins.volumes.node_volume_limits import NodeVolumeLimits
-from plugins.volumes.on_node import NO_VOLUMES, NodeCounter, limits_of
 from scheduler import framework as fw
 from scheduler.testing import a_node, started
 from tests.unit.plugins.claims import a_claim, a_class, a_pod_with, a_volume

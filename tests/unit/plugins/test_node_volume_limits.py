@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugins.volumes.csi import VolumeError
+from plugins.volumes.limits.csi import VolumeError
 from plugins.volumes.node_volume_limits import TOO_MANY, NodeVolumeLimits
 from scheduler import framework as fw
 from scheduler.state.nodes.node_table import NodeTable

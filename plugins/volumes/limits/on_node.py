@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from plugins.volumes.csi import Attached, CsiVolumes, Reference, VolumeError, unique_name
+from plugins.volumes.limits.csi import Attached, CsiVolumes, Reference, VolumeError, unique_name
 from scheduler import framework as fw
 from scheduler.api.storage.pod_storage import PodStorage
 from scheduler.api.storage.volumes import CSINode, PersistentVolume, VolumeAttachment

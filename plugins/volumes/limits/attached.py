@@ -18,9 +18,9 @@ import msgspec
 import numpy as np
 
 from plugins.shared.column_math import pick
-from plugins.volumes.csi import Attached, CsiVolumes, Reference
-from plugins.volumes.on_node import NO_VOLUMES, Excess, NodeCounter, NodeVolumes, limits_of
-from plugins.volumes.rows_by_key import RowsByKey
+from plugins.volumes.limits.csi import Attached, CsiVolumes, Reference
+from plugins.volumes.limits.on_node import NO_VOLUMES, Excess, NodeCounter, NodeVolumes, limits_of
+from plugins.volumes.limits.rows_by_key import RowsByKey
 from scheduler import framework as fw
 from scheduler.api.storage.volumes import CSINode, VolumeAttachment
 

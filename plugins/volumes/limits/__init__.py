@@ -1,0 +1,1 @@
+"""The number of volumes that nodes can still attach."""
