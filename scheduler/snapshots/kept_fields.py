@@ -71,7 +71,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "ElasticQuotaStatus": "used@resources",
     "ClusterQueue": "metadata:Meta spec:ClusterQueueSpec",
     "ClusterQueueSpec": (
-        "resourceGroups:[]ResourceGroup cohortName@name queueingStrategy namespaceSelector:LabelSelector "
+        "resourceGroups:[]ResourceGroup cohortName@name namespaceSelector:LabelSelector "
         "flavorFungibility:FlavorFungibility preemption:QueuePreemption "
         "admissionChecksStrategy:AdmissionChecksStrategy stopPolicy fairSharing:FairSharing"
     ),

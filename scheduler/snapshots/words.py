@@ -38,7 +38,7 @@ PLAIN: Final = frozenset(
         *("GuaranteedQoSPodCPUResize", "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"),
         # quotas of Kueue
         *("Any", "LowerPriority", "LowerOrNewerEqualPriority", "MayStopSearch", "TryNextFlavor", "Hold"),
-        *("HoldAndDrain", "BestEffortFIFO", "StrictFIFO", "BorrowingOverPreemption", "PreemptionOverBorrowing"),
+        *("HoldAndDrain", "BorrowingOverPreemption", "PreemptionOverBorrowing"),
         # NodeResourceTopology
         *("Node", "none", "best-effort", "restricted", "single-numa-node", "container", "pod"),
         *("topologyManagerPolicy", "topologyManagerScope", "topologyManagerMaxNUMANodes"),

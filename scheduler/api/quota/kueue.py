@@ -26,7 +26,6 @@ LOWER_PRIORITY: Final = "LowerPriority"
 LOWER_OR_NEWER_EQUAL_PRIORITY: Final = "LowerOrNewerEqualPriority"
 MAY_STOP_SEARCH: Final = "MayStopSearch"
 TRY_NEXT_FLAVOR: Final = "TryNextFlavor"
-STRICT_FIFO: Final = "StrictFIFO"
 
 Quantity = str | int | float
 """As written; JSON numbers occur in files written by hand."""
@@ -83,7 +82,6 @@ class AdmissionChecksStrategy(Wire, frozen=True):
 class ClusterQueueSpec(Wire, frozen=True):
     resource_groups: tuple[ResourceGroup, ...] | None = None
     cohort_name: str = ""
-    queueing_strategy: str = ""
     namespace_selector: LabelSelector | None = None
     """None selects no namespace."""
 

@@ -62,9 +62,6 @@ class Queue(msgspec.Struct, frozen=True):
     preemption: Preemption = NOTHING_EVICTED
     """Whom its pods may evict."""
 
-    is_strict: bool = False
-    """Whether its oldest pod holds up the others."""
-
     problem: str = ""
     """Why it takes no pods: a clause; empty if it does."""
 
@@ -228,7 +225,6 @@ def _queue(queue: api.ClusterQueue, problem: str, flavors: Mapping[str, Flavor])
         namespaces,
         spec.flavor_fungibility or api.FlavorFungibility(),
         _preemption(spec.preemption or api.Preemption()),
-        spec.queueing_strategy == api.STRICT_FIFO,
         problem or _why_inactive(queue, flavors),
     )
 

@@ -151,7 +151,6 @@ _SCHEMAS: Final[Mapping[str, Json]] = {
         spec=_object(
             resourceGroups=_RESOURCE_GROUPS,
             cohortName=_TEXT,
-            queueingStrategy=_TEXT,
             namespaceSelector=_SELECTOR,
             flavorFungibility=_object(whenCanBorrow=_TEXT, whenCanPreempt=_TEXT, preference=_TEXT),
             preemption=_object(
