@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
 
+from scheduler.api.decoding import Unreadable
 from scheduler.api.pods.pod import Pod
 from scheduler.config.extenders import Extender as Settings
 from scheduler.extenders import wire
-from scheduler.extenders.go_json import BadJson
 from scheduler.framework.extenders import ExtenderError
 from scheduler.framework.status import Status, unresolvable, unschedulable
 from scheduler.process.metrics import Metrics
@@ -155,7 +155,7 @@ class Extender:
         try:
             answer = read(await self._transport.post(verb, body, check))
             result = "ok"
-        except BadJson as error:
+        except Unreadable as error:
             result = "answer"
             raise CallFailed(str(error), result) from error
         except CallFailed as error:

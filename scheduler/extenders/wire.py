@@ -4,24 +4,14 @@ The names of its fields are as Go spells them, with a capital, since they have n
 API's. A body is made of pieces, as nodes may be many megabytes: whole objects are passed on as they came.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from scheduler.api.decoding import QUICK_ERRORS, Decoder
-from scheduler.extenders.go_json import (
-    INT64,
-    STRING,
-    BadJson,
-    Map,
-    Pointer,
-    Slice,
-    Struct,
-    decode,
-    first_value,
-)
+from scheduler.api.decoding import Decoder, Unreadable
 
+T = TypeVar("T")
 Body = Sequence[bytes]
 """JSON in pieces."""
 
@@ -41,14 +31,11 @@ class FilterResult(NamedTuple):
     error: str
 
 
-_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-
-
-class Score(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="pascal", gc=False):
+class Score(NamedTuple):
     """HostPriority."""
 
     host: str
-    score: _Int64
+    score: int
 
 
 class MetaVictims(NamedTuple):
@@ -99,89 +86,87 @@ def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
         yield part
 
 
-# Results. Each raises BadJson.
+# Results. Each raises Unreadable.
+#
+# Fields are found whatever their case, as in Go; unknown ones are left out, and null is the same as nothing.
 
-_NODE: Final = Struct("Node", "v1.Node", metadata=Struct("ObjectMeta", "v1.ObjectMeta", name=STRING))
-_FAILED_NODES: Final = Map(STRING, "v1.FailedNodesMap")
-_FILTER_RESULT: Final = Struct(
-    "ExtenderFilterResult",
-    "v1.ExtenderFilterResult",
-    Nodes=Pointer(Struct("NodeList", "v1.NodeList", items=Slice(_NODE))),
-    NodeNames=Pointer(Slice(STRING)),
-    FailedNodes=_FAILED_NODES,
-    FailedAndUnresolvableNodes=_FAILED_NODES,
-    Error=STRING,
-)
-_PRIORITIES: Final = Slice(Struct("HostPriority", "v1.HostPriority", Host=STRING, Score=INT64), "v1.HostPriorityList")
-_META_VICTIMS: Final = Struct(
-    "MetaVictims",
-    "v1.MetaVictims",
-    Pods=Slice(Pointer(Struct("MetaPod", "v1.MetaPod", UID=STRING))),
-    NumPDBViolations=INT64,
-)
-_PREEMPTION_RESULT: Final = Struct(
-    "ExtenderPreemptionResult", "v1.ExtenderPreemptionResult", NodeNameToMetaVictims=Map(Pointer(_META_VICTIMS))
-)
-_BINDING_RESULT: Final = Struct("ExtenderBindingResult", "v1.ExtenderBindingResult", Error=STRING)
+_Fields = dict[str, msgspec.Raw]
+"""An object: name in small letters → value."""
+
+_INT64: Final = Decoder[int | None](Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None)
+_TEXT: Final = Decoder[str | None](str | None)
+_TEXTS: Final = Decoder[list[str | None] | None](list[str | None] | None)
+_TEXT_BY_NAME: Final = Decoder[dict[str, str | None] | None](dict[str, str | None] | None)
+_ITEMS: Final = Decoder[list[msgspec.Raw] | None](list[msgspec.Raw] | None)
+_MEMBERS: Final = Decoder[dict[str, msgspec.Raw] | None](dict[str, msgspec.Raw] | None)
 
 
 def filter_result(body: bytes) -> FilterResult:
-    found = decode(body, _FILTER_RESULT)
-    nodes = found["Nodes"]
+    found = _fields(body)
+    nodes = _field(found, "nodes", _MEMBERS)
+    names = _field(found, "nodenames", _TEXTS)
     return FilterResult(
-        None if nodes is None else [node["metadata"]["name"] for node in nodes["items"]],
-        found["NodeNames"],
-        found["FailedNodes"],
-        found["FailedAndUnresolvableNodes"],
-        found["Error"],
+        None if nodes is None else [_node_name(node) for node in _field(_folded(nodes), "items", _ITEMS) or ()],
+        None if names is None else [name or "" for name in names],
+        _messages(found, "failednodes"),
+        _messages(found, "failedandunresolvablenodes"),
+        _field(found, "error", _TEXT) or "",
     )
 
 
-def priorities(body: bytes) -> Sequence[Score]:
+def priorities(body: bytes) -> list[Score]:
     """HostPriorityList."""
-    value = first_value(body)
-    quick = _quick_priorities(value)
-    return [Score(each["Host"], each["Score"]) for each in decode(value, _PRIORITIES)] if quick is None else quick
+    each = map(_fields, _ITEMS.decode(body) or ())
+    return [Score(_field(fields, "host", _TEXT) or "", _field(fields, "score", _INT64) or 0) for fields in each]
 
 
 def preemption_result(body: bytes) -> dict[str, MetaVictims]:
     """Node → the victims that are to go there."""
-    by_node = decode(body, _PREEMPTION_RESULT)["NodeNameToMetaVictims"]
+    by_node = _field(_fields(body), "nodenametometavictims", _MEMBERS) or {}
     return {name: _meta_victims(name, victims) for name, victims in by_node.items()}
 
 
 def binding_error(body: bytes) -> str:
     """The error in an ExtenderBindingResult; empty if there is none."""
-    error: str = decode(body, _BINDING_RESULT)["Error"]
-    return error
+    return _field(_fields(body), "error", _TEXT) or ""
 
 
-def _meta_victims(node: str, victims: Mapping[str, Any] | None) -> MetaVictims:
+def _meta_victims(node: str, value: msgspec.Raw) -> MetaVictims:
+    """kube-scheduler panics if a victim is null, or there are none, but null."""
+    victims = _MEMBERS.decode(value)
     if victims is None:
-        raise BadJson(f"no victims, but null, for node {node!r}")  # kube-scheduler panics
-    if None in victims["Pods"]:
-        raise BadJson(f"no victim, but null, on node {node!r}")
-    return MetaVictims([pod["UID"] for pod in victims["Pods"]], victims["NumPDBViolations"])
+        raise Unreadable(f"no victims, but null, for node {node!r}")
+    found = _folded(victims)
+    pods = [_MEMBERS.decode(pod) for pod in _field(found, "pods", _ITEMS) or ()]
+    if None in pods:
+        raise Unreadable(f"no victim, but null, on node {node!r}")
+    uids = [_field(_folded(pod), "uid", _TEXT) or "" for pod in pods if pod is not None]
+    return MetaVictims(uids, _field(found, "numpdbviolations", _INT64) or 0)
 
 
-class _LowerScore(Score, frozen=True, rename="lower"):
-    """In small letters."""
-
-    host: str
-    score: _Int64
+def _node_name(node: msgspec.Raw) -> str:
+    metadata = _field(_fields(node), "metadata", _MEMBERS) or {}
+    return _field(_folded(metadata), "name", _TEXT) or ""
 
 
-_decoders: Final[tuple[Callable[[bytes], Sequence[Score]], ...]] = (
-    Decoder[list[Score]](list[Score]).quick,
-    Decoder[list[_LowerScore]](list[_LowerScore]).quick,
-)
+def _messages(found: _Fields, name: str) -> dict[str, str]:
+    return {node: message or "" for node, message in (_field(found, name, _TEXT_BY_NAME) or {}).items()}
 
 
-def _quick_priorities(value: bytes) -> Sequence[Score] | None:
-    """Read a list as nearly everybody writes it; None for any other."""
-    for read in _decoders:
-        try:
-            return read(value)
-        except QUICK_ERRORS:
-            continue
-    return None
+def _fields(value: bytes | msgspec.Raw) -> _Fields:
+    return _folded(_MEMBERS.decode(value) or {})
+
+
+def _folded(members: Mapping[str, msgspec.Raw]) -> _Fields:
+    return {name.casefold(): value for name, value in members.items()}
+
+
+def _field(fields: _Fields, name: str, decoder: Decoder[T | None]) -> T | None:
+    """Return the value of a field, None if there is none. Raises Unreadable, with the field's name."""
+    value = fields.get(name)
+    if value is None:
+        return None
+    try:
+        return decoder.decode(value)
+    except Unreadable as error:
+        raise Unreadable(f"{name}: {error}") from error

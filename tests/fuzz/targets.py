@@ -33,7 +33,6 @@ from scheduler.api.wording.text import to_json
 from scheduler.config.documents import Document, parse_documents
 from scheduler.config.load import config_from_dict
 from scheduler.extenders import wire
-from scheduler.extenders.go_json import BadJson
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.nodes.resources import KNOWN, STRUCTS, parse_resource
@@ -200,7 +199,7 @@ def extenders(data: bytes) -> None:
     for body in (mutated(dice, seed), data):
         try:
             read(body)
-        except BadJson:
+        except Unreadable:
             continue
 
 
