@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from scheduler.assembly.cluster import ClusterConnection, Informers, connect
 from scheduler.assembly.gauges import show_certificates, show_state
 from scheduler.assembly.port import Inside, Shown, open_port
+from scheduler.assembly.queue_statuses import QueueStatuses
 from scheduler.assembly.reloading import Reloader
 from scheduler.assembly.share_gauges import ShareGauges
 from scheduler.config.effective import as_document, write_effective
@@ -263,6 +264,7 @@ async def _work(scheduler: _Scheduler, writers: Writers) -> None:
         tasks.start("ignored pod groups", engine.group_parts.ignored.run())
         tasks.start("pod group reservations", engine.group_parts.keep_reservations(engine.pauses.ready))
         tasks.start("shares", engine.share_parts.run())
+        QueueStatuses(engine, writers.api, tasks)
         tasks.start("share gauges", scheduler.share_gauges.run())
         tasks.start("expiry", _expire_forever(engine))
         tasks.start("rejections", rejections.run())

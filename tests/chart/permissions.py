@@ -47,6 +47,12 @@ OF_KINDS: Final[dict[str, Resource]] = {
 }
 """The kinds of workloads that Coscheduling reads where its arguments name them → their resource."""
 
+OF_KUEUE_STATUS: Final[dict[Resource, str]] = {
+    (KUEUE, "clusterqueues"): "get",
+    (KUEUE, "clusterqueues/status"): "patch",
+}
+"""The rules that CapacityScheduling needs with the argument `kueueStatus`."""
+
 GANGS: Final = "gangs: how many pods of such a workload start together"
 
 REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
@@ -121,6 +127,8 @@ REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
         ((KUEUE, resource), WATCH): "quotas of pods that Kueue does not manage, with the argument `kueueQueues`"
         for resource in ("clusterqueues", "cohorts", "localqueues", "resourceflavors")
     },
+    ((KUEUE, "clusterqueues"), ("get",)): "the outcome of a patch whose response was lost",
+    ((KUEUE, "clusterqueues/status"), ("patch",)): "how much of a queue is used, and how many pods wait",
     (("topology.node.k8s.io", "noderesourcetopologies"), WATCH): "the NUMA zones of each node, and what is free there",
 }
 """Why each verb is needed; verbs with the same reason are together."""
@@ -178,6 +186,8 @@ def needs() -> list[Need]:
         for resource, verbs in declared_by(plugin).items():
             for verb in verbs:
                 users.setdefault((resource, verb), []).append(plugin)
+    for resource, verb in OF_KUEUE_STATUS.items():
+        users[resource, verb] = ["CapacityScheduling/kueueStatus"]
     for kind, resource in OF_KINDS.items():
         users.update({(resource, verb): [f"Coscheduling/{kind}"] for verb in WATCH})
     users.update({(COMPOSITES, verb): [FOR_COMPOSITES] for verb in WATCH})
@@ -206,8 +216,8 @@ def file_text() -> str:
     lines = [
         "# Which permission each plugin needs, and why. `make manifest` writes this file from the plugins.",
         "# Without `plugins`: the scheduler itself. templates/rbac.yaml grants what the enabled plugins need;",
-        "# Coscheduling/RayCluster is that plugin with the kind in its arguments, and",
-        "# GangScheduling/CompositePodGroup the one with the feature gate.",
+        "# Coscheduling/RayCluster, CapacityScheduling/kueueStatus: the plugin with that in its arguments;",
+        "# GangScheduling/CompositePodGroup: with the feature gate.",
         f"defaultPlugins: [{', '.join(_default_plugins())}]",
         "rules:",
     ]

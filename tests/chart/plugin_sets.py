@@ -12,6 +12,13 @@ def with_plugins(**plugins: Any) -> dict[str, Any]:
     return {"config": {"profiles": [{"schedulerName": "loadmaster", "plugins": plugins}]}}
 
 
+def with_arguments(plugin: str, **arguments: Any) -> dict[str, Any]:
+    """Return values with one profile that enables a plugin, with these arguments."""
+    values = with_plugins(multiPoint={"enabled": names(plugin)})
+    values["config"]["profiles"][0]["pluginConfig"] = [{"name": plugin, "args": arguments}]
+    return values
+
+
 def names(*plugins: str) -> list[dict[str, str]]:
     return [{"name": plugin} for plugin in plugins]
 
@@ -52,6 +59,10 @@ OTHER_SETS: Final[dict[str, dict[str, Any]]] = {
             ]
         }
     },
+    "gangs of other kinds": with_arguments(
+        "Coscheduling", gangs={"kinds": ["RayCluster"]}, workloads=["Job", "JobSet", "StatefulSet", "MPIJob"]
+    ),
+    "the status of queues": with_arguments("CapacityScheduling", kueueQueues=True, kueueStatus=True),
     "groups of pods": {"extraArgs": ["-v=2", f"--feature-gates={GATES_OF_GROUPS}"]},
     "a plugin of one's own": with_plugins(multiPoint={"enabled": names("GpuGuard")}),
 }

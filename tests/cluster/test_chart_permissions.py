@@ -14,6 +14,8 @@ from scheduler.config.load import config_from_dict
 from scheduler.config.types import DEFAULT_GATES
 from scheduler.framework import FilterPlugin
 from scheduler.kube.permissions import Permission, permissions_for
+from scheduler.simulate.cluster import SimulatedCluster
+from scheduler.simulate.engine import engine_of
 from tests.chart import Helm, load_documents, schedulers_own
 from tests.chart.helm import Values
 from tests.chart.permissions import ASKED
@@ -25,7 +27,6 @@ from tests.cluster.metrics_servers import MetricsServer
 from tests.cluster.topology_definition import DEFINITION, NAME
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 from tests.fakes.plugins import a_plugin
-from tests.unit.cycle.fakes import an_engine
 
 OUT = Path(__file__).parents[2] / "build" / "can-i"
 """Where what `kubectl auth can-i --list` says is kept, for readers."""
@@ -34,15 +35,16 @@ OUT = Path(__file__).parents[2] / "build" / "can-i"
 def needed_by(config: Any, gates: FeatureGates = DEFAULT_GATES) -> set[Permission]:
     """What the scheduler asks for at its start with this configuration, and what plugins ask for later."""
     own = a_plugin("GpuGuard", FilterPlugin)
-    further = {**CONTRIB, own.name: own}
+    registry = {**IN_TREE, **CONTRIB, own.name: own}
     verbs: dict[tuple[str, str], set[str]] = {}
-    for spec in config_from_dict(config, {**IN_TREE, **further}, gates=gates).profiles:
-        resources = an_engine(*further.values(), only=spec.plugins, gates=gates).engine.profiles.resources
-        for each in permissions_for(resources.watched.values(), resources.written):
-            verbs.setdefault((each.group, each.resource), set()).update(each.verbs)
-        for plugin in ASKED.keys() & spec.enabled:
-            for resource, asked in ASKED[plugin].items():
-                verbs.setdefault(resource, set()).update(asked)
+    read = config_from_dict(config, registry, gates=gates)
+    with engine_of(SimulatedCluster((), ()), read, registry) as engine:
+        resources = engine.profiles.resources
+    for each in permissions_for(resources.watched.values(), resources.written):
+        verbs.setdefault((each.group, each.resource), set()).update(each.verbs)
+    for plugin in {name for spec in read.profiles for name in spec.enabled} & ASKED.keys():
+        for resource, asked in ASKED[plugin].items():
+            verbs.setdefault(resource, set()).update(asked)
     return {Permission(*resource, tuple(sorted(these))) for resource, these in verbs.items()}
 
 

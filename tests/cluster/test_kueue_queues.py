@@ -7,15 +7,21 @@ from typing import Any
 
 import pytest
 
+from tests.chart import Helm
+from tests.chart.plugin_sets import with_arguments
+from tests.cluster.charted import run, scheduler_with
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.coscheduling import GROUPS
 from tests.cluster.kueue_definitions import DEFINITIONS, NAMES
-from tests.cluster.loadmaster import granted, node_of, start, with_plugin
+from tests.cluster.loadmaster import granted, is_ready, metric, node_of, start, with_plugin
+from tests.cluster.replicas import leads
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 from tests.controlplane.client import Object
 
 API = "kueue.x-k8s.io/v1beta2"
 ARGUMENTS = {"kueueQueues": True, "elasticQuotas": False}
+
+CALLS, STATUS = "loadmaster_api_calls_total", "clusterqueues.v1beta2.kueue.x-k8s.io/status"
 
 
 def put(cluster: Cluster, kind: str, name: str, spec: Any, namespace: str = "") -> None:
@@ -209,3 +215,32 @@ def test_a_scheduler_killed_while_its_victims_end_evicts_no_more_afterwards(
 
     assert len(running(api, namespace, "b")) == 2
     assert len(victims) == 2
+
+
+def test_the_status_of_a_queue_says_what_waits_and_what_it_uses_and_only_the_leader_writes_it(
+    cluster: Cluster, helm: Helm, api: Client, namespace: str, make_nodes: MakeNodes, tmp_path: Path
+) -> None:
+    make_nodes(1, cpu="32")
+    put(cluster, "ResourceFlavor", "any", {})
+    put(cluster, "ClusterQueue", "shown", a_queue("2"))
+    put(cluster, "LocalQueue", "shown", {"clusterQueue": "shown"}, namespace)
+
+    def status() -> Object:
+        found: Object = api.get(f"{API}/ClusterQueue", "shown").get("status", {})
+        return found
+
+    values = with_arguments("CapacityScheduling", **ARGUMENTS, kueueStatus=True)
+    with scheduler_with(cluster, helm, namespace, values, tmp_path) as first:
+        wait_until(lambda: leads(first), 30, "it leads")
+        second = run(cluster, namespace, "loadmaster", tmp_path / "config.json")
+        with cluster.spawn("standby", second, is_ready) as standby:
+            api.create_many(pods(range(3), {"kueue.x-k8s.io/queue-name": "shown"}), namespace)
+            wait_until(lambda: status().get("pendingWorkloads") == 1, 60, "one pod waits")
+            writes = [metric(each.port, CALLS, verb="PATCH", resource=STATUS) for each in (first, standby)]
+            refused = metric(first.port, CALLS, code="403")
+
+    assert status()["admittedWorkloads"] == 2
+    assert status()["flavorsUsage"] == [{"name": "any", "resources": [{"name": "cpu", "total": "2", "borrowed": "0"}]}]
+    assert [each["reason"] for each in status()["conditions"]] == ["Ready"]
+    assert writes[0] > 0
+    assert (writes[1], refused) == (0, 0)

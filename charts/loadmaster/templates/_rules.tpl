@@ -1,5 +1,5 @@
 {{/* The plugins that any profile enables at any point, as scheduler/config/merge.py has it, and the kinds of workloads
-     that Coscheduling is to know, as Coscheduling/RayCluster: a JSON list in `names`. */}}
+     that Coscheduling is to know, as Coscheduling/RayCluster, and CapacityScheduling/kueueStatus: a JSON list in `names`. */}}
 {{- define "loadmaster.plugins" -}}
 {{- $default := (.Files.Get "files/permissions.yaml" | fromYaml).defaultPlugins -}}
 {{- $names := list -}}
@@ -19,6 +19,8 @@
       {{- range concat ($args.workloads | default list) (($args.gangs | default dict).kinds | default list) -}}
         {{- $names = append $names (printf "Coscheduling/%s" .) -}}
       {{- end -}}
+    {{- else if and (eq .name "CapacityScheduling") $args.kueueStatus -}}
+      {{- $names = append $names "CapacityScheduling/kueueStatus" -}}
     {{- end -}}
   {{- end -}}
 {{- end -}}

@@ -57,6 +57,7 @@ _EVICTIONS: Final = (fw.Write(fw.POD, ("delete",)), fw.Write(fw.POD, ("patch",),
 _STATUSES: Final = tuple(
     write for resource in _ELASTIC for write in (fw.Write(resource, ("get",)), fw.Write(resource, ("patch",), "status"))
 )
+_OF_QUEUES: Final = (fw.Write(fw.CLUSTER_QUEUE, ("get",)), fw.Write(fw.CLUSTER_QUEUE, ("patch",), "status"))
 
 
 @dataclass
@@ -78,6 +79,9 @@ class CapacityScheduling(
 
     kueue_queues: bool = False
     """Whether pods of Kueue's LocalQueues count against their ClusterQueues. Pods that Kueue manages are refused."""
+
+    kueue_status: bool = False
+    """Whether the status of ClusterQueues is kept up to date: only where Kueue's controller does not run."""
 
     order: Literal["Priority", "DominantShare", "DecayedUsage"] = "Priority"
     """Which of the waiting pods goes first: by the pods' priority and age, or that of the share which borrows the
@@ -105,9 +109,12 @@ class CapacityScheduling(
         self.writes = (  # type: ignore[misc]
             *(_EVICTIONS if evicts else ()),
             *(_STATUSES if self.elastic_quotas else ()),
+            *(_OF_QUEUES if self.kueue_queues and self.kueue_status else ()),
         )
 
     def problems(self) -> Iterator[tuple[str, str]]:
+        if self.kueue_status and not self.kueue_queues:
+            yield "kueueStatus", invalid(True, "requires kueueQueues")
         if not 0 < self.usage_half_life_seconds < math.inf:
             yield "usageHalfLifeSeconds", invalid(self.usage_half_life_seconds, "must be positive")
         for resource, weight in self.resource_weights.items():

@@ -1,6 +1,6 @@
 """kueue.x-k8s.io/v1beta2, reduced to what quotas of pods need: queues, cohorts and flavors.
 
-Only read: what Kueue itself decides stands in its Workloads, which are not looked at. Quantities stay strings.
+What Kueue itself decides stands in its Workloads, which are not looked at. Quantities stay strings.
 """
 
 from collections.abc import Mapping
@@ -92,9 +92,43 @@ class ClusterQueueSpec(Wire, frozen=True):
     fair_sharing: FairSharing | None = None
 
 
+class Condition(Wire, frozen=True):
+    """With all of its fields, as it is also written."""
+
+    type: str = ""
+    status: str = ""
+    observed_generation: int = 0
+    last_transition_time: str | None = None
+    reason: str = ""
+    message: str = ""
+
+
+class ResourceUsage(Wire, frozen=True):
+    name: str = ""
+    total: Quantity = ""
+    borrowed: Quantity = ""
+
+
+class FlavorUsage(Wire, frozen=True):
+    name: str = ""
+    resources: tuple[ResourceUsage, ...] | None = None
+
+
+class ClusterQueueStatus(Wire, frozen=True):
+    """As it is also written."""
+
+    conditions: tuple[Condition, ...] | None = None
+    flavors_reservation: tuple[FlavorUsage, ...] | None = None
+    flavors_usage: tuple[FlavorUsage, ...] | None = None
+    pending_workloads: int = 0
+    reserving_workloads: int = 0
+    admitted_workloads: int = 0
+
+
 class ClusterQueue(Wire, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: ClusterQueueSpec = ClusterQueueSpec()
+    status: ClusterQueueStatus = ClusterQueueStatus()
 
 
 class LocalQueueSpec(Wire, frozen=True):
