@@ -1,6 +1,7 @@
 """The plugin's state in the CycleState: the claims of one pod in one attempt, and the results for them."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -10,7 +11,11 @@ from plugins.dynamic_resources.allocation.availability import DeviceAvailability
 from plugins.dynamic_resources.extended.requests import RequestMapping
 from scheduler import framework as fw
 from scheduler.api.devices import Allocation, ResourceClaim
+from scheduler.api.objects import ClaimAmounts
 from scheduler.api.selectors import SelectorTerm
+
+NOTED: Final = 16
+"""The code of the first refusal with a text of its own."""
 
 Needed = frozenset[str]
 """The extended resources that a pod asks for and a node has devices for, if anything: it does not offer them itself."""
@@ -77,17 +82,33 @@ class ClaimState(msgspec.Struct, eq=False):
     """For the claims that have no devices, once Filter was asked about a node with that need."""
     shared: set[int] = set()
     """Claims that another pod of the group has reserved: their allocation is not written yet."""
+    mapped: set[int] = set()
+    """Allocated claims with devices that stand for resources of their node: they cannot be shared."""
+    containers: dict[str, tuple[str, ...]] = {}
+    """UID of a claim → the container of each use, once that was asked for."""
+    demands: dict[tuple[ClaimAmounts, ...], fw.Status | Mapping[str, int]] = {}
+    """What the pod takes by devices → what it takes in all, or why that cannot be."""
+    refusals: list[fw.Status] = []
+    """Those of this attempt that have a text of their own: see `code_of`."""
     unavailable: set[int] = set()
     """Claims whose devices some node cannot use."""
     reserved: dict[int, Allocation] = {}
     """Index → what `reserve` took for it."""
     mappings: tuple[RequestMapping, ...] = ()
     """For the status of the pod, on the node for which `reserve` took devices."""
+    is_amount_written: bool = False
+    """Whether the status of the pod may say already what it takes by devices."""
 
     @property
     def users(self) -> list[ResourceClaim]:
         """The claims that the pod's spec names."""
         return self.claims if self.extended is None else self.claims[:-1]
+
+    def code_of(self, refusal: fw.Status) -> int:
+        """Return the code that stands for a refusal with a text of its own."""
+        if refusal not in self.refusals:
+            self.refusals.append(refusal)
+        return NOTED + self.refusals.index(refusal)
 
     @property
     def of_extended(self) -> int:

@@ -19,6 +19,7 @@ DERIVED: Final = "DRADerivedAttributes"
 COMPATIBILITY: Final = "DRADeviceCompatibilityGroups"
 OPTIONAL_OPERATIONS: Final = "DRAOptionalNodeOperations"
 OF_GROUPS: Final = "DRAWorkloadResourceClaims"
+NODE_AMOUNTS: Final = "DRANodeAllocatableResources"
 EXPERIMENTAL: Final = frozenset({LISTS, DERIVED, COMPATIBILITY, OPTIONAL_OPERATIONS})
 
 

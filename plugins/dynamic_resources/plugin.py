@@ -11,8 +11,11 @@ from plugins.dynamic_resources.allocation.availability import HAS_INVALID_POOLS,
 from plugins.dynamic_resources.allocation.catalog import catalog_of
 from plugins.dynamic_resources.allocation.pools import DevicesError
 from plugins.dynamic_resources.allocation.searching import Searching, have_alternatives, score_of
+from plugins.dynamic_resources.amounts import check
+from plugins.dynamic_resources.amounts.statuses import AmountsOfClaims
+from plugins.dynamic_resources.amounts.writer import AmountsWriter
 from plugins.dynamic_resources.binding_conditions import BindingFailed, is_overdue, is_ready, needs_waiting
-from plugins.dynamic_resources.claim_state import ClaimState, ExtendedDemand
+from plugins.dynamic_resources.claim_state import NOTED, ClaimState, ExtendedDemand
 from plugins.dynamic_resources.claim_writer import ClaimWriter
 from plugins.dynamic_resources.extended.claims import extended_amounts, in_memory, is_in_memory
 from plugins.dynamic_resources.extended.resources import extended_resources_of
@@ -35,6 +38,7 @@ from scheduler import framework as fw
 from scheduler.api.devices import ClaimProblem, ResourceClaim
 from scheduler.api.selectors import as_one_message, problems_of, required_terms
 from scheduler.framework.field_errors import invalid
+from scheduler.framework.plugin import CompletingPlugin
 
 NOT_AVAILABLE: Final = fw.unresolvable("resourceclaim not available on the node")
 NOT_ALLOCATABLE: Final = fw.unresolvable("cannot allocate all claims")
@@ -69,7 +73,7 @@ class DynamicResources(
     fw.ScoreNodesPlugin,
     fw.NormalizeScorePlugin,
     fw.SignPlugin,
-    fw.ReservePlugin,
+    CompletingPlugin,
     fw.PreBindPlugin,
     fw.ExplainPlugin,
 ):
@@ -114,7 +118,11 @@ class DynamicResources(
         self._searching = Searching(handle, catalog, self.filter_timeout)
         self._writer = ClaimWriter(handle, catalog)
         self._extended_writer = ExtendedClaimWriter(handle, self._writer)
-        self._pre_binding = PreBinding(handle, catalog, self._writer, self._extended_writer, self.binding_timeout)
+        self._amounts = AmountsOfClaims(catalog, self._searching)
+        self._amounts_writer = AmountsWriter(handle)
+        self._pre_binding = PreBinding(
+            handle, catalog, self._writer, self._extended_writer, self._amounts_writer, self.binding_timeout
+        )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield each problem of the arguments, with its place.
@@ -131,7 +139,8 @@ class DynamicResources(
 
         A rule that changes or goes is an update of slices there, and no pod waits for a node to declare that it can
         leave operations out. Beyond it, a deletion may help: of a slice, without which a pool may be valid or all of a
-        node's devices be free; of a class, as an older one may stand for its resource now.
+        node's devices be free; of a class, as an older one may stand for its resource now; of a pod, which leaves space
+        for devices that need some.
         """
         hints = ClaimHints(self._catalog)
         action = fw.Action
@@ -139,7 +148,10 @@ class DynamicResources(
         if OPTIONAL_OPERATIONS in self._catalog.gates.names:
             on_node |= action.UPDATE_NODE_DECLARED_FEATURE
         changed = action.ADD | action.UPDATE
+        freed = action.DELETE | action.UPDATE_POD_SCALE_DOWN
+        of_pods = (fw.on(fw.ASSIGNED_POD, freed, hints.after_space_freed, claims_key),) if self.completes_pods else ()
         return (
+            *of_pods,
             fw.on(fw.NODE, on_node),
             fw.on(fw.RESOURCE_CLAIM, changed | action.DELETE, hints.after_claim, claims_key),
             fw.on(fw.TARGET_POD, action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, hints.after_pod, claims_key),
@@ -199,6 +211,7 @@ class DynamicResources(
                 problems = problems_of(claim_state.terms[i])
                 if problems:
                     raise DevicesError(as_one_message(problems))
+        claim_state.mapped.update(self._amounts.mapped(claim_state))
         state.write(self.name, claim_state)
         return None
 
@@ -211,13 +224,13 @@ class DynamicResources(
         """
         claim_state = self._state_of(state)
         codes = np.zeros(len(rows), np.int32)
-        left = rows
         if claim_state.extended is not None:
             if claim_state.extended.is_stale:
                 codes[:] = _STALE
                 return codes
             codes[claim_state.extended.missing(nodes, rows)] = _CANNOT_FIT
-            left = rows[codes == 0]
+        self._refuse_sharing(pod, claim_state, rows, codes)
+        left = rows[codes == 0]
         found = np.zeros(len(left), np.int32)
         for needed, places in claim_state.by_need(left):
             answers = self._searching.codes(pod, claim_state, needed, left[places])
@@ -226,6 +239,8 @@ class DynamicResources(
         if any(skips_operations(claim_state.claims[i]) for i in claim_state.shared):
             found[~declaring(nodes, left)] = _NEEDS_OPERATIONS
         codes[codes == 0] = found
+        if self.completes_pods:
+            check.refuse(self._amounts, pod, claim_state, rows, codes)
         can_be_had = codes == 0
         for i, claim in enumerate(claim_state.users):
             unusable = self._unusable(claim_state, i, claim, rows)
@@ -237,6 +252,8 @@ class DynamicResources(
         return codes
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        if code >= NOTED:
+            return self._state_of(state).refusals[code - NOTED]
         if code == _NEEDS_OPERATIONS:
             claim_state = self._state_of(state)
             shared = (claim_state.claims[i] for i in sorted(claim_state.shared))
@@ -322,6 +339,19 @@ class DynamicResources(
             claim_state.claims[i] = claim
         return None
 
+    @property
+    def completes_pods(self) -> bool:
+        """Whether pods count with what they take by devices."""
+        return self._amounts.are_counted
+
+    def completed(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Pod:
+        """Return the pod with what it takes by devices. Raises DevicesError if Filter found none on the node."""
+        claim_state = state.get(self.name, ClaimState)
+        row = claim_state.nodes.row_of(node_name) if claim_state is not None and claim_state.claims else None
+        if claim_state is None or row is None:
+            return pod.with_device_amounts(())
+        return pod.with_device_amounts(self._amounts.on(pod, claim_state, row))
+
     def unreserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
         """Free what `reserve` took, and take the pod out of the claims that were written already."""
         claim_state = state.get(self.name, ClaimState)
@@ -335,6 +365,9 @@ class DynamicResources(
                     self._extended_writer.delete(pod, claim)
             elif claim.status.allocation is not None and is_reserved_for(pod, claim):
                 self._writer.unreserve(pod, claim)
+        if claim_state.is_amount_written:
+            claim_state.is_amount_written = False
+            self._amounts_writer.clear(pod)
 
     def concerns_reserve(self, pod: fw.Pod) -> bool:
         return self.sign(pod) is None
@@ -404,6 +437,19 @@ class DynamicResources(
             without = ~declaring(claim_state.nodes, rows)
             unusable = without if unusable is None else unusable | without
         return unusable
+
+    def _refuse_sharing(self, pod: fw.Pod, claim_state: ClaimState, rows: fw.Rows, codes: fw.Int32Column) -> None:
+        """Write the code of a refusal for each of `rows` where a claim is that other pods use, and must not."""
+        for i in sorted(claim_state.mapped):
+            refusal = check.refusal_of_sharing(pod, claim_state, i, self._catalog.gates)
+            if refusal is None:
+                continue
+            here, terms = codes == 0, claim_state.terms.get(i)
+            if terms is not None:
+                here &= matching_any(terms, claim_state.nodes, rows)
+            if i not in claim_state.shared and skips_operations(claim_state.claims[i]):
+                here &= declaring(claim_state.nodes, rows)
+            codes[here] = claim_state.code_of(refusal)
 
     def _may_become_ready(self, claim: ResourceClaim) -> bool:
         try:

@@ -150,6 +150,10 @@ class ClaimHints:
             return fw.QueueingHint.SKIP
         return fw.QueueingHint.QUEUE
 
+    def after_space_freed(self, pod: fw.Pod, old: fw.Pod, new: fw.Pod | None) -> fw.QueueingHint:
+        """The pod may be helped by space on a node whose devices need some, beside themselves."""
+        return fw.QueueingHint.QUEUE if self._catalog.have_amounts(old.node_name) else fw.QueueingHint.SKIP
+
 
 def after_class_deleted(pod: fw.Pod, old: DeviceClass, new: None) -> fw.QueueingHint:
     """A DeviceClass helps that stood for an extended resource which the pod requests."""

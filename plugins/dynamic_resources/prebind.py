@@ -1,7 +1,7 @@
 """PreBind: writes the reserved allocations, and waits for devices that have to be made ready.
 
     for each claim of the pod's spec: allocation and reservation ─► the claim for extended resources ─► the pod's status
-        ─► all devices ready ─► the pod can be bound
+        ─► what the pod takes by devices, in its status ─► all devices ready ─► the pod can be bound
 
 Rule: dynamicresources/dynamicresources.go at v1.36.3 (PreBind, bindClaim, isPodReadyForBinding).
 """
@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
+from plugins.dynamic_resources.amounts.writer import AmountsWriter
 from plugins.dynamic_resources.binding_conditions import (
     BindingTimedOut,
     is_overdue,
@@ -23,6 +24,7 @@ from plugins.dynamic_resources.claim_state import ClaimState
 from plugins.dynamic_resources.claim_writer import ClaimWriter, WriteFailed
 from plugins.dynamic_resources.extended.claims import is_in_memory
 from plugins.dynamic_resources.extended.writer import ExtendedClaimWriter
+from plugins.dynamic_resources.gates import NODE_AMOUNTS
 from plugins.dynamic_resources.pod_claims import is_reserved
 from scheduler import framework as fw
 
@@ -39,6 +41,7 @@ class PreBinding:
         catalog: DeviceCatalog,
         writer: ClaimWriter,
         extended_writer: ExtendedClaimWriter,
+        amounts_writer: AmountsWriter,
         timeout: float,
     ) -> None:
         """`timeout`: how many seconds a binding waits for devices that have to be made ready."""
@@ -46,6 +49,7 @@ class PreBinding:
         self._catalog = catalog
         self._writer = writer
         self._extended_writer = extended_writer
+        self._amounts_writer = amounts_writer
         self._timeout = timeout
         self._sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
@@ -63,6 +67,9 @@ class PreBinding:
                 if claim_state.reserved.pop(i, None) is not None:
                     self._catalog.release(claim.uid, is_written=is_written)
         await self._write_extended(pod, claim_state)
+        if pod.status.node_allocatable_resource_claim_statuses and NODE_AMOUNTS in self._catalog.gates.names:
+            claim_state.is_amount_written = True
+            await self._amounts_writer.write(pod)
         if any(map(needs_waiting, claim_state.claims)):
             note = f"waiting for binding conditions for device on node {node_name}"
             self._handle.events.event(pod, "Normal", "BindingConditionsPending", "Scheduling", note)

@@ -29,6 +29,7 @@ OF_PLUGINS: Final = frozenset(
         "DRADeviceCompatibilityGroups",
         "DRAFractionalCapacityRange",
         "DRAListTypeAttributes",
+        "DRANodeAllocatableResources",
         "DRAOptionalNodeOperations",
         "DRAWorkloadResourceClaims",
         "InPlacePodVerticalScalingSchedulerPreemption",

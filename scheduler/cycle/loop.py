@@ -38,7 +38,7 @@ from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.wings import NO_EXTENDERS, NO_GROUPS, ExtenderWing, GroupWing
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.errors import SchedulerError
+from scheduler.framework.errors import PluginError, SchedulerError
 from scheduler.framework.events import ASSIGNED_POD_DELETE
 from scheduler.framework.queued import Entry, QueuedGroup, QueuedPod
 from scheduler.framework.status import Code, Status, unresolvable
@@ -276,11 +276,12 @@ class SchedulingLoop:
         started: float,
         since: int | None = None,
     ) -> None:
-        pod = queued.pod.bound_to(placed.node_name)
+        pod, node_name = queued.pod, placed.node_name
         try:
+            pod = framework.bound(state, pod, node_name) if framework.completes_pods else pod.bound_to(node_name)
             self._cache.assume(pod)
-        except ValueError as error:
-            self._failure.handle(framework.name, queued, SchedulerError(str(error)), started)
+        except (PluginError, ValueError) as error:
+            self._fail(framework, queued, error, started)
             return
         if self._nominator.delete(pod.uid):
             for each in self._listeners:

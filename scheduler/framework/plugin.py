@@ -324,6 +324,19 @@ class ReservePlugin(Plugin):
         return True
 
 
+class CompletingPlugin(ReservePlugin):
+    """A Reserve plugin of ours that knows what else a pod takes of the node that it gets."""
+
+    @property
+    @abstractmethod
+    def completes_pods(self) -> bool:
+        """Whether `completed` is asked. It is read once, after `start`."""
+
+    @abstractmethod
+    def completed(self, state: CycleState, pod: Pod, node_name: str) -> Pod:
+        """Return the pod as it is to count on its node; asked before `reserve`."""
+
+
 @dataclass(frozen=True, slots=True)
 class PermitWait:
     """Hold the pod, at most `timeout` seconds (capped at MAX_PERMIT_SECONDS), until someone allows or rejects it."""

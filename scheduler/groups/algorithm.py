@@ -279,7 +279,10 @@ def _all_fit_still(framework: Framework, cache: Cache, decision: GroupDecision, 
 
 def _fit(framework: Framework, cache: Cache, row: int, together: Sequence[MemberOutcome]) -> bool:
     """Return whether each of these fits a node next to the others."""
-    pods = [outcome.queued.pod.bound_to(outcome.node_name) for outcome in together]
+    try:
+        pods = [framework.bound(each.state, each.queued.pod, each.node_name) for each in together]
+    except PluginError:
+        return False
     for index, outcome in enumerate(together):
         with cache.table.what_if(row, add=pods[:index] + pods[index + 1 :]):
             try:

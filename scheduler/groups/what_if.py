@@ -121,7 +121,7 @@ class Assumed:
     def add(self, outcome: MemberOutcome) -> None:
         """Assume a member on its node and run Reserve; take it back at once if that refuses, or raises."""
         framework, state, node_name = self._framework, outcome.state, outcome.node_name
-        pod = outcome.queued.pod.bound_to(node_name)
+        pod = framework.bound(state, outcome.queued.pod, node_name)
         try:
             self._cache.assume(pod, is_what_if=True)
         except ValueError as error:

@@ -288,7 +288,8 @@ class Player:
         if placed is None or placed.pod.uid != line.uid:
             self.engine.cache.assume(self.engine.pods[line.uid].bound_to(line.node_name))
             return
-        placed.pod, placed.node_name = placed.pod.bound_to(line.node_name), line.node_name
+        placed.pod = placed.framework.bound(placed.state, placed.pod, line.node_name)
+        placed.node_name = line.node_name
         self.engine.cache.assume(placed.pod)
         self._bindings[line.uid] = placed
         with suppress(Exception):  # a refusal or a fault: its consequences are in the trace

@@ -15,6 +15,7 @@ from scheduler.framework.events import ClusterEventWithHint
 from scheduler.framework.nodes.nodes import Aspect, BoolColumn, Rows
 from scheduler.framework.plugin import (
     BindPlugin,
+    CompletingPlugin,
     PermitPlugin,
     PermitWait,
     PlacementFeasiblePlugin,
@@ -107,6 +108,9 @@ class Framework:
         self._pre_score = plugins.of("pre_score", PreScorePlugin)
         self._pre_score_evaluations = {p.name: calls.evaluations("PreScore", p.name) for p in self._pre_score}
         self._reserve = plugins.of("reserve", ReservePlugin)
+        self._completing = [p for p in plugins.of("reserve", CompletingPlugin) if p.completes_pods]
+        self.completes_pods = bool(self._completing)
+        """Whether `bound` says more than `Pod.bound_to`."""
         self._permit = plugins.of("permit", PermitPlugin)
         self._placement_feasible = plugins.of("permit", PlacementFeasiblePlugin)
         self.is_permit_of_tree = all(is_of_tree(type(plugin)) for plugin in self._permit)
@@ -331,6 +335,14 @@ class Framework:
         evaluations = tuple(self._pre_score_evaluations[name] for name in passing)
         known.concerned_at_score = (plugins, others, evaluations)
         return known.concerned_at_score
+
+    def bound(self, state: CycleState, pod: Pod, node_name: str) -> Pod:
+        """Return a pod as it is to count on the node that it gets. Raises PluginError."""
+        bound = pod.bound_to(node_name)
+        for plugin in self._completing:
+            answer: object = self.calls.run("Reserve", plugin.name, plugin.completed, state, bound, node_name)
+            bound = answer if isinstance(answer, Pod) else bound  # a plugin that is switched off answers nothing
+        return bound
 
     def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Reserve in order; return the first refusal. Then, or after a PluginError, `run_unreserve` is due."""

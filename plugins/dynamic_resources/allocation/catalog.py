@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
 from plugins.dynamic_resources.allocation.allocations import Allocations
-from plugins.dynamic_resources.allocation.pools import Pool, SliceView
+from plugins.dynamic_resources.allocation.pools import DeviceId, Pool, SliceView
 from plugins.dynamic_resources.allocation.search import Allocated
 from plugins.dynamic_resources.allocation.slices import NodeSlices
 from plugins.dynamic_resources.extended.claims import ExtendedClaims
 from plugins.dynamic_resources.gates import DeviceGates
 from scheduler import framework as fw
-from scheduler.api.devices import Allocation, DeviceClass, ResourceClaim
+from scheduler.api.devices import Allocation, Device, DeviceClass, ResourceClaim
 from scheduler.api.objects import Node
 
 _CHANGES: Final = 8192
@@ -55,6 +55,14 @@ class DeviceCatalog:
     def slices_for(self, node: Node) -> Iterator[SliceView]:
         """Yield every slice with devices that may be for this node, whatever its pool. Raises DevicesError."""
         return self._slices.slices_for(node)
+
+    def have_amounts(self, node_name: str) -> bool:
+        """Return whether a device that may be of this node stands for resources of it, or costs some."""
+        return self._slices.have_amounts(node_name)
+
+    def device(self, device: DeviceId) -> Device | None:
+        """Return a device that some node has, of any generation of its pool."""
+        return self._slices.device(device)
 
     def nodes_with_slices(self) -> Set[str] | None:
         """Return the nodes with devices of their own, if all others cannot differ; None if they can. A live view."""

@@ -66,7 +66,7 @@ class SliceDevice:
 class SliceView:
     """A slice with its devices."""
 
-    __slots__ = ("devices", "is_ignored", "names", "slice")
+    __slots__ = ("devices", "has_amounts", "is_ignored", "names", "slice")
 
     def __init__(self, slice_: ResourceSlice, taints_of: TaintsOf, *, may_have_groups: bool = False) -> None:
         """`taints_of`: what rules give to a device, whenever they are asked for."""
@@ -79,6 +79,8 @@ class SliceView:
             for consumed in device.consumes_counters or ()
         )
         """Whether a device has compatibility groups, although their gate is off: its pool is incomplete."""
+        self.has_amounts = any(device.node_allocatable_resources for device in slice_.spec.devices or ())
+        """Whether a device stands for resources of its node, or costs some."""
 
     @property
     def name(self) -> str:

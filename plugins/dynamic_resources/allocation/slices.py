@@ -14,7 +14,7 @@ from plugins.dynamic_resources.allocation.pools import (
 from plugins.dynamic_resources.gates import COMPATIBILITY, DeviceGates
 from plugins.dynamic_resources.taint_rules import TaintRules
 from scheduler import framework as fw
-from scheduler.api.devices import ResourceSlice
+from scheduler.api.devices import Device, ResourceSlice
 from scheduler.api.objects import Node
 
 Key = TypeVar("Key")
@@ -77,6 +77,19 @@ class NodeSlices:
             each_selects = spec.per_device_node_selection or spec.all_nodes or spec.node_selector is None
             if each_selects or node_matches(node, None, None, spec.node_selector):
                 yield view
+
+    def have_amounts(self, node_name: str) -> bool:
+        """Return whether a device that may be of this node stands for resources of it, or costs some."""
+        own = self._of_node.get(node_name, {})
+        return any(view.has_amounts for views in (own, self._shared) for view in views.values())
+
+    def device(self, device: DeviceId) -> Device | None:
+        """Return a device that some node has, of any generation of its pool."""
+        for view in self._of_pool.get((device.driver, device.pool), {}).values():
+            for each in view.devices:
+                if each.id == device:
+                    return each.device
+        return None
 
     def taken_or_freed(self, device: DeviceId) -> None:
         """Note that a device was allocated or freed."""

@@ -24,20 +24,29 @@ def device_amounts(status: PodStatus, read: Read) -> Totals:
     total: Totals = {}
     for claim in status.node_allocatable_resource_claim_statuses or ():
         try:
-            add(total, _amounts_of(claim, read))
+            add(total, _amounts_of(claim, read, len(claim.containers or ())))
         except ValueError as error:
             raise ValueError(f"resources by claim {claim.resource_claim_name}: {error}") from error
     return total
 
 
-def _amounts_of(claim: ClaimAmounts, read: Read) -> Totals:
+def amounts_of_container(status: PodStatus, container: str, read: Read) -> Totals:
+    """Return how much of it one container may use. Rule: GetContainerDRAAllocations."""
+    total: Totals = {}
+    for claim in status.node_allocatable_resource_claim_statuses or ():
+        if container in (claim.containers or ()):
+            add(total, _amounts_of(claim, read, 1))
+    return total
+
+
+def _amounts_of(claim: ClaimAmounts, read: Read, users: int) -> Totals:
     found: Totals = {}
     for mapped in claim.mapping or ():
         if mapped.quantity is not None:
             add(found, {mapped.name: read(mapped.quantity)})
     for each in claim.overhead or ():
         add(found, {each.name: read(each.per_pod or 0)})
-        add(found, {each.name: read(each.per_container or 0) * len(claim.containers or ())})
+        add(found, {each.name: read(each.per_container or 0) * users})
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from scheduler.api.decoding import Decoder, convert
-from scheduler.api.objects import GroupAnnotations, PodMeta, PodSpec, PodStatus, Wire, labels_of
+from scheduler.api.objects import ClaimAmounts, GroupAnnotations, PodMeta, PodSpec, PodStatus, Wire, labels_of
 from scheduler.api.pods.pod_affinity import NO_TERMS, AffinityTerms, affinity_terms_of
 from scheduler.api.pods.requests import (
     HostPort,
@@ -225,6 +225,15 @@ class Pod(Wire, frozen=True, eq=False):
         """This pod as it will be once bound to `node`."""
         # What was derived does not depend on the node: `replace` passes it on.
         return msgspec.structs.replace(self, spec=msgspec.structs.replace(self.spec, node_name=node))
+
+    def with_device_amounts(self, amounts: tuple[ClaimAmounts, ...]) -> "Pod":
+        """This pod with what it takes of its node by devices."""
+        if amounts == (self.status.node_allocatable_resource_claim_statuses or ()):
+            return self
+        status = msgspec.structs.replace(self.status, node_allocatable_resource_claim_statuses=amounts or None)
+        completed = msgspec.structs.replace(self, status=status, _derived=_Derived())
+        completed.derive_like(self)
+        return completed
 
     @property
     def reference(self) -> "Pod":

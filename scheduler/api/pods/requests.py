@@ -123,7 +123,7 @@ def _pod_requests(
             of_pod = {} if _is_resize_infeasible(status) else of_pod
             _raise_to(of_pod, _parsed(status.resources.requests, read))
             _raise_to(of_pod, _parsed(status.allocated_resources, read))
-        requests |= {name: amount for name, amount in of_pod.items() if _is_pod_level_resource(name)}
+        requests |= {name: amount for name, amount in of_pod.items() if is_pod_level_resource(name)}
     if overhead := overhead_of(spec):
         add(requests, _parsed(overhead, read))
     return requests
@@ -140,13 +140,24 @@ def pod_limits(spec: PodSpec) -> Totals:
     return _pod_limits(spec, GoQuantity.parse)
 
 
+def container_requests(spec: PodSpec, status: PodStatus) -> Totals:
+    """Return what the containers of a pod ask for, with what it takes by devices, in billionths.
+
+    Raises ValueError for a quantity that cannot be read.
+    """
+    return _container_requests(spec, status, {}, parse_quantity)
+
+
+def container_limits(spec: PodSpec, read: Read = parse_quantity) -> Totals:
+    """Return the limits of the containers of a pod. Raises ValueError for a quantity that cannot be read."""
+    return _summed(spec, lambda container: _parsed(container.resources.limits if container.resources else None, read))
+
+
 def _pod_limits(spec: PodSpec, read: Read) -> Totals:
-    limits = _summed(spec, lambda container: _parsed(container.resources.limits if container.resources else None, read))
+    limits = container_limits(spec, read)
     of_pod = spec.resources
-    if of_pod is not None and any(map(_is_pod_level_resource, (*(of_pod.requests or ()), *(of_pod.limits or ())))):
-        limits |= {
-            name: amount for name, amount in _parsed(of_pod.limits, read).items() if _is_pod_level_resource(name)
-        }
+    if of_pod is not None and any(map(is_pod_level_resource, (*(of_pod.requests or ()), *(of_pod.limits or ())))):
+        limits |= {name: amount for name, amount in _parsed(of_pod.limits, read).items() if is_pod_level_resource(name)}
     for name, amount in _parsed(spec.overhead, read).items():
         if limits.get(name):
             limits[name] = limits[name] + amount
@@ -336,10 +347,11 @@ def _names_all(spec: PodSpec, names: Collection[str]) -> bool:
 
 
 def _has_pod_level_requests(spec: PodSpec) -> bool:
-    return spec.resources is not None and any(map(_is_pod_level_resource, spec.resources.requests or ()))
+    return spec.resources is not None and any(map(is_pod_level_resource, spec.resources.requests or ()))
 
 
-def _is_pod_level_resource(name: str) -> bool:
+def is_pod_level_resource(name: str) -> bool:
+    """Return whether a pod as a whole can ask for it."""
     return name in (CPU, MEMORY) or name.startswith("hugepages-")
 
 
