@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from plugins.dynamic_resources.allocation.allocator import Allocator, Solution
-from plugins.dynamic_resources.allocation.availability import HAS_DEVICES, DeviceAvailabilities, Int8Column
+from plugins.dynamic_resources.allocation.allocator import Allocator, NoDevices, Solution
+from plugins.dynamic_resources.allocation.availability import DeviceAvailabilities, Int8Column
 from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
 from plugins.dynamic_resources.allocation.pools import DevicesError
 from plugins.dynamic_resources.claim_state import ClaimState, DeviceSearches, Needed
@@ -59,7 +59,8 @@ class Searching:
     def allocate(self, claim_state: ClaimState, row: int) -> list[tuple[int, ResourceClaim, Allocation]]:
         """Return index, claim and devices for each claim that needs some on this node; note the messages for the pod.
 
-        Raises DevicesError if Filter found none there.
+        They are searched for again: what is stored may be the answer of a moment when others had them. Raises
+        DevicesError if there are none, or if Filter was not asked.
         """
         [(needed, _)] = claim_state.by_need(np.array([row], np.intp))
         searches = claim_state.searches.get(needed)
@@ -67,10 +68,11 @@ class Searching:
             if any(claim.status.allocation is None for claim in claim_state.users):
                 raise DevicesError("claim allocation not found for node")
             return []
-        solution: Solution | None = None
-        if row < len(searches.availability.codes) and searches.availability.codes[row] == HAS_DEVICES:
-            node = claim_state.nodes.info(row).node
+        node = claim_state.nodes.info(row).node
+        try:
             solution = searches.allocator.allocate(node, self._deadline(node.name))
+        except NoDevices:
+            solution = None
         if solution is None:
             raise DevicesError("claim allocation not found for node")
         claim_state.mappings = searches.mappings

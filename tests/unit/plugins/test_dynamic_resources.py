@@ -197,6 +197,18 @@ def test_reserved_devices_are_taken_for_other_claims() -> None:
     assert Attempt(plugin, claiming("second", "d")).filter("n2") is None
 
 
+def test_devices_are_found_again_although_others_of_the_group_found_none_meanwhile() -> None:
+    plugin, _, _ = a_plugin(*GPUS, a_claim("c"), a_claim("d"))
+    first, second = (Attempt(plugin, claiming(name, claim)) for name, claim in (("first", "c"), ("second", "d")))
+    assert first.filter("n2") is None
+    first.reserve("n2")
+    assert second.filter("n2") == NOT_ALLOCATABLE
+
+    first.unreserve("n2")
+
+    assert first.reserve("n2") is None
+
+
 async def test_what_was_written_counts_before_the_watch_shows_it() -> None:
     plugin, store, api = a_plugin(*GPUS, a_claim("c"), a_claim("d"))
     api.late = True
