@@ -87,7 +87,7 @@ class ClaimState(msgspec.Struct, eq=False):
     containers: dict[str, tuple[str, ...]] = {}
     """UID of a claim → the container of each use, once that was asked for."""
     demands: dict[tuple[ClaimAmounts, ...], fw.Status | Mapping[str, int]] = {}
-    """What the pod takes by devices → what it takes in all, or why that cannot be."""
+    """Amounts that the pod takes by devices → all that it takes, or why that cannot be."""
     refusals: list[fw.Status] = []
     """Those of this attempt that have a text of their own: see `code_of`."""
     unavailable: set[int] = set()

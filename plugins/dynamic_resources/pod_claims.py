@@ -151,7 +151,7 @@ class ClaimHints:
         return fw.QueueingHint.QUEUE
 
     def after_space_freed(self, pod: fw.Pod, old: fw.Pod, new: fw.Pod | None) -> fw.QueueingHint:
-        """The pod may be helped by space on a node whose devices need some, beside themselves."""
+        """Space may help on a node whose devices stand for resources of it, or cost some."""
         return fw.QueueingHint.QUEUE if self._catalog.have_amounts(old.node_name) else fw.QueueingHint.SKIP
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from plugins.dynamic_resources.allocation.device_counts import DeviceCounts, device_counts, objects_read
 from plugins.dynamic_resources.extended.resources import ExtendedResources, extended_resources_of
+from plugins.node_resources.fit_requests import without_devices
 from plugins.node_resources.scoring import DEFAULT_RESOURCES, ResourceSpec, Usage, score_resources, with_defaults
 from plugins.shared.column_math import Amount, quotient
 from scheduler import framework as fw
@@ -85,7 +86,8 @@ class NodeResourcesBalancedAllocation(fw.PreScorePlugin, fw.ScoreNodesPlugin, fw
         return score_resources(self.resources, requests, nodes, rows, _balance, self._devices, non_zero=False)
 
     def _requests(self, pod: fw.Pod) -> tuple[int, ...]:
-        requests = pod.requests
+        has_devices = pod.status.node_allocatable_resource_claim_statuses
+        requests = without_devices(pod) if has_devices else pod.requests
         return tuple([requests.get(resource.name, 0) for resource in self.resources])
 
 

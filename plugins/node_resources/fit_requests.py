@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
 from scheduler import framework as fw
 from scheduler.api.pods.requests import pod_requests, reports_resources, requests_of, to_amounts
 
@@ -31,6 +33,15 @@ def counted_requests(pod: fw.Pod) -> Mapping[str, int]:
     resources = pod.resources
     requests: Mapping[str, int] = requests_of(resources)
     return _not_negative(requests) if resources.overflown else requests
+
+
+def without_devices(pod: fw.Pod) -> Mapping[str, int]:
+    """Return the pod's amounts without what it took by devices in an earlier attempt.
+
+    Rule: resource_allocation.go (calculatePodResourceRequest).
+    """
+    status = msgspec.structs.replace(pod.status, node_allocatable_resource_claim_statuses=None)
+    return to_amounts(pod_requests(pod.spec, status))
 
 
 def _not_negative(amounts: Mapping[str, int]) -> dict[str, int]:

@@ -65,7 +65,8 @@ REASONS: Final[dict[tuple[Resource, tuple[str, ...]], str]] = {
     (("", "pods"), ("delete",)): "preemption; always with the victim's UID as a precondition",
     (("", "pods/binding"), ("create",)): "binds a pod to its node",
     (("", "pods/status"), ("patch",)): (
-        "the conditions `PodScheduled` and `DisruptionTarget`, `nominatedNodeName`, `extendedResourceClaimStatus`"
+        "the conditions `PodScheduled` and `DisruptionTarget`, `nominatedNodeName`, `extendedResourceClaimStatus`, "
+        "`nodeAllocatableResourceClaimStatuses`"
     ),
     (("events.k8s.io", "events"), ("create",)): "Events for the pods' owners",
     (("events.k8s.io", "events"), ("patch",)): "counts a repeated Event instead of creating another",

@@ -18,11 +18,13 @@ GATES: Final = ",".join(
         "DRADerivedAttributes",
         "DRADeviceCompatibilityGroups",
         "DRAListTypeAttributes",
+        "DRANodeAllocatableResources",
         "DRAOptionalNodeOperations",
         "TaintTolerationComparisonOperators",
     )
 )
 SCHEDULERS: Final = ("default-scheduler", "loadmaster")
+CORES: Final = "cores.example.com"
 TAGS, COLOUR, NEAR = (f"{DRIVER}/{name}" for name in ("tags", "colour", "near"))
 SLA: Final = {"key": "sla", "value": "999", "effect": "NoSchedule"}
 
@@ -41,11 +43,12 @@ def admin() -> Iterator[Client]:
         plane.create_namespace("gated")
         for scheduler in SCHEDULERS:
             node = a_node(scheduler, taints=[SLA])
-            node["status"]["declaredFeatures"] = ["DRAOptionalNodeOperations"]
+            node["status"]["declaredFeatures"] = ["DRANodeAllocatableResources", "DRAOptionalNodeOperations"]
             client.create(node)
-            client.create_many(slices(scheduler))
+            client.create_many([*slices(scheduler), cores(scheduler)])
         with (
             device_class(client, "parts"),
+            device_class(client, "cores", selectors=[{"cel": {"expression": f'device.driver == "{CORES}"'}}]),
             plane.start_kube_scheduler(further=[flag]),
             start(plane, flag),
         ):
@@ -74,6 +77,20 @@ def part(name: str, tags: list[str], group: str) -> Object:
     drawn = {"counterSet": "chip", "counters": {"slots": {"value": "1"}}, "compatibilityGroups": [group]}
     attributes = {TAGS: {"strings": tags}, COLOUR: {"string": "red"}}
     return {"name": f"part-{name}", "attributes": attributes, "consumesCounters": [drawn]}
+
+
+def cores(node: str) -> Object:
+    """Two devices, each of which stands for 8 of a node's 32 cores, and costs memory."""
+    pool = {"name": f"cores-{node}", "generation": 1, "resourceSliceCount": 1}
+    amounts = {"cpu": {"mapping": {"deviceMultiplier": "8"}}, "memory": {"overhead": {"perContainer": "1Gi"}}}
+    devices = [{"name": f"core-{i}", "nodeAllocatableResources": amounts} for i in range(2)]
+    spec = {"driver": CORES, "nodeName": node, "pool": pool, "devices": devices}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{node}-cores"},
+        "spec": spec,
+    }
 
 
 def a_tolerant_pod(name: str, scheduler: str, above: str, **spec: Any) -> Object:
@@ -110,3 +127,28 @@ def test_devices_match_by_lists_derived_attributes_and_groups(admin: Client) -> 
     assert ours == theirs
     assert [each["device"] for each in ours] == ["part-0", "part-2"]
     assert all(each["skipNodeOperations"] == ["*"] for each in ours)
+
+
+def test_devices_take_of_their_node_what_they_stand_for(admin: Client) -> None:
+    exactly = {"deviceClassName": "cores", "allocationMode": "ExactCount", "count": 2}
+    statuses: list[Object] = []
+    for scheduler in SCHEDULERS:
+        there: Object = {"nodeSelector": {"kubernetes.io/hostname": scheduler}}
+        name, too_large = f"cores-{scheduler}", f"large-{scheduler}"
+        admin.create(a_claim(name, {"devices": {"requests": [{"name": "two", "exactly": exactly}]}}), "gated")
+        claims = [{"name": "cores", "resourceClaimName": name}]
+        pod = a_tolerant_pod(name, scheduler, "900", resourceClaims=claims, **there)
+        pod["spec"]["containers"][0]["resources"] = {"claims": [{"name": "cores"}], "requests": {"cpu": "8"}}
+        admin.create(pod, "gated")
+        wait_bound(admin, "gated", name)
+        statuses += admin.get("Pod", name, "gated")["status"]["nodeAllocatableResourceClaimStatuses"]
+        large = a_tolerant_pod(too_large, scheduler, "900", **there)
+        large["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "9"}}
+        admin.create(large, "gated")
+
+    for scheduler in SCHEDULERS:
+        wait_refused(admin, "gated", f"large-{scheduler}", "Insufficient cpu")
+    theirs, ours = ({key: each[key] for key in each if key != "resourceClaimName"} for each in statuses)
+    assert ours == theirs
+    assert ours["mapping"] == [{"name": "cpu", "quantity": "16"}]
+    assert ours["overhead"] == [{"name": "memory", "perContainer": "2Gi"}]

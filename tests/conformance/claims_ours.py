@@ -1,4 +1,4 @@
-"""Which devices pending pods would get on each feasible node, by our own plugin's search."""
+"""What devices pending pods would get on each feasible node, and take of it, by our own plugin's search."""
 
 import dataclasses
 from typing import Any, Final
@@ -58,7 +58,8 @@ def devices_on(plugin: DynamicResources, pod: Pod, cluster: NodeTable, name: str
     except DevicesError:
         return {}
     said = state.read(plugin.name, ClaimState, "{key}")
-    found: Json = {}
+    amounts = plugin.completed(state, pod, name).status.node_allocatable_resource_claim_statuses
+    found: Json = {"amounts": written(amounts)} if plugin.completes_pods else {}
     for i, allocation in said.reserved.items():
         claim = said.claims[i]
         catalog_of(plugin.handle).release(claim.uid)

@@ -74,7 +74,8 @@ def compare_node(where: str, expected: Json, actual: Json) -> Iterator[Differenc
     yield from unequal(f"{where}: total", expected.get("total"), actual.get("total"))
     if "claims" in expected and "claims" in actual:  # ours are left out where the plugin does not score
         yield from unequal(f"{where}: claims", plain(expected["claims"]), plain(actual["claims"]))
-
+    if "amounts" in actual:
+        yield from unequal(f"{where}: amounts", expected.get("amounts"), actual["amounts"])
     if "extended" in expected and "extended" in actual:
         yield from unequal(f"{where}: extended", plain(expected["extended"]), plain(actual["extended"]))
 

@@ -19,6 +19,7 @@ from tests.conformance.compare import differences
 from tests.conformance.failure import answer
 from tests.conformance.generate import cluster_of, objects_of
 from tests.conformance.generators import gated_devices
+from tests.conformance.generators.gated_amounts import AMOUNTS, GatedAmounts
 from tests.conformance.generators.gated_devices import GatedDevices
 from tests.conformance.generators.gated_taints import COMPARISONS, GatedTaints
 from tests.conformance.generators.observed_events import question
@@ -33,6 +34,7 @@ GATED: Final = CASES.parent / "gated"
 DEVICES: Final = (Resources(), GatedDevices())
 TOPICS: Final[Mapping[tuple[str, ...], Sequence[Topic]]] = {
     **dict.fromkeys(gated_devices.GATES, DEVICES),
+    (AMOUNTS,): (Resources(), GatedAmounts()),
     (COMPARISONS,): (Resources(), GatedTaints(), Spread()),
 }
 """The sets of gates that are tried, each of which needs a kube-scheduler of its own, and what clusters have then."""

@@ -58,6 +58,8 @@ type nodeVerdict struct {
 	Total   *int64           `json:"total,omitempty"`
 	// Claims has the devices that unallocated claims of the pod would get on a feasible node.
 	Claims map[string]*resourceapi.AllocationResult `json:"claims,omitempty"`
+	// Amounts has what the pod would take of the node by its devices.
+	Amounts []v1.NodeAllocatableResourceClaimStatus `json:"amounts,omitempty"`
 	// Extended is there if a claim would be made for extended resources.
 	Extended *extendedVerdict `json:"extended,omitempty"`
 }

@@ -7,12 +7,14 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// explainClaims adds which devices the claims of the pod would get on each feasible node.
+// explainClaims adds which devices the claims of the pod would get on each feasible node, and what they take of it.
 func explainClaims(
 	ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod, feasible []fwk.NodeInfo, said *verdict,
 ) error {
@@ -37,6 +39,7 @@ func explainClaims(
 			continue // the profile leaves Filter out
 		}
 		answer := said.Nodes[name]
+		answer.Amounts = dynamicresources.ExtractPodNodeAllocatableResourceClaimStatus(klog.FromContext(ctx), state, name)
 		answer.Claims = map[string]*resourceapi.AllocationResult{}
 		for _, claim := range all {
 			if allocation := claims.GetPendingAllocation(claim.UID); allocation != nil {

@@ -74,9 +74,8 @@ def test_the_state_of_every_gate_is_told_with_its_stage() -> None:
             "cannot set feature gate DynamicResourceAllocation to false, feature is locked to true",
         ),
         (
-            "DRANodeAllocatableResources=true",
-            "DRANodeAllocatableResources changes how pods are scheduled, and is always false in this version of "
-            "Loadmaster",
+            "DRAPartitionableDevices=false",
+            "DRAPartitionableDevices changes how pods are scheduled, and is always true in this version of Loadmaster",
         ),
         (
             "PodGroupPreemptionPolicy=true",
@@ -99,7 +98,7 @@ def test_what_cannot_be_is_refused(text: str, problem: str) -> None:
 
 
 def test_all_problems_are_told_at_once() -> None:
-    assert len(problems_of("A=1,B", "DRANodeAllocatableResources=t")) == 3
+    assert len(problems_of("A=1,B", "DRAPartitionableDevices=f")) == 3
 
 
 def test_our_gates_are_known() -> None:

@@ -65,6 +65,7 @@ def test_plugins_of_the_tree_import_what_plugin_authors_import() -> None:
         "scheduler",
         "scheduler.framework",
         "scheduler.framework.field_errors",
+        "scheduler.framework.plugin",
         "scheduler.framework.preemption",
         "scheduler.framework.preemption.victims",
     }
