@@ -1,19 +1,21 @@
 """The order in which waiting pods of several shares get free quota: the argument `order` of CapacityScheduling.
 
-    heads = order.heads()
+    heads = order.heads(has_space)
     heads.offer(Candidate(…))   the first pod of a kind
     heads.take()                the one that goes first of those that are offered; it is offered no longer
 
 In every order pods go first that take no more than their share is guaranteed, then shares of higher priority. Where
 neither shares nor usage are compared, those are next for which a smaller subtree has enough, as in Kueue
-(makeClassicalIterator in pkg/scheduler/scheduler.go).
+(makeClassicalIterator in pkg/scheduler/scheduler.go). As there, it is the most important pod of each share that
+competes, of those that have space.
 """
 
 import heapq
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import count
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from scheduler.api.pods.requests import CPU
 from scheduler.framework.events import ELASTIC_QUOTA
@@ -56,6 +58,9 @@ class Candidate(NamedTuple):
         return height_of(self.ledger.tree, self.head)
 
 
+HasSpace: TypeAlias = Callable[[Candidate], bool]
+
+
 class Heads(Protocol):
     """Pods that are offered."""
 
@@ -75,8 +80,8 @@ class ShareOrder(Protocol):
     by_share: bool
     """Whether the share decides before the pod's priority, also against pods that come now."""
 
-    def heads(self) -> Heads:
-        """Begin to choose among pods."""
+    def heads(self, has_space: HasSpace) -> Heads:
+        """Begin to choose among pods. `has_space` says whether there is still space for one: taken ones leave less."""
 
     def standing(self, ledger: Ledger, name: str) -> float:
         """Return the number by which a share of the tree is compared, the least goes first; 0 if shares are not."""
@@ -89,30 +94,65 @@ class ShareOrder(Protocol):
 
 
 class Ranked:
-    """Pods by a rank that only grows as others are taken."""
+    """Pods by a rank that only grows as others are taken. Implements Heads.
 
-    def __init__(self, rank: Callable[[Candidate], Any]) -> None:
+    One that goes first by its rank waits for the more important ones of its share, as long as these have space.
+    """
+
+    def __init__(self, rank: Callable[[Candidate], Any], has_space: HasSpace) -> None:
         self._rank = rank
+        self._has_space = has_space
         self._heap: list[tuple[Any, int, Candidate]] = []
+        self._queues: defaultdict[tuple[Ledger | None, str], list[tuple[Any, int, Candidate]]] = defaultdict(list)
+        """The same as heaps by age: those of each share."""
         self._numbers = count()
+        self._gone = set[int]()
+        """The numbers of those that are offered no longer."""
 
     def offer(self, candidate: Candidate) -> None:
-        heapq.heappush(self._heap, (self._rank(candidate), next(self._numbers), candidate))
+        number = next(self._numbers)
+        heapq.heappush(self._heap, (self._rank(candidate), number, candidate))
+        heapq.heappush(self._queue(candidate), (candidate.age, number, candidate))
+
+    def best(self) -> Candidate | None:
+        """Return the one that goes first by its rank; None if there is none."""
+        while self._heap:
+            rank, number, candidate = self._heap[0]
+            if number in self._gone:
+                heapq.heappop(self._heap)
+            elif (newest := self._rank(candidate)) <= rank:
+                return candidate
+            else:
+                heapq.heapreplace(self._heap, (newest, number, candidate))
+        return None
 
     def first(self) -> Candidate | None:
         """Return the one that goes first, which goes on taking part; None if there is none."""
-        while self._heap:
-            rank, number, candidate = self._heap[0]
-            if (newest := self._rank(candidate)) <= rank:
-                return candidate
-            heapq.heapreplace(self._heap, (newest, number, candidate))
-        return None
+        waiting = []
+        while (candidate := self.best()) is not None and self._more_important(candidate) is not candidate:
+            waiting.append(heapq.heappop(self._heap))
+        for each in waiting:
+            heapq.heappush(self._heap, each)
+        return candidate
 
     def take(self) -> Candidate | None:
         candidate = self.first()
         if candidate is not None:
-            heapq.heappop(self._heap)
+            self._drop_first(self._queue(candidate))
         return candidate
+
+    def _more_important(self, candidate: Candidate) -> Candidate:
+        """Return the most important one of its share that has space, or itself; the others take part no longer."""
+        queue = self._queue(candidate)
+        while (first := queue[0][-1]) is not candidate and not self._has_space(first):
+            self._drop_first(queue)
+        return first
+
+    def _drop_first(self, queue: list[tuple[Any, int, Candidate]]) -> None:
+        self._gone.add(heapq.heappop(queue)[1])
+
+    def _queue(self, candidate: Candidate) -> list[tuple[Any, int, Candidate]]:
+        return self._queues[candidate.ledger, candidate.head.share]
 
 
 class ByPriority:
@@ -121,8 +161,8 @@ class ByPriority:
     name = "Priority"
     by_share = False
 
-    def heads(self) -> Heads:
-        return Ranked(lambda candidate: (candidate.by_share, candidate.height, candidate.age))
+    def heads(self, has_space: HasSpace) -> Heads:
+        return Ranked(lambda candidate: (candidate.by_share, candidate.height, candidate.age), has_space)
 
     def standing(self, ledger: Ledger, name: str) -> float:
         return 0.0
@@ -151,9 +191,9 @@ class ByDecayedUsage:
         self._usages: dict[str, DecayedUsage] = {}
         """By source: other arguments make other ledgers, and change nothing of what was used."""
 
-    def heads(self) -> Heads:
+    def heads(self, has_space: HasSpace) -> Heads:
         now = self._now()
-        return Ranked(lambda candidate: (candidate.by_share, self._key(candidate, now), candidate.age))
+        return Ranked(lambda candidate: (candidate.by_share, self._key(candidate, now), candidate.age), has_space)
 
     def standing(self, ledger: Ledger, name: str) -> float:
         return self._of_share(ledger, name, self._now())
@@ -207,8 +247,8 @@ class ByDominantShare(ByPriority):
     name = "DominantShare"
     by_share = True
 
-    def heads(self) -> Heads:
-        return _Tournaments()
+    def heads(self, has_space: HasSpace) -> Heads:
+        return _Tournaments(has_space)
 
     def standing(self, ledger: Ledger, name: str) -> float:
         return dominant_share(ledger.tree, name, resource_of=ledger.resource_of).weighted
@@ -217,9 +257,10 @@ class ByDominantShare(ByPriority):
 class _Tournaments:
     """One tournament for each tree; pods without a share go after these."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_space: HasSpace) -> None:
+        self._has_space = has_space
         self._tournaments: dict[Ledger, _Tournament] = {}
-        self._others = Ranked(lambda candidate: (candidate.by_share, candidate.age))
+        self._others = Ranked(lambda candidate: candidate.age, has_space)
 
     def offer(self, candidate: Candidate) -> None:
         ledger = candidate.ledger
@@ -227,7 +268,7 @@ class _Tournaments:
             self._others.offer(candidate)
             return
         if ledger not in self._tournaments:
-            self._tournaments[ledger] = _Tournament(ledger)
+            self._tournaments[ledger] = _Tournament(ledger, self._has_space)
         self._tournaments[ledger].offer(candidate)
 
     def take(self) -> Candidate | None:
@@ -238,33 +279,39 @@ class _Tournaments:
 
 
 class _Tournament:
-    """Of each share, a pod within its guarantee competes before those that borrow, however large and old these are."""
+    """Has a pod of each share compete: the first within its guarantee, unless a more important one has space."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, has_space: HasSpace) -> None:
         self._order = FairOrder(ledger.tree, ledger.resource_of)
+        self._has_space = has_space
         self._offered: dict[str, Ranked] = {}
         """By share."""
-        self._last = ""
+        self._last = set[str]()
+        """The shares whose first pod may be another one now."""
 
     def offer(self, candidate: Candidate) -> None:
         share = candidate.head.share
         if share not in self._offered:
-            self._offered[share] = Ranked(lambda candidate: (not candidate.is_guaranteed, candidate.age))
+            self._offered[share] = Ranked(lambda each: (not each.is_guaranteed, each.age), self._has_space)
         self._offered[share].offer(candidate)
         self._send(share)
 
     def take(self) -> Candidate | None:
-        if self._last:
-            self._send(self._last)  # what was taken last may be counted by now
-        head = self._order.first()
-        if head is None:
-            return None
-        self._last = head.share
-        return self._offered[head.share].take()
+        for share in self._last:
+            self._send(share)  # what was taken last may be counted by now
+        self._last.clear()
+        while (head := self._order.first()) is not None:
+            self._last.add(head.share)
+            first = self._offered[head.share].first()
+            if first is not None and first.head.uid == head.uid:
+                return self._offered[head.share].take()
+            if first is not None:
+                self._order.offer(first.head)
+        return None
 
     def _send(self, share: str) -> None:
-        first = self._offered[share].first()
-        if first is None:
+        best = self._offered[share].best()
+        if best is None:
             self._order.withdraw(share)
         else:
-            self._order.offer(first.head)
+            self._order.offer(best.head)

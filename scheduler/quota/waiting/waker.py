@@ -233,7 +233,7 @@ class Waker(PodListener, QuotaListener):
 
     def _wake(self, label: str, root: Root | None) -> None:
         """Wake those for whom there is space now in one tree of quotas; None: in all."""
-        heads, stuck = self._order.heads(), Counter[Hashable]()
+        heads, stuck = self._order.heads(self._has_space), Counter[Hashable]()
         for key in tuple(islice(self._pending.due, MAX_KINDS)):
             self._offer(heads, key)
         for kind in self._concerned(root):
@@ -289,6 +289,10 @@ class Waker(PodListener, QuotaListener):
             queued_at=entry.created,
         )
         heads.offer(Candidate(kind, None if ref is None else ref.ledger, head, self._pending.rank(entry)))
+
+    def _has_space(self, candidate: Candidate) -> bool:
+        found = self._first(candidate.kind)
+        return found is not None and not self._has_no_space(found[1])
 
     def _has_no_space(self, request: Request) -> bool:
         return self._shares.pending_refusal(*request) is not None

@@ -145,7 +145,7 @@ class KueueCycle:
                 self._reclaiming.add(unit)
 
     def _in_order(self) -> Iterator[Waiting]:
-        heads = (ByPriority() if self._reckon is None else ByDominantShare()).heads()
+        heads = (ByPriority() if self._reckon is None else ByDominantShare()).heads(lambda _: True)
         for name, each in self._heads.items():
             if name in self._tree.shares:
                 head = Head(

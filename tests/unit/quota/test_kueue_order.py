@@ -161,7 +161,7 @@ def an_order(case: Mapping[str, Any], ledger: Ledger, usages: Mapping[str, Mappi
 
 def taken(order: ShareOrder, ledger: Ledger, *heads: Head) -> Iterator[Head]:
     """Yield heads in an order."""
-    offered = order.heads()
+    offered = order.heads(lambda _: True)
     for each in heads:
         offered.offer(Candidate(each.uid, ledger, each, each.by_age))
     while (candidate := offered.take()) is not None:

@@ -46,7 +46,7 @@ def a_ledger(shares: ShareTree) -> Ledger:
 
 def first_of(order: ShareOrder, ledger: Ledger, *heads: Head) -> str:
     """Return the share of the head that goes first."""
-    offered = order.heads()
+    offered = order.heads(lambda _: True)
     for each in heads:
         offered.offer(Candidate(each.share, ledger, each, each.by_age))
     first = offered.take()

@@ -135,6 +135,27 @@ async def test_a_share_of_higher_priority_goes_before_the_others(order: str) -> 
     assert await started(stage, "c", first=("a", 1000), second=("b", 0)) == ["second"]
 
 
+@pytest.mark.parametrize("order", ["Priority", "DominantShare", "DecayedUsage"])
+async def test_a_less_important_pod_within_the_guarantee_does_not_keep_space_for_one_of_its_share_that_borrows(
+    order: str,
+) -> None:
+    stage = company(a_share("a", "4"), a_share("b", priority=1), order=order)
+    ending, *_ = (
+        stage.pod("ending", namespace="b", requests={"cpu": "5"}, node_name="n"),
+        stage.pods(7, "b", node_name="n"),
+    )
+    waiting = {"guaranteed": ("a", 3, 0), "of-its-share": ("a", 5, 1), "of-the-other": ("b", 5, 0)}
+    for name, (namespace, cpu, priority) in waiting.items():
+        stage.pod(name, namespace=namespace, requests={"cpu": str(cpu)}, priority=priority)
+        await stage.schedule()
+
+    stage.delete(ending)
+    await stage.schedule()
+
+    assert [name for name in waiting if name in stage.placed] == ["of-the-other"]
+    stage.check()
+
+
 async def test_past_usage_counts_less_and_less() -> None:
     """What `b` used long ago is forgotten; what `a` has used lately is not."""
     stage = company(a_share("a"), a_share("b"), order="DecayedUsage", usage_half_life_seconds=60.0)
