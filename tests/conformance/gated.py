@@ -2,9 +2,9 @@
 
     python -m tests.conformance.gated --seeds 300
 
-`tests.conformance.run` does it too. A case that differs is made small and written to `gated/`. `--record` chooses the
-cases there again: of each set of gates the shortest for which the gates matter. Of taints
-it also asks about events, as `tests.conformance.hints` does.
+`tests.conformance.run` does it too. As many clusters have groups of pods with devices. A case that differs is made
+small and written to `gated/`. `--record` chooses the cases there again: of each set of gates the shortest for which the
+gates matter. Of taints it also asks about events, as `tests.conformance.hints` does.
 """
 
 import argparse
@@ -15,18 +15,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tests.conformance import groups_ours, hints, ours
-from tests.conformance.compare import differences
 from tests.conformance.failure import answer
 from tests.conformance.generate import cluster_of, objects_of
 from tests.conformance.generators import gated_devices
 from tests.conformance.generators.gated_amounts import AMOUNTS, GatedAmounts
 from tests.conformance.generators.gated_devices import GatedDevices
 from tests.conformance.generators.gated_taints import COMPARISONS, GatedTaints
+from tests.conformance.generators.group_devices import with_devices
 from tests.conformance.generators.observed_events import question
 from tests.conformance.generators.resources import Resources
 from tests.conformance.generators.spread import Spread
 from tests.conformance.generators.topic import Draw, Topic
-from tests.conformance.groups import CHUNK, Oracles, report
+from tests.conformance.groups import CHUNK, Oracles, differences, report
 from tests.conformance.recorded import CASES, to_line, write_cases
 
 Json = dict[str, Any]
@@ -75,7 +75,8 @@ def compare(seeds: range) -> int:
 def judged(oracles: Oracles, seeds: range) -> Iterator[tuple[Json, Json]]:
     """The cases of these seeds and the oracle's verdicts."""
     for start in range(0, len(seeds), CHUNK):
-        cases = [generate(seed) for seed in seeds[start : start + CHUNK]]
+        chunk = seeds[start : start + CHUNK]
+        cases = [*map(generate, chunk), *map(with_devices, chunk)]
         yield from zip(cases, oracles.judge_all(cases), strict=True)
 
 
