@@ -19,7 +19,7 @@ from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.binding import BindingCycle
 from scheduler.engine.engine import Engine
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.errors import SchedulerError
+from scheduler.framework.errors import PluginError, SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.progress import SILENT, Progress
 from scheduler.replay.player import Compare, Player
@@ -192,7 +192,10 @@ class Counterfactual(Player):
         if isinstance(decision, Unplaced):
             engine.nominator.add(pod, decision.nominated_node_name)
             return bool(decision.nominated_node_name)
-        placed = pod.bound_to(decision.node_name)
+        try:
+            placed = framework.bound(state, pod, decision.node_name)
+        except PluginError:
+            return False
         engine.cache.assume(placed)
         engine.nominator.delete(pod.uid)
         if _is_reserved(BindingCycle(framework, state, placed, placed.node_name)):

@@ -6,24 +6,32 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugins import IN_TREE
 from plugins.dynamic_resources.allocation.pools import DevicesError
 from plugins.dynamic_resources.claim_writer import WriteFailed
 from plugins.dynamic_resources.gates import NODE_AMOUNTS
 from plugins.dynamic_resources.plugin import NOT_ALLOCATABLE, DynamicResources
 from scheduler import framework as fw
+from scheduler.api.decoding import reread
 from scheduler.api.devices import ResourceClaim
+from scheduler.config.feature_gates import read_gates
+from scheduler.config.load import config_from_dict
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.errors import ApiError
 from scheduler.framework.groups.pod_groups import NoPodGroups
+from scheduler.simulate.engine import simulate
+from scheduler.simulate.other_objects import OtherObject, OtherObjects
 from scheduler.testing import a_node, pod_from_dict, started
 from tests.controlplane.objects import a_pod
 from tests.fakes import settle
 from tests.unit.plugins.cluster import a_cluster
-from tests.unit.plugins.devices import Api, a_claim, a_device, a_request, a_slice, a_world, allocated
+from tests.unit.plugins.devices import Api, a_claim, a_class, a_device, a_request, a_slice, a_world, allocated
 
 Json = dict[str, Any]
+CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 NODE = a_node("n1", allocatable={"cpu": "8", "memory": "8Gi", "hugepages-2Mi": "8Mi"})
 CORES = {"cpu": {"mapping": {"deviceMultiplier": "2"}}}
+FIVE = {"cpu": {"mapping": {"deviceMultiplier": "5"}}}
 COSTS = {"memory": {"overhead": {"perPod": "1Gi", "perContainer": "256Mi"}}}
 SHARED = {
     "capacity": {"cores": {"value": "6"}},
@@ -123,6 +131,22 @@ def test_a_pod_counts_on_its_node_with_what_its_devices_take() -> None:
     assert [(each.name, each.per_pod, each.per_container) for each in taken.overhead or ()] == [
         ("memory", "1Gi", "256Mi")
     ]
+
+
+@pytest.mark.parametrize(("gates", "placed"), [([f"{NODE_AMOUNTS}=true"], ["n1", None, None]), ([], ["n1"] * 3)])
+def test_the_next_pods_find_what_is_left(gates: list[str], placed: list[str | None]) -> None:
+    slices = a_slice("n1", with_amounts("d0", FIVE), with_amounts("d1", FIVE))
+    objects = [a_class("any"), slices, a_claim("c"), a_claim("d")]
+    others = OtherObjects(
+        OtherObject("here", kind, {"apiVersion": "resource.k8s.io/v1", "kind": kind} | reread(each, dict))
+        for kind, each in ((type(each).__name__, each) for each in objects)
+    )
+    pods = [asking("p", "c"), asking("q", "d"), asking("r", cpu="3")]
+    config = config_from_dict(CONFIG, IN_TREE, gates=read_gates(gates)[0])
+
+    verdict = simulate([NODE], pods, config, IN_TREE, others)
+
+    assert [each["node"] for each in verdict["pods"]] == placed
 
 
 def test_what_an_earlier_attempt_left_in_the_status_does_not_count() -> None:
