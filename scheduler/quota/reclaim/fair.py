@@ -6,12 +6,13 @@ child with the largest dominant resource share, then its child, and so on. Wheth
 depends on the two children of the lowest common ancestor that hold the preemptor's share and the unit's: first the
 former, with the preemptor, must not have more than the latter is left with; where that gives too little, it must have
 less than the latter has now. A preemptor that its share's guarantee covers takes back without comparing. All dominant
-resource shares are reckoned with the preemptor on the tree. Two things differ from Kueue: a unit is safe from a
+resource shares are reckoned with the preemptor on the tree. Three things differ from Kueue: a unit is safe from a
 preemptor that borrows if its share would have less than it is guaranteed without it, as that share could take back at
-once; and those whose eviction breaks a PodDisruptionBudget come last.
+once; none goes if the comparison no longer holds with those that are put back, as the two shares would evict each
+other's forever; and those whose eviction breaks a PodDisruptionBudget come last.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import chain
 
 from scheduler.framework.shares import DisruptionBudgets
@@ -33,6 +34,8 @@ class Fair:
         self._preemption = preemption
         self._ancestry = Ancestry(tree, preemptor.share)
         self._reckon = reckon
+        self._compared: dict[str, tuple[str, Key, bool]] = {}
+        """UID of a unit → the share that was compared for it, what that may have, and whether it must have less."""
 
     def candidates(self, begun: Callable[[], DisruptionBudgets]) -> Generator[QuotaUnit, None, None]:
         """Yield candidates in order; each is off the tree before the next one is asked for."""
@@ -52,6 +55,21 @@ class Fair:
                 finally:
                     tree.add(preemptor.share, preemptor.request)
         finally:
+            tree.remove(preemptor.share, preemptor.request)
+
+    def may_all_go(self, victims: Sequence[QuotaUnit]) -> bool:
+        """Say whether the comparisons still hold for those that go: some of its own share may stay after all."""
+        tree, preemptor = self._tree, self._preemptor
+        tree.add(preemptor.share, preemptor.request)
+        for unit in victims:
+            tree.remove(unit.share, unit.usage)
+        try:
+            compared = [self._compared[unit.uid] for unit in victims if unit.uid in self._compared]
+            keys = {ours: self._reckon(tree, ours).key for ours, _, _ in compared}
+            return all(keys[ours] < limit or (keys[ours] == limit and not less) for ours, limit, less in compared)
+        finally:
+            for unit in victims:
+                tree.add(unit.share, unit.usage)
             tree.remove(preemptor.share, preemptor.request)
 
     def _units(self, share: str) -> Iterator[QuotaUnit]:
@@ -85,13 +103,15 @@ class Fair:
             if limit > before:
                 refused.setdefault(share, []).append(piles.take_all(share))
                 continue
-            outcomes: dict[frozenset[tuple[str, int]], bool] = {}
+            outcomes: dict[frozenset[tuple[str, int]], Key | None] = {}
             while piles.head(share) is not None:
                 unit = piles.pop(share)
                 kind = frozenset(unit.usage.items())
                 if kind not in outcomes:
-                    outcomes[kind] = self._may_go(limit, unit) and limit <= self._key_without(path[-1], unit)
-                if outcomes[kind]:
+                    after = self._key_without(path[-1], unit)
+                    outcomes[kind] = after if self._may_go(limit, unit) and limit <= after else None
+                if (most := outcomes[kind]) is not None:
+                    self._compared[unit.uid] = ours, most, False
                     yield unit
                     targets.forget(share)
                     break
@@ -102,11 +122,12 @@ class Fair:
         targets = Targets(self._tree, self._ancestry, piles, self._reckon)
         for share in targets:
             ours, path = self._ancestry.below_common_ancestor(share)
-            limit = targets.key(ours)
+            limit, before = targets.key(ours), targets.key(path[-1])
             targets.drop(share)
-            if limit < targets.key(path[-1]):
+            if limit < before:
                 unit = piles.pop(share)
                 if self._may_go(limit, unit):
+                    self._compared[unit.uid] = ours, before, True
                     yield unit
                     targets.forget(share)
 

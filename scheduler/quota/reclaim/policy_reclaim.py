@@ -85,8 +85,9 @@ class PolicyReclaim(PodReclaim):
     ) -> list[QuotaUnit]:
         tree, preemption = self._tree, self._preemption
         if self._reckon is not None:
-            candidates = Fair(tree, running, preemptor, preemption, self._reckon).candidates(budgets)
-            return _fewest(tree, preemptor, candidates, fits, borrows=True)
+            fair = Fair(tree, running, preemptor, preemption, self._reckon)
+            victims = _fewest(tree, preemptor, fair.candidates(budgets), fits, borrows=True)
+            return victims if fair.may_all_go(victims) else []
         classical = Classical(tree, running, preemptor, preemption, sources)
         for borrows in classical.plans():
             if victims := _fewest(

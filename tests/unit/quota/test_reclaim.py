@@ -164,6 +164,17 @@ def test_a_preemptor_that_borrows_cuts_no_guarantee() -> None:
     assert Reclaiming(a_ledger(shares, {"a": borrows}), runs, dominant_share).victims(preemptor) == []
 
 
+def test_a_share_borrows_no_less_because_of_own_pods_that_stay_after_all() -> None:
+    shares = ShareTree([Share(name="root", minimum={"gpu": 12}), *(Share(name=each, parent="root") for each in "ab")])
+    less = QuotaUnit(uid="less", share="a", usage={"gpu": 1}, priority=-1)
+    for share, gpus in {"a": 5, "b": 7}.items():
+        shares.add(share, {"gpu": gpus})
+    reclaiming = Reclaiming(a_ledger(shares, {"a": ANY}), [less, *units("b", 3, gpus=2)], dominant_share)
+
+    assert uids(reclaiming.victims(Preemptor(share="a", request={"gpu": 1}))) == ["less"]
+    assert reclaiming.victims(Preemptor(share="a", request={"gpu": 2})) == []
+
+
 def test_a_group_goes_as_a_whole() -> None:
     runs = [QuotaUnit(uid="group", share="b", usage={"gpu": 12}), *units("b", 18)]
 
