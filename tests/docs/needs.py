@@ -3,8 +3,13 @@
 from typing import Final
 
 from tests.chart.earlier import release_before
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, blocks
 from tests.docs.stage import Need
+
+
+def first_yaml(page: str) -> str:
+    return next(block.text for block in blocks(ROOT / page) if block.language == "yaml")
+
 
 PLACEHOLDERS: Final = {
     "<this repository>": str(ROOT),
@@ -50,10 +55,29 @@ helm install loadmaster {release_before().chart.relative_to(ROOT)} --namespace k
 echo 'replicas: 2' > values.yaml
 """
 
+RACKS: Final = tuple(
+    {
+        "name": f"node-{n}",
+        "cpu": "4",
+        "labels": {"example.com/rack": "west" if n > 5 else "east"},
+        "resources": {"nvidia.com/gpu": "2"},
+    }
+    for n in range(1, 11)
+)
+"""The nodes of the page of how-tos."""
+
+DEFINITIONS_OF_GROUPS: Final = """
+python -m tests.docs.definitions | kubectl apply -f -
+kubectl wait --for=condition=Established --timeout=30s crd --all
+"""
+
 NEEDS: Final = {
     "README.md": Need(installed=False, repository=False, nodes=PENDING, before="kubectl apply -f pending.yaml"),
     "CONTRIBUTING.md": Need(cluster=False),
     "docs/chart.md": Need(installed=False),
+    "docs/how-to.md": Need(
+        installed=False, nodes=RACKS, values=first_yaml("docs/how-to.md"), before=DEFINITIONS_OF_GROUPS
+    ),
     "docs/image.md": Need(cluster=False),
     "docs/operations/install.md": Need(installed=False),
     "docs/operations/port.md": Need(before=PROMETHEUS),

@@ -6,6 +6,7 @@ machine. kwok leads `kubectl port-forward` and `kubectl logs` to it, and the API
 address that the pods get.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -35,6 +36,9 @@ RELEASED: Final = {
     "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 1},
 }
 """The Lease that a leader left behind: whoever comes next need not wait."""
+KIND: Final = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+SUCCEEDED: Final = "pod-succeeded"
+"""The stage that is left out: the containers of the pages are pauses, which do not end."""
 LABEL: Final = "app.kubernetes.io/name"
 
 ELSEWHERE: Final = {
@@ -58,6 +62,8 @@ class Need:
     nodes: tuple[Mapping[str, Any], ...] = tuple(
         {"name": f"node-{n}", "cpu": "4", "memory": "16Gi", "zone": f"zone-{'abc'[n % 3]}"} for n in range(1, 11)
     )
+    values: str = ""
+    """The reader's `values.yaml` for the chart. Loadmaster runs with its configuration from the beginning."""
     before: str = ""
     """Commands that the reader has run already."""
 
@@ -95,6 +101,8 @@ def staged(need: Need, directory: Path) -> Iterator[Stage]:
             env |= {f"HELM_{kind}_HOME": str(directory / "helm" / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA")}
             env["KUBECONFIG"] = str(cluster.kubeconfig())
             stack.enter_context(with_scheduler(cluster, need))
+        if need.values:
+            (home / "values.yaml").write_text(need.values)
         yield Stage(home, env, unrun, cluster)
 
 
@@ -144,6 +152,10 @@ def with_scheduler(cluster: ControlPlane, need: Need) -> Iterator[None]:
         given = [f"--{what}kubeconfig={account}" for what in ("", "authentication-", "authorization-")]
         given += [f"--bind-address={address}", f"--secure-port={PORT}", "--page"]
         given += [] if need.installed else ["--leader-elect=false"]  # the Lease is for the release of the page
+        if need.values:
+            config = cluster.directory / "config.json"
+            config.write_text(json.dumps({**KIND, **yaml.safe_load(need.values)["config"]}))
+            given.append(f"--config={config}")
         command = [sys.executable, "-m", "scheduler", "run", *given]
         stack.enter_context(cluster.spawn("loadmaster", lambda _: command, lambda _: serves(address)))
         kubelet = threading.Thread(target=be_a_kubelet, args=(cluster, address, ended))
@@ -167,19 +179,18 @@ def start_kwok(cluster: ControlPlane, address: str, log: Path) -> Component:
     logs = {"logs": [{"containers": ["loadmaster"], "logsFile": str(log)}]}
     kinds = (("ClusterPortForward", forwards), ("ClusterLogs", logs))
     config = cluster.directory / "kwok.yaml"
-    config.write_text(
-        yaml.safe_dump_all(
-            {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": kind, "metadata": {"name": "all"}, "spec": spec}
-            for kind, spec in kinds
-        )
-    )
+    stages = [each for each in yaml.safe_load_all(KWOK_STAGES.read_text()) if each["metadata"]["name"] != SUCCEEDED]
+    own = [
+        {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": kind, "metadata": {"name": "all"}, "spec": spec}
+        for kind, spec in kinds
+    ]
+    config.write_text(yaml.safe_dump_all([*stages, *own]))
     binary = find_binaries(["kwok"])["kwok"]
 
     def argv(port: int) -> list[str]:
         return [
             str(binary),
             f"--kubeconfig={cluster.kubeconfig('kwok')}",
-            f"--config={KWOK_STAGES}",
             f"--config={config}",
             "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
             f"--server-address=0.0.0.0:{port}",
