@@ -1,15 +1,15 @@
-"""Plays scenarios, looks for violations, and makes those that are found as short as they can be."""
+"""The campaign about groups: how a scenario is played, and what is taken away to make it shorter."""
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 from unittest.mock import patch
 
 from scheduler.testing.api_server import BEGIN
+from tests.campaigns import lives
 from tests.campaigns.groups.findings import RULES, Record
 from tests.campaigns.groups.life import Life
 from tests.campaigns.groups.quiet import GIVEN_UP_SECONDS, QUIET_SECONDS, QuietPoint
@@ -23,50 +23,6 @@ RETRIED_SECONDS: Final = 400.0
 """After which a group that waits is tried again, whatever happens."""
 
 MAX_WAITS: Final = 8
-MAX_LINES: Final = 100
-
-
-@dataclass
-class Figures:
-    """What was found so far."""
-
-    scenarios: int = 0
-    found: dict[str, list[int]] = field(default_factory=dict)
-    """Kind of finding → the scenarios that had it."""
-    seen: Counter[str] = field(default_factory=Counter)
-    """Kind of event → how many scenarios had it."""
-
-
-def search(seed: int, numbers: Iterator[int], say: Callable[[str], None], shown: int) -> Figures:
-    """Play scenarios, and `say` the shortest history of the first `shown` findings of each kind."""
-    figures = Figures()
-    for number in numbers:
-        record = play(scenario(seed, number))
-        figures.scenarios += 1
-        figures.seen.update(record.seen.keys())
-        for finding in record.findings:
-            numbers_found = figures.found.setdefault(finding.kind, [])
-            numbers_found.append(number)
-            if len(numbers_found) <= shown:
-                say(report(seed, number, finding.kind))
-    return figures
-
-
-def report(seed: int, number: int, kind: str) -> str:
-    """Return a short history that leads to a finding of this kind, and how to see it again."""
-    record = play(shortened(scenario(seed, number), kind))
-    end = next((place for place, line in enumerate(record.history) if f"! {kind}" in line), len(record.history))
-    history = record.history[: end + 1]
-    if len(history) > MAX_LINES:
-        history[MAX_LINES // 2 : -MAX_LINES // 2] = [f"            … {len(history) - MAX_LINES} lines …"]
-    return "\n".join(
-        [
-            f"== {kind}",
-            f"   the rule: {RULES[kind.split(':')[0]]}",
-            f"   again:    python -m tests.campaigns.groups --seed {seed} --scenario {number}",
-            *history,
-        ]
-    )
 
 
 def play(scenario: Scenario) -> Record:
@@ -164,24 +120,19 @@ def _check_starved(world: World, refused: list[str]) -> None:
             world.record.violated("starved", "longer than one reservation", text)
 
 
-def shortened(long: Scenario, kind: str) -> Scenario:
-    """Leave out steps, groups and nodes as long as the finding stays."""
-
-    def still(candidate: Scenario) -> bool:
+def _shortest(seed: int, number: int, kind: str) -> Record:
+    def fails(candidate: Scenario) -> bool:
         return any(each.kind == kind for each in play(candidate).findings)
 
-    size = max(1, len(long.steps) // 2)
-    while size:
-        start = 0
-        while start < len(long.steps):
-            candidate = long.with_steps((*long.steps[:start], *long.steps[start + size :]))
-            if still(candidate):
-                long = candidate
-            else:
-                start += size
-        size //= 2
-    for place in range(len(long.nodes)):
-        candidate = replace(long, nodes=(*long.nodes[:place], *long.nodes[place + 1 :]))
-        if candidate.nodes and still(candidate):
-            return shortened(candidate, kind)
-    return long
+    return play(lives.shortest(scenario(seed, number), _smaller, fails))
+
+
+def _smaller(found: Scenario) -> Iterator[Scenario]:
+    """Leave out steps, then nodes."""
+    for steps in lives.fewer(found.steps):
+        yield replace(found, steps=steps)
+    for nodes in filter(None, lives.fewer(found.nodes)):
+        yield replace(found, nodes=nodes)
+
+
+CAMPAIGN: Final = lives.Campaign("groups", RULES, lambda seed, number: play(scenario(seed, number)), _shortest)

@@ -83,9 +83,6 @@ class Scenario:
     groups: tuple[GroupPlan, ...]
     steps: tuple[Step, ...]
 
-    def with_steps(self, steps: Sequence[Step]) -> "Scenario":
-        return replace(self, steps=tuple(steps))
-
 
 class Draw(random.Random):
     """Random choices."""

@@ -38,7 +38,7 @@ HELD_FOR: Final = 60.0
 
 @dataclass(frozen=True)
 class Finding:
-    rule: str
+    kind: str
     text: str
     at: float
 
@@ -113,8 +113,8 @@ class Judge:
         """Groups that have lost a member."""
 
     def find(self, rule: str, text: str) -> None:
-        if not any(each.rule == rule and each.text == text for each in self.findings):
-            self._say(self.now, f"** {rule}: {text}")
+        if not any(each.kind == rule and each.text == text for each in self.findings):
+            self._say(self.now, f"! {rule}: {text}")
             self.findings.append(Finding(rule, text, self.now))
 
     def at(self, now: float) -> None:

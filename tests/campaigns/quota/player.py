@@ -1,8 +1,7 @@
 """Plays a scenario: what its events do to the cluster, and what the model and the judge learn of it."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -10,7 +9,7 @@ from tests.campaigns.quota.cluster import Cluster, node_of, pod_of
 from tests.campaigns.quota.judge import Finding, Judge
 from tests.campaigns.quota.model import Pod, State
 from tests.campaigns.quota.settled import Settled
-from tests.campaigns.quota.world import CPU, ELASTIC, GPU, Event, Scenario
+from tests.campaigns.quota.world import CPU, ELASTIC, GPU, Event, Scenario, World
 
 SETTLED_AFTER: Final = 40.0
 """Seconds after which all is done that does not wait for a flush: a backoff has 10."""
@@ -37,9 +36,11 @@ class Played:
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.state = State.of(scenario.world)
-        self.history: list[str] = []
+        self.history = [str(scenario.world)]
         self.judge = Judge(self.state, self._say)
-        self.kinds: Counter[str] = Counter()
+        self.seen = {*_settings(scenario.world)}
+        """The settings, and the kinds of events that it had."""
+
         self._now = 0.0
         self._made = 0
         self._replaced = 0
@@ -144,7 +145,7 @@ class Played:
             self._count(done)
 
     def _count(self, kind: str) -> None:
-        self.kinds[kind] += 1
+        self.seen.add(kind)
 
     def _say(self, now: float, text: str) -> None:
         self.history.append(f"{now:8.1f} s  {text}")
@@ -306,3 +307,13 @@ _ACTIONS: Final[dict[str, Callable[[Played, Event], str]]] = {
     "cordon": Played._cordon,
     "lose node": Played._lose_node,
 }
+
+
+def _settings(world: World) -> Iterator[str]:
+    yield f"quotas: {world.source}"
+    yield f"order: {world.order}"
+    yield f"DefaultPreemption {'on' if world.default_preemption else 'off'}"
+    yield "nodes enough" if world.has_ample_nodes else "nodes short"
+    yield f"pods end in {world.grace:g} s"
+    yield f"PodDisruptionBudgets: {'some' if world.has_budgets else 'none'}"
+    yield "evicted pods are replaced" if world.replaced_after is not None else "evicted pods are not replaced"
