@@ -7,8 +7,8 @@ from tests.controlplane.build import find_binaries
 from tests.kind.cluster import NODES, PAUSE, KindCluster, directory
 from tests.kind.engine import EngineError
 
-AGNHOST: Final = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
-"""Kubernetes' own image of test programs, such as `pause` and `netexec`; specs of its version name it."""
+AGNHOST: Final = "registry.k8s.io/e2e-test-images/agnhost:2.66.1"
+"""Kubernetes' own image of test programs, such as `pause` and `netexec`: the one that the specs of 1.37.2 name."""
 PAUSE_OF_SPECS: Final = "registry.k8s.io/pause:3.10.2"
 
 
