@@ -300,8 +300,11 @@ class ShareTree:
             account = account.parent
         return _saturated(min(*least, local + account.quota))
 
-    def fits(self, name: str, request: Mapping[str, int]) -> bool:
-        """Say whether a share may use so much more; what is not asked for holds nothing up."""
+    def fits(self, name: str, request: Mapping[str, int], *, only_named: bool = False) -> bool:
+        """Say whether a share may use so much more; what is not asked for holds nothing up.
+
+        With `only_named`, resources that no share of the tree names hold nothing up, either.
+        """
         accounts = self._accounts.get(name)
         if accounts is None:
             return False
@@ -310,6 +313,8 @@ class ShareTree:
                 continue
             account = accounts.get(resource)
             if account is None:
+                if only_named:
+                    continue
                 return False
             while (parent := account.parent) is not None:
                 local, usage, limit = account.local, account.usage, account.limit

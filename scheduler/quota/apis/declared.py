@@ -72,7 +72,7 @@ class DeclaredShares(Adapter):
         return tree.limited(name, asked.need.requests, asked.need.pods)
 
     def fits(self, tree: ShareTree, name: str, requests: Mapping[str, int]) -> bool:
-        return tree.fits(name, tree.limited(name, requests, 1))
+        return tree.fits(name, self.amounts(None, requests, 1), only_named=True)
 
     def refusal(self, tree: ShareTree, name: str, asked: Asked) -> ShareRefusal | None:
         amounts = self.wanted(tree, name, asked)
