@@ -154,6 +154,9 @@ class ShareWait(msgspec.Struct, kw_only=True):
     lacks: Sequence[str] = ()
     """The lacking amounts, their share and the borrowers: a sentence each."""
 
+    ahead: str = ""
+    """The pods and groups that wait for the same share and go first."""
+
     estimate: ShareEstimate | UnsetType = UNSET
     suggestions: Sequence[Suggestion] = ()
     """Changes after which there is space in the share."""

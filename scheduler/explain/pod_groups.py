@@ -211,7 +211,7 @@ def _about(
     if record is not None and record.at:
         times = "once" if record.decisions == 1 else f"{record.decisions:,} times"
         yield f"tried {times}, last at {report.at}"
-    yield from _reserved(engine, group)
+    yield from _reserved(engine, group, waits_for_nodes=report.state == "unschedulable")
     if record is not None and record.victims and report.waiting:
         yield f"waits until these are gone: {', '.join(record.victims)}"
     framework = engine.frameworks.get(first.spec.scheduler_name)
@@ -237,12 +237,16 @@ def _lacking(engine: Engine, report: GroupReport, group: PodGroup | None, first:
     yield from map(nearest, misses)
 
 
-def _reserved(engine: Engine, group: PodGroup | None) -> Iterator[str]:
-    """Yield a line about the nodes that are reserved for the group, if there are any."""
+def _reserved(engine: Engine, group: PodGroup | None, *, waits_for_nodes: bool) -> Iterator[str]:
+    """Yield a line about the nodes that are reserved for the group, or for one that goes first."""
     reservations = engine.group_parts.reservations
     reserved = None if reservations is None else reservations.reserved
-    if reservations is not None and reserved is not None and group is not None and reserved.group.key == group.key:
+    if reservations is None or reserved is None or group is None:
+        return
+    if reserved.group.key == group.key:
         yield reservations.text(reserved)
+    elif waits_for_nodes:
+        yield f"the group {reserved.group} goes first: {counted(len(reserved.plan.kept), 'node')} reserved for it"
 
 
 def _rejectors(place: str, queued: QueuedPod) -> Iterable[str]:

@@ -89,6 +89,8 @@ def _of_share(report: ShareWait, screen: Screen) -> Iterator[str]:
     yield from _section(f"NO SPACE IN ITS SHARE, {report.name}", screen)
     for line in report.lacks or (report.text,):
         yield from _wrapped(line, "  ", screen)
+    if report.ahead:
+        yield from _wrapped(report.ahead, "  ", screen)
     if report.estimate:
         yield from _wrapped(f"wait: {report.estimate.text}", "  ", screen)
     if report.suggestions:

@@ -5,7 +5,9 @@ estimate is the time until so many of those pods have ended that there is space;
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from heapq import nsmallest
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 from scheduler.api.pods.pod import Pod
 from scheduler.api.wording.spelling import spelled_for
@@ -14,6 +16,7 @@ from scheduler.engine.engine import Engine
 from scheduler.explain.documents import ShareEstimate, ShareWait, Suggestion
 from scheduler.explain.share_remedies import remedies
 from scheduler.explain.share_space import Running, Space, groups_of, space_for
+from scheduler.framework.queued import Entry, QueuedGroup
 from scheduler.framework.shares import ShareKey, ShareLack, ShareRefusal
 from scheduler.groups.reservations.run_times import NEVER, RunTimes
 from scheduler.process.time_slice import TimeSlice
@@ -21,6 +24,9 @@ from scheduler.process.time_slice import TimeSlice
 MAX_BORROWERS: Final = 5
 MAX_LACKS: Final = 20
 """That are shown."""
+
+MAX_FIRST: Final = 3
+"""That go first and are named."""
 
 MAX_NAME: Final = 253
 """Characters of a resource's name."""
@@ -47,6 +53,7 @@ async def report_on_share_of(engine: Engine, pod: Pod, now: float) -> ShareWait 
     )
     if not refusal.lacks:
         return report
+    report.ahead = await _ahead(space, time_slice)
     running = await _running(space, refusal, time_slice)
     report.estimate = await _estimate(space, running, now, time_slice)
     found: list[Suggestion] = []
@@ -70,6 +77,31 @@ def _sentence(key: ShareKey, lack: ShareLack) -> str:
     if len(borrowers) > MAX_BORROWERS:
         by += f", and {len(borrowers) - MAX_BORROWERS:,} more borrow"
     return f"{missing} more than {'it' if lack.share == name else lack.share} has{f': {by}' if by else ''}"
+
+
+async def _ahead(space: Space, time_slice: TimeSlice) -> str:
+    """Name those that wait for the same share and go first."""
+    engine, pending = space.engine, space.engine.queue.pending_for_quota
+    keys = (space.pod.uid, groups_of(engine).key_of(space.pod))
+    ranked: list[tuple[Any, Entry]] = []
+    for entry in tuple(pending):
+        await time_slice.give_way()
+        ref = engine.shares.ref(pending.request(entry.key).selector) if entry.key in pending else None
+        if ref is not None and ref.key == space.ref.key:
+            ranked.append((pending.rank(entry), entry))
+    own = next((rank for rank, entry in ranked if entry.key in keys), None)
+    first = [] if own is None else [each for each in ranked if each[0] < own]
+    if not first:
+        return ""
+    names = ", ".join(_name(engine, entry) for _, entry in nsmallest(MAX_FIRST, first, key=itemgetter(0)))
+    more = f" and {len(first) - MAX_FIRST:,} more" if len(first) > MAX_FIRST else ""
+    return f"first in its share: {names}{more}"
+
+
+def _name(engine: Engine, entry: Entry) -> str:
+    if isinstance(entry, QueuedGroup):
+        return f"the group {entry.pod.namespace}/{groups_of(engine).name_of(entry.pod)}"
+    return str(entry.pod)
 
 
 async def _running(space: Space, refusal: ShareRefusal, time_slice: TimeSlice) -> list[Running]:

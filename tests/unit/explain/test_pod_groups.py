@@ -325,3 +325,17 @@ async def test_the_nodes_that_are_reserved_for_a_group_are_told_at_the_group_and
     facts = [obstacle.fact for each in pod.explanation.groups for obstacle in each.obstacles]
     assert 'node(s) reserved for the pod group "default/a" until about 2023-11-14 22:41 UTC' in facts
     assert "PodGroupReservation" in str(pod.about)
+
+
+async def test_a_group_says_which_one_goes_first() -> None:
+    stage = Stage(nodes=2)
+    stage.running("before", "n0", deadline=661)
+    stage.running("service", "n1", cpu="2")
+    stage.annotated(1, 1, requests={"cpu": "2"})
+    await stage.wait_long()
+    stage.annotated(1, 1, "later", requests={"cpu": "2"})
+    await stage.schedule()
+
+    later = await Explainer(stage.engine, stage.clock).about_group("default", "later")
+
+    assert "the group default/a goes first: 1 node reserved for it" in later.about

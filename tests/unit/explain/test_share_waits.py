@@ -226,6 +226,40 @@ async def test_a_group_waits_for_what_it_needs_as_a_whole() -> None:
     assert "  1 cpu above its limit" in list(lines_of_group(group, PLAIN))
 
 
+async def test_who_in_the_share_goes_first_is_named() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "1"}, maximum={"cpu": "1"})
+    running(stage, "runs", "a")
+    important = []
+    for number in range(3):
+        important.append(stage.pod(f"important-{number}", priority=9))
+        stage.clock.advance(1.0)
+    stage.group("g", 1, 1)
+    stage.clock.advance(1.0)
+    last = stage.pod("last")
+    await stage.schedule()
+
+    assert (await wait_of(stage, important[0])).ahead == ""
+    assert (await wait_of(stage, important[1])).ahead == "first in its share: a/important-0"
+    found = await wait_of(stage, last)
+    assert found.ahead == "first in its share: a/important-0, a/important-1, a/important-2 and 1 more"
+    group = (await explainer(stage).about_group("a", "g")).share
+    assert isinstance(group, ShareWait)
+    assert group.ahead == "first in its share: a/important-0, a/important-1, a/important-2"
+    assert f"  {found.ahead}" in list(lines_of(await about(stage, last), PLAIN))
+
+
+async def test_a_group_that_goes_first_in_its_share_is_named_as_such() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "1"}, maximum={"cpu": "1"})
+    stage.group("g", 2, 2)
+    stage.clock.advance(1.0)
+    last = stage.pod("last", requests={"cpu": "2"})
+    await stage.schedule()
+
+    assert (await wait_of(stage, last)).ahead == "first in its share: the group a/g"
+
+
 async def test_a_share_that_cannot_be_used_says_so_and_nothing_is_tried() -> None:
     stage = Sharing()
     stage.quota("a", minimum={"cpu": "4"}, maximum={"cpu": "2"})
