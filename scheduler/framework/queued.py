@@ -105,8 +105,11 @@ class QueuedGroup(QueuedEntity):
     is_tried: bool = False
     """Whether it was popped: members that come wait apart, and those that were refused come back to it."""
 
-    is_woken: bool = False
-    """Whether an event has come since then that helps it, whatever refused it."""
+    is_changed: bool = True
+    """Whether something has happened to the group itself since it was popped: a member came, or it was woken."""
+
+    was_changed: bool = True
+    """Whether that was so when it was popped: what was said of its members before may not hold any more."""
 
     gated_members: OrderedDict[str, QueuedPod] = field(default_factory=OrderedDict)
     """Those that a PreEnqueue plugin refused when it was asked last; the first keeps the group out of activeQ."""

@@ -103,11 +103,11 @@ class PodGroupCycle:
 
     def _in_vain(self, queued: QueuedGroup) -> "_Ended | None":
         """Return the end of an attempt that is not made: too little is free for a group of our own rules."""
-        if queued.attempts == 1:
+        if queued.was_changed or queued.was_flushed:
             return None
         framework = self._frameworks.get(queued.pod.spec.scheduler_name)
         plugins = queued.unschedulable_plugins.union(*[each.unschedulable_plugins for each in queued.members])
-        if framework is None or queued.was_flushed or plugins <= NOT_FOR_NODES:
+        if framework is None or plugins <= NOT_FOR_NODES:
             return None
         group, members = self._groups.of(queued.pod), self._groups.members(queued.pod)
         if group is None or not group.is_ours or self._is_evicting(framework, group):

@@ -78,6 +78,7 @@ class GroupEntries:
         self._groups[group.group_key] = group
         for each in members:
             group.add(each)
+            group.is_changed |= not each.attempts
             self.members[each.pod.uid] = each
 
     def put(self, place: Apart, key: GroupKey, queued: QueuedPod) -> None:
@@ -95,7 +96,7 @@ class GroupEntries:
 
     def begin(self, group: QueuedGroup) -> Sequence[QueuedPod]:
         """A group is being tried: its members, which are returned, do not wait."""
-        group.is_tried, group.is_woken = True, False
+        group.is_tried, group.was_changed, group.is_changed = True, group.is_changed, False
         members = group.members
         for each in members:
             del self.members[each.pod.metadata.uid]

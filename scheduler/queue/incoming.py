@@ -98,16 +98,15 @@ class Incoming(Places):
 
     def _joined(self, group: QueuedGroup, member: QueuedPod, decision: Requeue, label: str) -> None:
         """Have a waiting group go on with a further pod: it is tried if the pod was not refused before."""
-        if group.key in self._unschedulable:
+        if self._refused(group.key) is not None:
             if decision is not Requeue.SKIP:
                 self._ask(member)
                 self._requeue(group, Requeue.AFTER_BACKOFF, label)
-            if group.key in self._unschedulable:
-                if member.unschedulable_plugins or member.pending_plugins:
+            else:
+                self.ask_quota_again(group.key, label)
+            if self._refused(group.key) is not None:
+                if group.key in self._unschedulable and (member.unschedulable_plugins or member.pending_plugins):
                     self._unschedulable.ask(member, group)
-                self._count("unschedulable", label, 1)
-        elif group.key in self.pending_for_quota:
-            if self.ask_quota_again(group.key, label):
                 self._count("unschedulable", label, 1)
         elif (refusal := self._ask(member)) is not None:
             self._keep_out(group, refusal, label)

@@ -181,7 +181,7 @@ class SchedulingQueue(Incoming):
         if code is Code.SUCCESS:
             return Requeue.IMMEDIATELY
         flights = [flight for each in group.members if (flight := self.in_flight.get(each.pod.uid)) is not None]
-        if code is Code.ERROR or group.is_woken or self._quota.has_come_free(group):
+        if code is Code.ERROR or group.is_changed or self._quota.has_come_free(group):
             return Requeue.AFTER_BACKOFF
         if any(flight.own_events for flight in flights):
             return Requeue.AFTER_BACKOFF
@@ -268,6 +268,9 @@ class SchedulingQueue(Incoming):
         `key`: UID of a pod, also of one in a group, or the key of a group.
         """
         key = self._key_of_entry(key)
+        group = None if isinstance(key, str) else self._entries.get(key)
+        if group is not None:
+            group.is_changed = True
         refused = self._refused(key)
         if refused is not None:
             self._requeue(refused, Requeue.AFTER_BACKOFF, label)
@@ -276,9 +279,6 @@ class SchedulingQueue(Incoming):
             if (flight := self.in_flight.get(key)) is not None:
                 flight.own_events.append(ObservedEvent(ClusterEvent(ANY, Action.ALL, label), None, None))
             return flight is not None
-        group = self._entries.get(key)
-        if group is not None and group.is_tried:
-            group.is_woken = True
         return group is not None and group.is_tried
 
     async def run_flushers(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:

@@ -356,6 +356,25 @@ async def test_a_group_is_tried_in_full_once_it_has_waited_too_long() -> None:
     assert stage.decisions == 2
 
 
+async def test_members_that_join_a_group_that_waits_cost_one_attempt_after_its_backoff_and_are_told_why() -> None:
+    stage = Stage()
+    stage.create(minimum=8)
+    stage.pods(8)
+    await stage.schedule()
+    for first in range(8, 11):
+        stage.pods(1, first=first)
+    in_backoff = stage.where("g-8")
+
+    await stage.later()
+
+    told = {write.pod for write in stage.under_test.world.writes if isinstance(write, Unschedulable)}
+    assert in_backoff == "backoff"
+    assert stage.decisions == 2
+    assert len(told) == 11
+    await stage.later()
+    assert stage.decisions == 2
+
+
 async def test_of_members_of_several_sizes_the_smallest_say_whether_there_may_be_room() -> None:
     stage = Stage()
     stage.create(minimum=3)

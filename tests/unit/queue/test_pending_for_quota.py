@@ -104,11 +104,15 @@ def test_a_group_is_one_entry_and_its_members_that_come_and_go_change_what_it_as
     alone = list(pending.kinds())
 
     queue.add(a_member("c", cpu="2"))
+    joined = queue.where("c")
+    queue.clock.advance(20)
+    queue.flush_backoff_completed()
+    queue.end(queue.pop_group(), dict.fromkeys("abc", (QUOTA,)))
     together = list(pending.kinds())
     for uid in "ab":
         queue.delete(uid)
 
-    assert (alone, together, len(pending)) == ([4], [6], 0)
+    assert (alone, joined, together, len(pending)) == ([4], "backoff", [6], 0)
     assert queue.where("c") in ("active", "backoff")
     queue.check_invariants()
 

@@ -29,6 +29,19 @@ async def test_a_group_that_has_waited_for_long_has_as_many_nodes_reserved_as_it
     assert stage.under_test.count("loadmaster_podgroup_reserved_nodes") == 2
 
 
+async def test_a_group_that_falls_below_its_minimum_waits_for_nodes_from_then_on() -> None:
+    stage = Stage(nodes=1)
+    running, _ = stage.annotated(2, 1, requests={"cpu": "2"})
+    await stage.schedule()
+    stage.end(newer(running, node_name="n0"))
+    stage.running("service", "n0", cpu="2")
+
+    await stage.wait(20)
+    await stage.wait(WAIT + 1)
+
+    assert stage.reserved == {"n0": 2000}
+
+
 async def test_a_group_that_fits_gets_no_reservation() -> None:
     stage = Stage()
     stage.annotated(2, 2)

@@ -131,6 +131,19 @@ async def test_no_member_of_a_group_that_lacks_quota_asks_autoscalers_for_nodes(
     assert stage.reasons == dict.fromkeys(("a/g-0", "a/g-1", "a/g-2", "a/g-3"), "WaitingForQuota")
 
 
+async def test_neither_does_one_that_joins_it_and_it_says_what_for() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage.group("g", 4, 4)
+    await stage.schedule()
+
+    stage.pod("g-4", labels={api.POD_GROUP_LABEL: "g"})
+    await stage.schedule()
+
+    assert stage.reasons["a/g-4"] == "WaitingForQuota"
+    stage.check()
+
+
 async def test_the_event_of_a_group_says_why_it_waits() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
