@@ -275,13 +275,14 @@ class Judge:
         for other in state.pending:
             is_alike = (other.asks, other.group, other.nominated) == (pod.asks, "", "")
             came_first = other.came <= (self.now if other.priority > pod.priority else pod.came) - 1
-            if is_alike and came_first and lawful.goes_first(state, other, pod):
+            if is_alike and came_first and lawful.goes_first(state, other, pod, self._taking()):
                 self._overtaken.append((pod, other, self.now))
 
     def _check_overtaken(self) -> None:
         """Of two that start in the same moment it does not matter which was first."""
         for pod, other, at in self._overtaken:
-            is_first = other.quota == pod.quota or lawful.goes_first(self._state, other, pod)  # all of it have started
+            # All of that moment have started by now.
+            is_first = other.quota == pod.quota or lawful.goes_first(self._state, other, pod, self._taking())
             waits = other.name in self._state.pods and not (other.node and other.started <= at + 1)
             if waits and is_first and not self._has_lost_to_another(pod, other, at):
                 self.find("overtaken", f"{pod} of {pod.quota} starts before {other} of {other.quota}, {other.came:g} s")
@@ -290,7 +291,7 @@ class Judge:
     def _has_lost_to_another(self, pod: Pod, other: Pod, at: float) -> bool:
         """Whether one that goes ahead of it has taken, in the same moment, what was reserved for it beside the pod."""
         state = self._state
-        taken = [each for each in state.pods.values() if each.node or self._claimant(each) in self._claims]
+        taken = self._taking()
         return any(
             each not in (pod, other)
             and (at <= each.started <= at + 1 or not each.node)
@@ -298,6 +299,10 @@ class Judge:
             and not state.lacks(other.quota, other.asks, [rest for rest in taken if rest is not each])
             for each in taken
         )
+
+    def _taking(self) -> list[Pod]:
+        """Those that have a node, or have evicted pods, so that what they ask for is kept."""
+        return [pod for pod in self._state.pods.values() if pod.node or self._claimant(pod) in self._claims]
 
     def _note_circle(self, claimant: str, victim: str) -> None:
         self._quiet_evictions.append((claimant, victim))

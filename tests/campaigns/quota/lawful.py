@@ -171,27 +171,52 @@ def _rank(state: State, claimant: Pod, entry: Pod) -> tuple[bool, int, bool, tup
     return not is_within, -quota.priority if quota else 0, is_last, entry.rank
 
 
-def goes_first(state: State, waiting: Pod, started: Pod) -> bool:
-    """Whether one that waits was to start before one alike that has just started, and could."""
+def goes_first(state: State, waiting: Pod, started: Pod, taken: Sequence[Pod]) -> bool:
+    """Whether one that waits was to start before one that has just started, and could.
+
+    `taken`: all that have a node, or for which pods were evicted, so that what they ask for is kept.
+    """
     if waiting.quota == started.quota:
         return waiting.rank < started.rank
-    before = [pod for pod in state.running if pod is not started]
+    before = [pod for pod in taken if pod not in (waiting, started)]
     is_less = waiting.priority < started.priority  # that may have come later than the other was woken
     if is_less or not {waiting.quota, started.quota} <= state.quotas.keys():
         return False
     paths = [state.path(pod.quota) for pod in (waiting, started)]
     if paths[0][-1] != paths[1][-1] or state.lacks(waiting.quota, waiting.asks, before):
         return False
+    head = min((pod for pod in state.pending if _competes(state, pod, waiting, before)), key=lambda pod: pod.rank)
+    if head is not waiting:
+        return goes_first(state, head, started, taken)
     # In fair sharing those compete that are below the same share; else, leaves do.
     apart = [[name for name in path if name not in other] for path, other in (paths, paths[::-1])]
     shares = [names[-1 if _is_fair(state) else 0] for names in apart]
     first, second = (
-        (state.within(share, pod, before), state.quotas[share].priority)
+        (not state.within(share, pod, before), -state.quotas[share].priority)
         for share, pod in zip(shares, (waiting, started), strict=True)
     )
-    if first == second and state.world.order == "Priority" and len(apart[0]) == len(apart[1]) == 1:
-        return waiting.rank < started.rank  # both borrow from the same, or neither does
-    return first > second
+    if first == second and state.world.order == "Priority":
+        return (_height(state, waiting, before), waiting.rank) < (_height(state, started, before), started.rank)
+    return first < second
+
+
+def _competes(state: State, pod: Pod, waiting: Pod, before: list[Pod]) -> bool:
+    """Whether a pod may be the first of its quota that fits, if another that waits may."""
+    is_ahead = pod.quota == waiting.quota and pod.rank < waiting.rank
+    return pod is waiting or (is_ahead and not pod.group and not state.lacks(pod.quota, pod.asks, before))
+
+
+def _height(state: State, pod: Pod, before: list[Pod]) -> int:
+    """How high above its quota, which has 0, a pod borrows."""
+    path = state.path(pod.quota)
+    asked = [r for r, amount in pod.asks.items() if amount and r in state.limited(pod.quota)]
+    used = [*before, pod]
+    return max(
+        next(
+            (state.height(name) for name in path if state.usage(name, r, used) <= state.guaranteed(name, r)), len(path)
+        )
+        for r in asked
+    )
 
 
 def spared(state: State, claimant: Pod, victims: Sequence[Pod], taken: Sequence[Pod]) -> Pod | None:

@@ -84,6 +84,10 @@ class State:
     def children(self, name: str) -> list[str]:
         return [each for each in self.quotas if each != name and self._above(each) == name]
 
+    def height(self, name: str) -> int:
+        """How many levels there are below it."""
+        return max((1 + self.height(each) for each in self.children(name)), default=0)
+
     def own_minimum(self, name: str, resource: str) -> int:
         if name == "":
             return 0
