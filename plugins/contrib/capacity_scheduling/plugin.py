@@ -159,7 +159,7 @@ class CapacityScheduling(
         """Keep a pod out whose preemption is under way; if that fails, the pod is tried again."""
         if self._executor.hold_back(pod.uid):
             return WAITING
-        if self._executor.group_count and (key := self._groups.key_of(pod)) and self._executor.hold_back(key):
+        if self._executor.group_count and (key := fw.entry_key(self._groups, pod)) and self._executor.hold_back(key):
             return GROUP_WAITING
         return None
 

@@ -39,7 +39,7 @@ class Preemptor:
     """For whom pods are evicted: a pod, or a group of pods."""
 
     kind: str
-    """As kube-scheduler names it: `pod` or `podgroup`."""
+    """As kube-scheduler names it: `pod`, `podgroup` or `compositepodgroup`."""
     key: fw.EntityKey
     uid: str
     priority: int
@@ -49,7 +49,7 @@ class Preemptor:
 
     @property
     def is_group(self) -> bool:
-        return self.kind == "podgroup"
+        return self.kind != "pod"
 
     @classmethod
     def of_pod(cls, pod: fw.Pod) -> "Preemptor":

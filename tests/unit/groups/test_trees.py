@@ -9,11 +9,14 @@ from typing import Any, Final
 
 import pytest
 
+from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
+from plugins.default_preemption.plugin import DefaultPreemption
+from plugins.shared.eviction.eligibility import GROUP_WAITING
 from scheduler import framework as fw
 from scheduler.api.groups.pod_groups import DisruptionMode
 from scheduler.framework.events import COMPOSITE_POD_GROUP
 from scheduler.testing import a_node, a_pod
-from tests.fakes import run
+from tests.fakes import run, settle
 from tests.unit.cycle.fakes import PROFILE
 from tests.unit.groups.trees import Trees
 
@@ -329,6 +332,31 @@ def test_victims_are_chosen_for_the_whole_tree() -> None:
         condition = trees.condition("pg2")
         assert condition is not None
         assert condition[2].endswith("pod group preemption: found a placement for podgroup, preempting 2 victims")
+
+    run(play())
+
+
+@pytest.mark.parametrize("kind", [DefaultPreemption, CapacityScheduling])
+def test_all_pods_of_a_tree_are_kept_back_while_it_evicts(kind: type[DefaultPreemption | CapacityScheduling]) -> None:
+    async def play() -> None:
+        trees = Trees(CapacityScheduling)
+        trees.composite("root", 2)
+        for name in ("pg1", "pg2"):
+            trees.leaf(name, 1)
+        pods = [*trees.pods(1, "pg1"), *trees.pods(1, "pg2")]
+        low = a_pod("low", node_name="n0")
+        trees.under_test.see(low)
+        root = trees.engine.group_parts.groups.tree_of(pods[0])
+        plugin = trees.under_test.framework.plugins.by_name[kind.__name__]
+        assert isinstance(plugin, kind)
+        assert root is not None
+
+        plugin.evict_for_pod_group(root.group, pods, fw.Victims([low], 0))
+        meanwhile = [plugin.pre_enqueue(pod) for pod in pods]
+        await settle()
+
+        assert meanwhile == [GROUP_WAITING] * 2
+        assert [plugin.pre_enqueue(pod) for pod in pods] == [None] * 2
 
     run(play())
 

@@ -20,8 +20,8 @@ GATES = FeatureGates(
 class Trees(Groups):
     """Nodes with two cores each."""
 
-    def __init__(self, *, nodes: int = 2, **options: Any) -> None:
-        super().__init__(nodes=nodes, gates=GATES, **options)
+    def __init__(self, *plugins: type[fw.Plugin], nodes: int = 2, **options: Any) -> None:
+        super().__init__(*plugins, nodes=nodes, gates=GATES, **options)
 
     def composite(self, name: str, minimum: int | None = None, parent: str = "", **fields: Any) -> None:
         """Let the watch show a group of groups; without a minimum one of them is enough."""
