@@ -2,10 +2,10 @@
 
     Surroundings() ─► the plugin's module is imported ─► changes(): a line each, for its author
 
-A process has one working directory, one `json.dumps`, one garbage collector: what a plugin changes of them is changed
-for the scheduler and for all other plugins. What well-known libraries do when they are imported is no accident: they
-add environment variables, filters of warnings, handlers of loggers, daemon threads, higher limits of recursion. A seed
-for `random` is none either, as nothing here decides by it.
+A process has one working directory, one log, one garbage collector: what a plugin changes of them is changed for the
+scheduler and for all other plugins. What well-known libraries do when they are imported is no accident: they add
+environment variables, filters of warnings, handlers of loggers, daemon threads. A seed for `random` is none either, as
+nothing here decides by it. Replaced functions and methods are not looked for.
 """
 
 import gc
@@ -18,8 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -27,23 +26,8 @@ from scheduler.framework.tracebacks import described
 from scheduler.plugin_loading.modules import PREFIX
 
 _OURS: Final = ("scheduler", "plugins")
-_WATCHED: Final = sys.stdlib_module_names | {*_OURS, "msgspec", "numpy"}
-"""Packages whose functions and classes must not change."""
-
-_READ: Final = frozenset(
-    (
-        *("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "all_proxy", "https_proxy", "http_proxy", "no_proxy"),
-        *("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "POD_NAME", "POD_NAMESPACE"),
-        *("SSLKEYLOGFILE", "SSL_CERT_DIR", "SSL_CERT_FILE", "TZ"),
-    )
-)
-"""Environment variables that change what the scheduler does also where they were not set before."""
-
 _SETTLE_SECONDS: Final = 0.2
 """For threads that are about to end."""
-
-_Member = tuple[str, str]
-"""A module, or a module and a class of it; a name in that."""
 
 
 def _log() -> object:
@@ -85,21 +69,15 @@ class Surroundings:
     def __init__(self) -> None:
         self._settings = {what: _value(of) for what, of in _SETTINGS.items()}
         self._handlers = tuple(logging.root.handlers)
-        self._recursion = sys.getrecursionlimit()
         self._environment = dict(os.environ)
         self._path = list(sys.path)
-        self._modules = {name: each for name, each in sys.modules.items() if name.partition(".")[0] in _WATCHED}
-        self._members = dict(_members(self._modules))
         self._threads = set(threading.enumerate())
 
     def changes(self) -> Iterator[str]:
-        """Yield what has changed since: what was replaced first, as the rest may fail by that."""
-        yield from (f"it replaces {name}, which the whole program uses" for name in self._replaced())
+        """Yield what has changed since."""
         yield from (f"it changes {what}" for what, of in _SETTINGS.items() if _value(of) != self._settings[what])
         if not set(self._handlers) <= set(logging.root.handlers):
             yield "it takes away handlers of the root logger (force=True of logging.basicConfig?)"
-        if sys.getrecursionlimit() < self._recursion:
-            yield "it lowers the limit of recursion (sys.setrecursionlimit)"
         yield from (f"it changes the environment variable {name}" for name in self._changed_variables())
         if sys.path[: len(self._path)] != self._path:
             yield (
@@ -110,18 +88,7 @@ class Surroundings:
             yield f"it leaves the thread {name!r} running: what goes on in the background begins in `start`"
 
     def _changed_variables(self) -> Iterator[str]:
-        before, after = self._environment, dict(os.environ)
-        for name in sorted(before.keys() | (after.keys() & _READ)):
-            if before.get(name) != after.get(name):
-                yield name
-
-    def _replaced(self) -> Iterator[str]:
-        gone = {name for name, module in self._modules.items() if sys.modules.get(name) is not module}
-        yield from (f"the module {name}" for name in sorted(gone))
-        after = dict(_members(self._modules))
-        for (owner, name), value in self._members.items():
-            if after.get((owner, name)) is not value:
-                yield f"{owner}.{name}"
+        yield from (name for name, value in sorted(self._environment.items()) if os.environ.get(name) != value)
 
     def _threads_left(self) -> Iterator[str]:
         until = time.monotonic() + _SETTLE_SECONDS
@@ -136,23 +103,6 @@ def _value(of: Callable[[], object]) -> object:
         return of()
     except Exception as error:  # noqa: BLE001  the plugin may have replaced what is asked, or removed the directory
         return type(error)
-
-
-def _members(modules: Mapping[str, ModuleType]) -> Iterator[tuple[_Member, object]]:
-    """Yield the functions and classes of modules, and the methods of these classes."""
-    for name, module in modules.items():
-        for key, value in tuple(vars(module).items()):
-            if not callable(value) or (name == "sys" and key.endswith("hook")):
-                continue  # replaced on purpose
-            yield (name, key), value
-            if isinstance(value, type) and (value.__module__, value.__name__) == (name, key):
-                yield from (((f"{name}.{key}", *each[:1]), each[1]) for each in _methods(value))
-
-
-def _methods(cls: type[Any]) -> Iterator[tuple[str, object]]:
-    for key, value in tuple(vars(cls).items()):
-        if callable(value) or isinstance(value, classmethod | staticmethod | property):
-            yield key, value
 
 
 def _runs_a_plugin(thread: threading.Thread) -> bool:
