@@ -8,13 +8,12 @@ import pytest
 
 from tests.cluster.loadmaster import node_of
 from tests.cluster.requeue_stage import Event, Stage, by_label, wait_out_backoff
-from tests.controlplane import Client, Cluster, a_node, a_pod, wait_until
+from tests.controlplane import Client, Cluster, a_pod, wait_until
 
 HOSTNAME = "kubernetes.io/hostname"
 WEB, DB = {"app": "web"}, {"app": "db"}
 
 NOT_NEAR = "0/1 nodes are available: 1 node(s) didn't match pod affinity rules."
-TOO_NEAR = "0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules."
 UNWELCOME = "0/1 nodes are available: 1 node(s) didn't satisfy existing pods anti-affinity rules."
 
 
@@ -46,16 +45,6 @@ def relabel(stage: Stage, pod: str, app: str) -> Event:
     return lambda: stage.api.patch("Pod", pod, {"metadata": {"labels": {"app": app}}}, stage.namespace)
 
 
-def test_when_the_pod_arrives_that_it_wants_to_be_near(stage: Stage) -> None:
-    def prepare() -> tuple[str, Event]:
-        node = stage.node()
-        stage.api.create(a_pod("db", scheduler="somebody-else", labels=DB), stage.namespace)
-        waiting = stage.waiting("web", NOT_NEAR, affinity=near(DB))  # db is there, but on no node
-        return waiting, lambda: stage.api.bind("db", node, stage.namespace)
-
-    stage.repeat("affinity: the partner bound by another", prepare)
-
-
 def test_when_we_place_the_pod_that_it_wants_to_be_near(stage: Stage) -> None:
     def prepare() -> tuple[str, Event]:
         stage.node()
@@ -64,15 +53,6 @@ def test_when_we_place_the_pod_that_it_wants_to_be_near(stage: Stage) -> None:
 
     # Two pods are placed and bound in this time, one after the other.
     stage.repeat("affinity: the partner created", prepare)
-
-
-def test_when_a_pod_gets_the_label_that_it_wants_to_be_near(stage: Stage) -> None:
-    def prepare() -> tuple[str, Event]:
-        stage.node()
-        stage.running("other", labels={"app": "other"})
-        return stage.waiting("web", NOT_NEAR, affinity=near(DB)), relabel(stage, "other", "db")
-
-    stage.repeat("affinity: the partner labelled", prepare)
 
 
 def test_when_a_namespace_gets_the_label_that_it_wants_to_be_near(stage: Stage, neighbour: str) -> None:
@@ -104,27 +84,6 @@ def test_when_one_of_the_replicas_goes_that_hold_every_node(stage: Stage) -> Non
     stage.repeat("anti-affinity: a replica deleted", prepare)
 
 
-def test_when_a_node_comes_that_has_no_replica_yet(stage: Stage) -> None:
-    replica: dict[str, Any] = {"labels": WEB, "affinity": away_from(WEB)}
-
-    def prepare() -> tuple[str, Event]:
-        first = stage.node()
-        stage.running("web", **replica)
-        waiting = stage.waiting("one-more", TOO_NEAR, **replica)
-        return waiting, lambda: stage.create_node(a_node(f"{first}-new"))
-
-    stage.repeat("anti-affinity: a node added", prepare)
-
-
-def test_when_the_pod_that_it_avoids_gets_another_label(stage: Stage) -> None:
-    def prepare() -> tuple[str, Event]:
-        stage.node()
-        stage.running("db", labels=DB)
-        return stage.waiting("web", TOO_NEAR, affinity=away_from(DB)), relabel(stage, "db", "other")
-
-    stage.repeat("anti-affinity: the partner's label changed", prepare)
-
-
 def test_when_it_gets_another_label_itself_than_the_one_avoided(stage: Stage) -> None:
     def prepare() -> tuple[str, Event]:
         stage.node()
@@ -132,16 +91,6 @@ def test_when_it_gets_another_label_itself_than_the_one_avoided(stage: Stage) ->
         return stage.waiting("web", UNWELCOME, labels=WEB), relabel(stage, "web", "other")
 
     stage.repeat("anti-affinity: its own label changed", prepare)
-
-
-def test_when_the_pod_goes_that_avoids_it(stage: Stage) -> None:
-    def prepare() -> tuple[str, Event]:
-        stage.node()
-        stage.running("db", labels=DB, affinity=away_from(WEB))
-        waiting = stage.waiting("web", UNWELCOME, labels=WEB)
-        return waiting, lambda: stage.api.delete("Pod", "db", stage.namespace, grace=0)
-
-    stage.repeat("anti-affinity: the avoiding pod deleted", prepare)
 
 
 def test_pods_that_are_not_meant_do_not_bring_it_back(stage: Stage, neighbour: str) -> None:

@@ -16,7 +16,6 @@ NO_CPU = "0/1 nodes are available: 1 Insufficient cpu."
 NO_LABEL = "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
 NO_PORT = "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports."
 TAINTED = "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
-CORDONED = "0/1 nodes are available: 1 node(s) were unschedulable."
 GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
 
@@ -55,25 +54,6 @@ def test_when_a_taint_is_removed(stage: Stage) -> None:
     stage.repeat("a taint removed", prepare)
 
 
-def test_when_a_node_is_made_schedulable_again(stage: Stage) -> None:
-    def prepare() -> tuple[str, Event]:
-        node = stage.node(unschedulable=True)
-        waiting = stage.waiting("web", CORDONED)
-        return waiting, lambda: stage.api.patch("Node", node, {"spec": {"unschedulable": None}})
-
-    # Here the taint of the same meaning goes, too, by the hand of a controller: the pod is tried twice.
-    stage.repeat("a node made schedulable again", prepare)
-
-
-def test_when_a_node_gets_a_label(stage: Stage) -> None:
-    def prepare() -> tuple[str, Event]:
-        node = stage.node()
-        waiting = stage.waiting("web", NO_LABEL, nodeSelector={"disk": "ssd"})
-        return waiting, lambda: stage.api.patch("Node", node, {"metadata": {"labels": {"disk": "ssd"}}})
-
-    stage.repeat("a label added to a node", prepare)
-
-
 def test_when_a_pod_is_deleted_that_held_the_room(stage: Stage) -> None:
     def prepare() -> tuple[str, Event]:
         stage.node(cpu="4")
@@ -82,26 +62,6 @@ def test_when_a_pod_is_deleted_that_held_the_room(stage: Stage) -> None:
         return waiting, lambda: stage.api.delete("Pod", "filler", stage.namespace, grace=0)
 
     stage.repeat("a pod deleted that held the room", prepare)
-
-
-def test_when_a_pod_is_deleted_that_held_the_port(stage: Stage) -> None:
-    def prepare() -> tuple[str, Event]:
-        stage.node()
-        stage.running("holder", **with_port(8080))
-        waiting = stage.waiting("web", NO_PORT, **with_port(8080))
-        return waiting, lambda: stage.api.delete("Pod", "holder", stage.namespace, grace=0)
-
-    stage.repeat("a pod deleted that held the host port", prepare)
-
-
-def test_when_a_node_gets_more_capacity(stage: Stage) -> None:
-    def prepare() -> tuple[str, Event]:
-        node = stage.node(cpu="4")
-        waiting = stage.waiting("web", NO_CPU, cpu="8")
-        more = {"status": {"allocatable": {"cpu": "16"}, "capacity": {"cpu": "16"}}}
-        return waiting, lambda: stage.api.patch("Node", node, more, subresource="status")
-
-    stage.repeat("capacity raised", prepare)
 
 
 def test_when_a_node_is_added(stage: Stage) -> None:
@@ -123,16 +83,6 @@ def test_when_a_scheduling_gate_is_removed(stage: Stage) -> None:
         return waiting, lambda: stage.api.patch("Pod", "web", remove, stage.namespace)
 
     stage.repeat("a scheduling gate removed", prepare)
-
-
-def test_when_the_pod_gets_a_toleration(stage: Stage) -> None:
-    def prepare() -> tuple[str, Event]:
-        stage.node(taints=[TAINT])
-        waiting = stage.waiting("web", TAINTED)
-        add = [{"op": "add", "path": "/spec/tolerations/-", "value": TOLERATION}]
-        return waiting, lambda: stage.api.patch("Pod", "web", add, stage.namespace)
-
-    stage.repeat("a toleration added to the pod itself", prepare)
 
 
 def test_when_a_running_pod_is_scaled_down(stage: Stage) -> None:

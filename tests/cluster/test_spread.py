@@ -42,11 +42,6 @@ class Deployment:
         self._stage.api.create(deployment, self._stage.namespace)
         self._wait_for(replicas)
 
-    def scale(self, replicas: int) -> None:
-        """Change the number of replicas."""
-        self._stage.api.patch("apps/v1/Deployment", "web", {"spec": {"replicas": replicas}}, self._stage.namespace)
-        self._wait_for(replicas)
-
     def delete(self) -> None:
         """Delete it and wait until nothing makes pods any more."""
         api, namespace = self._stage.api, self._stage.namespace
@@ -125,18 +120,6 @@ def test_thirty_replicas_at_once_are_ten_in_each_zone_by_decisions_that_are_neve
     assert Counter(zone_of[node] for node in nodes_in_binding_order(stage)) == Counter(zones)
 
 
-def test_replicas_that_come_one_by_one_are_never_uneven(stage: Stage, deployment: Deployment) -> None:
-    zone_of = nine_nodes(stage)
-
-    deployment.create(1, **over_zones())
-    for replicas in range(2, 31):
-        deployment.scale(replicas)
-
-    zones = [zone_of[node] for node in nodes_in_binding_order(stage)]
-    assert max(skews(zones)) == 1, zones
-    assert Counter(zones) == dict.fromkeys(ZONES, 10)
-
-
 def test_replicas_behind_a_service_are_spread_over_nodes_by_default(stage: Stage, deployment: Deployment) -> None:
     """The resource plugins alone would put them onto the large node, see the next test."""
     large, *small = unequal_nodes(stage)
@@ -191,18 +174,6 @@ def test_when_a_node_comes_in_a_zone_that_was_missing(stage: Stage) -> None:
     stage.repeat("spread: a node in the missing zone", prepare)
 
 
-def test_when_a_node_gets_the_label_of_its_zone(stage: Stage) -> None:
-    replica = {"labels": WEB, **over_zones()}
-    unlabelled = f"0/1 nodes are available: 1 {UNEVEN} (missing required label)."
-
-    def prepare() -> tuple[str, Event]:
-        node = stage.node()
-        waiting = stage.waiting("web", unlabelled, **replica)
-        return waiting, lambda: stage.api.patch("Node", node, {"metadata": {"labels": {ZONE: "a"}}})
-
-    stage.repeat("spread: a node labelled with its zone", prepare)
-
-
 def test_when_a_pod_goes_from_the_crowded_zone(stage: Stage) -> None:
     replica = {"labels": WEB, **over_zones()}
     message = f"0/2 nodes are available: 1 Insufficient cpu, 1 {UNEVEN}."
@@ -215,18 +186,3 @@ def test_when_a_pod_goes_from_the_crowded_zone(stage: Stage) -> None:
         return waiting, lambda: stage.api.delete("Pod", "first", stage.namespace, grace=0)
 
     stage.repeat("spread: a pod of the fullest zone deleted", prepare)
-
-
-def test_when_a_pod_of_the_crowded_zone_gets_another_label(stage: Stage) -> None:
-    replica = {"labels": WEB, **over_zones()}
-    message = f"0/2 nodes are available: 1 Insufficient cpu, 1 {UNEVEN}."
-
-    def prepare() -> tuple[str, Event]:
-        stage.node(zone="a")
-        stage.node(zone="b", cpu="50m")
-        stage.running("first", **replica)
-        waiting = stage.waiting("second", message, **replica)
-        relabelled = {"metadata": {"labels": {"app": "other"}}}
-        return waiting, lambda: stage.api.patch("Pod", "first", relabelled, stage.namespace)
-
-    stage.repeat("spread: a pod of the fullest zone labelled", prepare)
