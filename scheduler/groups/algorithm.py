@@ -116,7 +116,9 @@ class PodGroupAlgorithm:
         """Return False if a group cannot fit, as is seen at once without trying any of its pods."""
         self._cache.mend()  # before anything is counted in the table
         table = self._algorithm.table
-        return not resource_gap(table, group, members) and may_have_space(framework, table, group, members)
+        if group.resources and resource_gap(table, group, members):
+            return False
+        return may_have_space(framework, table, group, members)
 
     @contextmanager
     def _without_nominations(self, members: Sequence[QueuedPod]) -> Iterator[None]:
@@ -192,7 +194,7 @@ class PodGroupAlgorithm:
         if tree is None:
             return None
         group, members = tree.group, tree.members
-        if gap := resource_gap(self._algorithm.table, group, members):
+        if group.resources and (gap := resource_gap(self._algorithm.table, group, members)):
             return GroupDecision(status=unresolvable(gap))
         shares = framework.handle.shares
         if is_charged or (refusal := shares.refusal_of_group(group, members)) is None:

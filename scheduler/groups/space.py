@@ -24,12 +24,10 @@ MAX_NAMED: Final = 5
 
 
 def resource_gap(table: NodeTable, group: PodGroup, members: GroupMembers) -> str:
-    """Say which of the resources that a group needs together the cluster lacks; empty if none, or if it needs none.
+    """Say which of the resources that a group needs together the cluster lacks; empty if none.
 
     What the group has already counts as free. Rule: CheckClusterResource in scheduler-plugins' pkg/coscheduling/core.
     """
-    if not group.resources:
-        return ""
     scheduled, lacking = members.scheduled, []
     for name, amount in sorted({**group.resources, PODS: group.minimum}.items()):
         free = free_of(table, name).clip(0)
