@@ -6,7 +6,7 @@ is not stored: it is searched again for the node that is chosen.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from plugins.dynamic_resources.allocation.allocator import NoDevices, Solution
 from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
+from plugins.dynamic_resources.gates import NODE_AMOUNTS
 from plugins.dynamic_resources.stale_rows import StaleRows
 from scheduler import framework as fw
 from scheduler.api.devices import DeviceClass, ResourceClaim
-from scheduler.api.objects import Node
+from scheduler.api.objects import ClaimAmounts, Node
 from scheduler.api.recent_caches import RecentCache
 
 HAS_DEVICES, HAS_NONE, HAS_INVALID_POOLS = 0, 1, 2
@@ -26,17 +27,33 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 """The bound of the stored columns, with what the claims ask for."""
 
 _BYTES_A_NODE: Final = 10
+_BYTES_OF_TAKEN: Final = 100
+"""Of each node, if what devices take of it counts."""
+
+_MAX_DISTINCT: Final = 1024
 _ENTRY_BYTES: Final = 1024
 
 Int8Column = npt.NDArray[np.int8]
-Ask = Callable[[Node], Solution | None]
-Rate = Callable[[Solution], int]
+Taken = tuple[ClaimAmounts | None, ...]
+"""What the devices for each of the claims take of their node."""
+
+
+class Asking(NamedTuple):
+    """How a node is asked."""
+
+    ask: Callable[[Node], Solution | None]
+    """The allocator's answer."""
+    rate: Callable[[Solution], int] | None
+    """The score; None if scores are not needed."""
+    weigh: Callable[[Node, Solution], Taken] | None
+    """What the devices take of their node; None if that does not count."""
 
 
 class DeviceAvailability:
-    """The answers for claims that ask for the same. `update`, then read `codes`, and `scores` where they are 0."""
+    """The answers for claims that ask for the same. `update`, then read `codes`, and where they are 0 `scores` and
+    `taken`."""
 
-    __slots__ = ("_catalog", "_stale", "classes", "codes", "scores")
+    __slots__ = ("_catalog", "_distinct", "_stale", "classes", "codes", "scores", "taken")
 
     def __init__(self, classes: Sequence[DeviceClass | None], stale: StaleRows, catalog: DeviceCatalog) -> None:
         self.classes = classes
@@ -44,32 +61,36 @@ class DeviceAvailability:
         """HAS_DEVICES, HAS_NONE or HAS_INVALID_POOLS for each row that `update` was asked for."""
         self.scores: fw.Int64Column | None = None
         """The score that `update` stored for each row with devices."""
+        self.taken: dict[int, Taken] = {}
+        """Row → what its devices take of the node, unless that is nothing."""
+        self._distinct: dict[Taken, Taken] = {}
+        """Most nodes have the same."""
         self._stale = stale
         self._catalog = catalog
 
-    def update(self, nodes: fw.NodeColumns, rows: fw.Rows, ask: Ask, rate: Rate | None) -> Int8Column:
-        """Return the codes of `rows`. `ask` is the allocator's; `rate` gives scores, None if they are not needed.
+    def update(self, nodes: fw.NodeColumns, rows: fw.Rows, asking: Asking) -> Int8Column:
+        """Return the codes of `rows`.
 
-        What `ask` and `rate` raise passes through: such a node is asked again the next time.
+        What `asking` raises passes through: such a node is asked again the next time.
         """
         if len(self.codes) < nodes.size:
             self.codes = np.concatenate([self.codes, np.zeros(nodes.size - len(self.codes), np.int8)])
         stale = self._stale.among(nodes, rows)
         if len(stale):
-            self._update_rows(nodes, stale, ask, rate)
+            self._update_rows(nodes, stale, asking)
         return self.codes[rows]
 
-    def _update_rows(self, nodes: fw.NodeColumns, rows: fw.Rows, ask: Ask, rate: Rate | None) -> None:
-        if rate is not None and (self.scores is None or len(self.scores) < nodes.size):
+    def _update_rows(self, nodes: fw.NodeColumns, rows: fw.Rows, asking: Asking) -> None:
+        if asking.rate is not None and (self.scores is None or len(self.scores) < nodes.size):
             scores = np.zeros(nodes.size, np.int64)
             if self.scores is not None:
                 scores[: len(self.scores)] = self.scores
             self.scores = scores
         alike, different = self._split(nodes, rows[nodes.in_use[rows]])
         if alike:
-            self._ask_one(nodes, alike[0], alike, ask, rate)
+            self._ask_one(nodes, alike[0], alike, asking)
         for row in different:
-            self._ask_one(nodes, row, row, ask, rate)
+            self._ask_one(nodes, row, [row], asking)
 
     def _split(self, nodes: fw.NodeColumns, rows: fw.Rows) -> tuple[list[int], list[int]]:
         """Return the rows that certainly get the same answer, and the rest."""
@@ -83,20 +104,32 @@ class DeviceAvailability:
             (different if names[row] in with_slices else alike).append(row)
         return alike, different
 
-    def _ask_one(self, nodes: fw.NodeColumns, asked: int, rows: int | list[int], ask: Ask, rate: Rate | None) -> None:
+    def _ask_one(self, nodes: fw.NodeColumns, asked: int, rows: list[int], asking: Asking) -> None:
         """Ask about one row; store the answer for `rows`."""
-        code, score = HAS_NONE, 0
+        code, score, taken, node = HAS_NONE, 0, None, nodes.info(asked).node
         try:
-            solution = ask(nodes.info(asked).node)
+            solution = asking.ask(node)
         except NoDevices:
             code = HAS_INVALID_POOLS
         else:
             if solution is not None:
-                code, score = HAS_DEVICES, 0 if rate is None else rate(solution)
+                code, score = HAS_DEVICES, 0 if asking.rate is None else asking.rate(solution)
+                taken = None if asking.weigh is None else asking.weigh(node, solution)
+        self._take(rows, taken)
         self.codes[rows] = code
         if self.scores is not None:
             self.scores[rows] = score
         self._stale.computed(rows)
+
+    def _take(self, rows: list[int], taken: Taken | None) -> None:
+        if taken is None or not any(taken):
+            for row in rows if self.taken else ():
+                self.taken.pop(row, None)
+            return
+        if len(self._distinct) >= _MAX_DISTINCT:
+            self._distinct.clear()
+        kept = self._distinct.setdefault(taken, taken)
+        self.taken |= dict.fromkeys(rows, kept)
 
 
 class DeviceAvailabilities:
@@ -127,7 +160,8 @@ class DeviceAvailabilities:
 
     def _weight_of(self, key: bytes, availability: DeviceAvailability) -> int:
         assert self._nodes is not None, "`of` was given them"
-        return _ENTRY_BYTES + len(key) + _BYTES_A_NODE * self._nodes.size
+        counted = _BYTES_OF_TAKEN if NODE_AMOUNTS in self._catalog.gates.names else 0
+        return _ENTRY_BYTES + len(key) + (_BYTES_A_NODE + counted) * self._nodes.size
 
 
 def request_key(claims: Sequence[ResourceClaim]) -> bytes:

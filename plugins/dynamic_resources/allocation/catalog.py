@@ -3,11 +3,11 @@
 One catalog for all profiles of a scheduler. The watch keeps it up to date.
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Final
 
 from plugins.dynamic_resources.allocation.allocations import Allocations
-from plugins.dynamic_resources.allocation.pools import DeviceId, Pool, SliceView
+from plugins.dynamic_resources.allocation.pools import DeviceId, Pool, PoolId, SliceView
 from plugins.dynamic_resources.allocation.search import Allocated
 from plugins.dynamic_resources.allocation.slices import NodeSlices
 from plugins.dynamic_resources.extended.claims import ExtendedClaims
@@ -59,6 +59,10 @@ class DeviceCatalog:
     def have_amounts(self, node_name: str) -> bool:
         """Return whether a device that may be of this node stands for resources of it, or costs some."""
         return self._slices.have_amounts(node_name)
+
+    def nodes_with_amounts(self, pools: Iterable[PoolId]) -> Set[str] | None:
+        """Return the nodes with devices of these pools of which some need more of their node; None if any may be."""
+        return self._slices.nodes_with_amounts(pools)
 
     def device(self, device: DeviceId) -> Device | None:
         """Return a device that some node has, of any generation of its pool."""

@@ -2,16 +2,19 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from plugins.dynamic_resources.allocation.allocator import Allocator, NoDevices, Solution
-from plugins.dynamic_resources.allocation.availability import DeviceAvailabilities, Int8Column
+from plugins.dynamic_resources.allocation.availability import Asking, DeviceAvailabilities, Int8Column, Taken
 from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
 from plugins.dynamic_resources.allocation.pools import DevicesError
+from plugins.dynamic_resources.amounts.of_devices import DevicesOfNode, amounts_of
 from plugins.dynamic_resources.claim_state import ClaimState, DeviceSearches, Needed
 from plugins.dynamic_resources.extended.claims import requesting
 from plugins.dynamic_resources.extended.requests import claimed_devices
+from plugins.dynamic_resources.gates import NODE_AMOUNTS
 from scheduler import framework as fw
 from scheduler.api.devices import MAX_ALTERNATIVES, Allocation, ResourceClaim
 from scheduler.api.objects import Node
@@ -45,7 +48,13 @@ class Searching:
             return searches.allocator.allocate(node, self._deadline(node.name))
 
         rate = (lambda solution: score_of(claims, solution.allocations)) if have_alternatives(claims) else None
-        return searches.availability.update(claim_state.nodes, rows, ask, rate)
+        weigh = partial(self._taken, claims) if NODE_AMOUNTS in self._catalog.gates.names else None
+        return searches.availability.update(claim_state.nodes, rows, Asking(ask, rate, weigh))
+
+    def _taken(self, claims: Sequence[ResourceClaim], node: Node, solution: Solution) -> Taken:
+        devices = DevicesOfNode(node, self._catalog)
+        pairs = zip(claims, solution.allocations, strict=True)
+        return tuple(amounts_of(claim, allocation, devices) for claim, allocation in pairs)
 
     def scores(self, claim_state: ClaimState, rows: fw.Rows) -> fw.Int64Column:
         """Return what `codes` found the devices on `rows` to be worth; 0 where it was not asked."""

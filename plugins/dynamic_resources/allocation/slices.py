@@ -1,6 +1,6 @@
 """The ResourceSlices by node, with the pools that follow; kept up to date by the slices that change."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import Final, TypeVar
 
 from plugins.dynamic_resources.allocation.pools import (
@@ -82,6 +82,14 @@ class NodeSlices:
         """Return whether a device that may be of this node stands for resources of it, or costs some."""
         own = self._of_node.get(node_name, {})
         return any(view.has_amounts for views in (own, self._shared) for view in views.values())
+
+    def nodes_with_amounts(self, pools: Iterable[PoolId]) -> Set[str] | None:
+        """Return the nodes with devices of these pools of which some need more of their node; None if any may be."""
+        views = [view for pool_id in pools for view in self._of_pool.get(pool_id, {}).values()]
+        if not any(view.has_amounts for view in views):
+            return frozenset()
+        names = {view.slice.spec.node_name or "" for view in views}
+        return None if "" in names else names
 
     def device(self, device: DeviceId) -> Device | None:
         """Return a device that some node has, of any generation of its pool."""

@@ -4,7 +4,7 @@ The devices that it gets differ between nodes, so it is compared here, where the
 dynamicresources/nodeallocatabledynamicresources.go at v1.37.2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -50,17 +50,17 @@ def refuse(
 
     Raises DevicesError.
     """
-    for place in np.flatnonzero(codes == 0).tolist():
-        row = int(rows[place])
-        found = amounts.on(pod, claim_state, row) if claim_state.nodes.in_use[row] else ()
-        if not found:
-            continue
+    places = np.flatnonzero(codes == 0)
+    for found, among in amounts.by_amounts(pod, claim_state, rows[places]):
         demand = claim_state.demands.get(found)
         if demand is None:
             demand = claim_state.demands[found] = _demand(pod.spec, found)
-        refusal = demand if isinstance(demand, fw.Status) else _insufficient(demand, claim_state.nodes, row)
-        if refusal is not None:
-            codes[place] = claim_state.code_of(refusal)
+        those = places[among]
+        if isinstance(demand, fw.Status):
+            codes[those] = claim_state.code_of(demand)
+            continue
+        for refusal, here in _insufficient(demand, claim_state.nodes, rows[those]):
+            codes[those[here]] = claim_state.code_of(refusal)
 
 
 def _demand(spec: PodSpec, found: tuple[ClaimAmounts, ...]) -> fw.Status | Mapping[str, int]:
@@ -72,18 +72,22 @@ def _demand(spec: PodSpec, found: tuple[ClaimAmounts, ...]) -> fw.Status | Mappi
         raise DevicesError(str(error)) from error
 
 
-def _insufficient(requests: Mapping[str, int], nodes: fw.NodeColumns, row: int) -> fw.Status | None:
-    """Rule: nodeFitsResources."""
-    short, is_too_much = [], False
+def _insufficient(
+    requests: Mapping[str, int], nodes: fw.NodeColumns, rows: fw.Rows
+) -> Iterator[tuple[fw.Status, fw.BoolColumn]]:
+    """Yield each refusal, with the part of `rows` that it is for. Rule: nodeFitsResources."""
     huge_pages = sorted(name for name in requests if name.startswith(_HUGE_PAGES))
-    for name in (*_NATIVE, *huge_pages):
-        amount, capacity = requests.get(name, 0), int(nodes.allocatable(name)[row])
-        if (amount > 0 or name in huge_pages) and amount > capacity - int(nodes.requested(name)[row]):
-            short.append(f"Insufficient {name}")
-            is_too_much |= amount > capacity
-    if not short:
-        return None
-    return fw.unresolvable(*short) if is_too_much else fw.unschedulable(*short)
+    compared = [name for name in (*_NATIVE, *huge_pages) if requests.get(name, 0) > 0 or name in huge_pages]
+    short = np.zeros((len(compared) + 1, len(rows)), np.bool_)
+    for i, name in enumerate(compared):
+        capacity = nodes.allocatable(name)[rows]
+        short[i] = requests[name] > capacity - nodes.requested(name)[rows]
+        short[-1] |= requests[name] > capacity
+    for kind in np.unique(short[:, short.any(axis=0)], axis=1).T:
+        reasons = [f"Insufficient {name}" for name, is_short in zip(compared, kind, strict=False) if is_short]
+        if reasons:
+            refusal = fw.unresolvable(*reasons) if kind[-1] else fw.unschedulable(*reasons)
+            yield refusal, (short == kind[:, None]).all(axis=0)
 
 
 def _too_small(spec: PodSpec, status: PodStatus) -> fw.Status | None:

@@ -25,7 +25,7 @@ from scheduler.testing import a_node, pod_from_dict, started
 from tests.controlplane.objects import a_pod
 from tests.fakes import settle
 from tests.unit.plugins.cluster import a_cluster
-from tests.unit.plugins.devices import Api, a_claim, a_class, a_device, a_request, a_slice, a_world, allocated
+from tests.unit.plugins.devices import Api, a_claim, a_class, a_device, a_request, a_slice, a_world, allocated, put
 
 Json = dict[str, Any]
 CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -107,6 +107,28 @@ def cores(*amounts: Json) -> tuple[Any, ...]:
 )
 def test_devices_need_space_on_their_node(amounts: list[Json], used: str, refusal: fw.Status | None) -> None:
     assert Attempt(a_plugin(*cores(*amounts))[0], asking("p", "c"), used).filter() == refusal
+
+
+@pytest.mark.parametrize("place", [{}, {"allNodes": True}])
+def test_what_a_nodes_devices_take_follows_its_slices(place: Json) -> None:
+    handle, store, _ = a_world(a_slice("n1", with_amounts("d0", CORES), **place), a_claim("c"))
+    plugin = started(DynamicResources(), dataclasses.replace(handle, feature_gates=frozenset({NODE_AMOUNTS})))
+    nodes = a_cluster(NODE, a_node("n2", allocatable={"cpu": "8"}))
+
+    def refused() -> int:
+        state, pod = fw.CycleState(), asking("p", "c", cpu="7")
+        plugin.pre_filter(state, pod, nodes)
+        codes = plugin.filter_nodes(state, pod, nodes, np.array([nodes.row_of("n1"), nodes.row_of("n2")]))
+        assert codes is not None
+        return int(np.count_nonzero(codes))
+
+    found = [refused(), refused()]
+    for amounts in ({}, COSTS, CORES):
+        put(store, a_slice("n1", with_amounts("d0", amounts), **place))
+        found.append(refused())
+
+    without_devices = 0 if place else 1
+    assert found == [2, 2, without_devices, without_devices, 2]
 
 
 def test_without_the_gate_devices_are_all_that_counts() -> None:

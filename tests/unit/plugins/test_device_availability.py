@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from plugins.dynamic_resources.allocation.allocator import Allocator
-from plugins.dynamic_resources.allocation.availability import HAS_DEVICES, HAS_NONE, DeviceAvailabilities
+from plugins.dynamic_resources.allocation.availability import (
+    HAS_DEVICES,
+    HAS_NONE,
+    Asking,
+    DeviceAvailabilities,
+)
 from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
 from plugins.dynamic_resources.allocation.pools import DevicesError
 from scheduler import framework as fw
@@ -223,7 +228,7 @@ def _codes(
 
     rows = np.flatnonzero(nodes.in_use)
     try:
-        codes = availabilities.of([claim], nodes, PluginColumns(nodes)).update(nodes, rows, ask, None)
+        codes = availabilities.of([claim], nodes, PluginColumns(nodes)).update(nodes, rows, Asking(ask, None, None))
     except DevicesError as error:
         return str(error)
     return {nodes.names()[row]: int(code) for row, code in zip(rows.tolist(), codes, strict=True)}
