@@ -8,18 +8,18 @@ turn every few milliseconds. It is sound all the same:
 
 - No other decision is made meanwhile: the loop decides about no other pod, and an explanation or a what-if waits
   (`Pauses.ready`).
-- What is assumed stays so between the steps, and to everyone else is what every pod is whose binding is under way:
-  watch, bindings that fail, comparison with the API server and a rebuilt table can deal with it (`what_if.py`).
-- Each member is decided about and assumed within one step, on the tables of that moment. kube-scheduler decides about
-  all on those of the beginning.
-- Changes of a chosen node by others are checked at the end: do the members fit it still, by spec and node
-  alone? If not, all is decided again (`Overtaken`), after a few times in one go. So it is if a node
-  comes or goes while rows are named by a placement. What they do while members are bound, is looked at before each
-  binding, as for every pod (`last_look.py`).
+- Assumed members stay assumed between the steps, and look like pods whose binding is under way: the watch, failing
+  bindings, the comparison with the API server and a rebuilt table can deal with them (`what_if.py`).
+- Each member is decided about and assumed within one step, on the tables of that moment; kube-scheduler decides about
+  all of them on the tables of the beginning.
+- Changes that others make to a chosen node are checked at the end: do the members still fit it, by spec and node alone?
+  If not, all is decided again (`Overtaken`), and after a few times in one go. The same happens if a node comes or goes
+  while a placement names rows. Changes while members are bound are checked before each binding, as for every pod
+  (`last_look.py`).
 - A member that is deleted or bound by others meanwhile is left out when the decision takes effect (`cycle.py`).
 
 The victims of a preemption for a group are chosen in steps, too: by counting if its pods are alike (`counting.py`), or
-by decisions for which pods of others are as if gone, and back on their nodes between two steps (`deciding.py`).
+by decisions during which other pods are off their nodes; they are back between two steps (`deciding.py`).
 
 Rule: pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 """

@@ -3,15 +3,15 @@
 Preemption for a group asks once for each pod that may be evicted whether the group fits with it back. Each answer costs
 a decision about all members, tens of seconds altogether in a large cluster, during which nothing else happens.
 
-If members are alike, and what a node says to one depends on nothing but the node and its own pods, then a group gets as
-many nodes as all nodes together have space for, in whatever order they are chosen: a member takes space on one node and
-changes nothing on the others. So it is enough to know how many fit on each node, and only those change whose pods leave
-or come back. Plugins simulate that by themselves, as in the preemption for a pod (`runtime/preemption/dry_run.py`):
-the table is not touched.
+If members are alike, and a node's answer depends on nothing but the node and its own pods, then as many members fit as
+all nodes together have space for, in whatever order they are chosen: a member takes space on one node and changes
+nothing on the others. So it is enough to know how many fit on each node, and that changes only where pods leave or come
+back. Plugins simulate that by themselves, as in the preemption for a pod (`runtime/preemption/dry_run.py`): the table
+is not touched.
 
-For the same reason nodes may be looked at in steps, with the watch at work between them: each is looked at with all of
-its pods at one moment, and what is known of it since depends on no table. `fits_still` says in the end whether what
-others have done meanwhile matters.
+For the same reason nodes may be looked at in steps, with the watch at work between them: each is counted with all of
+its pods at one moment, and the count depends on no table afterwards. In the end `fits_still` says whether changes by
+others matter.
 
 `counted` says whether all of this holds. If not, each answer is a decision, as in kube-scheduler.
 """

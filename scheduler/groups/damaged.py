@@ -1,10 +1,10 @@
-"""Gangs that have lost pods and lack nodes for others: the choice of those that give way.
+"""Gangs that have lost pods and find no nodes for new ones: which of them give way.
 
     refused, and fewer pods have a node than it needs ─► damaged ─ for long enough ─► gives way to a more important one
                                                             └─ placed, or no pod has a node any more ─► (forgotten)
 
-Two such gangs may each hold the nodes that the other lacks, for ever. Those of a lower priority are evicted anyway. Of
-those of one priority the one of which the fewest pods have a node gives way, then the one that was damaged last.
+Two such gangs may each hold the nodes that the other lacks, for ever. Those of a lower priority are evicted anyway.
+Among equals in priority, the one with the fewest placed pods gives way, then the one that was damaged last.
 """
 
 from collections.abc import Callable, Collection

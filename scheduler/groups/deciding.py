@@ -1,6 +1,6 @@
-"""Decisions on the live table about members of a group, with pods gone from their nodes, as in kube-scheduler.
+"""Decides on the live table about members of a group, with some pods off their nodes, as in kube-scheduler.
 
-`counting.py` answers the same questions for alike members without them.
+For alike members, `counting.py` answers the same questions without decisions.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """Events of groups: all members of one are decided between GroupStarted and GroupDecided.
 
-What follows is published for each member as for a pod by itself. Those about reserved nodes come at any time between
+Later events are published for each member as for a single pod. Those about reserved nodes come at any time between
 decisions.
 """
 

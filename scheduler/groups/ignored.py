@@ -1,4 +1,4 @@
-"""A warning of pods that name a group of our own rules while no profile enables the plugin that keeps it together."""
+"""Warns of pods that name a group of our own rules while no profile enables the plugin that keeps it together."""
 
 import asyncio
 import logging

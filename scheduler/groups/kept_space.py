@@ -1,7 +1,7 @@
-"""The space that is kept for the members of a group on nodes, while they are tried one after the other.
+"""Space kept on nodes for the members of a group while they are tried one after the other.
 
-A member that goes to a node on which space is kept for another one may have taken that. If they ask for the same, the
-other one has the space kept for the first instead. If not, none of the others goes before anyone on that node.
+A member that goes to a node where space is kept for another may have taken that space. If both ask for the same, the
+other gets the space kept for the first instead. If not, no other member has precedence on that node.
 """
 
 from collections.abc import Iterable

@@ -6,8 +6,8 @@
     choose, in steps ─► does the group fit without them still? ─► evict
                                    └── no: choose again, after a few times in one go
 
-Victims are chosen for the nodes as they were when they were looked at; kube-scheduler chooses on a snapshot, too. What
-others do meanwhile is looked at in the end, in the step in which the evictions begin.
+Victims are chosen for the nodes as they were when each was examined; kube-scheduler chooses on a snapshot, too. Changes
+by others are checked at the end, in the step that begins the evictions.
 
 Other PodGroupPostFilter plugins give back what the group holds and cannot use.
 

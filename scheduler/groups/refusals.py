@@ -1,9 +1,9 @@
-"""Says at groups of our own rules why they are not tried at all: one Event a group and reason, from the leader.
+"""Says why groups of our own rules are not tried at all: one Event for each group and reason, from the leader.
 
     a pod or the object changes ─► marked ─► 10 to 20 seconds later: is it refused? ─► Event, unless it has that one
 
-Pods of a group come one after the other, so a group that is incomplete for a moment is not worth an Event. All who may
-create pods may create groups: at each time a namespace has few Events, and the others of its groups wait for the next.
+A group's pods come one after the other, so a group that is incomplete for a moment is not worth an Event. Anyone who
+may create pods may create groups: so a namespace gets few Events at a time, and its other groups wait for the next.
 """
 
 import asyncio

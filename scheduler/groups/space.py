@@ -1,9 +1,9 @@
-"""Whether there is enough free for a group at all, by columns: checked before any of its pods is tried.
+"""Whether the cluster has enough space for a group at all, by columns: checked before any of its pods is tried.
 
     minResources of its object ─► is as much free in the cluster?
     tried in vain before ───────► do nodes take as many of its smallest pods as it needs, without those it may evict?
 
-A no is right; after a yes it is tried. So a group that waits costs little when something helps one of its pods.
+A no is final; after a yes the group is tried. So a waiting group costs little when an event helps one of its pods.
 """
 
 from collections.abc import Iterable, Mapping

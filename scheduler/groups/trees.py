@@ -1,4 +1,4 @@
-"""Decides about a tree of groups: each part on top of those before it.
+"""Decides about a tree of groups: each part is placed on top of those before it.
 
     group of groups ─► its placements ─► in each: its children, one after the other ─┬─► enough? the best placement
     group of pods ───► its placements ─► in each: its pods, as for a group by itself ─┘

@@ -1,4 +1,4 @@
-"""Tries the members of a group one after the other on the live tables: a what-if, all of which is taken back.
+"""Tries the members of a group one after the other on the live tables: a what-if that is taken back as a whole.
 
     for each member   schedule ─► assume ─► reserve ─► PlacementFeasible: is the group complete? can it not be any more?
     at the end        take back: unreserve ─► forget, the last one first
@@ -7,9 +7,9 @@
 A member sees those before it on their nodes. One that fits nowhere is left out: the others may be enough. What is
 assumed is taken back whatever a plugin raises.
 
-Assumed members are assumed pods like others, which are not published: see `state/cache.py`. So the
-watch may go on meanwhile. A member that is deleted or that others bind is in its place then, and taking it back does no
-more than Unreserve. Only a decision, which would count them, may not be made: the loop sees to that.
+Assumed members are assumed pods like others, which are not published: see `state/cache.py`. So the watch may go on
+meanwhile. A member that is deleted or bound by others meanwhile is already where it belongs, and taking it back only
+calls Unreserve. But no other decision may be made, as it would count the members: the loop sees to that.
 
 Rule: podGroupSchedulingDefaultAlgorithm in pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 """

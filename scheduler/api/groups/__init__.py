@@ -1,1 +1,1 @@
-"""The APIs by which pods are a group, and the workloads that make them."""
+"""The APIs that make pods a group, and the workloads that create such pods."""

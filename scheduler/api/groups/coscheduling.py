@@ -1,4 +1,4 @@
-"""scheduling.x-k8s.io/v1alpha1, as scheduler-plugins has it: groups of pods, which pods name in a label."""
+"""PodGroups of scheduling.x-k8s.io/v1alpha1, which come from scheduler-plugins; pods name theirs in a label."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""scheduling.volcano.sh/v1beta1, as Volcano has it: groups of pods, which pods name in an annotation."""
+"""PodGroups of scheduling.volcano.sh/v1beta1, which come from Volcano; pods name theirs in an annotation."""
 
 from collections.abc import Mapping
 from typing import Final

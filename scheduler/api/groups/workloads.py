@@ -5,7 +5,8 @@
     MPIJob, PyTorchJob, …            Kubeflow
     RayCluster                       KubeRay; a RayJob makes one
 
-Few numbers of each object are read. A SparkApplication is not here: its driver creates the executors while it runs.
+Only a few numbers of each object are read. A SparkApplication is not here: its driver creates the executors while it
+runs.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Placements: sets of nodes in which a group of pods is tried as a whole, and what came of one."""
+"""Placements: sets of nodes in which a group of pods is tried as a whole, and the result of trying one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

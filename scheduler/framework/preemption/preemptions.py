@@ -1,4 +1,4 @@
-"""The preemptions that are under way, as plugins see them: for which pods others are evicted, and which."""
+"""The preemptions under way, as plugins see them: the preemptors and their victims."""
 
 from collections.abc import Collection, Sequence
 from typing import Final, Protocol

@@ -1,12 +1,12 @@
 """Victims: the units in which pods are evicted, and the fewest units that have to go.
 
-All candidates are gone, and those come back that can be spared:
+All candidates leave, then those that can be spared come back:
 
     gone ─► a part comes back ─► does it still fit? ─yes─► they stay
                                         └─no─► they leave again, and each half of them is tried
 
-So the answer is that of one candidate at a time, as long as what fits also fits with more of them gone. The question
-may take long: of many candidates that can be spared, it is asked few times.
+The answer is the same as for one candidate at a time, provided that whatever fits also fits with more of them gone. The
+question may take long: with many candidates that can be spared, it is asked few times.
 
 The same for many nodes at once, in columns: `runtime/preemption/reprieve.py`.
 """

@@ -1,4 +1,4 @@
-"""All groups of pods, from several APIs: the adapters are asked in turn, and the first that knows a group has it.
+"""All groups of pods, from several APIs: the adapters are asked in turn, and the first that knows a group owns it.
 
 of all profiles               kubernetes.py      with the feature gate GenericWorkload
 of profiles with the plugin   coscheduling.py    scheduling.x-k8s.io, by a label

@@ -3,7 +3,7 @@
     loadmaster.dev/pod-group: training
     loadmaster.dev/pod-group-min-available: "64"
 
-What annotations say about where the pods are to be, is the same for groups that have an object.
+Annotations about where the pods go count for groups that have an object, too.
 """
 
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The groups of `scheduling.x-k8s.io`: PodGroup objects as scheduler-plugins has them, which pods name in a label."""
+"""The groups of `scheduling.x-k8s.io`: PodGroup objects of scheduler-plugins; pods name theirs in a label."""
 
 from types import MappingProxyType
 from typing import Final

@@ -5,8 +5,8 @@
     loadmaster.dev/gang: none               no group, whatever the namespace or the profile says
 
 It is an annotation of the pod template, a label of the namespace, or follows from `gangs.kinds` of the profile; the
-first that is there counts. How many pods start together follows the workload when it is scaled. A pod whose template
-says nothing is never refused for that: if its workload cannot start as a whole, it starts alone.
+first one present counts. How many pods start together follows the workload when it is scaled. A pod whose template says
+nothing is never refused for that: if its workload cannot start as a whole, it starts alone.
 """
 
 from collections.abc import Iterator

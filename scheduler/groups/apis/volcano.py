@@ -1,7 +1,7 @@
 """The groups of `scheduling.volcano.sh`: PodGroup objects as many operators create them for Volcano.
 
-Their pods name them in the annotation `scheduling.k8s.io/group-name`. The minimum of each task is not kept apart: a
-group needs `minMember` pods, or the sum of these if that is more. Queues limit nothing here, but where there are any, a
+Their pods name them in the annotation `scheduling.k8s.io/group-name`. Minimums of tasks do not count one by one: a
+group needs `minMember` pods, or the sum of those if that is more. Queues limit nothing here, but where there are any, a
 group whose queue does not exist waits for it, as with Volcano.
 """
 

@@ -9,9 +9,9 @@
     (none) ◄── placed, or gone: deleted, incomplete, contradicting itself, short of quota ◄─┤
     (none) ◄── turned off ◄─────────────────────────────────────────────────────────────┘
 
-There is one at a time, or several groups would each hold a part of what they need. It is looked at every few seconds:
-the nodes are chosen again as pods leave and nodes come, so that a group that has changed has another one then. Groups
-of kube-scheduler's rules get none.
+There is one reservation at a time; otherwise several groups would each hold a part of what they need. Every few seconds
+its nodes are chosen again, as pods leave, nodes come and the group itself changes. Groups of kube-scheduler's rules get
+none.
 
 Reservations are not written anywhere. After a restart, or with another leader, a group has waited for as long as the
 conditions of its pods say.

@@ -1,4 +1,4 @@
-"""A reservation: how much is kept for a group on which nodes, and the meaning of that for a pod of others.
+"""A reservation: how much is kept for a group, on which nodes, and what that means for other pods.
 
     of the group, of a higher priority, of a DaemonSet,
     of a group to which it gives way ────────────────────────────► not bound by it

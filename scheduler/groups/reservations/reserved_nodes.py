@@ -1,4 +1,4 @@
-"""The reservation that counts, of one group at a time."""
+"""The reservation in force, which is for one group at a time."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

@@ -3,8 +3,8 @@
     spec.activeDeadlineSeconds      enforced: the kubelet ends the pod
     loadmaster.dev/expected-seconds a promise of the pod's owner; a pod that breaks it is not evicted
 
-A pod that is past its promise is as one without any: its end is unknown. What a PodGroup object promises, its
-pods do.
+A pod that runs longer than promised is like one that promised nothing: its end is unknown. A promise of a PodGroup
+object is one of its pods.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The number of pods of a group that have ended: by its object's status when it was first seen, and since."""
+"""The number of pods of a group that have ended: those in its object's status when first seen, and those since."""
 
 from scheduler.api.groups import coscheduling, volcano
 

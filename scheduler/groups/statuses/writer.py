@@ -1,9 +1,10 @@
 """Keeps the statuses of PodGroups up to date while this replica leads: those of `scheduling.x-k8s.io`
 (`coscheduling.py`) and Volcano's (`volcano.py`).
 
-A pod or an object that changes marks its group; once in a second what is marked is compared, and written if it differs.
-A pod that has ended leaves the watch, which does not show how: it is read once more, and counted. What ended before
-this process began, is in the status that it found; for groups without an object, pods that succeeded are listed once.
+A pod or an object that changes marks its group; once a second the marked ones are compared, and written if they differ.
+A pod that has ended leaves the watch, which does not show how it ended: it is read once more, and counted. Pods that
+ended before this process began are in the status that it found; for groups without an object, pods that succeeded are
+listed once.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Changed labels of nodes, which may help a group that no domain held."""
+"""Changed node labels, which may help a group that no domain held."""
 
 from collections.abc import Sequence
 from functools import partial
