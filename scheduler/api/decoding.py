@@ -1,7 +1,7 @@
 """The one way from JSON, and from parsed JSON or YAML, to values; the only error is `Unreadable`.
 
-Objects of the cluster were written by others. An object that no decoder reads as it is, is folded first (see
-`scheduler.api.wording.folding`): what is odd in it is mostly in parts that we skip or pass on.
+Objects of the cluster come from other programs. One that no decoder accepts is folded first (see
+`scheduler.api.wording.folding`): its odd parts are mostly ones that we skip or pass on.
 """
 
 from collections.abc import Callable

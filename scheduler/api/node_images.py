@@ -1,8 +1,8 @@
 """Container images that many nodes report, kept once for all of them.
 
 A kubelet reports up to 50 images with their names, 20 KiB as decoded, and reports them again in each status. Nodes of a
-cluster run the same images, so the structs of one node serve all others; and a report that changes nothing has the very
-tuple of the report before, which compares at once.
+cluster run the same images, so the structs of one node serve all others; and a report that changes nothing gets the
+same tuple as the one before, so comparing them is cheap.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Kubernetes objects for which there is no struct, custom resources above all."""
+"""Kubernetes objects for which there is no struct, mostly custom resources."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final

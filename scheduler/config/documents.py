@@ -1,6 +1,6 @@
 """YAML and JSON files as documents, with one clear line for each problem.
 
-A text that starts with a bracket is JSON if it can be: there, tabs may indent. Everything else is YAML.
+Text that starts with a bracket is read as JSON if possible, since tabs may indent JSON. Everything else is YAML.
 """
 
 import json

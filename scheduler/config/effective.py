@@ -1,4 +1,4 @@
-"""A configuration as a file that has the same effect, with everything that is a default written out.
+"""A configuration as a file that has the same effect, with all defaults written out.
 
 Rule: what `kube-scheduler --write-config-to` writes: the plugins with the default ones merged in, MultiPoint as it is,
 and the arguments of every enabled plugin that has some.

@@ -1,4 +1,4 @@
-"""Notes on settings that are accepted as in kube-scheduler, but have no effect, or no good one."""
+"""Notes on settings that are accepted as in kube-scheduler, but have no effect, or a bad one."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping

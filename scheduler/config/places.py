@@ -1,6 +1,6 @@
 """Places of problems in files: from the path of a field to its line.
 
-Files are read without lines, which only a file with a problem needs: then it is read once more, for the lines alone.
+Files are read without line numbers; only a file with a problem is read once more, to find them.
 """
 
 import re

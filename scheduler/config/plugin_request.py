@@ -1,6 +1,6 @@
 """A configuration's sources of plugins: read before everything else, as the rest depends on them.
 
-It is tolerant: wrong values are ignored, and refused where the whole configuration is read.
+Wrong values are ignored here; they are refused when the whole configuration is read.
 """
 
 from collections.abc import Iterator, Mapping

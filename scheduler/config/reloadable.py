@@ -1,4 +1,4 @@
-"""The settings that may change while the scheduler runs, and those that count from the next start only."""
+"""The settings that may change while the scheduler runs, and those that take effect at the next start only."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """The source of the configuration: read at the start, and again whenever it may have changed.
 
-With it come the plugins that its files and modules have. Those are tried out in a process of their own first, which
-takes a while: a scheduler at work goes on meanwhile.
+Plugins come with it, from files and modules. They are first tried out in a process of their own, which takes a while: a
+running scheduler goes on meanwhile.
 """
 
 import os

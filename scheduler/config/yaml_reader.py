@@ -1,4 +1,4 @@
-"""YAML as Go reads it: kube-scheduler and kubectl take the files, so they must mean the same here.
+"""YAML as Go reads it: kube-scheduler and kubectl read the same files, so they must mean the same here.
 
 A time stays a string, `12:30` is no number, `1e3` is one, and a key may occur once in a mapping. This builds the
 values straight from libyaml's events, in a sixth of the time of PyYAML's own loader. That loader recurses in C and

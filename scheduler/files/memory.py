@@ -1,4 +1,4 @@
-"""The memory that this process may have: that of the machine, or less by ulimit or a container."""
+"""The memory that this process may use: the machine's, or less under a ulimit or in a container."""
 
 import os
 import resource

@@ -1,7 +1,7 @@
 """Reads files, pipes and devices, within bounds: of bytes for all, of time for pipes.
 
-A path may lead to a device without an end, to a pipe without a writer, or to a file with more than memory
-holds. Of a file that is too large nothing is read; of anything else, one chunk more than the bound at most.
+A path may lead to a device without an end, to a pipe without a writer, or to a file with more than memory holds. A file
+that is too large is not read at all; anything else, at most one chunk past the bound.
 """
 
 import io

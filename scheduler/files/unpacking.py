@@ -1,4 +1,4 @@
-"""Unpacks gzip within bounds: what is packed far more densely than any real text was made to fill memory."""
+"""Unpacks gzip within bounds: data packed far more densely than real text was made to fill memory."""
 
 import zlib
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,7 @@
 """All that a plugin author imports: `from scheduler import framework as fw`. The names are those in `exported`.
 
-They are loaded when the first one is asked for, as numpy and all kinds of objects come with them: a command that only
-asks a running scheduler needs `scheduler.framework.errors`, and ends sooner than these would be loaded.
+They are loaded when the first one is used, since numpy and the structs of all objects come with them: a command that
+only asks a running scheduler needs `scheduler.framework.errors` alone, and ends before the rest would be loaded.
 """
 
 from importlib import import_module

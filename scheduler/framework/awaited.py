@@ -1,4 +1,4 @@
-"""Tasks that their starter awaits: what they raise, it raises. All others are started by scheduler.process.tasks."""
+"""Tasks that their starter awaits, and that raise there. All others are started by scheduler.process.tasks."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence

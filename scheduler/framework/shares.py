@@ -1,6 +1,6 @@
 """Shares of a cluster: the one notion of them, whatever API or argument declares them.
 
-A pod counts against one share, or against none. It is free then: nothing limits it here.
+A pod counts against one share, or against none: then no quota limits it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

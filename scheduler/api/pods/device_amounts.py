@@ -1,4 +1,4 @@
-"""The resources of its node that a pod takes by devices, in addition to the requests of its containers.
+"""Node resources that a pod takes through its devices, in addition to what its containers request.
 
 Rule: k8s.io/component-helpers resource/helpers.go (addDRANodeAllocatableClaimResources) at v0.37.2.
 """

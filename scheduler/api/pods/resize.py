@@ -1,4 +1,4 @@
-"""A pod on a node whose resize waits for space there, as the scheduler sees it.
+"""A running pod whose resize waits for space on its node, as the scheduler sees it.
 
 Rule: IsPodResizeDeferred in k8s.io/component-helpers resource/helpers.go at v0.37.2.
 """

@@ -1,8 +1,8 @@
 """The taints that a pod tolerates.
 
 Rules: k8s.io/api core/v1/toleration.go (ToleratesTaint) and k8s.io/component-helpers scheduling/corev1/helpers.go at
-v0.37.2. With the feature gate TaintTolerationComparisonOperators, off by default, tolerations compare numbers: that is
-`by_number`.
+v0.37.2. With the feature gate TaintTolerationComparisonOperators, off by default, tolerations can compare numbers
+(`by_number`).
 """
 
 import re

@@ -1,9 +1,9 @@
-"""Quantities as Go's resource.Quantity computes with them, overflow included: for amounts beyond all proportion.
+"""Quantities as Go's resource.Quantity computes with them, overflow included: for absurdly large amounts.
 
-A quantity is a whole number times a power of ten. While the number fits an int64, Go computes with that; otherwise,
-and after a sum that does not fit, with big numbers. What an amount is in units, or in thousandths, depends on which of
-the two it is, and on its power: `9223372036854775808` is negative, `12E` is 0, `10000000000000M` is 10^19 modulo 2^64.
-Rule: k8s.io/apimachinery pkg/api/resource at v0.36.3 (quantity.go, amount.go, math.go, scale_int.go).
+A quantity is a whole number times a power of ten. While the number fits an int64, Go computes with that; otherwise, and
+after a sum that does not fit, with big numbers. Its value in units or thousandths depends on which of the two was used,
+and on its power: `9223372036854775808` is negative, `12E` is 0, `10000000000000M` is 10^19 modulo 2^64. Rule:
+k8s.io/apimachinery pkg/api/resource at v0.36.3 (quantity.go, amount.go, math.go, scale_int.go).
 """
 
 import re

@@ -2,8 +2,8 @@
 
 A quantity is a whole number of billionths, the finest step of the API, so that sums are exact and rounding happens
 once, upwards, when it is converted to a plain number. That is what Go computes too, as long as nothing is negative and
-thousandths fit an int64: `is_plain`. What it makes of all else is in `go_quantity.py`. Rule and limits:
-k8s.io/apimachinery pkg/api/resource/quantity.go (ParseQuantity, Value, MilliValue) at v0.36.3.
+thousandths fit an int64: `is_plain`. All other amounts are in `go_quantity.py`. Rule and limits: k8s.io/apimachinery
+pkg/api/resource/quantity.go (ParseQuantity, Value, MilliValue) at v0.36.3.
 """
 
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""The memory that values take, with everything that they hold."""
+"""The memory that values take, including everything they refer to."""
 
 from sys import getsizeof
 from typing import Any

@@ -1,4 +1,4 @@
-"""ElasticQuota v1alpha1, as scheduler-plugins has it: what the pods of a namespace are guaranteed, and may use."""
+"""ElasticQuota v1alpha1 of scheduler-plugins: how much the pods of a namespace are guaranteed, and may use."""
 
 from scheduler.api.objects import ObjectMeta, ResourceList, Wire
 

@@ -1,6 +1,6 @@
 """kueue.x-k8s.io/v1beta2, reduced to what quotas of pods need: queues, cohorts and flavors.
 
-What Kueue itself decides stands in its Workloads, which are not looked at. Quantities stay strings.
+Kueue records its own decisions in Workloads, which are not read. Quantities stay strings.
 """
 
 from collections.abc import Mapping

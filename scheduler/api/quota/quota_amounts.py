@@ -1,4 +1,4 @@
-"""Amounts of quotas, exactly: one that does not fit into 64 bits is not 0, as in Go, but more than MAX."""
+"""Exact amounts of quotas: one that overflows 64 bits is more than MAX, not 0 as in Go."""
 
 from typing import Final
 

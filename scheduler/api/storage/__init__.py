@@ -1,1 +1,1 @@
-"""Volumes, claims and what CSI drivers say of them."""
+"""Volumes, claims, and what CSI drivers report about them."""

@@ -1,1 +1,1 @@
-"""Texts for people: put together, and kept short."""
+"""Text for people: composed, and kept short."""

@@ -1,12 +1,12 @@
-"""Makes JSON readable that decoders refuse and the API server accepts: nested too deeply, or with text not in Unicode.
+"""Makes JSON readable that the API server accepts but decoders refuse: nested too deeply, or not valid Unicode.
 
 The API server passes some parts of objects on as they came: `managedFields[].fieldsV1`, and the `parameters` of a
 ResourceClaim. There, ten thousand levels of nesting are allowed, half a surrogate pair, and bytes that are not UTF-8.
 Decoders recurse, so they give up at a depth that depends on the version of Python, and they refuse the text, even in
 parts that they skip: without this, one such object would make its page unreadable, and so all others on it.
 
-What is folded looks like nothing that anybody would write; `unfolded` has it back byte by byte. It costs more than
-decoding, up to 20 ns a byte however that is written, so only what a decoder has refused is folded.
+Folded text looks like nothing that anyone would write, and `unfolded` restores it byte by byte. Folding costs more than
+decoding, up to 20 ns a byte at worst, so only JSON that a decoder has refused is folded.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Texts that may come from anywhere: made fit for JSON and UTF-8, as Go's encoder does, and for where they go.
+"""Text that may come from anywhere, made safe for JSON and UTF-8, as Go's encoder does, and for its destination.
 
 Texts of plugins are cut where they enter the scheduler, so that nothing keeps, sorts or joins more than is shown:
 

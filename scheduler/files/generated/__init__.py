@@ -3,7 +3,7 @@
     known_fields.txt     the fields of Kubernetes objects, from the API's description: `make reference`
     feature_gates.txt    kube-scheduler's feature gates, from itself: `python -m tests.conformance.feature_gates`
 
-A line is a name, and the words about it; what they mean says the module that reads the table.
+A line is a name and words about it; the module that reads the table says what they mean.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The amounts that a pod needs free on a node: by these, the members of a group that fit are counted."""
+"""The free amounts that a pod needs on a node, to count how many members of a group fit."""
 
 from abc import abstractmethod
 from collections.abc import Mapping

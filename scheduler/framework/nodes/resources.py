@@ -1,6 +1,6 @@
 """The API resources behind the names with which plugins register for events.
 
-    Pod, Node                      always watched, known by other ways than these
+    Pod, Node                      always watched, known in other ways
     storage.k8s.io/StorageClass    kube-scheduler's own names: the table below
     budgets.v1.example.com         anything else: plural, version, group
     configmaps.v1.                 the core group has no name
