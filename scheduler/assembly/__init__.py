@@ -1,1 +1,1 @@
-"""The assembly of a running scheduler, for `run` and for `run --shadow-of`, with its port and its reloads."""
+"""Assembles a running scheduler, with its port and its reloads, for `run` and `run --shadow-of`."""

@@ -1,4 +1,4 @@
-"""A scheduler's connection to its cluster, the same for one at work and for a shadow.
+"""A scheduler's connection to its cluster, the same for `run` and for a shadow.
 
 connect ─► an engine is built ─► Informers ─► sync: permissions, lists, watches ─► the engine knows the cluster
 """

@@ -1,4 +1,4 @@
-"""Reads the objects of a cluster, for commands that decide without its scheduler, now or later."""
+"""Reads the objects of a cluster, for commands that decide without its scheduler: at once, or later from a snapshot."""
 
 import argparse
 import asyncio

@@ -1,8 +1,8 @@
 """Builds the port: the pages of `scheduler.serve`, and the cluster's reviews, by `scheduler.kube`.
 
-As in kube-scheduler, the clusters that are asked about tokens and about rights have options of their own. Without them
-the service account of the pod asks; outside of a cluster there is none: then tokens are ignored, and all but health is
-refused. The clients are not those that schedule, since a replica that does not lead has to answer, too.
+As in kube-scheduler, options name the clusters that review tokens and rights. Without them the pod's service account
+asks; outside a cluster there is none, so tokens are ignored and everything except health is refused. These clients are
+separate from those that schedule, since a replica that does not lead has to answer, too.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""`status` of Kueue's ClusterQueues, where Kueue's controller does not run: the argument `kueueStatus` asks for it.
+"""Writes the status of Kueue's ClusterQueues where Kueue does not run, if the argument `kueueStatus` asks for it.
 
     the gauges look ─► SharesSeen ─► each ClusterQueue: is its status right? ─no─► patched
 

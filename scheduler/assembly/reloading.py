@@ -1,4 +1,4 @@
-"""Another configuration while the scheduler works: from a changed file to profiles that are at work.
+"""Takes up a changed configuration while the scheduler works: from the file to the profiles in use.
 
     CURRENT ──the file changes──► read, checked ──► plugins, extenders made ──► what they read is watched and listed
        ▲                             │ problems          │ one hangs, or raises  │ not permitted, not listed in time
@@ -8,10 +8,10 @@
        └── pods are asked again ◄── swap ◄───────────────┘
            (between two decisions)
 
-Old plugins go on with the bindings that they have begun, and are stopped then; what only they watched is closed then.
-Old extenders answer what they have been asked, and their connections are closed then (`extenders/roster.py`).
-What old plugins do wrong on the way costs what they kept (`engine/hand_over.py`). What else fails before the swap
-changes nothing. What fails after it, which nothing should, ends the program: its restart reads the same file.
+Old plugins finish the bindings that they have begun; then they are stopped, and watches that only they needed are
+closed. Old extenders answer the requests under way; then their connections are closed (`extenders/roster.py`). An old
+plugin that fails while it hands over loses what it kept (`engine/hand_over.py`). Any other failure before the swap
+changes nothing. A failure after it, which should not happen, ends the program: its restart reads the same file.
 """
 
 import asyncio

@@ -3,8 +3,8 @@
     permissions ─► watch, relister ─► synced ─► the Lease is ours ─► scheduling loop …
         … SIGTERM ─► no more pops ─► bindings finish ─► the Lease is released ─► exit 0
 
-A part that ends by itself, which none should, ends the program with exit code 1: its supervisor starts it again, and
-the cluster is listed again. Bad configuration and missing permissions are ConfigErrors, for the command line to print.
+A part that ends unexpectedly ends the program with exit code 1: its supervisor starts it again, and the cluster is
+listed again. Bad configuration and missing permissions are ConfigErrors, for the command line to print.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""Gauges of the shares of the cluster, of the replica that leads. Without shares there are no series, and nothing runs.
+"""Gauges of the cluster's shares, on the leading replica. Without shares there are no series, and nothing runs.
 
-The shares are looked at every half a minute, in slices of a few milliseconds, which a scrape would take at once. A look
-at 50,000 waiting pods and 1,000 shares takes most of a second: then the looks are as far apart as makes that little.
+The shares are read every half a minute, in slices of a few milliseconds; a scrape would have to read them at once. With
+50,000 waiting pods and 1,000 shares that takes most of a second: then the interval grows, to keep the cost low.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The commands: `loadmaster X` is `X.py`, which has its options and starts it; they connect the other packages.
+"""The commands: `loadmaster X` is `X.py`, which has its options and starts it.
 
-How to decide, watch or answer is in those packages, and they import nothing from this one.
+They connect the other packages, which decide, watch and answer, and import nothing from this one.
 """

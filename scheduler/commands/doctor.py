@@ -1,4 +1,4 @@
-"""`loadmaster doctor`: its options; `doctoring.py` examines."""
+"""`loadmaster doctor`: its options; `doctoring.py` does the work."""
 
 import argparse
 from typing import Final

@@ -1,4 +1,4 @@
-"""`loadmaster explain`: its options, and what it prints; `explaining.py` asks or decides."""
+"""`loadmaster explain`: its options and its output; `explaining.py` gets the answer."""
 
 import argparse
 import json

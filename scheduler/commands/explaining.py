@@ -1,4 +1,4 @@
-"""Explains for `loadmaster explain` and `quota`: asks the running scheduler, or decides here.
+"""Answers `loadmaster explain` and `loadmaster quota`: asks the running scheduler, or decides in this process.
 
 --from FILE ─────────────────────────────────────────────► decide here
 --from-cluster ──────────────► read all that plugins look at ──► decide here
@@ -10,7 +10,7 @@ ASK ──answer──2 s──► ASK      until the pod has a node, or is gone
  │ ───no answer────► ASK      after a wait, a few times; then it fails
  └────not allowed──► (fails)
 
-What decides here is loaded only if no running scheduler answers.
+The code that decides here is loaded only if no running scheduler answers.
 """
 
 import argparse

@@ -1,9 +1,8 @@
-"""The entry point of the command `loadmaster`: its packages are found where it is, before anything else on Python's
-path.
+"""The entry point of the command `loadmaster`: has Python find our packages before any others of their names.
 
-They are called `scheduler` and `plugins`, as folders of users are, too. A folder of that name in PYTHONPATH would be
-imported in the place of ours. So this file is also installed next to the packages, as a module of its own, and imports
-nothing of them before `keep_our_names`. What users have under these names cannot be imported, then; all else can.
+They are called `scheduler` and `plugins`, and so are folders of some users. Such a folder in PYTHONPATH would be
+imported instead of ours. So this file is also installed next to the packages, as a module of its own, and imports
+nothing of them before `keep_our_names`. Users' own modules of these two names cannot be imported then; all others can.
 """
 
 import sys

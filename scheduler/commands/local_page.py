@@ -7,8 +7,8 @@
 
 Other users of the machine may connect, and other sites may have the browser do so. Neither knows the token. A site
 whose name is made to lead to 127.0.0.1 is recognised by the Host header; one that has the browser send requests gets no
-cookie with them (SameSite=Strict), and is recognised by Sec-Fetch-Site. Cookies do not know ports: that another
-server on 127.0.0.1 is not shown ours, PLACE sees to, which it does not know either.
+cookie with them (SameSite=Strict), and is recognised by Sec-Fetch-Site. Cookies ignore ports: what keeps ours from
+another server on 127.0.0.1 is PLACE, which that server does not know either.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""`loadmaster quota`: the shares of the cluster, as a tree or as JSON; `explaining.py` asks or decides."""
+"""`loadmaster quota`: the shares of the cluster, as a tree or as JSON; `explaining.py` gets the answer."""
 
 import argparse
 import json

@@ -1,6 +1,6 @@
 """Takes a snapshot for `loadmaster snapshot`.
 
-Kinds are read one after the other, page by page, and written at once: memory is that of a page.
+Kinds are read one after the other, page by page, and written at once: only one page is in memory.
 """
 
 import argparse

@@ -5,11 +5,11 @@ other schedulers bind pods to the same node, and people cordon it. The API serve
 and the kubelet reject the pod for good (`OutOfcpu`). So the node is checked again just before the call.
 
 Our own pods cannot cause that, as each is counted before the next decision: only a node that others have changed is
-checked, so a binding usually costs a look-up. Then those Filter plugins run that depend on the pod's spec and the node
-alone (`signs_spec`), which are the kubelet's checks too: resources, ports, node affinity, taints. kube-scheduler has no
+checked, so a binding usually costs a look-up. Then the Filter plugins run that depend only on the pod's spec and the
+node (`signs_spec`), which are the kubelet's checks too: resources, ports, node affinity, taints. kube-scheduler has no
 such check.
 
-The group of a pod is checked, too: its other members may be gone by then, and a part of a gang would start.
+The group of a pod is checked, too: if other members are gone by then, only a part of a gang would start.
 """
 
 import logging

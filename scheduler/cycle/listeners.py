@@ -1,7 +1,7 @@
 """Listeners to changes of pods and nodes, such as groups and quota while they are on.
 
-An event of the `EventStream` is for the record; a listener has a part in what the scheduler decides, so an error of a
-listener is one of the handler that calls it.
+Events of the `EventStream` are for the record. Listeners take part in decisions, so an error in one is an error of the
+handler that calls it.
 """
 
 from collections.abc import Iterator

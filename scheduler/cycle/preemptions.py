@@ -1,4 +1,4 @@
-"""Reports what happens to pods to the preemptions under way, and wakes pods that waited because of one that ended."""
+"""Keeps the preemptions under way informed about their pods, and wakes the pods that waited for one that has ended."""
 
 from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Unplaced

@@ -7,11 +7,11 @@
 
 The watch does not show pods that have ended, so a rejection looks like any end, and the pod is read. A kubelet rejects
 a pod when it knows of a pod that we do not know: one that another scheduler bound at the same moment, or one that was
-deleted by force and still runs. Without the rest, the controller would create another pod, which would be rejected on
-the same node, over and over.
+deleted by force and still runs. Otherwise the controller would create another pod, which would be rejected on the same
+node, over and over.
 
-Only pods that we have bound count, and only a lack of resources lets a node rest: users with pods that a kubelet
-refuses for other reasons (sysctls, AppArmor) must not keep other pods from a node.
+Only pods that we have bound count, and a node is avoided only for a lack of resources: users whose pods a kubelet
+refuses for other reasons (sysctls, AppArmor) must not keep other pods off a node.
 """
 
 import asyncio

@@ -4,9 +4,9 @@
                                                                     │   ▲
                                                                     └───┘ 409: others have changed the object
 
-What an object's status should be is asked again before each try, of its newest version: that of the watch, or of our
-last answer. One patch of an object is under way at a time. The pods' own statuses, of which there are many more, have
-a writer of their own: `kube/writes/status.py`.
+The right status is worked out again before each try, from the object's newest version: the watch's, or that of our last
+answer. One patch of an object is under way at a time. The pods' own statuses, of which there are many more, have a
+writer of their own: `kube/writes/status.py`.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Groups and extenders as the loop sees them, whose packages are above it, and the null objects without them."""
+"""Groups and extenders as the loop sees them, since their packages are above it; and null objects in their absence."""
 
 from typing import Final, Protocol
 

@@ -4,5 +4,6 @@ some of them.
     Cluster ──► facts ──► checks ──► findings ──► a line each
     └─── evidence/ ──┘    checks/    examination.py, report.py
 
-What cannot be read costs the lines that need it, and these say why. Nothing is written, except for reviews and a token.
+A fact that cannot be read costs only the lines that need it, and these say why. Nothing is written except reviews and a
+token.
 """

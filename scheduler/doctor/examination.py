@@ -1,4 +1,4 @@
-"""Runs all checks, each with a time limit: one that cannot be made costs its own line."""
+"""Runs all checks, each with a time limit: one that fails costs only its own line."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

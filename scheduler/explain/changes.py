@@ -1,4 +1,4 @@
-"""Changes of a pod, and the JSON Patch (RFC 6902) that makes them in the object in which the pod is written."""
+"""Changes to a pod, and the JSON Patch (RFC 6902) that makes them in the object that contains the pod."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

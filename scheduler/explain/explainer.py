@@ -1,4 +1,4 @@
-"""Reports the state of a pod or of a group of pods, and why there is no node; and the shares of the cluster.
+"""Reports the state of a pod or group of pods, and why it has no node; and the shares of the cluster.
 
 States:
 

@@ -1,7 +1,7 @@
 """Changes that would give a pod or a group space in its share. Each was tried out.
 
-Candidates: a higher maximum or minimum of the share, or of the ancestor that lacks something; and the end of pods of
-those who borrow, the least important first. That a pod may ask for less, its plugin suggests.
+Candidates: a higher maximum or minimum of the share, or of the ancestor that lacks something; and ending borrowers'
+pods, the least important first. Lower requests are suggested by the plugin.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Why a pod or a group waits for its share: the lacking amounts, the borrowers, and the time that it may take.
+"""Why a pod or a group waits for its share: the amounts it lacks, who borrows them, and how long it may take.
 
 A pod says how long it runs by `activeDeadlineSeconds`, or by the annotation loadmaster.dev/expected-seconds. The
 estimate is the time until so many of those pods have ended that there is space; the others are taken to stay.

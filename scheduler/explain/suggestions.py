@@ -1,8 +1,8 @@
 """Suggests changes that would help a pending pod. Each was tried out: the pod fits a node with it.
 
 Candidates come from four places: what the plugins say would remove their obstacles, group by group of nodes; the pods
-of lower priority that would have to go; and one more node like those there are. What changes the cluster is tried out
-as such (`trials.py`).
+of lower priority that would have to go; and one more node like the existing ones. Changes to the cluster are tried out
+in its tables (`trials.py`).
 """
 
 from collections.abc import Collection, Generator, Hashable, Iterable, Iterator, Sequence

@@ -1,7 +1,7 @@
 """All extenders of a configuration, and their common answer about one pod.
 
-Filter asks them one after the other, each about what the one before has left; Prioritize all at once. One that is
-ignorable comes last, and is left out when it fails.
+Filter asks them one after the other, each about the nodes that the one before has left; Prioritize asks all at once.
+Ignorable ones come last, and are left out when they fail.
 
 Rule: buildExtenders in pkg/scheduler/scheduler.go, findNodesThatPassExtenders and prioritizeNodes in schedule_one.go,
 at v1.36.3.

@@ -7,7 +7,7 @@
        └─► extenders choose among the candidates
 
 Each search is synchronous, on the live tables; while extenders answer, other pods are placed and nodes change. So only
-the names of nodes are used of an answer: the plugins run again on these nodes in the step that places the pod. A node
+the names of nodes in an answer are used: the plugins run again on these nodes in the step that places the pod. A node
 that no longer fits is left out; if none is left, the answer is outdated, and the extenders are asked again.
 
 Rule: pkg/scheduler/schedule_one.go at v1.36.3 (findNodesThatFitPod, evaluateNominatedNode, prioritizeNodes).

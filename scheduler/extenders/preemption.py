@@ -1,7 +1,6 @@
 """The candidates of a preemption that the extenders agree to.
 
-While they think, pods come and go: a node whose pods are others than those that they were shown is no candidate any
-more.
+While they answer, pods come and go: a node is no longer a candidate if its pods differ from those that they were shown.
 
 Rule: callExtenders in framework/preemption/preemption.go and ProcessPreemption in extender.go, at v1.36.3.
 """

@@ -1,4 +1,4 @@
-"""Extenders as the loop meets them: attempts about which they are asked, and bindings that one of them makes."""
+"""Extenders as the loop sees them: attempts that ask them, and bindings that one of them makes."""
 
 from collections.abc import Callable
 

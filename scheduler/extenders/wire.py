@@ -1,7 +1,7 @@
 """Requests to extenders and their answers, as in k8s.io/kube-scheduler/extender/v1 at v0.36.3.
 
-The names of its fields are as Go spells them, with a capital, since they have no tags; those of pods and nodes are the
-API's. A body is made of pieces, as nodes may be many megabytes: whole objects are passed on as they came.
+Field names are Go's, capitalised, since its structs have no tags; those of pods and nodes are the API's. A body is made
+of pieces, as nodes may take many megabytes: whole objects are passed on as they came.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The preemptions that are under way: for which pods others are evicted, and which.
+"""The preemptions under way: the preemptors and their victims.
 
     begin ─► VICTIMS LEAVE ─the last is gone─► DUE: tried once ─► placed, or refused ─► (ended)
                    └─ placed, gone, another nomination, or evictions failed ──────────► (ended)

@@ -1,4 +1,4 @@
-"""The Lease, which says who works; others that may serve the same pods; and whether clocks agree."""
+"""The Lease and its holder; other schedulers that may serve the same pods; and whether clocks agree."""
 
 from typing import Final
 

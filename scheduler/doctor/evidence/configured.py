@@ -1,4 +1,4 @@
-"""The permissions, resources and Lease that a configuration needs, without those of plugins that are not here."""
+"""The permissions, resources and Lease that a configuration needs, apart from plugins that are not installed here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The facts about an installation, read once for all checks. A fact that cannot be read is the error that says why."""
+"""The facts about an installation, read once for all checks. One that cannot be read is the error that says why."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Metrics of the running scheduler, as it shows them at /metrics."""
+"""Metrics of the running scheduler, read from /metrics."""
 
 from collections.abc import Iterator, Mapping
 
