@@ -45,12 +45,13 @@ from scheduler.framework.groups.pod_groups import GroupMembers, GroupTree, PodGr
 from scheduler.framework.nodes.columns import BoolColumn
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.shares import IS_CHARGED
-from scheduler.framework.status import Code, Status, unresolvable, unschedulable
+from scheduler.framework.status import Code, unresolvable, unschedulable
 from scheduler.groups.amounts import demand_of, size_of
 from scheduler.groups.deciding import Trials
 from scheduler.groups.decision import GroupDecision, MemberOutcome
 from scheduler.groups.placements import Choice, limited
 from scheduler.groups.preemption import post_filter
+from scheduler.groups.refusals import refused_at_once
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.space import may_have_space, resource_gap
 from scheduler.groups.topology.filling import Filling, Schedule
@@ -77,12 +78,11 @@ class PodGroupAlgorithm:
         self._nominator = core.nominator
         self._what_if = WhatIf(core)
 
-    def decide(self, framework: Framework, members: Sequence[QueuedPod]) -> GroupDecision:
-        """Decide about the members of one group, in this order. Tables are as before afterwards. Raises nothing."""
-        return in_one_go(self.decide_in_steps(framework, members))
-
     def decide_in_steps(self, framework: Framework, members: Sequence[QueuedPod]) -> Steps[GroupDecision]:
-        """The same, with other tasks between the steps, who may change all but what is assumed here."""
+        """Decide about the members of one group, in this order. Tables are as before afterwards. Raises nothing.
+
+        Between the steps other tasks may change all but what is assumed here.
+        """
         try:
             tree = framework.handle.pod_groups.tree_of(members[0].pod)
             return (yield from self.decide_and_leave(framework, tree, members))
@@ -189,7 +189,7 @@ class PodGroupAlgorithm:
         self, framework: Framework, pod: Pod, tree: GroupTree | None, *, is_charged: bool
     ) -> GroupDecision | None:
         """Return the decision about a group of which no pod need be tried, among them `pod`; None about others."""
-        if (tree is None or tree.group.problem) and (refused := _refused_at_once(framework, pod)) is not None:
+        if (tree is None or tree.group.problem) and (refused := refused_at_once(framework, pod)) is not None:
             return GroupDecision(status=refused, refused_by=COSCHEDULING)
         if tree is None:
             return None
@@ -252,11 +252,6 @@ class PodGroupAlgorithm:
     ) -> Steps[GroupDecision]:
         """Decide about the members among the nodes of a placement, or all."""
         return self._what_if.decide(limited(search, placement, self._algorithm.table), members, leaves=leaves)
-
-
-def _refused_at_once(framework: Framework, pod: Pod) -> Status | None:
-    """Return why a pod would not be let into the queue now, as its group of our own rules is gone or makes no sense."""
-    return next((each.pre_enqueue(pod) for each in framework.pre_enqueue if each.name == COSCHEDULING), None)
 
 
 def _all_fit_still(framework: Framework, cache: Cache, decision: GroupDecision, since: int) -> bool:

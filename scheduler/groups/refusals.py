@@ -19,6 +19,7 @@ from scheduler.config.defaults import COSCHEDULING
 from scheduler.cycle.writers import GroupEvents
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.groups.pod_groups import GroupKey, PodGroup
+from scheduler.framework.status import Status
 from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.apis.names import named_by
 from scheduler.process.reporting import Due, Said
@@ -109,10 +110,7 @@ class GroupRefusals:
         pods = self._groups.members_by_group.some_unscheduled(key, MAX_LOOKED_AT)
         pod = next((pod for pod in pods if not pod.spec.scheduling_gates), None)
         framework = None if pod is None else self._frameworks.get(pod.spec.scheduler_name)
-        refusal = None
-        if pod is not None and framework is not None:
-            refusals = (each.pre_enqueue(pod) for each in framework.pre_enqueue if each.name == COSCHEDULING)
-            refusal = next(refusals, None)
+        refusal = None if pod is None or framework is None else refused_at_once(framework, pod)
         if pod is None or refusal is None:
             self._said.is_new(key, "")
             return False
@@ -129,3 +127,8 @@ class GroupRefusals:
         of = group or PodGroup(key.namespace, key.name, str(key), key.source)  # without an object: said at the pod
         self._events.group_event(of, pod, "Warning", "FailedScheduling", "Scheduling", message)
         return True
+
+
+def refused_at_once(framework: Framework, pod: Pod) -> Status | None:
+    """Return why a pod would not be let into the queue now, as its group of our own rules is gone or makes no sense."""
+    return next((each.pre_enqueue(pod) for each in framework.pre_enqueue if each.name == COSCHEDULING), None)

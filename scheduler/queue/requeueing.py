@@ -194,10 +194,6 @@ class RequeueRules:
         self._events_asked += 1
         return self._events_asked % SAMPLE_EVERY == 0
 
-    def decide(self, queued: QueuedEntity, observed: ObservedEvent) -> Requeue:
-        """Return what an event means for a pod."""
-        return self._decide(self.rejection_of(queued).hints(observed.event), queued, observed)
-
     def decide_own(self, queued: QueuedEntity, observed: ObservedEvent) -> Requeue:
         """Return what a change of the pod itself means for it."""
         return self._decide(self.rejection_of(queued).hints_past_gate(observed.event), queued, observed)

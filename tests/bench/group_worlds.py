@@ -14,6 +14,7 @@ from scheduler import framework as fw
 from scheduler.api.objects import GroupAnnotations
 from scheduler.assembly.cluster import settle_memory
 from scheduler.config.feature_gates import FeatureGates
+from scheduler.cycle.steps import in_one_go
 from scheduler.engine.engine import Engine
 from scheduler.framework.queued import in_order
 from scheduler.testing import a_node, a_pod
@@ -91,7 +92,7 @@ def decided(under_test: EngineUnderTest) -> float:
     group = under_test.pop_group()
     members = in_order(group.members)
     began = time.process_time()
-    algorithm.decide(under_test.framework, members)
+    in_one_go(algorithm.decide_in_steps(under_test.framework, members))
     seconds = time.process_time() - began
     engine.queue.drop(group)
     return seconds

@@ -9,6 +9,7 @@ from scheduler import framework as fw
 from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
+from scheduler.cycle.steps import in_one_go
 from scheduler.framework.queued import QueuedPod
 from scheduler.testing import a_node, a_pod
 from tests.conformance.transcribed import Case, cases
@@ -43,7 +44,7 @@ def test_a_pod_waits_for_its_preemption_or_that_of_its_group(case: Case) -> None
         framework = groups.under_test.framework
         if together:
             assert groups.engine.pod_groups is not None
-            decision = groups.engine.pod_groups.decide(framework, [QueuedPod(preemptor, 0.0)])
+            decision = in_one_go(groups.engine.pod_groups.decide_in_steps(framework, [QueuedPod(preemptor, 0.0)]))
             assert decision.is_waiting_for_preemption
         else:
             groups.engine.algorithm.schedule(framework, fw.CycleState(), preemptor)

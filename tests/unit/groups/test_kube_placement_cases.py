@@ -8,6 +8,7 @@ import pytest
 from scheduler import framework as fw
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.steps import in_one_go
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code
 from scheduler.groups.decision import GroupDecision
@@ -66,7 +67,7 @@ def decided(*plugins: tuple[type[fw.Plugin], int]) -> GroupDecision:
     pod = a_pod("foo", group="pg", scheduler_name=PROFILE)
     groups.under_test.see(pod)
     assert groups.engine.pod_groups is not None
-    return groups.engine.pod_groups.decide(groups.engine.frameworks[PROFILE], [QueuedPod(pod, 0.0)])
+    return in_one_go(groups.engine.pod_groups.decide_in_steps(groups.engine.frameworks[PROFILE], [QueuedPod(pod, 0.0)]))
 
 
 def of_case(kind: type[Any], case: Case, name: str = "FakePlacementPlugin") -> type[fw.Plugin]:

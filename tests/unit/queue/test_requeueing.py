@@ -67,13 +67,13 @@ def rules_with_hint(hint: Callable[[Any, Any, Any], QueueingHint] | None) -> Req
 def test_the_plugins_that_refused_a_pod_say_what_helps_it(
     queued: QueuedPod, event: ClusterEvent, decision: Requeue
 ) -> None:
-    assert RequeueRules(REJECTOR_EVENTS, Metrics()).decide(queued, ObservedEvent(event, None, None)) is decision
+    assert RequeueRules(REJECTOR_EVENTS, Metrics()).decide_all(queued, [ObservedEvent(event, None, None)]) is decision
 
 
 def test_a_plugin_that_registered_for_everything_hears_of_everything() -> None:
     rules = RequeueRules({PROFILE: {FIT: [ClusterEventWithHint(ALL_EVENTS)]}}, Metrics())
 
-    assert rules.decide(a_refused_pod(FIT), ObservedEvent(VOLUME_ADD, None, None)) is AFTER_BACKOFF
+    assert rules.decide_all(a_refused_pod(FIT), [ObservedEvent(VOLUME_ADD, None, None)]) is AFTER_BACKOFF
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_hint_function_has_the_last_word(hint: QueueingHint, decision: Requeue
 
     queued = a_refused_pod(FIT)
 
-    assert rules_with_hint(ask).decide(queued, ObservedEvent(NODE_ADD, "old", "new")) is decision
+    assert rules_with_hint(ask).decide_all(queued, [ObservedEvent(NODE_ADD, "old", "new")]) is decision
     assert asked == [(queued.pod, "old", "new")]
 
 
@@ -102,7 +102,7 @@ def test_a_hint_function_that_fails_queues_the_pod_and_is_logged(caplog: pytest.
     def fail(*_: Any) -> QueueingHint:
         raise RuntimeError("no answer")
 
-    assert rules_with_hint(fail).decide(a_refused_pod(FIT), ObservedEvent(NODE_ADD, None, None)) is AFTER_BACKOFF
+    assert rules_with_hint(fail).decide_all(a_refused_pod(FIT), [ObservedEvent(NODE_ADD, None, None)]) is AFTER_BACKOFF
     (record,) = caplog.records
     assert record.getMessage().startswith("A plugin failed")
     assert record.__dict__["extensionPoint"] == "QueueingHint"
@@ -116,7 +116,7 @@ def test_an_answer_that_is_no_hint_queues_the_pod_and_is_logged(
     rules = rules_with_hint(lambda *_: answer)
 
     for _ in range(event_number):
-        decision = rules.decide(a_refused_pod(FIT), ObservedEvent(NODE_ADD, None, None))
+        decision = rules.decide_all(a_refused_pod(FIT), [ObservedEvent(NODE_ADD, None, None)])
 
     assert decision is AFTER_BACKOFF
     (record,) = caplog.records
