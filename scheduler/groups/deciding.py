@@ -93,7 +93,7 @@ class DecidedWhatIf:
         self._decided += self.decisions
         found = in_one_go(self._trials.again())
         if found.status is None:
-            self.placed = [each for each in found.members if each.is_placed]
+            self.placed = list(found.bound())
         return found.status
 
     def keeps_its_nodes(self) -> bool:

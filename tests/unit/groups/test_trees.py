@@ -361,6 +361,25 @@ def test_all_pods_of_a_tree_are_kept_back_while_it_evicts(kind: type[DefaultPree
     run(play())
 
 
+def test_nothing_is_evicted_for_groups_that_would_not_start() -> None:
+    async def play() -> None:
+        trees = Trees(nodes=2)
+        trees.under_test.see(
+            *(a_pod(f"low-{number}", node_name=f"n{number}", requests={"cpu": "2"}) for number in range(2))
+        )
+        trees.composite("root", 1, priority=10)
+        trees.leaf("pg1", 1)
+        trees.leaf("pg2", 2)
+        trees.pods(1, "pg1", priority=10, requests={"cpu": "2"})
+        trees.pods(2, "pg2", priority=10, requests={"cpu": "2"})
+
+        await trees.schedule()
+
+        assert len(trees.under_test.evicted) == 1
+
+    run(play())
+
+
 def test_a_tree_that_is_disrupted_as_a_whole_leaves_as_a_whole() -> None:
     async def play() -> None:
         trees = Trees(nodes=2)
