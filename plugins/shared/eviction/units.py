@@ -15,9 +15,9 @@ from scheduler import framework as fw
 from scheduler.framework.preemption.victims import Unit, pods_of
 
 
-def importance(unit: Unit) -> tuple[int, bool, int, int]:
+def importance(unit: Unit) -> tuple[int, int, int, int]:
     """Sort by this for the most important unit first. Rule: MoreImportantVictim."""
-    return -unit.priority, not unit.is_of_group, -len(unit.pods) if unit.is_of_group else 0, unit.started
+    return -unit.priority, -unit.is_of_group - unit.is_of_groups, -len(unit.pods), unit.started
 
 
 class GroupUnits:

@@ -46,6 +46,9 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     is_of_group: bool = False
     """Whether it is a group, or a pod of one."""
 
+    is_of_groups: bool = False
+    """Whether it is a group that consists of groups."""
+
     @classmethod
     def of_pod(cls, pod: Pod, priority: int, *, is_of_group: bool) -> "Unit":
         return cls(uid=pod.uid, pods=(pod,), priority=priority, started=started(pod), is_of_group=is_of_group)
@@ -53,7 +56,14 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     @classmethod
     def of_group(cls, group: PodGroup, pods: Sequence[Pod]) -> "Unit":
         first = min(map(started, pods))
-        return cls(uid=group.uid, pods=pods, priority=group.priority, started=first, is_of_group=True)
+        return cls(
+            uid=group.uid,
+            pods=pods,
+            priority=group.priority,
+            started=first,
+            is_of_group=True,
+            is_of_groups=bool(group.minimum_groups),
+        )
 
 
 def group_that_goes(groups: PodGroups, pod: Pod) -> PodGroup | None:

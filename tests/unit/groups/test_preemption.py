@@ -457,8 +457,11 @@ def test_without_the_plugin_nobody_leaves() -> None:
     run(play())
 
 
-def a_unit(priority: int = 10, pods: int = 1, start: int = 0, *, of_group: bool = False) -> Unit:
-    return Unit(uid="u", pods=[a_pod()] * pods, priority=priority, started=start, is_of_group=of_group)
+def a_unit(
+    priority: int = 10, pods: int = 1, start: int = 0, *, of_group: bool = False, of_groups: bool = False
+) -> Unit:
+    of_pods = [a_pod()] * pods
+    return Unit(uid="u", pods=of_pods, priority=priority, started=start, is_of_group=of_group, is_of_groups=of_groups)
 
 
 @pytest.mark.parametrize(
@@ -466,6 +469,7 @@ def a_unit(priority: int = 10, pods: int = 1, start: int = 0, *, of_group: bool 
     [
         pytest.param(a_unit(20), a_unit(10), id="higher priority"),
         pytest.param(a_unit(of_group=True), a_unit(), id="a group before a pod"),
+        pytest.param(a_unit(of_group=True, of_groups=True), a_unit(pods=9, of_group=True), id="a tree before a group"),
         pytest.param(a_unit(start=500), a_unit(start=1000), id="pods: the older"),
         pytest.param(a_unit(pods=2, of_group=True), a_unit(of_group=True), id="groups: the larger"),
         pytest.param(
