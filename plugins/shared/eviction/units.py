@@ -49,10 +49,12 @@ def victims_among(
 ) -> tuple[Sequence[fw.Pod], int] | fw.Status:
     """Return those that have to leave, the most important first, and how many of these violate a budget.
 
-    A status says why not even all of them would be enough. `here`: the pods of the node; others do not matter to it.
+    A status says why not even all of them would be enough. `here`: the pods of the node.
     """
     on_node = {pod.uid for pod in here}
-    node.remove([pod for pod in pods_of(units) if pod.uid in on_node])
+    counted = {unit.uid: [pod for pod in unit.pods if node.depends_on_others or pod.uid in on_node] for unit in units}
+    for pods in counted.values():
+        node.remove(pods)
     refusal = node.refusal()
     if refusal is not None:
         return refusal
@@ -62,9 +64,7 @@ def victims_among(
     violations = 0
     counts = dict(zip((unit.uid for unit in ordered), violating, strict=True))
     for unit in (*compress(ordered, violating), *compress(ordered, [not each for each in violating])):
-        back = [pod for pod in unit.pods if pod.uid in on_node]
-        if staying_away := node.reprieve(back):
-            node.remove([pod for pod in back if pod not in staying_away])
+        if not node.takes_back(counted[unit.uid]):
             leaving.append(unit)
             violations += counts[unit.uid]
     return pods_of(sorted(leaving, key=importance)), violations

@@ -34,6 +34,10 @@ class Victims(NamedTuple):
 class NodeSimulation(Protocol):
     """One node, as all Filter plugins see it, for the length of a `with` block. Methods raise PluginError."""
 
+    @property
+    def depends_on_others(self) -> bool:
+        """Whether pods on other nodes matter: then they, too, may be removed and come back."""
+
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -47,6 +51,9 @@ class NodeSimulation(Protocol):
 
     def reprieve(self, others: Sequence[Pod]) -> list[Pod]:
         """Put removed pods back one by one where the pod fits nevertheless; return those that have to stay away."""
+
+    def takes_back(self, others: Sequence[Pod]) -> bool:
+        """Put removed pods back together if the pod fits nevertheless; return whether it does."""
 
 
 class LowerPods(Protocol):

@@ -288,6 +288,8 @@ class DryRun:
 class QuickSimulation:
     """A node evaluated by plugins that simulate it, and by stored answers."""
 
+    depends_on_others: Final = False
+
     __slots__ = ("_asked", "_pod", "_refusing", "_state")
 
     def __init__(
@@ -337,6 +339,12 @@ class QuickSimulation:
             return _reprieved_by_one(others, *self._asked[0])
         return [other for other in others if not self._admits(other)]
 
+    def takes_back(self, others: Sequence[Pod]) -> bool:
+        staying_away = self.reprieve(others)
+        if staying_away:
+            self.remove([other for other in others if other not in staying_away])
+        return not staying_away
+
     def _admits(self, other: Pod) -> bool:
         """Put a pod back if every plugin agrees; those that agreed before one does not let it go again."""
         for at, (step, simulated) in enumerate(self._asked):
@@ -367,7 +375,12 @@ def _code(step: FilterStep, simulated: SimulatedNode) -> int:
 
 
 class TableSimulation:
-    """A node evaluated by calling every plugin, with the pods really taken off the table."""
+    """A node evaluated by calling every plugin, with its pods really taken off the table.
+
+    Of pods on other nodes only those plugins are told that count pods.
+    """
+
+    depends_on_others: Final = True
 
     def __init__(self, filtering: Filtering, state: CycleState, pod: Pod, row: int, nominated: Sequence[Pod]) -> None:
         """`nominated`: the pods to which this one has to yield on the node."""
@@ -392,20 +405,30 @@ class TableSimulation:
 
     def remove(self, others: Sequence[Pod]) -> None:
         for other in others:
-            change = self._filtering.nodes.what_if(self._row, remove=(other,))
-            change.__enter__()
-            self._away[other.uid] = change
-            self._filtering.notify_removed(self._state, self._pod, other, self._row)
+            row = self._row_of(other)
+            if row == self._row:
+                change = self._filtering.nodes.what_if(row, remove=(other,))
+                change.__enter__()
+                self._away[other.uid] = change
+            self._filtering.notify_removed(self._state, self._pod, other, row)
+
+    def _row_of(self, other: Pod) -> int:
+        elsewhere = None if other.uid in self._order else self._filtering.nodes.row_of(other.node_name)
+        return self._row if elsewhere is None else elsewhere
 
     def refusal(self) -> Status | None:
         return self._filtering.run_one_with_nominated(self._nominated, self._state, self._pod, self._row)
 
     def reprieve(self, others: Sequence[Pod]) -> list[Pod]:
-        gone = []
+        return [other for other in others if not self.takes_back((other,))]
+
+    def takes_back(self, others: Sequence[Pod]) -> bool:
         for other in others:
-            self._away.pop(other.uid).__exit__(None, None, None)
-            self._filtering.notify_added(self._state, self._pod, other, self._row)
-            if self.refusal() is not None:
-                self.remove((other,))
-                gone.append(other)
-        return gone
+            change = self._away.pop(other.uid, None)
+            if change is not None:
+                change.__exit__(None, None, None)
+            self._filtering.notify_added(self._state, self._pod, other, self._row_of(other))
+        if self.refusal() is None:
+            return True
+        self.remove(others)
+        return False

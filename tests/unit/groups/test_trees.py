@@ -19,6 +19,7 @@ from scheduler.testing import a_node, a_pod
 from tests.fakes import run, settle
 from tests.unit.cycle.fakes import PROFILE
 from tests.unit.groups.trees import Trees
+from tests.unit.plugins.pod_affinity import HOST, ZONE, pods_like, with_terms
 
 GANG, BASIC = 3, None
 NONE_LEFT: Final = "pod group preemption: No preemption victims found for incoming preemptor"
@@ -391,6 +392,32 @@ def test_a_tree_that_is_disrupted_as_a_whole_leaves_as_a_whole() -> None:
         assert trees.placed == {"pg1": 1, "pg2": 1}
 
         urgent = a_pod("urgent", priority=100, requests={"cpu": "2"}, scheduler_name=PROFILE)
+        trees.under_test.see(urgent)
+        await trees.under_test.schedule()
+
+        assert sorted(trees.under_test.evicted) == ["default/pg1-0", "default/pg2-0"]
+
+    run(play())
+
+
+def test_the_pods_of_a_tree_on_other_nodes_do_not_keep_a_pod_away_either() -> None:
+    async def play() -> None:
+        trees = Trees(nodes=0)
+        trees.under_test.see(*(a_node(name, cpu="2", labels={HOST: name, ZONE: "z"}) for name in ("n0", "n1")))
+        trees.composite("root", 2, disruption_mode=DisruptionMode(all={}))
+        for name in ("pg1", "pg2"):
+            trees.leaf(name, 1)
+            trees.pods(1, name, requests={"cpu": "2"}, labels={"app": name})
+        await trees.schedule()
+
+        urgent = with_terms(
+            "urgent",
+            apart=[pods_like(ZONE, app="pg2")],
+            node_selector={HOST: trees.bound["pg1-0"]},
+            priority=100,
+            requests={"cpu": "2"},
+            scheduler_name=PROFILE,
+        )
         trees.under_test.see(urgent)
         await trees.under_test.schedule()
 
