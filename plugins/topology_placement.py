@@ -47,7 +47,7 @@ class TopologyPlacementGenerator(fw.PlacementGeneratePlugin):
     def _domain_of(self, scheduled: Collection[fw.Pod], topology: fw.Topology) -> str:
         """Return the domain of the pods that have a node. Raises AttemptFailed if there are several, or none."""
         domain = ""
-        for pod in scheduled:
+        for pod in sorted(scheduled, key=lambda each: each.name):
             row = self._nodes.row_of(pod.node_name)
             if row is None:
                 detail = f'getting node for pod {pod}: nodeinfo not found for node name "{pod.node_name}"'

@@ -377,7 +377,7 @@ def _code(step: FilterStep, simulated: SimulatedNode) -> int:
 class TableSimulation:
     """A node evaluated by calling every plugin, with its pods really taken off the table.
 
-    Of pods on other nodes only those plugins are told that count pods.
+    Of pods on other nodes only plugins that count pods learn.
     """
 
     depends_on_others: Final = True

@@ -71,6 +71,9 @@ def test_an_empty_label_is_a_domain_too() -> None:
         pytest.param(
             {"p1": "n1", "p2": "n2"}, "more than 1 domain found for pod group: a, b", id="on nodes of two domains"
         ),
+        pytest.param(
+            {"p2": "n2", "p1": "n1"}, "more than 1 domain found for pod group: a, b", id="in the order of names"
+        ),
     ],
 )
 def test_pods_that_are_not_in_one_domain_are_an_error_in_kube_schedulers_words(
