@@ -8,9 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.conformance.generators.groups import GENERIC, POLICY, RACK, TOPOLOGY
+from tests.conformance.generators.groups import GENERIC, POLICY, RACK, TOPOLOGY, ZONE
+from tests.conformance.generators.trees import COMPOSITE
 
 Json = dict[str, Any]
+TREES: Final = (GENERIC, TOPOLOGY, COMPOSITE)
+WORKLOAD: Final = {"workloadName": "w", "templateName": "t"}
 UNSCHEDULABLE: Final = "pod group is unschedulable"
 LOWER: Final = "PreemptLowerPriority"
 NO_VICTIMS: Final = "pod group preemption: No preemption victims found for incoming preemptor"
@@ -33,6 +36,9 @@ class Example:
     waiting: bool = False
     nominated: Mapping[str, str] = field(default_factory=dict)
     placement: str = ""
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """What is said of each group of pods that is part of the group."""
+
     gates: Sequence[str] = (GENERIC, TOPOLOGY)
     schedulers: Sequence[str] = ("default-scheduler",)
 
@@ -59,6 +65,13 @@ def node(name: str, cpu: str = "1", rack: str = "") -> Json:
     }
 
 
+def zoned(name: str, zone: str, rack: str) -> Json:
+    """A node with a core in a zone and a rack."""
+    made = node(name, rack=rack)
+    made["metadata"]["labels"][ZONE] = zone
+    return made
+
+
 def group(name: str = "job", minimum: int | None = None, priority: int | None = 10, **spec: Any) -> Json:
     """A gang with this minimum, or a basic group."""
     policy: Json = {"basic": {}} if minimum is None else {"gang": {"minCount": minimum}}
@@ -68,6 +81,23 @@ def group(name: str = "job", minimum: int | None = None, priority: int | None = 
         "metadata": {"name": name, "namespace": "default", "uid": f"uid-of-group-{name}"},
         "spec": {"schedulingPolicy": policy} | ({} if priority is None else {"priority": priority}) | spec,
     }
+
+
+def tree(name: str = "job", minimum: int | None = None, parent: str = "", priority: int = 10, **spec: Any) -> Json:
+    """A group of groups; without a minimum one of them is enough."""
+    policy: Json = {"basic": {}} if minimum is None else {"gang": {"minGroupCount": minimum}}
+    above = {"parentCompositePodGroupName": parent} if parent else {}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1alpha3",
+        "kind": "CompositePodGroup",
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-of-tree-{name}"},
+        "spec": {"schedulingPolicy": policy, "priority": priority, "workloadRef": WORKLOAD} | above | spec,
+    }
+
+
+def part(name: str, minimum: int | None = None, parent: str = "job", **spec: Any) -> Json:
+    """A group of pods that is part of a group of groups."""
+    return group(name, minimum, workloadRef=WORKLOAD, parentCompositePodGroupName=parent, **spec)
 
 
 def pod(name: str, of_group: str = "job", on_node: str = "", priority: int = 10, started: int = 0, **spec: Any) -> Json:
@@ -300,5 +330,89 @@ EXAMPLES: Final = (
             'got: "batch" and "default-scheduler"',
         ),
         schedulers=("default-scheduler", "batch"),
+    ),
+    Example(
+        "a tree of which enough groups fit is placed without the others",
+        [
+            *(node("n1"), node("n2"), tree(minimum=1)),
+            *(
+                part("a", 3),
+                pod("a0", "a"),
+                pod("a1", "a"),
+                pod("a2", "a"),
+                part("b", 2),
+                pod("b0", "b"),
+                pod("b1", "b"),
+            ),
+        ],
+        members={
+            "a0": f"{UNSCHEDULABLE}, {no_placement(too_few(3, 2))}",
+            "a1": f"{UNSCHEDULABLE}, {no_placement(too_few(3, 2))}",
+            "a2": insufficient(2),
+            "b0": "n1",
+            "b1": "n2",
+        },
+        parts={"a": no_placement(too_few(3, 2)), "b": ""},
+        gates=TREES,
+    ),
+    Example(
+        "a tree of which too few groups fit is not placed",
+        [node("n1"), tree(minimum=2), part("a", 1), pod("a0", "a"), part("b", 1), pod("b0", "b")],
+        code="Unschedulable",
+        message=f"{no_placement(too_few(2, 1))}, {NO_VICTIMS}",
+        members={
+            "a0": no_placement(too_few(2, 1)),
+            "b0": insufficient(1),
+        },
+        parts={
+            "a": f"{no_placement(too_few(2, 1))}, {NO_VICTIMS}",
+            "b": f"{no_placement(too_few(1, 0))}, {NO_VICTIMS}",
+        },
+        gates=TREES,
+    ),
+    Example(
+        "the racks of groups lie in the zone of their tree",
+        [
+            *(zoned("n1", "a", "r1"), zoned("n2", "b", "r2"), zoned("n3", "b", "r3")),
+            *(tree(minimum=2, schedulingConstraints={"topology": [{"key": ZONE}]}),),
+            *(part("a", 1, **racks()), pod("a0", "a"), part("b", 1, **racks()), pod("b0", "b")),
+        ],
+        members={"a0": "n2", "b0": "n3"},
+        parts={"a": "", "b": ""},
+        placement="b",
+        gates=TREES,
+    ),
+    Example(
+        "a pod waits for the groups above its own",
+        [node("n1"), group("job", 1, workloadRef=WORKLOAD, parentCompositePodGroupName="above"), pod("m0")],
+        code="",
+        gated={
+            "m0": "GangScheduling: failed to build hierarchy snapshot: composite pod group object not found in state "
+            "for compositepodgroup/default/above"
+        },
+        gates=TREES,
+    ),
+    Example(
+        "a tree preempts for the groups that will start, not for others",
+        [
+            *(node("n1"), node("n2"), pod("low-1", "", "n1", 0, 1), pod("low-2", "", "n2", 0, 2), tree(minimum=1)),
+            *(part("a", 3), pod("a0", "a"), pod("a1", "a"), pod("a2", "a"), part("b", 1), pod("b0", "b")),
+        ],
+        code="Unschedulable",
+        message=f"{no_placement(too_few(1, 0))}, {preempting(1)}",
+        members={
+            "a0": insufficient(2),
+            "a1": no_placement(too_few(3, 0, 2)),
+            "a2": no_placement(too_few(3, 0, 2)),
+            "b0": insufficient(2),
+        },
+        parts={
+            "a": f"{no_placement(too_few(3, 0, 2))}, {preempting(1)}",
+            "b": f"{no_placement(too_few(1, 0))}, {preempting(1)}",
+        },
+        nominated={"b0": "n1"},
+        victims=["default/low-1"],
+        waiting=True,
+        gates=TREES,
     ),
 )

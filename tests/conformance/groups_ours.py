@@ -5,7 +5,7 @@ for they are all tried for the first time at the same moment.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any, Final
@@ -28,6 +28,7 @@ from scheduler.groups.algorithm import PodGroupAlgorithm
 from scheduler.groups.apis.kubernetes import VERSIONS, name_of
 from scheduler.groups.decision import GroupDecision
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.framework import Framework
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.engine import Simulation, simulation_of
 from scheduler.simulate.recording import RecordingWriters
@@ -50,16 +51,37 @@ def judge(case: Json) -> Json:
     profiles = {profile.scheduler_name for profile in config.profiles}
     nodes = tuple(node_from_dict(obj) for obj in case["objects"] if obj["kind"] == "Node")
     pods = tuple(as_kube_scheduler_sees(obj, profiles) for obj in case["objects"] if obj["kind"] == "Pod")
-    waiting = [pod for pod in pods if name_of(pod) and not pod.node_name and not pod.is_deleting]
+    trees: dict[tuple[str, str], list[Pod]] = {}
+    for pod in pods:
+        if name_of(pod) and not pod.node_name and not pod.is_deleting:
+            trees.setdefault((pod.namespace, root_of(case, pod.namespace, name_of(pod))), []).append(pod)
     verdicts = []
-    for namespace, name in sorted({(pod.namespace, name_of(pod)) for pod in waiting}):
+    for (namespace, name), members in sorted(trees.items(), key=lambda item: item[0]):
         cluster = SimulatedCluster(nodes, pods, others(case))
         with simulation_of(cluster, config, plugins.IN_TREE) as simulation, equals_by_name(simulation.engine):
-            members = [pod for pod in waiting if pod.namespace == namespace and name_of(pod) == name]
-            witness = Witness(simulation, namespace, name)
+            witness = Witness(simulation, namespace, name, {name_of(pod) for pod in members} - {name})
             simulation.run(witness.schedule([pod for pod in members if pod.spec.scheduler_name in profiles]))
             verdicts.append(witness.said)
     return {"groups": verdicts}
+
+
+def root_of(case: Json, namespace: str, name: str) -> str:
+    """The group that the tree of a PodGroup begins with; the PodGroup itself if there is no such tree."""
+    kinds = {"PodGroup", "CompositePodGroup"} if "CompositePodGroup" in case["gates"] else set()
+    parents = {
+        (each["kind"], each["metadata"]["name"]): each["spec"].get("parentCompositePodGroupName")
+        for each in case["objects"]
+        if each["kind"] in kinds and each["metadata"]["namespace"] == namespace
+    }
+    at = "PodGroup", name
+    for _ in range(len(parents) + 1):  # more are a cycle
+        if at not in parents:
+            return name
+        parent = parents[at]
+        if parent is None:
+            return at[1]
+        at = "CompositePodGroup", parent
+    return name
 
 
 @contextmanager
@@ -81,9 +103,9 @@ def candidates_by_name() -> Iterator[None]:
 
 
 class Witness:
-    """Runs the cycle of one group, and notes what is decided."""
+    """Runs the cycle of one group, and notes what is decided; `parts`: the groups below it with pods that wait."""
 
-    def __init__(self, simulation: Simulation, namespace: str, name: str) -> None:
+    def __init__(self, simulation: Simulation, namespace: str, name: str, parts: Collection[str]) -> None:
         self._simulation = simulation
         self._engine = simulation.engine
         self.said: Json = {
@@ -98,6 +120,7 @@ class Witness:
             "members": [],
             "victims": [],
             "condition": None,
+            "parts": {name: {"code": "", "message": "", "condition": None} for name in parts},
         }
 
     async def schedule(self, members: Sequence[Pod]) -> None:
@@ -115,7 +138,9 @@ class Witness:
             with self._listening(engine.pod_groups):
                 engine.loop.schedule_one(first)
                 await asyncio.sleep(1)  # of the simulation: what is written in the background is written then
-        self._read_condition()
+        said["condition"] = self._condition(said["name"])
+        for name, part in said["parts"].items():
+            part["condition"] = self._condition(name)
 
     @contextmanager
     def _listening(self, algorithm: PodGroupAlgorithm) -> Iterator[None]:
@@ -126,11 +151,14 @@ class Witness:
         chosen: list[str] = []
         evictions: set[str] = set()
 
-        def decided(*arguments: Any) -> Steps[GroupDecision]:
-            decision = yield from decide(*arguments)
+        def decided(framework: Framework, *arguments: Any) -> Steps[GroupDecision]:
+            decision = yield from decide(framework, *arguments)
             said["code"], said["message"] = decision.code.label, decision.message
             said["waitingOnPreemption"] = decision.is_waiting_for_preemption
             said["placement"] = decision.placement if decision.status is None else ""
+            for part, _ in decision.by_group((), framework.handle.pod_groups.key_of):
+                if part.group is not None and part.group.name in said["parts"]:
+                    said["parts"][part.group.name] |= {"code": part.code.label, "message": part.message}
             chosen.extend(map(str, victims_of(decision)))
             return decision
 
@@ -163,12 +191,12 @@ class Witness:
                 return f"{plugin.name}: {status.message}"
         return ""
 
-    def _read_condition(self) -> None:
-        objects, said = self._engine.objects, self.said
-        found = [objects.get(version, said["name"], said["namespace"]) for version in VERSIONS]
+    def _condition(self, name: str) -> Json | None:
+        found = [self._engine.objects.get(version, name, self.said["namespace"]) for version in VERSIONS]
         for each in chain.from_iterable(group.status.conditions or () for group in found if group is not None):
             if each.type in TYPES:
-                self.said["condition"] = {"status": each.status, "reason": each.reason, "message": each.message}
+                return {"status": each.status, "reason": each.reason, "message": each.message}
+        return None
 
 
 def victims_of(decision: GroupDecision) -> Iterator[Pod]:

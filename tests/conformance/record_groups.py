@@ -2,24 +2,23 @@
 
     python -m tests.conformance.record_groups
 
-rewrites `groups/generated.jsonl.gz`; the same sources choose the same cases. A case is chosen for what becomes of its
-groups and members, for their messages without numbers and names, and for the gates and fields that led to it. The
-examples that are worked out by hand are recorded in `groups/by_hand.jsonl`.
+rewrites `groups/generated.jsonl.gz` and `groups/trees.jsonl.gz`; the same sources choose the same cases. A case is
+chosen for what becomes of its groups and members, for their messages without numbers and names, and for the gates and
+fields that led to it. The examples that are worked out by hand are recorded in `groups/by_hand.jsonl`.
 """
 
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
-from tests.conformance.generators.groups import among_groups, generate
 from tests.conformance.group_examples import EXAMPLES
-from tests.conformance.groups import GROUPS, Json, Oracles, outcome
+from tests.conformance.groups import GROUPS, OF_GROUPS, OF_TREES, Json, Oracles, outcome
 from tests.conformance.record import fields
 from tests.conformance.recorded import to_line, write_cases
 
 SEEDS: Final = range(1500)
-WANTED: Final = 120
 WEIGHT: Final = 2_000
 """Bytes that any case costs: without it only the tiniest clusters are chosen."""
 
@@ -28,21 +27,27 @@ def main() -> int:
     """Run the command."""
     with Oracles() as oracles:
         write_cases(GROUPS / "by_hand.jsonl", recorded(oracles, [example.case for example in EXAMPLES]))
-        known = recorded(oracles, [*map(generate, SEEDS), *map(among_groups, SEEDS)])
+        for name, makers, wanted in (("generated", OF_GROUPS, 120), ("trees", OF_TREES, 80)):
+            known = recorded(oracles, [make(seed) for make in makers for seed in SEEDS])
+            choose(GROUPS / f"{name}.jsonl.gz", known, wanted)
+    return 0
+
+
+def choose(path: Path, known: Sequence[Json], wanted: int) -> None:
+    """Write so many cases to a file that together have as many features as can be."""
     left = [(each, set(features(each)), len(to_line(each))) for each in known]
     every = set().union(*(found for _, found, _ in left))
     chosen: list[Json] = []
     shown: set[str] = set()
-    while len(chosen) < WANTED:
+    while len(chosen) < wanted:
         best = max(left, key=lambda item: len(item[1] - shown) / (item[2] + WEIGHT))
         if not best[1] - shown:
             break
         left.remove(best)
         shown |= best[1]
         chosen.append(best[0])
-    path = write_cases(GROUPS / "generated.jsonl.gz", chosen)
+    write_cases(path, chosen)
     print(f"{len(chosen)} cases show {len(shown)} of {len(every)} features; {path}: {path.stat().st_size:,} bytes")
-    return 0
 
 
 def recorded(oracles: Oracles, cases: Sequence[Json]) -> list[Json]:
@@ -70,6 +75,10 @@ def features(known: Json) -> Iterator[str]:
         yield f"{became} {steady(group['message'])} victims {min(len(group['victims']), 3)}"
         yield f"{became} condition {group['condition'] and steady(group['condition']['message'])}"
         yield from (f"gated {steady(why)}" for why in group["gated"].values())
+        for name, part in group.get("parts", {}).items():
+            outcomes[f"{group['namespace']}/{name}"] = became
+            yield f"{became} part {part['code']} {steady(part['message'])}"
+            yield f"{became} part's condition {part['condition'] and steady(part['condition']['message'])}"
         for member in group["members"]:
             told = steady(member.get("message", ""))
             yield f"{became} {member.get('reason')} nominated {bool(member['nominatedNode'])} {told}"
@@ -82,7 +91,7 @@ def features(known: Json) -> Iterator[str]:
 
 def steady(message: str) -> str:
     """A message without numbers and names of groups, nodes and pods."""
-    return re.sub(r"\b(job|n|r|old|lone|zone)-?\w*\d[-\w]*|\d+", "#", message)
+    return re.sub(r"\b(job|n|r|old|past|lone|zone)-?\w*\d[-\w]*|\d+", "#", message)
 
 
 if __name__ == "__main__":

@@ -73,6 +73,13 @@ BY_NAME: Final[Mapping[str, Mapping[str, str]]] = {
             "\t} else if a.Timestamp.After(b.Timestamp) {\n\t\treturn 1\n\t}\n"
             "\t// On platforms"
         ): "\t// On platforms",
+        # Of the pods of a tree of groups.
+        "\tfor _, list := range pgqi.QueuedPodInfos {\n\t\tfor _, pInfo := range list {\n\t\t\tok := fn(pInfo)\n": (
+            "\tvar all []*QueuedPodInfo\n"
+            "\tfor _, list := range pgqi.QueuedPodInfos {\n\t\tall = append(all, list...)\n\t}\n"
+            "\tslices.SortFunc(all, PodGroupMemberPodsOrderingFunc)\n"
+            "\t{\n\t\tfor _, pInfo := range all {\n\t\t\tok := fn(pInfo)\n"
+        ),
     },
     f"{SCHEDULER}/schedule_one_podgroup.go": {
         # Of placements with the same score.
@@ -87,13 +94,40 @@ BY_NAME: Final[Mapping[str, Mapping[str, str]]] = {
             "ctx, schedFwk, placementCycleState, podGroupInfo, queuedPodGroupInfo)\n"
             "\t\tresult.placement = placement.Name\n"
         ),
+        (
+            "\t\tresult, placementRevertFns := sched.compositePodGroupSchedulingDefaultAlgorithm("
+            "ctx, schedFwk, placementCycleState, root, podGroupInfo, subtreeResult)\n"
+        ): (
+            "\t\tresult, placementRevertFns := sched.compositePodGroupSchedulingDefaultAlgorithm("
+            "ctx, schedFwk, placementCycleState, root, podGroupInfo, subtreeResult)\n"
+            "\t\tresult.placement = placement.Name\n"
+        ),
+        # Only members of groups that start then are put where victims were, in the order of their groups.
+        "\t\t\tfor _, res := range results {\n": (
+            "\t\t\tfor res := range successfulLeafResults(rootPodGroupInfo.PodGroupInfo, results) {\n"
+        ),
+        "\t\t\tfor _, child := range pgi.Children {\n\t\t\t\tif !walk(child) {\n": (
+            "\t\t\tfor _, child := range pgi.GetChildGroups() {\n\t\t\t\tif !walk(child) {\n"
+        ),
+        # Groups that share a refusal are told of a preemption once.
+        "\t\tfor _, pgResult := range completePGResults {\n\t\t\tpgResult.status.AppendReason(status.String())\n": (
+            "\t\ttold := map[*fwk.Status]bool{}\n"
+            "\t\tfor _, pgResult := range completePGResults {\n"
+            "\t\t\tif told[pgResult.status] {\n\t\t\t\tcontinue\n\t\t\t}\n"
+            "\t\t\ttold[pgResult.status] = true\n"
+            "\t\t\tpgResult.status.AppendReason(status.String())\n"
+        ),
         "\tfor _, podGroupResult := range podGroupResults {\n\t\tpgi := podGroupResult.podGroupInfo\n": (
             '\twitness := ctx.Value("pod group witness").(interface {\n'
             "\t\tDecided(*fwk.Status, bool, string)\n"
+            "\t\tDecidedPart(string, *fwk.Status)\n"
             "\t\tBound(*v1.Pod, string)\n"
             "\t})\n"
             "\troot := podGroupResults[pgKey(rootPodGroupInfo.PodGroupInfo)]\n"
             "\twitness.Decided(root.status, root.waitingOnPreemption, root.placement)\n"
+            "\tfor _, each := range podGroupResults {\n"
+            "\t\twitness.DecidedPart(each.podGroupInfo.Name, each.status)\n"
+            "\t}\n"
             "\tfor _, podGroupResult := range podGroupResults {\n\t\tpgi := podGroupResult.podGroupInfo\n"
         ),
         (
@@ -113,6 +147,10 @@ BY_NAME: Final[Mapping[str, Mapping[str, str]]] = {
             "\tpods := podGroupState.ScheduledPods()\n"
             "\tsort.Slice(pods, func(i, j int) bool { return pods[i].Name < pods[j].Name })\n"
             "\treturn pods, nil\n"
+        ),
+        "\t\treturn results, nil\n": (
+            "\t\tsort.Slice(results, func(i, j int) bool { return results[i].Name < results[j].Name })\n"
+            "\t\treturn results, nil\n"
         ),
     },
     f"{SCHEDULER}/framework/preemption/types.go": {
@@ -134,6 +172,13 @@ BY_NAME: Final[Mapping[str, Mapping[str, str]]] = {
             '\t\treturn strings.Compare(a.Spec.NodeName+"/"+a.Name, b.Spec.NodeName+"/"+b.Name)\n'
             "\t})\n"
             "\tpodInfos := make([]fwk.PodInfo, len(allPods))\n"
+        ),
+    },
+    # A victim that is put back has its anti-affinity, though none had any while all were gone.
+    f"{PLUGINS}/interpodaffinity/filtering.go": {
+        "\tif len(s.existingClusterWideAntiAffinityCounts) == 0 && incomingPodHasNoTerms": (
+            "\tif pod.Spec.SchedulingGroup == nil && len(s.existingClusterWideAntiAffinityCounts) == 0 && "
+            "incomingPodHasNoTerms"
         ),
     },
     f"{SCHEDULER}/framework/preemption/podgrouppreemption.go": {

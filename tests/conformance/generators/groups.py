@@ -56,7 +56,11 @@ def generate(seed: int) -> Json:
 
 def among_groups(seed: int) -> Json:
     """The groups that run in the case of this seed, and one pod of its own that may preempt their pods."""
-    case, draw = generate(seed), Draw(f"among-groups-{seed}")
+    return alone_among(generate(seed), Draw(f"among-groups-{seed}"), f"among-groups-{seed}")
+
+
+def alone_among(case: Json, draw: Draw, name: str) -> Json:
+    """The groups that run in a case, and one pod that may preempt their pods."""
     objects = [each for each in case["objects"] if each["kind"] != "Pod" or "nodeName" in each["spec"]]
     names = [each["metadata"]["name"] for each in objects if each["kind"] == "Node"]
     alone = pod(draw, "alone", "default", draw.choice(("1", "2", "2", "4")), draw.choice((10, 100, 1000)))
@@ -65,7 +69,7 @@ def among_groups(seed: int) -> Json:
     if draw.chance(0.1):
         alone["status"]["nominatedNodeName"] = draw.choice(names)
     config = case["config"] | {"profiles": [{"schedulerName": "default-scheduler"}]}
-    return case | {"name": f"among-groups-{seed}", "alone": True, "config": config, "objects": [*objects, alone]}
+    return case | {"name": name, "alone": True, "config": config, "objects": [*objects, alone]}
 
 
 def configuration(draw: Draw) -> Json:

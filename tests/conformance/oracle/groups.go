@@ -3,8 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,7 +23,13 @@ import (
 // keeps to itself otherwise. A build without the edits tells nothing.
 const witnessKey = "pod group witness"
 
-// groupVerdict is what one pod group cycle makes of one pod group.
+// root is the group that is tried: a PodGroup, or the CompositePodGroup that its tree begins with.
+type root struct {
+	types.NamespacedName
+	isComposite bool
+}
+
+// groupVerdict is what one pod group cycle makes of one root.
 type groupVerdict struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -37,6 +43,15 @@ type groupVerdict struct {
 	Members             []memberVerdict   `json:"members"`
 	Victims             []string          `json:"victims"`
 	Condition           *conditionVerdict `json:"condition"`
+	// Parts has the PodGroups of a tree with pods that wait.
+	Parts map[string]*partVerdict `json:"parts,omitempty"`
+}
+
+// partVerdict is what becomes of a PodGroup that is part of a tree.
+type partVerdict struct {
+	Code      string            `json:"code"`
+	Message   string            `json:"message"`
+	Condition *conditionVerdict `json:"condition"`
 }
 
 // memberVerdict has a node, or what a pod that goes back to the queue is told.
@@ -67,7 +82,7 @@ func enableGates(names []string) error {
 	return utilfeature.DefaultMutableFeatureGate.SetFromMap(wanted)
 }
 
-// judgeGroups runs a pod group cycle for every group with pending pods, each on the cluster as given.
+// judgeGroups runs a pod group cycle for every root with pending pods, each on the cluster as given.
 func judgeGroups(ctx context.Context, c testCase) result {
 	groups, err := groupVerdicts(ctx, c)
 	if err != nil {
@@ -85,20 +100,19 @@ func groupVerdicts(ctx context.Context, c testCase) ([]groupVerdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := sets.New[types.NamespacedName]()
+	trees := map[root][]*v1.Pod{}
 	for _, object := range objects {
 		if pod, pending := isPending(object); pending && pod.Spec.SchedulingGroup != nil {
-			found.Insert(groupOf(pod))
+			top := rootOf(objects, groupOf(pod))
+			trees[top] = append(trees[top], pod)
 		}
 	}
-	sorted := slices.SortedFunc(slices.Values(found.UnsortedList()), func(a, b types.NamespacedName) int {
-		return cmp.Compare(a.String(), b.String())
-	})
+	sorted := slices.SortedFunc(maps.Keys(trees), func(a, b root) int { return cmp.Compare(a.String(), b.String()) })
 	verdicts := []groupVerdict{}
-	for _, group := range sorted {
-		said, err := judgeGroup(ctx, config, objects, group)
+	for _, top := range sorted {
+		said, err := judgeGroup(ctx, config, objects, top, trees[top])
 		if err != nil {
-			return nil, fmt.Errorf("pod group %s: %w", group, err)
+			return nil, fmt.Errorf("pod group %s: %w", top, err)
 		}
 		verdicts = append(verdicts, said)
 	}
@@ -111,32 +125,41 @@ func groupOf(pod *v1.Pod) types.NamespacedName {
 
 // judgeGroup starts a scheduler of its own: the cycle evicts pods and changes what is nominated.
 func judgeGroup(
-	ctx context.Context, config *kubeconfig.KubeSchedulerConfiguration, objects []runtime.Object, group types.NamespacedName,
+	ctx context.Context, config *kubeconfig.KubeSchedulerConfiguration, objects []runtime.Object, top root, pods []*v1.Pod,
 ) (groupVerdict, error) {
 	said := groupVerdict{
-		Namespace: group.Namespace, Name: group.Name, Gated: map[string]string{}, Members: []memberVerdict{}, Victims: []string{},
+		Namespace: top.Namespace, Name: top.Name, Gated: map[string]string{}, Members: []memberVerdict{}, Victims: []string{},
+		Parts: map[string]*partVerdict{},
+	}
+	for _, pod := range pods {
+		if group := groupOf(pod); top.isComposite {
+			said.Parts[group.Name] = &partVerdict{}
+		}
 	}
 	own, err := newCluster(ctx, config, objects)
 	if err != nil {
 		return said, err
 	}
 	defer own.close()
-	members := membersInQueue(ctx, own, objects, group, &said)
+	members := membersInQueue(ctx, own, pods, &said)
 	own.FailureHandler = said.failed
-	missed := scheduleGroup(context.WithValue(ctx, witnessKey, &said), own, group, members, &said)
+	missed := scheduleGroup(context.WithValue(ctx, witnessKey, &said), own, top, members, &said)
 	slices.SortFunc(said.Members, func(a, b memberVerdict) int { return cmp.Compare(a.Name, b.Name) })
 	said.Victims = own.evicted()
-	return said, errors.Join(missed, said.readCondition(ctx, own, group))
+	if !top.isComposite {
+		said.Condition = conditionOf(ctx, own, top.NamespacedName)
+	}
+	for name, part := range said.Parts {
+		part.Condition = conditionOf(ctx, own, types.NamespacedName{Namespace: top.Namespace, Name: name})
+	}
+	return said, missed
 }
 
-// membersInQueue says who of the group is kept out of the queue, and returns the others.
-func membersInQueue(
-	ctx context.Context, c *cluster, objects []runtime.Object, group types.NamespacedName, said *groupVerdict,
-) []*v1.Pod {
+// membersInQueue says which of these pods are kept out of the queue, and returns the others.
+func membersInQueue(ctx context.Context, c *cluster, pods []*v1.Pod, said *groupVerdict) []*v1.Pod {
 	var members []*v1.Pod
-	for _, object := range objects {
-		pod, pending := isPending(object)
-		if !pending || pod.Spec.SchedulingGroup == nil || groupOf(pod) != group || c.Profiles[pod.Spec.SchedulerName] == nil {
+	for _, pod := range pods {
+		if c.Profiles[pod.Spec.SchedulerName] == nil {
 			continue
 		}
 		if held := holder(ctx, c.Profiles[pod.Spec.SchedulerName], pod); held != "" {
@@ -167,6 +190,14 @@ func (said *groupVerdict) Decided(status *fwk.Status, waitingOnPreemption bool, 
 	}
 }
 
+// DecidedPart is called with what it ends with for each group below the root.
+func (said *groupVerdict) DecidedPart(name string, status *fwk.Status) {
+	if part := said.Parts[name]; part != nil {
+		part.Code = status.Code().String()
+		part.Message = status.Message()
+	}
+}
+
 // Bound is called instead of the binding cycle.
 func (said *groupVerdict) Bound(pod *v1.Pod, node string) {
 	said.Members = append(said.Members, memberVerdict{Name: pod.Name, Node: node})
@@ -193,13 +224,14 @@ func (said *groupVerdict) failed(
 	said.Members = append(said.Members, told)
 }
 
-func (said *groupVerdict) readCondition(ctx context.Context, c *cluster, group types.NamespacedName) error {
+func conditionOf(ctx context.Context, c *cluster, group types.NamespacedName) *conditionVerdict {
 	found, err := getPodGroup(ctx, c.client, group)
 	if err != nil {
 		return nil // without a PodGroup there is nothing to write to
 	}
-	if condition := apimeta.FindStatusCondition(found.Status.Conditions, scheduledCondition); condition != nil {
-		said.Condition = &conditionVerdict{string(condition.Status), condition.Reason, condition.Message}
+	condition := apimeta.FindStatusCondition(found.Status.Conditions, scheduledCondition)
+	if condition == nil {
+		return nil
 	}
-	return nil
+	return &conditionVerdict{string(condition.Status), condition.Reason, condition.Message}
 }

@@ -12,8 +12,8 @@ import (
 	schedulingapi "k8s.io/api/scheduling/v1alpha2"
 	apioperation "k8s.io/apimachinery/pkg/api/operation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
@@ -55,11 +55,20 @@ func getPodGroup(ctx context.Context, client clientset.Interface, name types.Nam
 	return client.SchedulingV1alpha2().PodGroups(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 }
 
-// validatePodGroup does it with the feature gates for all fields.
-func validatePodGroup(ctx context.Context, group *podGroup) field.ErrorList {
+// objectToGroup validates with the feature gates for all fields.
+func objectToGroup(ctx context.Context, object runtime.Object) []string {
+	group, ok := object.(*podGroup)
+	if !ok {
+		return nil
+	}
 	gates := []string{string(features.TopologyAwareWorkloadScheduling), string(features.WorkloadAwarePreemption)}
 	create := apioperation.Operation{Type: apioperation.Create, Options: gates}
-	return schedulingv1alpha2.Validate_PodGroup(ctx, create, nil, group, nil)
+	return texts(group.Name, schedulingv1alpha2.Validate_PodGroup(ctx, create, nil, group, nil))
+}
+
+// rootOf is the group itself: none consists of groups.
+func rootOf(_ []runtime.Object, group types.NamespacedName) root {
+	return root{NamespacedName: group}
 }
 
 func podChanges(newer, older *v1.Pod) []fwk.ClusterEvent {
@@ -86,7 +95,7 @@ func preemptionFeatures() feature.Features {
 }
 
 // scheduleGroup runs the cycle of the first of these members: it takes the others along.
-func scheduleGroup(ctx context.Context, own *cluster, _ types.NamespacedName, members []*v1.Pod, _ *groupVerdict) error {
+func scheduleGroup(ctx context.Context, own *cluster, _ root, members []*v1.Pod, _ *groupVerdict) error {
 	var first *v1.Pod
 	for _, pod := range members {
 		if first == nil || corev1helpers.PodPriority(pod) > corev1helpers.PodPriority(first) {

@@ -6,19 +6,22 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	_ "unsafe" // for go:linkname
 
 	v1 "k8s.io/api/core/v1"
+	compositeapi "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	apioperation "k8s.io/apimachinery/pkg/api/operation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	schedulingv1alpha3 "k8s.io/kubernetes/pkg/apis/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/kubernetes/pkg/apis/scheduling/v1beta1"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler"
@@ -30,7 +33,10 @@ import (
 // knowsAll is whether it knows all kinds and fields in cases.
 const knowsAll = true
 
-type podGroup = schedulingapi.PodGroup
+type (
+	podGroup          = schedulingapi.PodGroup
+	compositePodGroup = compositeapi.CompositePodGroup
+)
 
 const scheduledCondition = schedulingapi.PodGroupInitiallyScheduled
 
@@ -52,21 +58,63 @@ func newInformerFactory(client clientset.Interface) informers.SharedInformerFact
 
 func informPodGroups(factory informers.SharedInformerFactory) {
 	factory.Scheduling().V1beta1().PodGroups().Informer()
+	if utilfeature.DefaultFeatureGate.Enabled(features.CompositePodGroup) {
+		factory.Scheduling().V1alpha3().CompositePodGroups().Informer()
+	}
 }
 
 func getPodGroup(ctx context.Context, client clientset.Interface, name types.NamespacedName) (*podGroup, error) {
 	return client.SchedulingV1beta1().PodGroups(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 }
 
-// validatePodGroup does it with the feature gates for all fields.
-func validatePodGroup(ctx context.Context, group *podGroup) field.ErrorList {
+// rootOf is the group that the tree of a PodGroup begins with; the PodGroup itself if there is no such tree.
+func rootOf(objects []runtime.Object, group types.NamespacedName) root {
+	parents := map[root]*string{}
+	for _, object := range objects {
+		switch object := object.(type) {
+		case *podGroup:
+			parents[rootNamed(object, false)] = object.Spec.ParentCompositePodGroupName
+		case *compositePodGroup:
+			parents[rootNamed(object, true)] = object.Spec.ParentCompositePodGroupName
+		}
+	}
+	own := root{NamespacedName: group}
+	if !utilfeature.DefaultFeatureGate.Enabled(features.CompositePodGroup) {
+		return own
+	}
+	at := own
+	for range len(parents) + 1 { // more are a cycle
+		parent, there := parents[at]
+		if !there {
+			return own
+		}
+		if parent == nil {
+			return at
+		}
+		at = root{types.NamespacedName{Namespace: group.Namespace, Name: *parent}, true}
+	}
+	return own
+}
+
+func rootNamed(object metav1.Object, isComposite bool) root {
+	return root{types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, isComposite}
+}
+
+// objectToGroup validates with the feature gates for all fields.
+func objectToGroup(ctx context.Context, object runtime.Object) []string {
 	gates := map[string]bool{
 		string(features.TopologyAwareWorkloadScheduling): true,
-		string(features.CompositePodGroup):               false,
+		string(features.CompositePodGroup):               true,
 		string(features.PodGroupPreemptionPolicy):        true,
 	}
 	create := apioperation.Operation{Type: apioperation.Create, Options: gates}
-	return schedulingv1beta1.Validate_PodGroup(ctx, create, nil, group, nil)
+	switch object := object.(type) {
+	case *podGroup:
+		return texts(object.Name, schedulingv1beta1.Validate_PodGroup(ctx, create, nil, object, nil))
+	case *compositePodGroup:
+		return texts(object.Name, schedulingv1alpha3.Validate_CompositePodGroup(ctx, create, nil, object, nil))
+	}
+	return nil
 }
 
 // podChanges is what an update of a pod is to itself.
@@ -100,27 +148,33 @@ func returnPod(queue *internalqueue.PriorityQueue, logger klog.Logger, info *fra
 
 // preemptionFeatures are those that decide who are victims.
 func preemptionFeatures() feature.Features {
-	return feature.Features{EnableGenericWorkload: utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload)}
+	return feature.Features{
+		EnableGenericWorkload:   utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload),
+		EnableCompositePodGroup: utilfeature.DefaultFeatureGate.Enabled(features.CompositePodGroup),
+	}
 }
 
-// scheduleGroup runs the cycle of a group, unless one of its pods keeps it out of the queue.
-func scheduleGroup(
-	ctx context.Context, own *cluster, group types.NamespacedName, members []*v1.Pod, said *groupVerdict,
-) error {
+// scheduleGroup runs the cycle of a root, unless one of its pods keeps it out of the queue.
+func scheduleGroup(ctx context.Context, own *cluster, top root, members []*v1.Pod, said *groupVerdict) error {
 	if len(members) == 0 || len(said.Gated) > 0 {
 		return nil
 	}
-	for _, pod := range own.SchedulingQueue.IncompletePodGroupPodsPods() {
-		if groupOf(pod) == group {
+	incomplete := own.SchedulingQueue.IncompletePodGroupPodsPods()
+	for _, pod := range members {
+		if slices.ContainsFunc(incomplete, func(each *v1.Pod) bool { return each.UID == pod.UID }) {
 			said.Gated[pod.Name] = "incomplete"
 		}
 	}
 	if len(said.Gated) > 0 {
 		return nil
 	}
-	info, found := own.SchedulingQueue.GetPodGroup(group.Name, group.Namespace, fwk.PodGroupKeyType)
+	kind := fwk.PodGroupKeyType
+	if top.isComposite {
+		kind = fwk.CompositePodGroupKeyType
+	}
+	info, found := own.SchedulingQueue.GetPodGroup(top.Name, top.Namespace, kind)
 	if !found || info.Gated() {
-		return fmt.Errorf("%s is not in the queue", group)
+		return fmt.Errorf("%s is not in the queue", top)
 	}
 	own.NextEntity = func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
 		for {
@@ -128,7 +182,8 @@ func scheduleGroup(
 			if err != nil || popped == nil {
 				return popped, err
 			}
-			if popped.Type() == fwk.PodGroupKeyType && popped.GetNamespace() == group.Namespace && popped.GetName() == group.Name {
+			group, ok := popped.(*framework.QueuedPodGroupInfo)
+			if ok && group.GetType() == kind && group.GetNamespace() == top.Namespace && group.GetName() == top.Name {
 				return popped, nil
 			}
 		}

@@ -55,8 +55,6 @@ func objectTo(object runtime.Object) []string {
 			return []string{err.Error()}
 		}
 		return texts(object.Name, policyvalidation.ValidatePodDisruptionBudget(internal, policyvalidation.PodDisruptionBudgetValidationOptions{}))
-	case *podGroup:
-		return texts(object.Name, validatePodGroup(context.Background(), object))
 	case *resourceapi.ResourceClaim:
 		internal := &resource.ResourceClaim{}
 		if err := resourcev1.Convert_v1_ResourceClaim_To_resource_ResourceClaim(object.DeepCopy(), internal, nil); err != nil {
@@ -70,7 +68,7 @@ func objectTo(object runtime.Object) []string {
 		}
 		return texts(object.Name, validation.ValidateNamespace(internal))
 	}
-	return nil
+	return objectToGroup(context.Background(), object)
 }
 
 func objectToPod(pod *v1.Pod) []string {

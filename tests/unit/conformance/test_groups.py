@@ -8,6 +8,7 @@ import pytest
 from tests.conformance import groups_ours
 from tests.conformance.edits import edits_of
 from tests.conformance.edits.files import edit, edited_files
+from tests.conformance.generators import trees
 from tests.conformance.generators.groups import GATES, generate
 from tests.conformance.group_examples import EXAMPLES, Example
 from tests.conformance.groups import GROUPS, Json, differences, outcome
@@ -39,6 +40,7 @@ def test_the_oracle_says_what_is_worked_out_by_hand(example: Example) -> None:
     assert group["victims"] == list(example.victims)
     assert group["waitingOnPreemption"] == example.waiting
     assert group["placement"] == example.placement
+    assert {name: part["message"] for name, part in group.get("parts", {}).items()} == example.parts
     nominated = {each["name"]: each["nominatedNode"] for each in group["members"] if each["nominatedNode"]}
     assert nominated == example.nominated
 
@@ -121,6 +123,27 @@ def test_a_crash_is_a_difference() -> None:
 def test_a_seed_is_always_the_same_cluster() -> None:
     assert generate(3) == generate(3)
     assert generate(3) != generate(4)
+
+
+def test_trees_have_two_to_four_levels_and_broken_ones_are_among_them() -> None:
+    cases = [trees.generate(seed) for seed in range(300)]
+
+    assert {tuple(case["gates"]) for case in cases} == {gates for gates, _ in trees.GATES}
+    assert {depth for case in cases for depth in depths(case["objects"])} == {2, 3, 4, "cycle", "no parent"}
+
+
+def depths(objects: Sequence[Json]) -> Iterator[int | str]:
+    """Yield how many levels there are from each PodGroup of a tree up, or why nobody can say."""
+    parents = {
+        (each["metadata"]["namespace"], each["metadata"]["name"]): each["spec"].get("parentCompositePodGroupName")
+        for each in of_kind(objects, "CompositePodGroup")
+    }
+    for each in of_kind(objects, "PodGroup"):
+        levels, parent = 1, each["spec"].get("parentCompositePodGroupName")
+        while parent and levels <= len(parents) and (each["metadata"]["namespace"], parent) in parents:
+            levels, parent = levels + 1, parents[each["metadata"]["namespace"], parent]
+        if levels > 1 or parent:
+            yield levels if not parent else "cycle" if levels > len(parents) else "no parent"
 
 
 def test_clusters_are_small_and_all_sets_of_gates_are_drawn() -> None:
