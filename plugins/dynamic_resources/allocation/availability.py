@@ -35,7 +35,7 @@ _ENTRY_BYTES: Final = 1024
 
 Int8Column = npt.NDArray[np.int8]
 Taken = tuple[ClaimAmounts | None, ...]
-"""What the devices for each of the claims take of their node."""
+"""For each claim the resources that its devices take of their node."""
 
 
 class Asking(NamedTuple):
@@ -46,7 +46,7 @@ class Asking(NamedTuple):
     rate: Callable[[Solution], int] | None
     """The score; None if scores are not needed."""
     weigh: Callable[[Node, Solution], Taken] | None
-    """What the devices take of their node; None if that does not count."""
+    """The resources that the devices take of their node; None if they do not count."""
 
 
 class DeviceAvailability:
