@@ -1,4 +1,4 @@
-"""Keep pods whose resize waits for space on their node, and from evicting others where that is not wanted."""
+"""Keep pods whose resize is deferred on their node, and from evicting others where that is not wanted."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Prefers the placement in which most pods of a group have a node."""
+"""Prefer the placement in which most pods of a group have a node."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,13 +4,13 @@
 
 The question is asked as often as there are units. For a group of alike pods it is answered by counting; for others each
 answer is a decision about all members, and where that takes too long, units come back many at a time. Those that come
-first still have the better chance; only if a group fits with others and would not fit with some of them, other victims
-may be found than one by one.
+first still have the better chance; the victims can differ from those found one by one only if a group fits with some
+units and would not fit with fewer of them.
 
 Tens of thousands may have to be asked about, so all is done in steps, of a unit each.
 
-For a group of Kubernetes' own it is asked once who gets which node without all of them: a unit comes back where the
-group's pods fit those nodes nevertheless. Those that are left come back where as many of its pods fit other nodes.
+For a group of Kubernetes' own, its pods get their nodes once, without all of the units: a unit comes back where the
+pods fit those nodes nevertheless. Those that are left come back where as many of its pods fit other nodes.
 
 Rules: framework/preemption/podgrouppreemption.go and types.go at v1.37.2.
 """

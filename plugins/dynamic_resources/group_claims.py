@@ -1,4 +1,4 @@
-"""Claims that a group of pods has, with the gate DRAWorkloadResourceClaims: given back if the group does not fit.
+"""Claims of a group of pods, with the gate DRAWorkloadResourceClaims: given back if the group does not fit.
 
 Rule: dynamicresources/dynamicresources.go at v1.37.2 (deallocatePodGroupClaims).
 """

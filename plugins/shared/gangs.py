@@ -1,6 +1,6 @@
 """All or nothing, for whatever API has the groups: no pod of a gang is bound before its minimum of pods have nodes.
 
-PreEnqueue: is the group there, and has it pods enough? ─► PlacementFeasible: would pods enough have nodes?
+PreEnqueue: is the group there, and has it enough pods? ─► PlacementFeasible: would enough pods have nodes?
     ─► Permit: wait until they have
 """
 

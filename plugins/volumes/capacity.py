@@ -1,4 +1,4 @@
-"""Enough storage for volumes that are still to be provisioned, by the CSIStorageCapacity objects.
+"""Whether there is enough storage for volumes still to be provisioned, by the CSIStorageCapacity objects.
 
 Rule: volumebinding/binder.go (hasEnoughCapacity, capacitySufficient, nodeHasAccess) at v1.37.2. Of several that
 are sufficient for a node kube-scheduler takes any; here the first by namespace and name counts.

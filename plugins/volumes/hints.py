@@ -1,8 +1,8 @@
 """The changes in the cluster that may help a pod that VolumeBinding refused.
 
 Rule: volumebinding/volume_binding.go (EventsToRegister, isSchedulableAfter…) at v1.36.3. Beyond it, a driver that stops
-tracking its storage helps pods whose claims it serves, not only those with volumes of its own inline; and so does one
-whose CSIDriver is deleted.
+tracking its storage helps pods whose claims it serves, not only those with inline volumes; and so does one whose
+CSIDriver is deleted.
 """
 
 from collections.abc import Callable, Hashable

@@ -5,8 +5,8 @@ arguments.
                                  │                ─yes► on which nodes, if the quota is for some nodes only
                                  └► PostFilter: who has borrowed what it is guaranteed? They are evicted
 
-A profile that has this plugin has shares. What they are, what is used of them and whom it wakes when there is more, is
-kept by the engine: `handle.shares`. Usage is that of all pods with a node, no matter who placed them.
+A profile that has this plugin has shares. The engine keeps them, with their usage and the pods to wake when there is
+more: `handle.shares`. Usage is that of all pods with a node, no matter who placed them.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Compares what a pod takes of its node by devices, and by its containers, with what is free there.
+"""Compares what a pod takes from its node, through devices and containers, with what is free there.
 
 The devices that it gets differ between nodes, so it is compared here, where they are known. Rule:
 dynamicresources/nodeallocatabledynamicresources.go at v1.37.2.

@@ -1,4 +1,4 @@
-"""The resources of its node that a pod takes by the devices of its claims, as its status has them."""
+"""Node resources that a pod takes through the devices of its claims, as its status lists them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set

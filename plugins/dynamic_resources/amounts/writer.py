@@ -1,4 +1,4 @@
-"""Writes into a pod's status what it takes by devices, and clears that if the pod is not bound after all.
+"""Writes the node resources that a pod takes through devices into its status; clears them if it is not bound after all.
 
     PreBind: written ─► … ─► bound
                  └─ fails ─► Unreserve: cleared in the background ─► the pod's next PreBind waits for that

@@ -1,8 +1,8 @@
 """Quantities and versions in CEL expressions, with the functions that Kubernetes adds for them.
 
-The CEL library knows no types of ours at run time, so a quantity is a map with one entry, and so is a version: both
-in a normal form, for which `==` is right. That they are used as what they are was checked when the API server stored
-the expression. Rules: k8s.io/apiserver pkg/cel/library/quantity.go and semverlib.go at v0.36.3.
+The CEL library knows no types of ours at run time, so a quantity is a map with one entry, and so is a version: both in
+a normal form, for which `==` is right. The API server checked the types when it stored the expression. Rules:
+k8s.io/apiserver pkg/cel/library/quantity.go and semverlib.go at v0.36.3.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The pods of Kubernetes' own groups as victims of a single pod: with their group's priority, and some all together.
+"""Pods of Kubernetes' own groups as victims of a single pod: with their group's priority, and some only as a whole.
 
 Rule: getCrossNodesVictims in framework/preemption/types.go, and SelectVictimsOnNode in
 defaultpreemption/default_preemption.go at v1.37.2.
