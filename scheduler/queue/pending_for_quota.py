@@ -1,10 +1,11 @@
 """The entries of the queue that are pending for quota: they were refused for it, and it has no space for them.
 
 Those of one kind ask for the same amounts of the same quota: if there is no space for the first, there is none for the
-others. No event of the cluster reaches them, so it costs nothing that they wait. They are in the order of the queue, by
-when they came, however often they were tried; nominated ones go first, since there may be space that is kept for them.
+others. No event of the cluster reaches them, so waiting costs nothing. They are in the order of the queue, by arrival,
+however often they were tried; nominated ones go first, since space may be kept for them.
 
-Those that leave to be tried, and have no space yet, are known until then: they compete for what comes free meanwhile.
+Those that leave to be tried before they have space stay known until then: they compete for quota that is freed
+meanwhile.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator

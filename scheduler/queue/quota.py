@@ -1,4 +1,4 @@
-"""The question that the queue asks of quota: whether an entry that was refused lacks it, and is pending for it."""
+"""The queue's question to quota: whether a refused entry lacks it, and so is pending for it."""
 
 from collections.abc import Collection, Hashable
 from typing import Final, Protocol

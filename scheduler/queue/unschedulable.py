@@ -2,9 +2,9 @@
 
     rejection (which plugins refused) ──► key (what their hints look at) ──► those that get the same answer
 
-An event is looked up once per rejection and its hints run once per kind: its cost does not grow with the pods. Of a
-group each member is asked that a plugin refused, and the group itself if it was refused as a whole: if an event helps
-one of them, the group moves. About a gated group they are asked at events that may open its gate.
+An event is looked up once per rejection and its hints run once per kind: its cost does not grow with the pods. For a
+group, they run for each member that a plugin refused, and for the group itself if it was refused as a whole: if an
+event helps one of them, the group moves. For a gated group they run at events that may open its gate.
 """
 
 from collections.abc import Hashable, Iterator, Sequence

@@ -1,7 +1,7 @@
-"""The guarantee of each share, and how much it uses, borrows and lends, for people: of a parent, all that is below it.
+"""The guarantee of each share, and how much it uses, borrows and lends, for people; a parent's include all below it.
 
-A share borrows what it uses beyond what it is guaranteed. Nothing decides whose that is: here each of the others lends
-in proportion to what it leaves idle and may lend.
+A share borrows what it uses beyond its guarantee. Nothing decides whose that is: here each of the others is taken to
+lend in proportion to the idle quota that it may lend.
 """
 
 from collections.abc import Iterator

@@ -12,8 +12,8 @@ change of R is reported, so the sum has no error. At admission request·(1 - 0.5
 all pods of a share that is first would go before its usage grows. The least Σ weight of a resource · its usage,
 divided by the weight of the share, is first; a share without weight is last.
 
-What shares that are gone have used fades on: who deletes a quota and creates it again does not begin with nothing. Of
-these, `MAX_GONE` are kept that have used most, so a past cannot be shed by more shares that have used less.
+The usage of deleted shares fades on, so deleting and recreating a quota does not reset it. The `MAX_GONE` that have
+used most are kept, so a share cannot shed its past by the creation of others that use less.
 """
 
 import heapq

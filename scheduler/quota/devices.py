@@ -1,4 +1,4 @@
-"""The devices that pods have by ResourceClaims, as resources of which shares may be: so many of a DeviceClass.
+"""The devices that pods have through ResourceClaims, as resources that shares may limit: so many of a DeviceClass.
 
     pod gets a node ──► is its claim known? ──yes──► its devices are kept until the pod is gone, whatever becomes of it
                           └──no──► none are counted ──it comes──► counted again

@@ -1,4 +1,4 @@
-"""Dominant resource share, as Kueue reckons it: the borrowed part of what its parent could lend, by weight."""
+"""Dominant resource share, as Kueue computes it: what a share borrows of all that its parent could lend, by weight."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The amounts that pods need of a quota: one by itself, or those together that a group still needs."""
+"""The amounts that pods need of a quota: a pod by itself, or together those that a group still lacks."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping

@@ -8,12 +8,12 @@
 
 The fair order is Kueue's tournament (pkg/scheduler/fair_sharing_iterator.go, with the gate
 FairSharingPrioritizeNonBorrowing, on by default there): at each level the children of a share are compared with the
-head that each of them sends up, as if that were admitted. Those that do not borrow what the head asks for are first,
-so a share below its guarantee goes before all that have theirs; then comes the least dominant resource share, the
-highest priority and the head that has waited longest. Kueue leaves open in which order trees come; here their winners
-are compared by priority and age. In Kueue only leaves have pods; here those of a share with children compete with these
-as if they were in one more of them, which has the weight 1 and is guaranteed nothing: neither they nor the children
-starve. Only what a change concerns is reckoned again: the path from that share to its root.
+head that each of them sends up, as if that were admitted. Those that do not borrow what the head asks for are first, so
+a share below its guarantee goes before all that have theirs; then comes the least dominant resource share, the highest
+priority and the head that has waited longest. Kueue leaves open in which order trees come; here their winners are
+compared by priority and age. In Kueue only leaves have pods; here those of a share with children compete with these as
+if they were in one more of them, which has the weight 1 and is guaranteed nothing: neither they nor the children
+starve. After a change only the path from that share to its root is computed again.
 """
 
 from collections.abc import Callable, Mapping

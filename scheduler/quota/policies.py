@@ -1,4 +1,4 @@
-"""The pods that those of a share may evict to get quota, or to get it back, as the APIs declare it."""
+"""The pods that a share's pods may evict to get quota, or to get it back, as the APIs declare."""
 
 from collections.abc import Mapping
 from enum import StrEnum

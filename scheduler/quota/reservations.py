@@ -1,12 +1,11 @@
-"""The quota that pods without a node have been given: it counts in the tree of quotas, as the usage of pods with one.
+"""Quota reserved for pods that have no node yet: it counts in the tree of quotas like the usage of pods that have one.
 
     there is space for a pending pod ─► WOKEN ──────┬─ placed: it is usage now
     victims go, or a node is nominated ─► NOMINATED ┴─ refused, gone, changed, or the nomination ended: free again
 
-A request does not see what is reserved for itself, nor what is reserved for those that it goes ahead of. Of one quota
-the more important go first. Of several those do that only take what their quota is guaranteed, else one that borrows
-would get back at once what it has had to give; then the more important. Of what victims have left for a pod, nothing is
-for others.
+A request does not see what is reserved for itself, nor for those that it goes ahead of. Within one quota the more
+important go first. Between quotas, requests within their quota's guarantee go first, or a borrower would get back at
+once what it has had to give; then the more important. Quota that victims have freed for a pod is for no other.
 """
 
 from collections import Counter

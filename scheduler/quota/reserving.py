@@ -1,7 +1,7 @@
 """Reservations of pods: made here, and released here. `reservations.py` says what they are.
 
-A pod has one: that with which it was woken, alone or for its group, else that of its nomination. Nominations are
-compared with those known before when a question about quota is asked.
+A pod has one: the one with which it was woken, alone or for its group, or else that of its nomination. Each question
+about quota first compares the nominations with those known before.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping

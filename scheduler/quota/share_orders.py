@@ -4,10 +4,9 @@
     heads.offer(Candidate(…))   the first pod of a kind
     heads.take()                the one that goes first of those that are offered; it is offered no longer
 
-In every order pods go first that take no more than their share is guaranteed, then shares of higher priority. Where
-neither shares nor usage are compared, those are next for which a smaller subtree has enough, as in Kueue
-(makeClassicalIterator in pkg/scheduler/scheduler.go). As there, it is the most important pod of each share that
-competes, of those that have space.
+In every order, pods within their share's guarantee go first, then shares of higher priority. Where neither shares nor
+usage are compared, next come those for which a smaller subtree has enough, as in Kueue (makeClassicalIterator in
+pkg/scheduler/scheduler.go). As there, each share competes with the most important of its pods that have space.
 """
 
 import heapq

@@ -3,7 +3,7 @@
     pod, label kueue.x-k8s.io/queue-name ─► LocalQueue of its namespace ─► ClusterQueue ─► Cohort ─► Cohort …
 
 A pod without the label belongs to the LocalQueue `default` of its namespace, if there is one. Pods that Kueue manages
-are refused, so a pod never has two authorities; those that run are counted, as all pods of their queue.
+are refused, so a pod never has two authorities; running ones are counted like all pods of their queue.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -5,7 +5,7 @@ first with enough unused quota is taken, as the queue's flavorFungibility says. 
 which quota is to be freed. A pod with a node counts in the flavor of its node.
 
 Rule: pkg/scheduler/flavorassigner/flavorassigner.go of Kueue. It also simulates preemption in each flavor before it
-goes on to the next; here, quota that is free goes before quota that somebody has to give back.
+goes on to the next; here, free quota goes before quota that others have to give back.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,1 +1,1 @@
-"""The choice of those that give quota back, by the rules of Kueue and of scheduler-plugins; no pods, no nodes."""
+"""Chooses the units that give quota back, by the rules of Kueue and of scheduler-plugins, without pods or nodes."""

@@ -3,13 +3,13 @@
 Source: pkg/scheduler/preemption/fair_strategy.go and preemption/fairsharing/ of Kueue, with the gate
 FairSharingPreemptWithinNominal, which is on by default there. The next victim is looked for from the root down: the
 child with the largest dominant resource share, then its child, and so on. Whether a unit of that share may be evicted
-depends on the two children of the lowest common ancestor that hold the preemptor's share and the unit's: first the
-former, with the preemptor, must not have more than the latter is left with; where that gives too little, it must have
-less than the latter has now. A preemptor that its share's guarantee covers takes back without comparing. All dominant
-resource shares are reckoned with the preemptor on the tree. Three things differ from Kueue: a unit is safe from a
-preemptor that borrows if its share would have less than it is guaranteed without it, as that share could take back at
-once; none goes if the comparison no longer holds with those that are put back, as the two shares would evict each
-other's forever; and those whose eviction breaks a PodDisruptionBudget come last.
+depends on the two children of the lowest common ancestor that hold the preemptor's share and the unit's: first, the
+preemptor's must not end up with more than the unit's has left; if that frees too little, it must have less than the
+unit's has now. A preemptor that its share's guarantee covers takes back without comparing. All dominant resource shares
+are computed with the preemptor on the tree. Three things differ from Kueue: a unit is safe from a preemptor that
+borrows if its share would have less than it is guaranteed without it, as that share could take back at once; none goes
+if the comparison no longer holds with those that are put back, as the two shares would evict each other's forever; and
+those whose eviction breaks a PodDisruptionBudget come last.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Gangs are broken last: of each priority first those units go that no gang needs, such as its spare members."""
+"""Gangs are broken last: within a priority, units that no gang needs go first, such as spare members."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain

@@ -1,4 +1,4 @@
-"""Pods as units: the common half of all rules by which a pod, or a group, takes quota back."""
+"""Pods as units: the half that all rules have in common by which a pod, or a group, takes quota back."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager

@@ -1,4 +1,4 @@
-"""All pods that run, as a decision by policies asks for them: no more of them are read than it needs."""
+"""The running pods, for a decision by policies, which reads no more of them than it needs."""
 
 import heapq
 import math

@@ -1,7 +1,7 @@
-"""The kinds of entries pending for quota whose quota may take back what others borrow, by tree.
+"""The kinds of entries pending for quota that may take back what others borrow, by tree.
 
-It is worked out when it is asked for first, and again when quotas have changed. Kinds that have no entry any more are
-left out when they are come upon.
+They are worked out at the first question, and again when quotas have changed. Kinds that have no entry any more are
+dropped on the way.
 """
 
 from collections.abc import Iterator

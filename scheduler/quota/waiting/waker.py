@@ -4,7 +4,7 @@ When quota of a tree is freed, the heads of its kinds are woken in the order of 
 requests of a woken pod or group are reserved until it was tried; if it fits no node, others are woken. Entries that are
 about to be tried anyway, because evictions may help or their group has changed, compete with them. The head of a kind
 is also tried when a pod starts that borrows its quota's guarantee, and when quota was freed and others still use the
-guarantee; and when a node or a quota changes, the heads of all kinds that take back what others borrow, a few in a
+guarantee; and when a node or a quota changes, the heads of all kinds that take back what others borrow, a few per
 second.
 """
 
