@@ -4,8 +4,8 @@
 
 A process has one working directory, one log, one garbage collector: what a plugin changes of them is changed for the
 scheduler and for all other plugins. What well-known libraries do when they are imported is no accident: they add
-environment variables, filters of warnings, handlers of loggers, daemon threads. A seed for `random` is none either, as
-nothing here decides by it. Replaced functions and methods are not looked for.
+environment variables, filters of warnings, handlers of loggers, daemon threads. Nor is a seed for `random`, which no
+decision uses. Replaced functions and methods are not looked for.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""Our own plugins, whatever else is called `plugins` where the program runs.
+"""Our own plugins, even if something else is called `plugins` where the program runs.
 
 A folder of that name may be next to a user's program, or in PYTHONPATH, and Python would look there first.
 """

@@ -1,8 +1,8 @@
 """The cost that a plugin adds to a decision: the same pods on two schedulers in memory, one with the plugin and one
 without.
 
-Both are whole schedulers over the same nodes, and take turns, so that what else the machine does concerns both. Each
-pod is decided, bound, and counts from then on. First the pods are alike, as those of a Deployment, whose stored answers
+Both are whole schedulers over the same nodes, and take turns, so that other load on the machine affects both. Each pod
+is decided, bound, and counts from then on. First the pods are alike, as those of a Deployment, whose stored answers
 help; then each has a shape of its own, for which nothing is stored.
 """
 

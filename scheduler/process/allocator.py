@@ -1,4 +1,4 @@
-"""The C library's memory, where it is glibc's: Python's own allocator gets what is large from there.
+"""The memory of the C library, if that is glibc: Python's own allocator gets large blocks from there.
 
 By itself glibc keeps what was freed in the middle of its heap, and after a few large buffers, such as a page of a list
 or the event of a large pod, it takes all further ones from the heap too. So a process stays as large as it once was.

@@ -1,4 +1,4 @@
-"""The end of a process that runs plugins, or has run them: at once, with whatever they have left behind."""
+"""Ends a process that runs plugins, or has run them: at once, whatever they have left behind."""
 
 import os
 import signal

@@ -1,11 +1,11 @@
 """Counters and histograms for the hot path: prometheus_client's own, without a lock and without a walk over buckets.
 
-One event loop does all the counting and also answers the scrapes (`serve/port/`), so nothing can come between two
-steps of an observation: a scrape sees whole ones, and a histogram's count equals its last bucket. What is shown, its
-names, labels and format, is left to prometheus_client, except for its `_created` series: kube-scheduler has none. A pod
-costs some thirty of these calls.
+One event loop does all the counting and also answers the scrapes (`serve/port/`), so nothing can come between two steps
+of an observation: a scrape sees whole ones, and a histogram's count equals its last bucket. Names, labels and format of
+the output are left to prometheus_client, except for its `_created` series: kube-scheduler has none. A pod costs some
+thirty of these calls.
 
-A scrape reads them in parts (`Registry.families`), for hundreds of children take tens of milliseconds at once.
+A scrape reads them in parts (`Registry.families`), since hundreds of children take tens of milliseconds at once.
 """
 
 from bisect import bisect_left

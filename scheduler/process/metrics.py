@@ -2,7 +2,8 @@
 
 Tables: pkg/scheduler/metrics/metrics.go at v1.37.2, and in component-base 0.37.2 metrics/prometheus (restclient, slis).
 Ours start with `loadmaster_`. Everything sits in one object with registries of its own, so that two schedulers in one
-process (tests, simulations) do not share counts. Of the program, not of a scheduler, is `process_metrics.py`.
+process (tests, simulations) do not share counts. Metrics of the program rather than a scheduler are in
+`process_metrics.py`.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Times to report something that changes often: a moment after it has changed, and each thing once."""
+"""When to report things that change often: a moment after a change, and each thing once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection

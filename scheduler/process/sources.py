@@ -1,4 +1,4 @@
-"""Servers that plugins ask again and again, and that do not answer: no bug, so counted and logged apart from those.
+"""Servers that plugins ask repeatedly and that do not answer: not a bug, so counted and logged apart from bugs.
 
 answers ──ApiError──► logged ──the same again──► counted; logged once more after REMIND_SECONDS
    └──────────────────an answer─────────────────┘ logged, if a line said that it failed

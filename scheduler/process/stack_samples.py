@@ -6,8 +6,8 @@ wait. The thread gets Python's lock only between two bytecodes of the others, so
 And the holder of the lock may keep it for the switch interval, 5 ms, or until it waits: the steps of our event loop are
 shorter, so that nearly every look would find it in `select`. While a profile is made, the interval is a fiftieth.
 
-A look costs some tens of microseconds. Both the number of looks and the frames of a stack have bounds, and what is kept
-is a number for each stack, so memory does, too.
+A look costs some tens of microseconds. The number of looks and the frames of a stack are bounded, and only a number is
+kept for each stack, so memory is bounded, too.
 """
 
 import sys

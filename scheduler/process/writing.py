@@ -1,4 +1,4 @@
-"""Errors of files that a command writes."""
+"""Errors about files that a command writes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

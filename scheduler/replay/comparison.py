@@ -1,7 +1,7 @@
 """The decisions of a replay that differ from those recorded, and the reasons.
 
 With the recorded configuration, decisions must be equal in all that a trace has of them. Another configuration decides
-each pod in the state in which it was decided then; what was recorded counts for the next one.
+each pod in the state in which it was decided then; the recorded decision counts for the next one.
 """
 
 from collections import Counter

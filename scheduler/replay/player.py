@@ -3,7 +3,7 @@
     line of the trace ─┬─ a change ───► applied to cache, objects, nominations and plugins
                        └─ an attempt ─► decided again, then compared; the recorded decision counts for what follows
 
-The queue is not used: the trace has which pod was tried when. Plugins run Reserve, PreBind and Unreserve where they
+The queue is not used: the trace says which pod was tried when. Plugins run Reserve, PreBind and Unreserve where they
 did in the trace, and their calls to the API server get the recorded answers.
 """
 

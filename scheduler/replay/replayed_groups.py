@@ -1,4 +1,4 @@
-"""A group of pods of a trace, that is decided about again: all members at once, in the state of the first outcome.
+"""Decides again about a group of pods of a trace: all members at once, in the state of the first outcome.
 
 A decision that others interrupted between its steps is interrupted after the same steps.
 """

@@ -4,9 +4,9 @@
         └─► decided here, in the state just before this counts ─► verdict: metric, log, `/debug/shadow`
                  └─► the handlers apply it, as always
 
-Nothing is bound, reserved, evicted or written. Both see nearly the same: what the other one has bound in the meantime
-counts there a moment earlier, as it knows before the watch. After an interruption of a watch, until everything was
-compared with the API server again, decisions are counted and left out: the state in which they were made is not known.
+Nothing is bound, reserved, evicted or written. Both see nearly the same state: the other one's own bindings count there
+a moment earlier, as it need not wait for the watch. After an interruption of a watch, until everything was compared
+with the API server again, decisions are counted and left out: the state in which they were made is not known.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""The handle as the engine makes it: the same, with the parts that the engine itself uses in their own types."""
+"""The handle as the engine makes it: the plugins' handle, with the concrete types that the engine itself uses."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Nodes as the engine sees them: as plugins do, with changes, the pods there, and what-ifs."""
+"""Nodes as the engine sees them: as plugins do, and in addition changes, the pods there, and what-ifs."""
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager

@@ -1,4 +1,4 @@
-"""The task in which a plugin runs is the scheduler's: a plugin that cancels it fails, and no more.
+"""The task in which a plugin runs is the scheduler's: a plugin that cancels it fails, and nothing else happens.
 
     a plugin cancels the task in which it is awaited ─┐
     a plugin raises CancelledError or GeneratorExit   ├──► PluginsOwn, with what it raised

@@ -1,8 +1,8 @@
 """The plugin boundary: calls a plugin, times it, and names it if it fails or takes too long.
 
 Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3 (the run…Plugin functions). Metrics show the times of a
-sample of cycles, as there. Whether a call kept its budget is looked at in these too; in all cycles for out-of-tree
-plugins, and for those that the configuration has limits for.
+sample of cycles, as there. Budgets are checked in these cycles, too; in all cycles for out-of-tree plugins, and for
+those that the configuration limits.
 """
 
 import asyncio

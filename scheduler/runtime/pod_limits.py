@@ -1,8 +1,8 @@
 """Refuses pods that would cost too much to schedule: the creator of a pod chooses how long its lists are.
 
-A decision is synchronous, so one pod's selectors hold up everybody else's pods. kube-scheduler knows no such limits; a
-difference that docs/differences.md names. What has no limit here (tolerations, ports, containers, volumes, values of a
-requirement) costs about as much as it takes to read the pod.
+A decision is synchronous, so one pod's selectors hold up everybody else's pods. kube-scheduler has no such limits: see
+docs/differences.md. Lists without a limit here (tolerations, ports, containers, volumes, values of a requirement) cost
+about as much as reading the pod does.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """The pods of a simulation that Permit plugins hold, and how time passes while they do.
 
-A pod that is allowed or rejected goes on in a task of the engine's. Here is only noted who was on hold after a turn,
-and compared with who still is.
+A pod that is allowed or rejected goes on in a task of the engine's. This module only notes which pods were on hold
+after a turn, and compares them with those that still are.
 """
 
 import asyncio

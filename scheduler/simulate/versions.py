@@ -1,4 +1,4 @@
-"""Several versions of an object: the files' own counts instead of the cluster's, and of two in files the later."""
+"""Several versions of an object: one in a file counts instead of the cluster's, and of two in files the later one."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,7 @@
 """Aliases for all names in an anonymised snapshot: the same alias for the same name, and no way back to the name.
 
-A name is hashed part by part: `web-frontend/eu` ─► `k3f…-b0a…/zz1…`. So what Kubernetes composes of names, such as the
-claim `web-0-data` of the pod `web-0` and its volume `data`, is composed of the same parts here. The key of the hash is
+A name is hashed part by part: `web-frontend/eu` ─► `k3f…-b0a…/zz1…`. So names that Kubernetes composes, such as the
+claim `web-0-data` of the pod `web-0` and its volume `data`, are composed of the same parts here. The key of the hash is
 drawn for each snapshot and kept nowhere.
 
 Names that Kubernetes itself interprets stay, each as a whole: see `words`. So do amounts, times, whole numbers in

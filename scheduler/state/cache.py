@@ -10,7 +10,7 @@ With a TTL of 0 an assumed pod whose binding has finished waits for the watch fo
 relister settles it. Rule: pkg/scheduler/backend/cache/interface.go at v1.36.3.
 
 Facts are the nodes and the pods with their nodes; the table follows from them. A change is made whole or not at all: if
-the table fails half way, it is rebuilt from the facts. To stop counting what is gone cannot fail in this way.
+the table fails half way, it is rebuilt from the facts. Removing what is gone cannot fail in this way.
 """
 
 import logging

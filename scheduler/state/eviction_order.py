@@ -1,4 +1,4 @@
-"""The pods of each selector with a node in the order in which they would be evicted: low priority first, then new ones.
+"""The placed pods of each selector in the order in which they would be evicted: low priority first, then new ones.
 
 It is kept only while there are policies that let pods of shares evict others: then a decision about victims looks at
 the first pods of some selectors, and sorts none of them. A pod that starts is usually the newest, so it is put

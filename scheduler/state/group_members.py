@@ -4,10 +4,10 @@
                             ▲                     │
                             └───────forget────────┘              any ──remove──► (unknown)
 
-A pod without a node is a member if it is one of our profiles'; one with a node is, also if others bound it. A pod that
-is assumed is a member already: what is assumed of any other is not counted. A group is known as long as it has members.
-A pod whose labels or annotations name another group now leaves the former. In groups of our own rules, so does one
-that is being deleted: it uses its node until it is gone, but cannot be one of those that run together.
+A pod without a node is a member if it is for one of our profiles; one with a node is always, even if others bound it.
+Only a member can be assumed: other assumed pods are not counted. A group is known as long as it has members. A pod
+whose labels or annotations name another group now leaves the former. In groups of our own rules, so does one that is
+being deleted: it uses its node until it is gone, but cannot be one of those that run together.
 
 Rule: pkg/scheduler/backend/cache/podgroupstate.go at v1.36.3. One difference: a pod that others bind while it waits for
 us is not unscheduled any more.

@@ -1,4 +1,4 @@
-"""Nodes that are left alone for a moment, because a kubelet has rejected a pod that should fit.
+"""Nodes that are avoided for a moment, because a kubelet has rejected a pod that should fit.
 
 A node at rest has one more taint in the node table, so that TaintToleration and the messages to the pods' owners treat
 it like any taint. It is ours alone: the API server never sees it.

@@ -2,9 +2,9 @@
 
     (unknown) ──add──► COUNTED ──replace──► COUNTED, of the same selector ──remove──► (unknown)
 
-A pod's selector is all of it that says to which share it belongs: its namespace, and what the adapters read of it. It
-is read when the pod is assumed, or first seen with a node, and kept: to edit the labels of a running pod changes
-nothing. Which share a selector has is not known here; that may change while the pods run.
+A pod's selector is the part of it that says to which share it belongs: its namespace, and what the adapters read of it.
+It is read when the pod is assumed, or first seen with a node, and kept: editing the labels of a running pod changes
+nothing. Which share a selector has is not known here, as that may change while the pods run.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, KeysView, Mapping

@@ -10,7 +10,7 @@
     with a_scheduler(TeamBudget(), nodes=[node]) as scheduler: ...                           or in a whole scheduler
     check_plugin(TeamBudget(), [pod], nodes, {"budgets.v1.example.com": [budget]})           or check all its promises
 
-For anything without a keyword there are `pod_from_dict` and `node_from_dict`, which take what stands in a manifest.
+For anything without a keyword there are `pod_from_dict` and `node_from_dict`, which take the content of a manifest.
 """
 
 from scheduler.testing.api_server import Event as Event

@@ -1,6 +1,6 @@
 """Pods, nodes and other objects in one line, by keyword.
 
-What is left out is what the API server fills in, or nothing.
+Fields that are left out are as the API server fills them in, or empty.
 """
 
 from collections.abc import Iterable, Mapping

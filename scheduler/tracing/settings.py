@@ -1,7 +1,7 @@
 """Tracing's settings, by OpenTelemetry's standard environment variables. Nothing of OpenTelemetry is loaded here.
 
-They are off unless an exporter is named or an endpoint is given; what the library would take for its default with a
-warning is refused, as the first lines of a log that works are not read.
+They are off unless an exporter is named or an endpoint is given; values that the library would replace by its default,
+with a warning, are refused, as few people read the first lines of a log.
 https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
 """
 

@@ -5,8 +5,8 @@
                           └─────────────────── it returns: lost, the program ends ──────┘
 
 A replica that stands by has its tables filled and its queue full; it decides, binds, patches and evicts nothing. When
-it has won, the last bindings of the leader before it may not have come over the watch yet, so lists that are asked for
-only then are compared first.
+it has won, the watch may not have shown the last bindings of the previous leader yet, so it first compares lists that
+it requests only then.
 """
 
 import logging

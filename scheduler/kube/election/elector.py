@@ -4,9 +4,9 @@
              ▲ │ it is not: until it changes,                │
              └─┘ may be free, or `retryPeriod` has passed    └──another holds it, or the deadline is past──► returns
 
-The library brings the order of the calls, what is created and what is updated. Its two loops are ours: they sleep
-through a release, measure with the time of day, and call without a limit. When `run` returns, leadership was lost, and
-the program ends: what it was doing cannot be continued safely, and a start takes seconds.
+The order of the calls and the records that they write are the library's. Its two loops are replaced by ours: the
+library's sleep through a release, measure with the time of day, and call without a limit. When `run` returns,
+leadership was lost, and the program ends: its work cannot be continued safely, and a start takes seconds.
 
 Rule: client-go's tools/leaderelection/leaderelection.go at v0.36.3, with ReleaseOnCancel, as kube-scheduler uses it.
 """

@@ -4,8 +4,8 @@
         ▲                                                            │                                          │
         └──────────────────────── any other answer ──────────────────┴──────────────────────────────────────────┘
 
-Credentials are read again all the time, so a refusal that lasts needs somebody to look, or a restart. What says nothing
-of our access, such as no connection, changes nothing.
+Credentials are read again all the time, so a refusal that lasts needs an operator, or a restart. An outcome that says
+nothing about our access, such as no connection, changes nothing.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Connections through a proxy: HTTP is aiohttp's, SOCKS5 is made here, as Go's client makes both."""
+"""Connections through a proxy: HTTP proxies by aiohttp, SOCKS5 here, as Go's client supports both."""
 
 import asyncio
 import socket

@@ -7,8 +7,8 @@ every minute, and at a 401.
                                              │ ───changed───────────► in use, with a new version
                                              └───cannot be read─────► the old ones stay in use
 
-No call waits for that, except one that got a 401, and that for a moment only: a program that gives the credentials may
-hang. Rules: transport/ca_rotation.go and cert_rotation.go in client-go 0.36.3, which look every five minutes.
+No call waits for that, except for a moment one that got a 401: a program that provides credentials may hang. Rules:
+transport/ca_rotation.go and cert_rotation.go in client-go 0.36.3, which look every five minutes.
 """
 
 import asyncio

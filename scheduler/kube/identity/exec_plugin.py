@@ -1,12 +1,12 @@
 """Credentials from a program that a kubeconfig names: `users[…].user.exec`.
 
 The program may hang, print without end, or print anything. So it gets EXEC_SECONDS and MAX_OUTPUT bytes, in a process
-group of its own that is killed when either is used up, and what it prints is never logged: it may have secrets. What it
-says of errors, such as where to log in, is shown on a terminal, as kubectl does it. Elsewhere the error names a command
-that shows it.
+group of its own that is killed when either is used up, and what it prints is never logged: it may have secrets. Its
+error output, such as where to log in, is shown on a terminal, as kubectl does. Elsewhere the error names a command that
+shows it.
 
-Rule: plugin/pkg/client/auth/exec in client-go 0.36.3, which knows no limit of time. The output is asked for again when
-it has expired, or after a 401; without an expiry only after a 401.
+Rule: plugin/pkg/client/auth/exec in client-go 0.36.3, which has no time limit. The program runs again when its
+credentials have expired, or after a 401; without an expiry only after a 401.
 """
 
 import asyncio

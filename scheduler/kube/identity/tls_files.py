@@ -1,7 +1,7 @@
 """TLS to the API server: a context made of a CA, and of a client certificate with its key, read from files.
 
 Files are replaced while we run: kubelet writes a new CA into the volume of a service account, and tools replace client
-certificates. What counts is what they contain: times of files say nothing of a symbolic link that points elsewhere.
+certificates. Only their content counts: the times of files do not show that a symbolic link points elsewhere now.
 """
 
 import ssl

@@ -1,4 +1,4 @@
-"""Deadlines for watches and comparisons, or the kubelet restarts the program: the check behind `/livez`.
+"""Deadlines for watches and comparisons, past which the kubelet restarts the program: the check behind `/livez`.
 
     (unknown) ──expect──► IN TIME ──its seconds pass──► OVERDUE
         ▲                  │   ▲                         │   │

@@ -1,4 +1,4 @@
-"""The watches on what plugins look up, except pods and nodes: opened and closed as the configuration changes.
+"""The watches on objects that plugins look up, except pods and nodes: opened and closed as the configuration changes.
 
     (none) ──open──► LISTED AND WATCHED ──close──► the watch ends, no list is under way: its objects are forgotten
                           │    ▲

@@ -1,14 +1,14 @@
 """Takes in objects of the cluster, from the watch and from lists.
 
-Both sources report the same objects, one of them always a little late, so versions decide: what is not newer than what
-we have is dropped. Versions of one resource compare as numbers (KEP-5504).
+Both sources report the same objects, one of them always a little late, so versions decide: an object that is not newer
+than ours is dropped. Versions of one resource compare as numbers (KEP-5504).
 
     (right) ──a handler raises──► DIRTY ──the same from a list, and it works──► (right)
                                   └─▲ events of the object: only their version is noted
 
-A change whose handler failed may be done in part. So the object is dirty until the next list: it differs then,
-at any version, and is taken in again. What the watch reports meanwhile is left to that list as well, which costs a
-handler that always fails for one object no more than one call for each comparison.
+A change whose handler failed may be done in part. So the object is dirty until the next list, which takes it in again
+at any version. What the watch reports meanwhile is left to that list as well: a handler that always fails for one
+object is called once for each comparison at most.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """Decodes the objects of one resource, from the lines of a watch and the pages of a list.
 
 An object that cannot be read costs that object: it is counted, logged and reported once per version, and the rest of
-its page is read. What is only nested too deeply, or not in Unicode, in unused parts, can be read: see
+its page is read. An object is still readable if only unused parts are nested too deeply, or not Unicode: see
 `scheduler.api.wording.folding`.
 """
 

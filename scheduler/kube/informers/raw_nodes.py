@@ -1,7 +1,7 @@
 """Keeps nodes as JSON, in addition to their decoded fields, for extenders that are sent whole nodes.
 
-A node has 5 to 20 KB, so 5,000 of them take up to 100 MB; only kubelets and administrators write them. Each
-version of a node has its own bytes and goes with them, so they never differ from what was decided on.
+A node has 5 to 20 KB, so 5,000 of them take up to 100 MB; only kubelets and administrators write them. Each version of
+a node has its own bytes, so they never differ from the node that was decided on.
 """
 
 import msgspec

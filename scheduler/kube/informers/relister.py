@@ -14,8 +14,8 @@ older than the watch when it arrives: where the watch is newer, it wins, see `In
 Resources are compared independently, as many at once as `AT_ONCE`, so that one list that hangs holds up no other. Only
 before the start they take turns: nodes first, so that most pods find theirs, and pods last, after what plugins look up
 for them. A page of a list is taken in at once at the start, and for a resource that is added later for new plugins: no
-decision reads it yet. One that comes back is taken in whole, while no decision is made: half of the claims look like
-free devices.
+decision reads it yet. One that comes back is taken in whole, while no decision is made: with half of the claims, taken
+devices look free.
 
 A consistent read that is older than what was seen before means that the API server's data are of an older time: etcd
 was restored from a backup. Then nothing that we know can be trusted, nor compared, as versions are given out again.

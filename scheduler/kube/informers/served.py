@@ -1,4 +1,4 @@
-"""Whether the API server serves a resource, like a custom one, or one of a newer release."""
+"""Whether the API server serves a resource, such as a custom one, or one of a newer release."""
 
 from typing import Final, TypeVar
 

@@ -1,4 +1,4 @@
-"""HTTP of plugins: reads at the API server as the scheduler's account, reads and posts anywhere else."""
+"""HTTP for plugins: reads from the API server as the scheduler's account, and reads and posts anywhere else."""
 
 import asyncio
 import os

@@ -1,7 +1,7 @@
-"""Reads whole pods for extenders: what we keep of pods is what scheduling reads, and extenders may read anything.
+"""Reads whole pods for extenders: we keep only the fields that scheduling reads, and extenders may read any.
 
-They are read when they are needed, so that they take memory only then; nodes, which there are fewer of and which all
-are needed each time, are kept (`Node.raw_json`).
+Pods are read when they are needed, so that they take memory only then. Nodes are kept (`Node.raw_json`): there are
+fewer, and all are needed each time.
 """
 
 from typing import Final

@@ -5,7 +5,7 @@
                                   NAME-doctor                                                    …/metrics, …/configz
 
 The API server's proxy keeps the Authorization header to itself, so the token goes in another one. It is made for this
-call, is of no use to the API server, and ends ten minutes after what it is for.
+call, is no use at the API server itself, and expires ten minutes after the call should be over.
 """
 
 import asyncio

@@ -8,13 +8,13 @@ status: the newer one of the given pod's and, as the watch may lag, of the answe
                          └──────────────────────────────┘
     any ──forget──► (nothing)
 
-Whether to send it is asked again when it is a call's turn: so once a pod is forgotten nothing more is sent for it,
-neither what waits for its turn nor a repetition. A call under way cannot be called back. It carries the UID, and the
-version that it changes: whenever it arrives, the API server refuses it for a new pod of the same name, and once the
-pod is bound, as a binding makes a new version. Otherwise a call that the network holds up while the pod is bound would
-mark a bound pod as unschedulable. kube-scheduler needs no version: the goroutine that schedules waits for the
-answer, and with asynchronous calls its dispatcher has one call of a pod under way at a time. After a 409 the pod is
-read, and what still differs is sent with the version found:
+Whether to send it is decided again just before each call: so once a pod is forgotten nothing more is sent for it,
+neither a waiting patch nor a repetition. A call under way cannot be called back. It carries the UID, and the version
+that it changes: whenever it arrives, the API server refuses it for a new pod of the same name, and once the pod is
+bound, as a binding makes a new version. Otherwise a call that the network holds up while the pod is bound would mark a
+bound pod as unschedulable. kube-scheduler needs no version: the goroutine that schedules waits for the answer, and with
+asynchronous calls its dispatcher has one call of a pod under way at a time. After a 409 the pod is read, and what still
+differs is sent with the version found:
 
     SENDING ──409──► READ ──waits as before──► SENDING
                       └──bound, gone, or another one of its name──► (nothing)

@@ -1,1 +1,1 @@
-"""The format of a trace: its lines, its file, its time. What records and replays it is in `scheduler.replay`."""
+"""The format of a trace: its lines, its file, its time. The recorder and the player are in `scheduler.replay`."""

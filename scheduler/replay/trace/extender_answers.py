@@ -1,4 +1,4 @@
-"""Answers of extenders as a line of a trace has them: in few bytes, even about thousands of nodes."""
+"""Answers of extenders in a line of a trace: in few bytes, even about thousands of nodes."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast

@@ -1,4 +1,4 @@
-"""The members of a trace that comes in as bytes: only whole ones are written, so that a file ends with a whole line."""
+"""The gzip members of a trace that arrives as bytes: only whole ones are written, so a file ends with a whole line."""
 
 import gzip
 import zlib

@@ -4,11 +4,11 @@
                                    └─► TotalScores  ──┘       │
                                              └────────────────┴─► PodClass ─► KnownSpec
 
-An arrow leads from an entry to what is made of it. An entry that is dropped takes with it everything that was made
-of it, so every entry is valid; it may only need a refresh. Where space is needed, the least recently used
-entry goes of which nothing is made, such as the spec that no pod has had for the longest time, and with it what only
-this one was made of: its class, views and columns. The same happens to what is not used from one `forget_idle` to the
-next, since its pods are probably gone.
+An arrow leads from an entry to what is made of it. An entry that is dropped takes with it everything that was made of
+it, so every entry is valid; it may only need a refresh. Where space is needed, the least recently used of the entries
+from which nothing is made goes, such as the spec that no pod has had for the longest time, and with it the entries that
+only it was made of: its class, views and columns. The same happens to entries that are not used from one `forget_idle`
+to the next, since their pods are probably gone.
 
 A plugin signs a pod with the fragment on which its answer depends and names the aspects of a node that it reads. Its
 answers are a column, asked again only where a node has changed: ten thousand pods of one Deployment cost one evaluation

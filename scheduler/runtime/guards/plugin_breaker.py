@@ -1,4 +1,4 @@
-"""Takes plugins out of the way that fail or lag often, where the configuration says so.
+"""Takes action against plugins that fail or lag often, where the configuration says so.
 
     ASKED ──`faults` of them `within` a time──► SWITCHED OFF or FAILING ──`pause` is over──► ASKED, with no faults
 

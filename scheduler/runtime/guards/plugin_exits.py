@@ -1,7 +1,7 @@
 """Plugins that would end the program, or never come back, while a command makes and starts them.
 
 Plugins from files and packages are tried out in a process of their own before (`scheduler.plugin_loading.trial`), which
-finds those that hang; what is here is for all others, too, such as those given to `main`.
+finds those that hang; this module is for all others, too, such as those given to `main`.
 """
 
 import faulthandler

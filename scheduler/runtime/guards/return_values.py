@@ -1,6 +1,6 @@
 """Checks plugins' answers, and describes wrong ones in one sentence.
 
-Nothing is looked at where a plugin answers None, which is what most of them answer to most questions.
+Nothing is checked where a plugin answers None, as most of them do to most questions.
 """
 
 import inspect

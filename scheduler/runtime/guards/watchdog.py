@@ -1,4 +1,4 @@
-"""Reports where the event loop hangs: in a plugin that never returns, usually.
+"""Reports where the event loop hangs: usually in a plugin that never returns.
 
     event loop: a beat each second ──► thread: no beat in HANG_LOOKS looks ──► the log has the event loop's stack
          └────rearms a timer in C──► no beat for GIL_SECONDS ──► faulthandler writes all stacks to standard error

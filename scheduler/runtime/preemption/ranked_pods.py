@@ -1,4 +1,4 @@
-"""The pods on each node in order of importance, as flat columns: what a preemption asks of thousands of nodes at once.
+"""The pods on each node in order of importance, as flat columns: a preemption asks about thousands of nodes at once.
 
     pod ─► kind (priority, requests) ─► code;  node ─► codes and start times, the most important pod first
 

@@ -1,8 +1,8 @@
 """The pods that would have to leave many nodes, found for all of these at once.
 
 First all pods of lower priority are gone, then on each node the most important one comes back if it can, then the next,
-those that violate a disruption budget before the others:
-one step for all nodes, so there are as many steps as there are such pods on the fullest node.
+those that violate a disruption budget before the others. A step is for all nodes at once, so there are as many steps as
+there are such pods on the fullest node.
 
 Rule: SelectVictimsOnNode in defaultpreemption/default_preemption.go at v1.36.3.
 """

@@ -1,4 +1,4 @@
-"""A cache whose entries are kept for a while, and of which there is a bounded number."""
+"""A cache with a bounded number of entries, each kept for a while."""
 
 from collections import OrderedDict
 from collections.abc import Callable

@@ -1,9 +1,9 @@
 """The text of metrics, made in pieces so that the event loop is never held for long.
 
-A part of a family is read at one moment, whole children each; between parts others get their turn. `/metrics` is made
-as a whole, then sent: half a megabyte. `/metrics/resources` grows with the pods, so it is sent as it is made: of its
-text there is no more in memory than a piece and what the connection has not sent yet. One reader gets it at a time; one
-who takes nothing is cut off when the time of its request is over.
+A part of a family is read at one moment, always with whole children; between parts other tasks run. `/metrics` is made
+as a whole, then sent: half a megabyte. `/metrics/resources` grows with the pods, so it is sent as it is made: memory
+holds only a piece of it and what the connection has not sent yet. One reader at a time gets it; a reader that takes
+nothing is cut off when the time of its request is over.
 """
 
 import asyncio

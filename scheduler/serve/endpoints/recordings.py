@@ -1,6 +1,6 @@
 """`/debug/record?seconds=N`: a trace of what the scheduler sees and decides, for as long as its reader wants.
 
-It reveals more than any other page: all pods with the fields that scheduling reads. So it has rights of its own.
+It reveals more than any other page: all pods with the fields that scheduling reads. So it needs a right of its own.
 """
 
 from collections.abc import AsyncGenerator, Mapping

@@ -1,6 +1,6 @@
 """The page's own files: plain HTML, CSS and JavaScript of this package. They load nothing from anywhere else.
 
-The policy below has the browser see to it: no inline script, no markup made of text, no request to another origin.
+The policy below has the browser enforce that: no inline script, no markup made of text, no request to another origin.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The queue as the page shows it: for each part how many wait, and the pods that have waited longest, with why.
+"""The queue as the page shows it: for each part how many wait, and the pods that have waited longest, with the reasons.
 
 Groups of pods, where there are any, are one more part.
 

@@ -1,6 +1,6 @@
 """The shares of the cluster as the page shows them: the tree, and for an hour its guarantee, use and wants.
 
-The samples are the looks that the gauges take, so the page costs no look of its own. Without shares there is nothing.
+The samples are those that the gauges take, so the page reads nothing for itself. Without shares there are none.
 
     the gauges look ─► SharesSeen ─► (the page's next second) sample ─► the message `shares`: there is something new
     a page that shows the shares asks for the rows that it shows, and for the history of the one that is chosen

@@ -3,8 +3,8 @@
     files changed ──they make sense──► new handshakes use them; connections with a client's certificate end
                  └──they do not──────► the old one stays in use; logged once, counted each time
 
-Connections of clients with certificates end when the authorities change: those that they still vouch for come
-back at once.
+Connections of clients with certificates end when the authorities change: clients that the new ones still vouch for
+reconnect at once.
 """
 
 import asyncio

@@ -3,8 +3,8 @@
     accept ──place──► TLS ──► head ──► method, no body ──► authentication ──► path ──► authorization ──► answer
     (listener, places)   (connection)    405, 406, 413      401          404                  403, 500
 
-As in kube-scheduler, who shows a wrong token gets 401 for health, too. Unlike there, a path that we do not serve is not
-asked about: the API server has no work with names that somebody makes up.
+As in kube-scheduler, a wrong token gets 401 for health, too. Unlike there, the API server is not asked about a path
+that we do not serve: made-up names cost it nothing.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The port itself: accepts connections within the limits and shakes hands.
 
-We accept by ourselves, since asyncio's servers take what comes: a connection is counted from here on, before TLS, and
+We accept by ourselves, since asyncio's servers accept everything: a connection is counted from here on, before TLS, and
 a client without a place costs an accept and a close.
 """
 

@@ -1,4 +1,4 @@
-"""The certificate that the port shows if none is given: signed by itself."""
+"""The self-signed certificate that the port shows if none is given."""
 
 import ipaddress
 import os

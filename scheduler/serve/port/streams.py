@@ -7,7 +7,7 @@
             └─── the reader has gone ──► the source is closed
 
 The source makes the next chunk when the connection has taken the one before; an endless one has to say something every
-15 s, if only an empty chunk, since rights are looked at again before something is sent.
+15 s, if only an empty chunk, since rights are checked again before something is sent.
 """
 
 import asyncio

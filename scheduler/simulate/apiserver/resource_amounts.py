@@ -1,4 +1,4 @@
-"""Requests and limits of containers that no API server stores.
+"""Requests and limits of containers that an API server would not store.
 
 Rule: validateResourceRequirements and validateContainerResourceName in pkg/apis/core/validation/validation.go at
 v1.36.3.

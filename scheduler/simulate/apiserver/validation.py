@@ -1,7 +1,7 @@
 """Validation of the fields of pods and nodes that decide where pods go.
 
 Rules: ValidatePodSpec and ValidateNode in pkg/apis/core/validation/validation.go at v1.36.3. The many others, such as
-the form of names or mounts of volumes that there are not, are left to `kubectl apply --dry-run=server`.
+the form of names or mounts of missing volumes, are left to `kubectl apply --dry-run=server`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

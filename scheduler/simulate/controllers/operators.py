@@ -5,7 +5,8 @@
     RayJob, RayService ─► RayCluster ─► head and workers
     PyTorchJob, MPIJob ─► replicas of each role
 
-Of a workload that a cluster has, the pods are there, or Jobs that make them. Names of pods are simpler than in reality.
+A workload that comes from a cluster has its pods already, or Jobs that make them. Names of pods are simpler than in
+reality.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Kubernetes objects in files: YAML or JSON, written by kubectl or by hand, packed by gzip or not.
 
-All of it becomes JSON, and stays bytes until somebody wants one object: that takes the least memory, whatever aliases
-in YAML stand for, and structs are decoded from it directly.
+All of it becomes JSON, and stays bytes until one object is needed: that takes the least memory, whatever aliases in
+YAML stand for, and structs are decoded from it directly.
 """
 
 import codecs

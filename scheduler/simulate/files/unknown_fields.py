@@ -1,4 +1,4 @@
-"""Fields that an object does not have, or of a wrong type: the API server would drop the former, or refuse the object.
+"""Unknown fields, which the API server would drop, and fields of a wrong type, for which it would refuse the object.
 
 The table `known_fields` has the fields that there are, a kind a line:
 

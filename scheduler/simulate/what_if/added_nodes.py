@@ -1,4 +1,4 @@
-"""Nodes like one that is there, as they join the cluster: see `scheduler.state.nodes.new_nodes`.
+"""New nodes like an existing one, as they join the cluster: see `scheduler.state.nodes.new_nodes`.
 
 The pods of DaemonSets that run on the model run on the new node before anything else does; those that wait for the
 model wait for the new node, too.

@@ -1,7 +1,7 @@
 """Disruption budgets as evictions see them.
 
-Rules: pkg/registry/core/pod/storage/eviction.go at v1.36.3; for a budget without a status yet, as in a
-file written by hand, pkg/controller/disruption, with the pods that are there as those that their controllers want.
+Rules: pkg/registry/core/pod/storage/eviction.go at v1.36.3; for a budget without a status yet, as in a file written by
+hand, pkg/controller/disruption, where the pods that exist count as those that their controllers want.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Copies of pods that are scheduled together: a copy is a whole group then, with an object of its own."""
+"""Copies of pods that are scheduled together: each copy is a whole group, with an object of its own."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, count, islice

@@ -1,4 +1,4 @@
-"""Other amounts of shares: "if team-a's minimum became 64 GPUs, what would change".
+"""Changed amounts of shares: "if team-a's minimum became 64 GPUs, what would change?"
 
 The waiting pods are placed twice, with the shares as they are and as they would be: the answer is the difference.
 """

@@ -1,8 +1,8 @@
-"""The pod that a controller makes where one of its pods goes: the same, without a node, and with claims of its own.
+"""The pod that a controller makes to replace one of its pods: the same, without a node, and with claims of its own.
 
-What was made for the old pod alone goes with it: the claims of generic ephemeral volumes and of ResourceClaimTemplates.
-A claim for devices that was only reserved for it is free again. Rules: pkg/controller/resourceclaim/controller.go and
-pkg/controller/volume/ephemeral at v1.36.3.
+Objects that were made for the old pod alone go with it: the claims of generic ephemeral volumes and of
+ResourceClaimTemplates. A claim for devices that was only reserved for it is free again. Rules:
+pkg/controller/resourceclaim/controller.go and pkg/controller/volume/ephemeral at v1.36.3.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

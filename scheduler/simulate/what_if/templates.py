@@ -1,4 +1,4 @@
-"""The templates of copies: a pod, or a workload of which any number of pods is made as its controller would.
+"""The templates of copies: a pod, or a workload, whose controller would make any number of its pods.
 
 It is named `[KIND/][NAMESPACE/]NAME`; without a name it is the only pod or workload that is new.
 """

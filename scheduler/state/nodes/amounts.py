@@ -1,7 +1,7 @@
 """Allocatable and requested amounts of nodes, by resource and row.
 
-A resource has columns as long as any node offers some of it. What pods ask for of others, to which any name may be
-given and which fits nowhere, is counted where it occurs:
+A resource has columns as long as any node offers some of it. Requests for other resources, which may have any name and
+fit nowhere, are counted where they occur:
 
     unoffered, a few rows ──the first node with it──► columns ──the last one without it──► unoffered
 """

@@ -1,6 +1,6 @@
-"""Nodes like one that is there, as they join a cluster: other names, and nothing on them but what each node has.
+"""New nodes like an existing one, as they join a cluster: with other names, and only what comes with every node.
 
-What comes with a node are the pods of DaemonSets and static pods, and the objects of `node_objects`.
+With a node come the pods of DaemonSets, static pods, and the objects of `node_objects`.
 """
 
 from collections.abc import Collection, Iterable, Iterator

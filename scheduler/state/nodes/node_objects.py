@@ -5,7 +5,7 @@ ResourceSlices                its devices, in pools of its own
 NodeResourceTopology          its NUMA nodes: all of them free, if their size is known
 NodeMetrics                   how busy it is: not at all, as it will be measured before anything runs there
 
-Storage that is on one node only, as a PersistentVolume or a CSIStorageCapacity says, a new node does not have.
+A new node does not have storage that is on one node only, by a PersistentVolume or a CSIStorageCapacity.
 """
 
 from collections.abc import Mapping
