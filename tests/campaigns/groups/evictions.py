@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from tests.campaigns.groups import trees
 from tests.campaigns.groups.findings import Record
 from tests.campaigns.groups.model import GroupState, Model, PodState
 from tests.campaigns.groups.reservations import ReservationRules
@@ -95,6 +96,10 @@ class EvictionRules:
         self._failed[group] = self._record.now
 
     def bound(self, pod: PodState) -> None:
+        for name in [*self._claims]:
+            plan = self._model.groups[name].plan
+            if plan.parts and plan.priority < pod.priority:
+                self.excuse(name)  # as in kube-scheduler, it is not kept from more important ones
         for each in self._rounds:
             if each.at == self._record.now and each.group != pod.group:
                 each.needed = []  # what it got was not free
@@ -106,10 +111,10 @@ class EvictionRules:
         if claimant is None:
             return
         gives_way = victim.priority == claimant.priority and self._gives_way(victim, claimant)
-        if gives_way:
+        if gives_way or self._leaves_whole(victim):
             placed = self._model.placed(self._model.groups[victim.group])
             self._given_up.setdefault(victim.group, (self._record.now, [pod.name for pod in placed]))
-        elif victim.priority >= claimant.priority:
+        if victim.priority >= claimant.priority and not gives_way:
             text = f"{victim.name} of priority {victim.priority} is evicted for {claimant.name} of {claimant.priority}"
             self._record.violated("victim", "not of lower priority", text)
         now = self._record.now
@@ -134,7 +139,7 @@ class EvictionRules:
         ]
         others = [uid for uid, _ in self._nominations() if uid not in {pod.name for pod in waiting}]
         is_open = gives_way or others or self._reservations.group or any(pod.is_deleting for pod in model.pods.values())
-        if is_open or plan.required or plan.preferred or len({pod.cpu for pod in waiting}) > 1:
+        if is_open or plan.parts or plan.required or plan.preferred or len({pod.cpu for pod in waiting}) > 1:
             needed = []
         lower = [pod for pod in model.pods.values() if pod.phase == "Running" and pod.priority < plan.priority]
         made = Round(
@@ -160,6 +165,10 @@ class EvictionRules:
                         "unneeded", "another is less important", f"{victim.name} goes, not {other.name}"
                     )
 
+    def _leaves_whole(self, victim: PodState) -> bool:
+        group = self._model.groups.get(victim.group)
+        return group is not None and group.plan.leaves_whole and group.object_exists and victim.part in group.parts
+
     def _gives_way(self, victim: PodState, claimant: PodState) -> bool:
         """Whether both are of groups that may have lost pods: a pod that succeeds while it is deleted may not count."""
         groups = [self._model.groups.get(pod.group) for pod in (victim, claimant)]
@@ -174,6 +183,9 @@ class EvictionRules:
     def _has_all_but_space(self, group: GroupState) -> bool:
         """Whether a group has lost no pods, nor what it wants in the whole cluster, in the moment of its evictions."""
         model = self._model
+        if group.plan.parts:
+            members = model.members(group.plan.name)
+            return trees.is_complete(group, members) and group.object_exists and not model.is_gated(group)
         has_pods = len(model.members(group.plan.name)) + model.succeeded(group, at_most=True) >= model.minimum(group)
         return has_pods and not model.is_gated(group) and model.own_and_free(group) >= group.plan.least
 

@@ -6,6 +6,7 @@ from typing import Final
 
 RULES: Final = {
     "all or nothing": "All or nothing. No pod holds anything while its group waits.",
+    "tree": "The whole tree is tried at once …; minGroupCount of them have to fit …; a topology …",
     "no object": "waiting for the PodGroup … of the pod to appear",
     "disagree": "Pods without a node must have the same … priority and loadmaster.dev annotations; otherwise none …",
     "gated": "A pod with scheduling gates keeps its whole group waiting",

@@ -7,7 +7,7 @@ from typing import TypeVar
 from scheduler.testing import an_object
 from tests.campaigns.groups import objects
 from tests.campaigns.groups.license import LICENSES
-from tests.campaigns.groups.model import GroupState, NodeState, PodState
+from tests.campaigns.groups.model import ROOT, GroupState, NodeState, PodState
 from tests.campaigns.groups.scenarios import Step
 from tests.campaigns.groups.stories import OF_GROUP
 from tests.campaigns.groups.world import CONTROLLER_SECONDS, World, described
@@ -54,8 +54,10 @@ class Life:
         if not group.is_wanted:
             plan = group.plan
             kind = "PodGroup" if plan.has_object else "annotated group"
+            kind = "CompositePodGroup" if plan.parts else kind
             levels = "".join(f", {key.rsplit('/')[-1]}: {level}" for key, level in objects.topology(plan).items())
             text = f"{kind} {plan.name} comes: {len(plan.cpus)} pods of {plan.cpus} cpu, minimum {group.minimum}"
+            text += f", {plan.needs} of {len(plan.parts)} groups: {plan.parts}" if plan.parts else ""
             self.world.note(f"group comes: {kind}", f"{text}, priority {plan.priority}{levels}")
             self._want(group, step.how)
 
@@ -70,8 +72,14 @@ class Life:
         self.world.fill(group, len(group.plan.cpus))
 
     def _return(self, group: GroupState) -> None:
-        group.object_exists = True
-        group.object_generation += 1
+        now = self.world.record.now
+        if not group.object_exists:
+            group.object_exists = True
+            group.object_generation += 1
+            group.created[ROOT] = now
+        for part, plan in enumerate(group.plan.parts):
+            if part not in group.parts:
+                group.parts[part], group.created[part] = plan.minimum, now
         self.world.show_group(group)
 
     def _some_members(self, step: Step) -> None:
@@ -89,9 +97,20 @@ class Life:
             self._drop_pods(group, step.number)
             self.world.drop_object(group)
 
+    def _delete_part(self, step: Step) -> None:
+        group = self.model.groups[step.group]
+        if (part := self._pick(step, sorted(group.parts))) is not None:
+            self.world.note("part of a tree deleted", f"{step.group}-{part} and its pods are deleted")
+            self.world.rules.changed_group(step.group)
+            self.world.drop_object(group, part)
+            self._end_pods([pod for pod in self._of(step.group) if pod.part == part], step.number)
+
     def _drop_pods(self, group: GroupState, grace: int) -> None:
         group.is_wanted = False
-        for pod in self._of(group.plan.name):
+        self._end_pods(self._of(group.plan.name), grace)
+
+    def _end_pods(self, pods: Sequence[PodState], grace: int) -> None:
+        for pod in pods:
             if pod.phase in ("Succeeded", "Failed"):
                 self.world.remove_pod(pod)
             else:
@@ -111,6 +130,9 @@ class Life:
 
     def _new_minimum(self, step: Step) -> None:
         group = self.model.groups[step.group]
+        if group.plan.parts:
+            self._new_minimum_of_part(step, group)
+            return
         minimum = max(1, min(len(group.plan.cpus), group.minimum + step.number))
         if minimum == group.minimum or not self.model.members(step.group):
             return
@@ -122,6 +144,14 @@ class Life:
             if not group.plan.has_object and pod.phase in ("Pending", "Running"):
                 self._annotate(pod, minimum)
                 self.world.show(pod)
+
+    def _new_minimum_of_part(self, step: Step, group: GroupState) -> None:
+        if (part := self._pick(step, sorted(group.parts))) is not None:
+            minimum = max(1, min(group.plan.parts[part].size, group.parts[part] + step.number))
+            self.world.note("minimum changed", f"the minimum of {step.group}-{part} becomes {minimum}")
+            group.parts[part] = minimum
+            self.world.rules.changed_group(step.group)
+            self.world.show_group(group)
 
     @staticmethod
     def _annotate(pod: PodState, minimum: int) -> None:
@@ -142,11 +172,12 @@ class Life:
         if group.object_exists:
             self.world.note("PodGroup deleted", f"the PodGroup {step.group} is deleted, its pods are not")
             self.world.rules.changed_group(step.group)
-            self.world.drop_object(group)
+            self.world.drop_object(group, ROOT if group.plan.parts else None)
 
     def _return_object(self, step: Step) -> None:
         group = self.model.groups[step.group]
-        if group.plan.has_object and not group.object_exists and self.model.members(step.group):
+        is_whole = group.object_exists and len(group.parts) == len(group.plan.parts)
+        if group.plan.has_object and not is_whole and self._of(step.group):
             self.world.note("PodGroup returns", f"the PodGroup {step.group} is created")
             self._return(group)
 

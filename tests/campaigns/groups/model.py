@@ -2,12 +2,15 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from tests.campaigns.groups.scenarios import GroupPlan, NodePlan
 from tests.campaigns.groups.stories import BLOCK, RACK
 
 Json = dict[str, Any]
+
+ROOT: Final = -1
+"""In the place of a part of a tree: the CompositePodGroup."""
 
 
 @dataclass
@@ -42,6 +45,8 @@ class PodState:
     minimum: int = 0
     """For an annotated group, what it says that the group needs."""
     index: int = 0
+    part: int = 0
+    """That of a tree of groups."""
     controller: str = ""
     node: str = ""
     binding_to: str = ""
@@ -81,6 +86,10 @@ class GroupState:
     template_minimum: int
     object_exists: bool = False
     object_version: int = 0
+    parts: dict[int, int] = field(default_factory=dict)
+    """Of a tree: the parts whose PodGroup exists, with their minimums."""
+    created: dict[int, float] = field(default_factory=dict)
+    """When these were."""
     successes: list[tuple[str, bool]] = field(default_factory=list)
     """Of each pod that has succeeded: its controller, and whether it counts for certain: it was not being deleted."""
     ever_succeeded: int = 0
@@ -120,7 +129,14 @@ class Model:
 
     def members(self, group: str) -> list[PodState]:
         """The pods of a group that count as its members."""
-        return [pod for pod in self.pods.values() if pod.group == group and pod.is_active]
+        parts = self.groups[group].parts if self.groups[group].plan.parts else (0,)
+        return [pod for pod in self.pods.values() if pod.group == group and pod.is_active and pod.part in parts]
+
+    def lacks_object(self, pod: PodState) -> bool:
+        """Whether a PodGroup is missing that a pod of a group needs."""
+        group = self.groups[pod.group]
+        is_missing = not group.object_exists or (bool(group.plan.parts) and pod.part not in group.parts)
+        return group.plan.has_object and is_missing
 
     def is_gated(self, group: GroupState) -> bool:
         """Whether a pod of a group has scheduling gates, which keep all of it waiting."""
@@ -131,13 +147,15 @@ class Model:
         said = [pod.minimum for pod in self.members(group.plan.name) if not pod.place and not group.plan.has_object]
         return max(said, default=group.minimum)
 
-    def said(self, pods: Iterable[PodState]) -> set[tuple[int, int]]:
+    def said(self, pods: Collection[PodState]) -> set[tuple[int, int]]:
         """What must be the same for the pods of a group that have neither a node nor scheduling gates."""
-        return {
+        found = {
             (pod.priority, 0 if self.groups[pod.group].plan.has_object else pod.minimum)
             for pod in pods
             if not pod.is_gated
         }
+        plans = [self.groups[pod.group].plan for pod in pods]
+        return found | {(plan.priority, 0) for plan in plans if plan.parts}
 
     def placed(self, group: GroupState) -> list[PodState]:
         """The pods of a group that have a node."""
@@ -145,7 +163,7 @@ class Model:
 
     def is_damaged(self, group: GroupState, *, perhaps: bool = False) -> bool:
         """Whether some pods of a group have a node, and certainly, or `perhaps`, fewer than it needs."""
-        placed = len(self.placed(group))
+        placed = 0 if group.plan.parts else len(self.placed(group))  # nothing is given up for a tree
         return 0 < placed < self.minimum(group) - self.succeeded(group, at_most=not perhaps)
 
     def succeeded(self, group: GroupState, *, at_most: bool = False) -> int:

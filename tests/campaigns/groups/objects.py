@@ -1,5 +1,6 @@
 """The configuration and the objects of a scenario as the scheduler sees them."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import cache
 from typing import Final
@@ -8,17 +9,20 @@ from msgspec.structs import replace
 
 import plugins
 from scheduler.api.decoding import convert
+from scheduler.api.groups import pod_groups
 from scheduler.api.groups.coscheduling import POD_GROUP_LABEL, PodGroup, PodGroupSpec, PodGroupStatus
-from scheduler.api.objects import GroupAnnotations, GroupedMeta, Node, Taint
+from scheduler.api.objects import GroupAnnotations, GroupedMeta, Node, ObjectMeta, Taint
 from scheduler.api.pods.pod import Pod
 from scheduler.api.unstructured import Unstructured
+from scheduler.config.feature_gates import read_gates
 from scheduler.config.load import config_from_dict
 from scheduler.config.types import Config
 from scheduler.framework import Plugin
+from scheduler.framework.events import COMPOSITE_POD_GROUP, COSCHEDULING_POD_GROUP, POD_GROUP_V1BETA1
 from scheduler.testing import a_node, an_object, pod_from_dict
 from scheduler.testing.api_server import BEGIN
 from tests.campaigns.groups.license import LABEL, License
-from tests.campaigns.groups.model import GroupState, Json, NodeState, PodState
+from tests.campaigns.groups.model import ROOT, GroupState, Json, NodeState, PodState
 from tests.campaigns.groups.scenarios import GroupPlan, Settings
 
 REGISTRY: Final[dict[str, type[Plugin]]] = {**plugins.SHIPPED, License.name: License}
@@ -36,6 +40,8 @@ PLUGINS: Final = (
 )
 """The plugins that have something to do here: an engine with all of them takes twice as long to start."""
 
+FOR_TREES: Final = ("GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount")
+GATES: Final = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup")
 BUDGET: Final = "policy/PodDisruptionBudget"
 PROTECTED: Final = {"protected": "yes"}
 CORDONED: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -53,7 +59,9 @@ TOLERATIONS: Final = [
 @cache
 def config(settings: Settings) -> Config:
     """Return the configuration of a scenario."""
-    names = [*PLUGINS, *(["DefaultPreemption"] if settings.preempts else [])]
+    further = {"DefaultPreemption": settings.preempts, **dict.fromkeys(FOR_TREES, settings.has_trees)}
+    names = [*PLUGINS, *(name for name, is_on in further.items() if is_on)]
+    gates, _ = read_gates([",".join(f"{gate}=true" for gate in GATES)] if settings.has_trees else [])
     multi_point = {"disabled": [{"name": "*"}], "enabled": [{"name": name} for name in names]}
     return config_from_dict(
         {
@@ -68,6 +76,7 @@ def config(settings: Settings) -> Config:
             },
         },
         REGISTRY,
+        gates=gates,
     )
 
 
@@ -109,6 +118,9 @@ def join(written: Json, plan: GroupPlan, minimum: int, index: int) -> None:
     labels["batch.kubernetes.io/job-completion-index"] = str(index)
     if plan.needs_license:
         labels[LABEL] = "needed"
+    if plan.parts:
+        written["spec"]["schedulingGroup"] = {"podGroupName": f"{plan.name}-{plan.part_of(index)}"}
+        return
     if plan.has_object:
         labels[POD_GROUP_LABEL] = plan.name
         return
@@ -145,6 +157,42 @@ def for_daemon(written: Json, node: str) -> None:
     selector = {"nodeSelectorTerms": [{"matchFields": fields}]}
     written["spec"]["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
     written["spec"]["tolerations"] = TOLERATIONS
+
+
+def group_objects(group: GroupState) -> Iterator[tuple[str, PodGroup | pod_groups.PodGroup]]:
+    """Yield the objects that a group has, each with its resource."""
+    plan = group.plan
+    if group.object_exists and not plan.parts:
+        yield COSCHEDULING_POD_GROUP, group_object(group)
+    elif group.object_exists:
+        yield (
+            COMPOSITE_POD_GROUP,
+            _of_kubernetes(group, plan.name, group.created[ROOT], plan.required, min_group_count=plan.needs),
+        )
+    for part, minimum in group.parts.items():
+        level, created = plan.parts[part].required, group.created[part]
+        yield POD_GROUP_V1BETA1, _of_kubernetes(group, f"{plan.name}-{part}", created, level, min_count=minimum)
+
+
+def _of_kubernetes(group: GroupState, name: str, created: float, level: str, **gang: int) -> pod_groups.PodGroup:
+    is_root = name == group.plan.name
+    metadata = ObjectMeta(
+        name=name,
+        namespace="default",
+        uid=f"{name} {created}",
+        resource_version=str(group.object_version),
+        generation=1,
+        creation_timestamp=clock(created),
+    )
+    topology = (pod_groups.TopologyConstraint(level),) if level else ()
+    spec = pod_groups.PodGroupSpec(
+        pod_groups.SchedulingPolicy(pod_groups.GangPolicy(**gang)),
+        pod_groups.SchedulingConstraints(topology) if topology else None,
+        pod_groups.DisruptionMode(all={}) if is_root and group.plan.leaves_whole else None,
+        group.plan.priority,
+        None if is_root else group.plan.name,
+    )
+    return pod_groups.PodGroup(metadata, spec)
 
 
 def pod_object(pod: PodState, nominated: str = "") -> Pod:

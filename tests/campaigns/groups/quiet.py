@@ -6,10 +6,9 @@ from itertools import permutations
 from typing import Final
 
 from scheduler.api.pods.pod import Pod
-from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.testing import Scheduler, an_object
 from scheduler.testing.api_server import ApiServer
-from tests.campaigns.groups import objects
+from tests.campaigns.groups import objects, trees
 from tests.campaigns.groups.license import LICENSES
 from tests.campaigns.groups.model import GroupState, PodState
 from tests.campaigns.groups.world import World
@@ -115,15 +114,11 @@ class QuietPoint:
                 symptom = "the pod is gone"
             elif pod.place:
                 symptom = "the pod is bound"
-            elif pod.group and self._lacks_object(self.model.groups[pod.group]):
+            elif pod.group and self.model.lacks_object(pod):
                 symptom = "the PodGroup is gone"
             else:
                 continue
             self.world.record.violated("nominated", symptom, f"{uid} is nominated to {node}: {symptom}")
-
-    @staticmethod
-    def _lacks_object(group: GroupState) -> bool:
-        return group.plan.has_object and not group.object_exists
 
     def _is_kept_waiting(self, group: GroupState) -> bool:
         """Whether a reservation for another group explains that it waits."""
@@ -133,6 +128,9 @@ class QuietPoint:
 
     def _check_group(self, group: GroupState) -> None:
         name = group.plan.name
+        if group.plan.parts:
+            self._check_tree(group)
+            return
         if not self._lacks_nodes_only(group):
             return
         placed, (waiting, need) = self.model.placed(group), self._waiting(group)
@@ -146,11 +144,23 @@ class QuietPoint:
                 self.world.record.violated(rule, symptom, f"{needed} fit on {', '.join(nodes)}, and wait: {message!r}")
                 return
 
+    def _check_tree(self, group: GroupState) -> None:
+        waiting = [pod for pod in self._waiting(group)[0] if not self.model.lacks_object(pod)]
+        has_levels = group.plan.required or any(part.required for part in group.plan.parts)
+        is_open = self._may_start(group, waiting, 1) and not self._is_kept_waiting(group)
+        if not is_open or has_levels or len({pod.cpu for pod in waiting}) > 1:
+            return
+        taken = self.taken(without=group.plan.name)
+        free = {name: self.model.free(name, also_taken=taken) for name in self.model.open_nodes()}
+        if pods := trees.starts(self.model, group, waiting, free):
+            text = f"{', '.join(pod.name for pod in pods)} fit, and wait: {self.world.message(pods[0])!r}"
+            self.world.record.violated("group fits", "a tree waits", text)
+
     def _may_start(self, group: GroupState, waiting: Sequence[PodState], need: int) -> bool:
         """Whether nothing but space may keep it from its nodes."""
         has_license = self.model.has_license or not group.plan.needs_license
         has_least = not group.plan.least or self._is_free(group) >= group.plan.least
-        is_held = self._lacks_object(group) or self.model.is_gated(group)
+        is_held = any(map(self.model.lacks_object, waiting)) or self.model.is_gated(group)
         is_complete = len(waiting) >= max(1, need) and len(self.model.said(waiting)) == 1 and not is_held
         return is_complete and has_license and has_least
 
@@ -202,6 +212,11 @@ class QuietPoint:
             members = [pod for pod in model.members(name) if pod.place or pod.name in places]
             minimum = min([group.minimum, *(pod.minimum for pod in members if pod.name in places and pod.minimum)])
             started = [pod.name for pod in members if pod.name in places]
+            if group.plan.parts and started:
+                sent = [replace(pod, node=places[pod.name]) for pod in members if pod.name in places]
+                for fault in trees.faults(model, group, trees.placed(model, group), sent):
+                    self.world.record.violated("tree", fault, f"a fresh engine binds {', '.join(started)} of {name}")
+                continue
             if started and len(members) + model.succeeded(group, at_most=True) < minimum:
                 text = f"{', '.join(started)} of {name}: {len(members)} have a node then, {minimum} are needed"
                 self.world.record.violated("all or nothing", "a fresh engine binds a part", text)
@@ -236,8 +251,8 @@ class FreshScheduler(Scheduler):
         if model.has_license:
             self.put(LICENSES, an_object("site", version=1))
         for group in model.groups.values():
-            if group.object_exists:
-                self.put(COSCHEDULING_POD_GROUP, objects.group_object(group))
+            for resource, shown in objects.group_objects(group):
+                self.put(resource, shown)
         self.set_node(*(objects.node_object(node) for node in model.nodes.values() if node.exists))
         pods = sorted(model.pods.values(), key=lambda pod: not pod.place)
         self.create(*(objects.pod_object(pod, self._nominations.get(pod.name, "")) for pod in pods))

@@ -61,6 +61,8 @@ class ReservationRules:
         need = max(1, lacks - model.succeeded(group, at_most=True))
         if not self._settings.reservation_seconds:
             yield "it is turned off"
+        if group.plan.parts:
+            yield "it is a CompositePodGroup"
         if not members or (group.plan.has_object and not group.object_exists):
             yield "the group is gone"
         elif lacks <= model.succeeded(group):
@@ -97,6 +99,7 @@ class ReservationRules:
         if (
             len(waiting) < max(1, need)
             or need <= 0
+            or group.plan.parts
             or len(model.said(waiting)) > 1
             or group.plan.least
             or model.is_gated(group)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
+from tests.campaigns.groups import trees
 from tests.campaigns.groups.evictions import EvictionRules
 from tests.campaigns.groups.findings import Record
 from tests.campaigns.groups.model import GroupState, Model, PodState
@@ -15,7 +16,7 @@ class StepOfGroup:
     """The bindings of a group at one moment."""
 
     at: float
-    before: Collection[str]
+    before: Collection[PodState]
     """The members that had a node before."""
     terminating: int
     """Pods with a node that are being deleted."""
@@ -23,10 +24,10 @@ class StepOfGroup:
     succeeded: int
     """Of pods that still exist."""
     minimum: int
-    sent: list[str] = field(default_factory=list)
+    sent: list[PodState] = field(default_factory=list)
     """Without those whose binding has failed already."""
     has_failure: bool = False
-    """Whether a binding has failed, and none was sent since: those before it could not know."""
+    """Whether a binding has failed, and none was sent since: those before it could not know. Of a tree: ever."""
     level: str = ""
     """The narrowest level, from the preferred one up, of which one domain holds all pods; empty without one."""
     domains: Collection[Collection[str]] = ()
@@ -80,7 +81,7 @@ class Rules:
         if not pod.group:
             return
         group = self._model.groups[pod.group]
-        if group.plan.has_object and not group.object_exists:
+        if self._model.lacks_object(pod):
             self._violated("no object", "a member is bound", f"{pod.name} is bound, and there is no PodGroup")
         self._check_agreement(group, pod)
         if self._model.is_gated(group):
@@ -91,17 +92,19 @@ class Rules:
         step = self._steps.get(pod.group)
         if step is None:
             step = self._steps[pod.group] = self._open(group, pod)
-        step.sent.append(pod.name)
-        step.has_failure = False
-        if len(step.before) + len(step.sent) + step.succeeded >= step.minimum:
+        step.sent.append(pod)
+        step.has_failure &= bool(group.plan.parts)
+        placed = [*step.before, *step.sent]
+        is_tree = bool(group.plan.parts)
+        if trees.is_complete(group, placed) if is_tree else len(placed) + step.succeeded >= step.minimum:
             self.evictions.started(pod.group)
             group.complete = self._record.now
         self._check_level(group, pod, step)
 
     def binding_failed(self, pod: PodState) -> None:
         step = self._steps.get(pod.group)
-        if step is not None and pod.name in step.sent:
-            step.sent.remove(pod.name)
+        if step is not None and pod in step.sent:
+            step.sent.remove(pod)
             step.has_failure = True
         if pod.group:
             self.changed_group(pod.group)
@@ -136,12 +139,14 @@ class Rules:
         declared = [] if group.plan.has_object else [pod.minimum for pod in (*waiting, first)]
         step = StepOfGroup(
             self._record.now,
-            {pod.name for pod in members if pod.place},
+            [pod for pod in members if pod.place],
             sum(pod.is_deleting and bool(pod.node) for pod in pods),
             sum(pod.phase == "Failed" for pod in pods),
             self._model.succeeded(group, at_most=True),
             min([group.minimum, *declared]),
         )
+        if group.plan.parts:
+            step.before = [pod for pod in trees.placed(self._model, group) if pod is not first]
         others = [
             uid for uid, _ in self._nominations() if uid != first.name and uid not in {pod.name for pod in waiting}
         ]
@@ -170,7 +175,7 @@ class Rules:
 
     def _check_level(self, group: GroupState, pod: PodState, step: StepOfGroup) -> None:
         level, model = group.plan.required, self._model
-        if not level:
+        if not level or group.plan.parts:
             return
         domain = model.domain(pod.place, level)
         others = [each for each in model.members(group.plan.name) if each.place and each is not pod]
@@ -178,7 +183,7 @@ class Rules:
             self._violated("required", "a node without the label", f"{pod.name} is bound to {pod.place}: no {level}")
         for other in others:
             if model.domain(other.place, level) != domain:
-                is_late = other.name in step.before
+                is_late = other in step.before
                 is_unknown = not model.nodes[other.place].exists
                 symptom = "the node of the others is gone for the moment" if is_unknown else "other domain"
                 text = f"{pod.name} is bound to {pod.place}, and {other.name} has {other.place}: two of {level}"
@@ -187,6 +192,12 @@ class Rules:
 
     def _close(self, name: str, step: StepOfGroup) -> None:
         group = self._model.groups[name]
+        if group.plan.parts:
+            sent = ", ".join(pod.name for pod in step.sent)
+            for fault in () if step.has_failure else trees.faults(self._model, group, step.before, step.sent):
+                text = f"{sent} of {name} bound beside {', '.join(pod.name for pod in step.before)}: {fault}"
+                self._violated("tree", fault, text)
+            return
         placed = len(step.before) + len(step.sent)
         if placed + step.succeeded < step.minimum and not step.has_failure:
             if placed + group.ever_succeeded >= step.minimum:
@@ -197,8 +208,9 @@ class Rules:
                 symptom = "pods that have failed count"
             else:
                 symptom = "a part of it starts"
+            sent = ", ".join(pod.name for pod in step.sent)
             text = (
-                f"{', '.join(step.sent)} of {name} bound: {placed} members have a node, {step.succeeded} succeeded, "
+                f"{sent} of {name} bound: {placed} members have a node, {step.succeeded} succeeded, "
                 f"{step.minimum} are needed; {step.terminating} are being deleted"
             )
             self._violated("all or nothing", symptom, text)
@@ -208,8 +220,7 @@ class Rules:
 
     def _check_preferred(self, group: GroupState, step: StepOfGroup) -> None:
         """Check that the pods are together if one domain holds them, also without what others took at that moment."""
-        sent = [self._model.pods[name] for name in step.sent if name in self._model.pods]
-        pods = [pod for pod in sent if pod.is_active]  # no others are members
+        pods = [pod for pod in step.sent if pod.name in self._model.pods and pod.is_active]  # no others are members
         places = {pod.place for pod in pods if pod.place}
         if (
             not step.level

@@ -26,6 +26,8 @@ class Settings:
     """0: nothing is given up."""
     has_budgets: bool = False
     """Whether PodDisruptionBudgets protect some pods that are in no group."""
+    has_trees: bool = False
+    """Whether the feature gates for CompositePodGroups are on."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,15 @@ class NodePlan:
     name: str
     cpu: int
     labels: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class PartPlan:
+    """A PodGroup that is part of a CompositePodGroup."""
+
+    size: int
+    minimum: int
+    required: str
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,17 @@ class GroupPlan:
     """Whether a plugin refuses its pods on all nodes while there is no license."""
     least: int = 0
     """The cores of `minResources`."""
+    parts: tuple[PartPlan, ...] = ()
+    """If it is a CompositePodGroup: the groups that it consists of."""
+    needs: int = 0
+    """How many of these."""
+    leaves_whole: bool = False
+    """Whether it is evicted as a whole."""
+
+    def part_of(self, index: int) -> int:
+        """The part that its pod of an index belongs to."""
+        owners = [part for part, plan in enumerate(self.parts) for _ in range(plan.size)]
+        return owners[index % len(owners)] if owners else 0
 
 
 @dataclass(frozen=True)
@@ -108,6 +130,7 @@ KINDS: Final = {
     "delete member": 6,
     "delete lone": 6,
     "delete group": 3,
+    "delete part": 3,
     "restart group": 4,
     "cordon": 3,
     "uncordon": 3,
@@ -145,6 +168,9 @@ def scenario(seed: int, number: int) -> Scenario:
         groups = tuple(_changed(each, story, largest) if each in (group, other) else each for each in groups)
         place = draw.choice((0, draw.randint(0, len(steps))))
         steps[place:place] = _steps_of(draw, story, groups, group.name, other.name)
+    if number % 3 == 1:
+        settings = replace(settings, has_trees=True)
+        groups = tuple(_as_tree(draw, plan) if draw.chance(0.6) else plan for plan in groups)
     return Scenario(settings, nodes, groups, tuple(steps))
 
 
@@ -155,6 +181,27 @@ def _changed(plan: GroupPlan, story: Story, largest: int) -> GroupPlan:
     if size:
         given |= {"cpus": (largest if cpu else 1,) * size, "minimum": size}
     return replace(plan, **given)
+
+
+def _as_tree(draw: Draw, plan: GroupPlan) -> GroupPlan:
+    """A CompositePodGroup with the pods of a group, cut into parts."""
+    cpus = plan.cpus * (1 if len(plan.cpus) > 1 else 2)
+    cuts = sorted(draw.sample(range(1, len(cpus)), min(len(cpus) - 1, draw.choice((0, 1, 1, 2)))))
+    sizes = [end - start for start, end in zip((0, *cuts), (*cuts, len(cpus)), strict=True)]
+    levels = ("",) if plan.required == HOSTNAME else ("", "", RACK)
+    parts = tuple(PartPlan(n, n if draw.chance(0.6) else draw.randint(1, n), draw.choice(levels)) for n in sizes)
+    return replace(
+        plan,
+        has_object=True,
+        cpus=cpus,
+        minimum=sum(part.minimum for part in parts),
+        preferred="",
+        announces="",
+        least=0,
+        parts=parts,
+        needs=len(parts) if draw.chance(0.6) else draw.randint(1, len(parts)),
+        leaves_whole=draw.chance(0.3),
+    )
 
 
 def _steps_of(draw: Draw, story: Story, groups: Sequence[GroupPlan], group: str, other: str) -> Iterator[Step]:
@@ -240,6 +287,7 @@ def _of_kind(draw: Draw, kind: str, groups: Sequence[GroupPlan], wait: float) ->
         "new minimum": (-2, -1, 1, 2),
         "new template": (-1, 1),
         "delete group": (0, 5, 30),
+        "delete part": (0, 0, 5, 30),
         "restart group": (0, 5, 30, 30),
         "delete member": (0, 0, 5, 30),
         "delete lone": (0, 0, 5, 30),

@@ -11,14 +11,13 @@ from typing import Final
 from scheduler.api.pods.pod import Pod
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import BindRejected
-from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.process.virtual_time import BEGIN as BEGIN_SECONDS
 from scheduler.testing import Scheduler
 from scheduler.testing.api_server import ApiServer
 from tests.campaigns.groups import objects
 from tests.campaigns.groups.findings import Record
-from tests.campaigns.groups.model import GroupState, Model, NodeState, PodState, racks
+from tests.campaigns.groups.model import ROOT, GroupState, Model, NodeState, PodState, racks
 from tests.campaigns.groups.rules import Rules
 from tests.campaigns.groups.scenarios import Scenario
 
@@ -169,15 +168,20 @@ class World(Scheduler):
             self.engine.handlers.node_deleted(objects.node_object(node))
 
     def show_group(self, group: GroupState) -> None:
-        """Show the PodGroup, if the group has one."""
-        if group.object_exists:
-            group.object_version += 1
-            self.engine.object_handlers.object_changed(COSCHEDULING_POD_GROUP, objects.group_object(group))
+        """Show the objects that the group has."""
+        group.object_version += 1
+        for resource, shown in objects.group_objects(group):
+            self.engine.object_handlers.object_changed(resource, shown)
 
-    def drop_object(self, group: GroupState) -> None:
-        if group.object_exists:
-            group.object_exists = False
-            self.engine.object_handlers.object_deleted(COSCHEDULING_POD_GROUP, objects.group_object(group))
+    def drop_object(self, group: GroupState, part: int | None = None) -> None:
+        """Delete the objects of a group, or that of one of its parts, or of the root."""
+        before = list(objects.group_objects(group))
+        group.object_exists &= part not in (None, ROOT)
+        group.parts = {each: minimum for each, minimum in group.parts.items() if part not in (None, each)}
+        left = {shown.metadata.name for _, shown in objects.group_objects(group)}
+        for resource, shown in before:
+            if shown.metadata.name not in left:
+                self.engine.object_handlers.object_deleted(resource, shown)
 
     # Pods.
 
@@ -295,7 +299,7 @@ class World(Scheduler):
             objects.own(written, plan.name, group.controller)
         pod = PodState(name, cpu, written["spec"]["priority"], written, plan.name, index=index, is_gated=is_gated)
         pod.minimum, pod.grace, pod.seconds = group.template_minimum, plan.grace, plan.seconds
-        pod.is_licensed = not plan.needs_license
+        pod.is_licensed, pod.part = not plan.needs_license, plan.part_of(index)
         pod.is_announced = bool(plan.announces)
         pod.is_replaced, pod.controller = plan.is_replaced, group.controller
         self.add(pod)
