@@ -12,6 +12,7 @@ RULES: Final = {
     "gated": "A pod with scheduling gates keeps its whole group waiting",
     "least": "minResources must be free in the cluster, together with what the group has, before any pod is tried",
     "holds": "No pod holds anything while its group waits.",
+    "silent": "autoscalers.md: a member of a group that lacks nodes: PodScheduled=False, Unschedulable, all members",
     "higher": "of a higher priority than the group; of a DaemonSet: as always",
     "required": "all pods go to one rack, or none is placed",
     "late member": "Later pods and replacements go where the others run: always, if the level is required.",

@@ -81,6 +81,8 @@ class QuietPoint:
         """Look for violations. `is_late`: each pod and group has been tried again since all came to rest."""
         self._check_nominations()
         violated = self.world.record.violated
+        if self.world.scenario.settings.reservation_seconds and (name := self.world.rules.reservations.missing()):
+            violated("reserved", "a group that waits has none", f"nothing is reserved for {name}")
         for pod, nodes in self.lone_that_fit():
             text = (
                 f"{pod.name} ({pod.cpu} cpu) waits, and {', '.join(nodes)} would take it: {self.world.message(pod)!r}"
@@ -94,6 +96,7 @@ class QuietPoint:
         for group in self.groups:
             self._check_group(group)
             self._check_holds(group)
+            self._check_messages(group)
         is_preempting = any(pod.is_deleting and pod.evicted_for in self.model.pods for pod in self.model.pods.values())
         if (self.lone or self.groups) and not is_preempting:  # victims on dead nodes stay for ever
             self._check_fresh(is_late=is_late)
@@ -107,6 +110,15 @@ class QuietPoint:
             if not pod.place and (held := self.world.outcome(objects.pod_object(pod)).held_by):
                 self.world.record.violated("holds", "at Permit", f"{pod.name} waits at Permit: {', '.join(held)}")
 
+    def _check_messages(self, group: GroupState) -> None:
+        """Check that the members of a group that lacks nodes, or a license, say so: autoscalers ask for them."""
+        waiting, need = self._waiting(group)
+        if group.plan.parts or len(waiting) < max(1, need) or not self._is_consistent(group, waiting):
+            return
+        for pod in waiting:
+            if not self.world.message(pod):
+                self.world.record.violated("silent", "a member", f"{pod.name} waits, and does not say for what")
+
     def _check_nominations(self) -> None:
         for uid, node in self.nominations.items():
             pod = self.model.pods.get(uid)
@@ -114,7 +126,7 @@ class QuietPoint:
                 symptom = "the pod is gone"
             elif pod.place:
                 symptom = "the pod is bound"
-            elif pod.group and self.model.lacks_object(pod):
+            elif pod.group and self.model.lacks_object(pod) and not self.model.groups[pod.group].plan.parts:
                 symptom = "the PodGroup is gone"
             else:
                 continue
@@ -160,9 +172,12 @@ class QuietPoint:
         """Whether nothing but space may keep it from its nodes."""
         has_license = self.model.has_license or not group.plan.needs_license
         has_least = not group.plan.least or self._is_free(group) >= group.plan.least
-        is_held = any(map(self.model.lacks_object, waiting)) or self.model.is_gated(group)
-        is_complete = len(waiting) >= max(1, need) and len(self.model.said(waiting)) == 1 and not is_held
+        is_complete = len(waiting) >= max(1, need) and self._is_consistent(group, waiting)
         return is_complete and has_license and has_least
+
+    def _is_consistent(self, group: GroupState, waiting: Sequence[PodState]) -> bool:
+        is_held = any(map(self.model.lacks_object, waiting)) or self.model.is_gated(group)
+        return len(self.model.said(waiting)) == 1 and not is_held
 
     def _is_free(self, group: GroupState) -> int:
         """The cores that are free, or that the group has: no more than the scheduler may think."""

@@ -33,6 +33,11 @@ class ReservationRules:
         """That of the group; of none, less than that of any."""
         return self._model.groups[self.group].plan.priority if self.group else -1
 
+    def missing(self) -> str:
+        """The group that has surely waited for long enough, and has no reservation; empty without any."""
+        waiting = (group for group in self._model.groups.values() if self._surely_waits(group))
+        return next((group.plan.name for group in waiting if group.plan.priority > self.priority), "")
+
     def ended(self, name: str) -> None:
         """A group has its minimum, or was given up."""
         if name == self._group:

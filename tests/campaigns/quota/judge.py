@@ -27,6 +27,7 @@ RULES: Final[dict[str, str]] = {
     "fits": "quota.md: a smaller pod may start while a larger one waits; as many are woken as there is space for",
     "restless": "quota.md: a pod that finds no victims is tried again at least every five minutes",
     "guarantee": "quota.md: a pod may evict to take back what its share is guaranteed, whatever the order",
+    "silent": "quota.md: a pod above its share waits, says for what",
     "leak": "quota.md: pods with a node count; so nothing is used, kept or nominated for what is gone",
     "crash": "the engine goes on",
 }

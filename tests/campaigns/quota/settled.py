@@ -34,6 +34,7 @@ class Settled:
             return
         self._check_fits()
         self._check_guarantees()
+        self._check_messages()
         if self._fresh < _MOST_FRESH:
             bound, _ = self._ask_fresh()
             if bound:
@@ -109,6 +110,11 @@ class Settled:
             if has_node and not state.lacks(pod.quota, asks, state.running):
                 message = self._cluster.outcome(pod_of(pod)).message
                 self._judge.find("fits", f"{pod} waits, and there is space: {message}")
+
+    def _check_messages(self) -> None:
+        for pod in self._state.pending:
+            if not self._cluster.outcome(pod_of(pod)).message:
+                self._judge.find("silent", f"{pod} waits, and does not say for what")
 
     def _check_guarantees(self) -> None:
         """In trees of two levels, with nodes enough: whoever is within its own guarantee has it taken back by now."""
