@@ -36,7 +36,6 @@ from tests.controlplane.kubeconfig import KubeconfigError
 MakeNodes = Callable[..., list[str]]
 
 LONGEST = (
-    "test_plugin_walkthrough.py",
     "test_coscheduling.py",
     "test_pod_group_scenarios.py",
     "test_monitoring.py",

@@ -4,15 +4,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.impatient_scheduler import START_SECONDS
-from tests.cluster.loadmaster import ACCOUNT, IMPATIENT, NAMESPACE, install_rbac, metric, node_of, start
+from tests.cluster.loadmaster import install_rbac, node_of, start
 from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
 
 TIER = """\
@@ -138,121 +136,3 @@ def test_simulate_says_the_same_of_the_same_pods(
     gold, bare = json.loads(done.stdout)["pods"]
     assert gold["node"] == node
     assert "without a limit of cpu" in bare["message"]
-
-
-def test_plugins_that_cannot_be_loaded_stop_the_start_with_a_line_each(
-    cluster: Cluster, mount: Mount, config: Path
-) -> None:
-    install_rbac(cluster)
-    mount.write(tier=TIER.replace("bool] = True", "bool] = 1"), other="import nothing_of_mine\n")
-    kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
-    command = [sys.executable, "-m", "scheduler", "run", f"--kubeconfig={kubeconfig}", "--secure-port=0"]
-
-    ended = subprocess.run(
-        [*command, f"--config={config}", f"--plugin-dir={mount.path}"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-    assert ended.returncode == 2
-    assert ended.stderr.splitlines() == [
-        f"{mount.path}/other.py:1: there is no module 'nothing_of_mine': it is not installed where Loadmaster runs",
-        f"{mount.path}/tier.py:10: Tier: reads_raw_pods should be True or False, not 1",
-    ]
-
-
-RANK = TIER.replace("example.com/tier", "example.com/rank").replace("of another tier", "of another rank")
-"""The same by another annotation, which nobody has read until then."""
-
-
-def test_a_changed_file_is_taken_up_without_a_restart_and_waiting_pods_are_asked_again(
-    loadmaster: Component, mount: Mount, api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    (node,) = make_nodes(1)
-    api.patch("Node", node, {"metadata": {"labels": {"tier": "gold"}}})
-    pod = a_tiered_pod("web", "lead", namespace, {"cpu": "1"})
-    pod["metadata"]["annotations"]["example.com/rank"] = "gold"
-    api.create(pod)
-    wait_until(lambda: "of another tier" in message(api, "web", namespace), 20, "the first version refuses it")
-
-    mount.write(tier=RANK)
-
-    wait_until(lambda: node_of(api.get("Pod", "web", namespace)) == node, 30, "the second version takes it")
-    reloads = partial(metric, loadmaster.port, "loadmaster_config_reloads_total", result="success")
-    wait_until(lambda: reloads() == 1, 10, "the reload was counted")
-    assert loadmaster.running
-
-
-def test_a_file_that_cannot_be_loaded_changes_nothing(
-    loadmaster: Component, mount: Mount, api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    (node,) = make_nodes(1)
-    api.patch("Node", node, {"metadata": {"labels": {"tier": "gold"}}})
-
-    mount.write(tier=TIER, other="import threading\nthreading.Event().wait()\n", third="import os; os._exit(1)\n")
-
-    wait_until(lambda: metric(loadmaster.port, "loadmaster_config_is_current") == 0, 60, "it is refused")
-    for line in (f"{mount.path}/other.py:", f"{mount.path}/third.py:1: it ends the program"):
-        assert line in loadmaster.log_tail(200)
-    api.create(a_tiered_pod("web", "gold", namespace, {"cpu": "1"}))
-    wait_until(lambda: node_of(api.get("Pod", "web", namespace)) == node, 20, "the last good version goes on")
-
-    mount.write(tier=TIER)
-
-    wait_until(lambda: metric(loadmaster.port, "loadmaster_config_is_current") == 1, 20, "all is well again")
-
-
-HANGS = "a plugin has not come back for {:g} s while it was made, started or stopped"
-HANGING = (
-    TIER
-    + """
-    def start(self, handle: fw.Handle) -> None:
-        while True:
-            pass
-"""
-)
-
-
-def test_a_file_whose_plugin_hangs_in_its_start_changes_nothing(
-    loadmaster: Component, mount: Mount, api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    (node,) = make_nodes(1)
-    api.patch("Node", node, {"metadata": {"labels": {"tier": "gold"}}})
-
-    mount.write(tier=HANGING)
-
-    wait_until(lambda: metric(loadmaster.port, "loadmaster_config_is_current") == 0, 60, "it is refused")
-    log = loadmaster.log_tail(200)
-    assert f"{mount.path}/tier.py:" in log
-    assert HANGS.format(4.0) in log
-    api.create(a_tiered_pod("web", "gold", namespace, {"cpu": "1"}))
-    wait_until(lambda: node_of(api.get("Pod", "web", namespace)) == node, 20, "the last good version goes on")
-
-    mount.write(tier=TIER)
-
-    wait_until(lambda: metric(loadmaster.port, "loadmaster_config_is_current") == 1, 20, "all is well again")
-    assert loadmaster.running
-
-
-def test_a_plugin_that_hangs_in_its_start_is_named_and_ends_the_start(
-    cluster: Cluster, mount: Mount, config: Path
-) -> None:
-    install_rbac(cluster)
-    mount.write(tier=HANGING)
-    kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
-    command = [sys.executable, str(IMPATIENT), "run", f"--kubeconfig={kubeconfig}", "--secure-port=0"]
-
-    ended = subprocess.run(
-        [*command, f"--config={config}", f"--plugin-dir={mount.path}"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-    assert ended.returncode == 2
-    (line,) = ended.stderr.splitlines()
-    assert line.startswith(f"{mount.path}/tier.py:")
-    assert HANGS.format(START_SECONDS) in line

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.extender_server import ExtenderServer, Question, Slow, agree
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, http_get, install_rbac, metric, node_of, start
+from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, metric, node_of, start
 from tests.cluster.test_watched_resources import (
     BUDGETS,
     EXAMPLES,
@@ -143,11 +142,6 @@ def until_on_hold(api: Client, pod: str, namespace: str) -> None:
     wait_until(lambda: nominated in api.get("Pod", pod, namespace)["status"], 10, f"{pod} is on hold")
 
 
-def is_assumed(loadmaster: Component) -> bool:
-    """Whether a pod has a node in the scheduler's tables that it has not yet at the API server."""
-    return metric(loadmaster.port, "scheduler_cache_size", type="assumed_pods") > 0
-
-
 def until_bound(api: Client, pod: str, namespace: str) -> None:
     wait_until(lambda: bool(node_of(api.get("Pod", pod, namespace))), 10, f"{pod} is bound")
 
@@ -166,29 +160,6 @@ def test_a_profile_that_comes_takes_the_pods_that_waited_for_it(
         each for each in api.list("events.k8s.io/v1/Event", namespace) if each["reason"] == "ConfigurationChanged"
     ]
     assert [each["regarding"]["name"] for each in events] == ["the-scheduler"]
-
-
-def test_a_bad_configuration_keeps_the_last_good_one(
-    api: Client, namespace: str, make_nodes: MakeNodes, loadmaster: Component, mounted: Mounted
-) -> None:
-    make_nodes(1)
-
-    mounted.write("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: -1\n")
-    wait_until(lambda: reloads(loadmaster, "error") == 1, NOTICED, "the configuration is refused")
-    status, text = http_get(loadmaster.port, "/readyz?verbose")
-    api.create(a_pod("web", namespace))
-
-    until_bound(api, "web", namespace)
-    assert metric(loadmaster.port, "loadmaster_config_is_current") == 0
-    assert status == 200
-    assert "[!]configuration: the last good one is in use" in text
-    notes = [e["note"] for e in api.list("events.k8s.io/v1/Event", namespace) if e["reason"] == "ConfigurationRefused"]
-    assert len(notes) == 1
-    assert ":3: parallelism: Invalid value: -1" in notes[0]
-
-    mounted.profiles(a_profile("loadmaster"), percentageOfNodesToScore=100)
-    until_taken_over(loadmaster, 1)
-    assert metric(loadmaster.port, "loadmaster_config_is_current") == 1
 
 
 def test_a_new_plugin_waits_for_its_permission_then_sees_its_objects_and_goes_again(
@@ -275,88 +246,3 @@ def test_a_pod_on_hold_outlives_a_reload_and_the_fault_of_the_plugin_that_is_rep
         assert len(notes) == 1
         assert f"{file}:8: RuntimeError: broken" in notes[0]
         assert metric(loadmaster.port, "loadmaster_task_failures_total") == 0
-
-
-def test_pods_whose_profile_goes_while_they_wait_are_left_alone_until_it_comes_back(
-    cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes, mounted: Mounted, tmp_path: Path
-) -> None:
-    make_nodes(1)
-    directory = tmp_path / "plugins"
-    directory.mkdir()
-    (directory / "holds.py").write_text(HOLDS.format(kept="return None", seconds=HOLD_SECONDS))
-    mounted.profiles(a_profile("loadmaster"), a_profile("batch", "Holds"))
-    with start(cluster, f"--config={mounted.path}", f"--plugin-dir={directory}") as loadmaster:
-        api.create(a_pod("held", namespace, scheduler="batch"))
-        until_on_hold(api, "held", namespace)
-        api.create(a_pod("nowhere", namespace, scheduler="batch", cpu="1000"))
-        wait_until(lambda: bool(message(api, "nowhere", namespace)), 10, "the pod is refused")
-
-        mounted.profiles(a_profile("loadmaster"))
-        until_taken_over(loadmaster, 1, RETRIED)
-        before = metric(loadmaster.port, "scheduler_pending_pods"), message(api, "held", namespace)
-        # Its timeout at Permit: nobody is told of it, and the pod does not come back.
-        wait_until(lambda: not is_assumed(loadmaster), 2 * HOLD_SECONDS, "the pod is not on hold any more")
-        after = metric(loadmaster.port, "scheduler_pending_pods"), message(api, "held", namespace)
-        mounted.profiles(a_profile("loadmaster"), a_profile("batch"))
-
-        until_bound(api, "held", namespace)
-        assert before[0] == 0
-        assert after == before
-        assert not node_of(api.get("Pod", "nowhere", namespace))
-        assert metric(loadmaster.port, "loadmaster_task_failures_total") == 0
-
-
-def test_extenders_come_change_and_go_without_a_restart(
-    api: Client, namespace: str, make_nodes: MakeNodes, loadmaster: Component, mounted: Mounted
-) -> None:
-    nodes = make_nodes(3)
-    with ExtenderServer() as server:
-        # It comes, and is sent whole nodes, which were not kept before.
-        whole = {"urlPrefix": f"{server.url}/whole", "filterVerb": "filter", "httpTimeout": "20s"}
-        server.script["whole/filter"] = lambda question: first_of(question, nodes[1])
-        mounted.profiles(a_profile("loadmaster"), extenders=[whole])
-        until_taken_over(loadmaster, 1)
-        api.create(a_pod("whole", namespace))
-        until_bound(api, "whole", namespace)
-        (question,) = server.questions("whole/filter")
-        assert sorted(node["metadata"]["name"] for node in question["Nodes"]["items"]) == nodes
-        assert all(node["status"]["allocatable"] for node in question["Nodes"]["items"])
-        assert node_of(api.get("Pod", "whole", namespace)) == nodes[1]
-
-        # It changes while it thinks: what it was asked is answered, by the connection on which it was asked.
-        server.script["whole/filter"] = lambda question: Slow(20, first_of(question, nodes[2]))
-        api.create(a_pod("meanwhile", namespace))
-        wait_until(lambda: len(server.questions("whole/filter")) == 2, 5, "the extender is asked")
-        names = {"urlPrefix": f"{server.url}/names", "filterVerb": "filter", "nodeCacheCapable": True}
-        server.script["names/filter"] = lambda _: {"NodeNames": [], "FailedNodes": dict.fromkeys(nodes, "not one")}
-        mounted.profiles(a_profile("loadmaster"), extenders=[names])
-        until_taken_over(loadmaster, 2)
-        server.release()
-        until_bound(api, "meanwhile", namespace)
-        assert node_of(api.get("Pod", "meanwhile", namespace)) == nodes[2]
-        api.create(a_pod("refused", namespace))
-        wait_until(lambda: "not one" in message(api, "refused", namespace), 10, "the extender refuses the pod")
-        wait_until(lambda: server.connected("whole") == 0, 5, "the connections to the old one are closed")
-
-        # A certificate that is not there keeps it at work.
-        bad = {**names, "urlPrefix": "https://127.0.0.1:1", "tlsConfig": {"caFile": "/nowhere/ca.crt"}}
-        mounted.profiles(a_profile("loadmaster"), extenders=[bad])
-        wait_until(lambda: reloads(loadmaster, "error") == 1, NOTICED, "the configuration is refused")
-        notes = [e["note"] for e in api.list("events.k8s.io/v1/Event", namespace) if e["reason"].endswith("Refused")]
-        assert len(notes) == 1
-        assert notes[0].endswith(
-            "extenders[0].tlsConfig.caFile: cannot read '/nowhere/ca.crt': No such file or directory"
-        )
-        assert not node_of(api.get("Pod", "refused", namespace))
-
-        # It goes, and the pod that it refused is placed.
-        mounted.profiles(a_profile("loadmaster"))
-        until_bound(api, "refused", namespace)
-        wait_until(lambda: server.connected("names") == 0, 5, "its connections are closed")
-        assert metric(loadmaster.port, "loadmaster_task_failures_total") == 0
-
-
-def first_of(question: Question, name: str) -> dict[str, Any]:
-    """One of the nodes that the extender was sent."""
-    items = [node for node in agree(question)["Nodes"]["items"] if node["metadata"]["name"] == name]
-    return {"Nodes": {"items": items}}

@@ -4,9 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
-
-import pytest
 
 from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, start
 from tests.controlplane import Cluster
@@ -83,22 +80,3 @@ def test_one_verb_that_was_taken_away_is_the_only_one_named(cluster: Cluster) ->
     assert ended.returncode == 2
     missing = [line for line in ended.stderr.splitlines() if line.startswith("may not")]
     assert missing == ["may not create pods/binding (core)"]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param("not: [yaml", "", id="no YAML"),
-        pytest.param("apiVersion: v1\nkind: Config\ncurrent-context: nowhere\n", "nowhere", id="missing context"),
-    ],
-)
-def test_a_kubeconfig_that_cannot_be_used_is_named(tmp_path: Path, text: str, expected: str) -> None:
-    path = tmp_path / "kubeconfig"
-    path.write_text(text)
-
-    ended = run(f"--kubeconfig={path}")
-
-    assert ended.returncode == 2
-    assert str(path) in ended.stderr
-    assert expected in ended.stderr
-    assert "Traceback" not in ended.stderr

@@ -113,23 +113,6 @@ def test_a_pod_that_waits_for_a_custom_object_is_bound_when_it_appears(
     assert taken < PROMISED
 
 
-def test_a_pod_that_waits_for_a_custom_object_is_bound_when_it_changes(
-    definition: None, loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    make_nodes(1, labels={"pool": "blue"})
-    api.create(a_budget("shop", "green"), namespace)
-    api.create(a_pod("web", labels={"team": "shop"}), namespace)
-    expected = "0/1 nodes are available: 1 node(s) of a pool that the team's budget is not for."
-    wait_until(lambda: message(api, "web", namespace).startswith(expected), 10, "the pod is told why it waits")
-
-    changed = time.monotonic()
-    api.patch(BUDGET, "shop", {"spec": {"pool": "blue"}}, namespace)
-    taken = seconds_to_bind(api, "web", namespace, changed)
-
-    print(f"custom object updated → bound: {taken * 1000:.0f} ms")
-    assert taken < PROMISED
-
-
 def test_a_definition_that_comes_after_the_start_and_goes_again_is_noticed(
     no_definition: None,
     loadmaster: Component,
