@@ -18,8 +18,6 @@ import trustme
 import yaml
 
 from scheduler.__main__ import main
-from scheduler.doctor.checks import leases, pending
-from scheduler.kube.election.installation import Leader
 from tests.cluster.loadmaster import ACCOUNT, IMPATIENT, MANIFEST, NAMESPACE
 from tests.cluster.proxied import asker, proxied
 from tests.controlplane import ApiError, Client, Component, ControlPlane, a_node, a_pod, wait_until
@@ -207,39 +205,6 @@ def test_a_rule_that_was_taken_away_is_named_with_the_rule_to_add(own: ControlPl
     assert rule == {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]}
 
 
-def test_pods_for_a_name_that_nobody_serves_are_told_the_right_one(
-    own: ControlPlane, admin: Client, loadmaster: Component, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own.create_namespace("typos")
-    admin.create(a_pod("web", "typos", scheduler="loadmastr"))
-    monkeypatch.setattr(pending, "UNSEEN_SECONDS", -60.0)  # clocks may differ by a second
-
-    code, findings = doctor(own.kubeconfig())
-
-    admin.delete("Pod", "web", "typos")
-    (line,) = bad(findings)
-    assert code == 1
-    assert "'loadmastr', which nobody runs, as typos/web" in line["message"]
-    assert line["advice"].startswith("did you mean loadmaster?")
-
-
-def test_a_second_installation_for_the_same_pods_is_named(
-    own: ControlPlane, admin: Client, loadmaster: Component, config: Path
-) -> None:
-    own.create_namespace("second")
-    labels = {"app.kubernetes.io/name": "loadmaster", "app.kubernetes.io/instance": "gpu"}
-    admin.create(a_pod("gpu-7d4b9c6f5d-abcde", "second", scheduler="nobody", nodeName="node-1", labels=labels))
-    data = {"config.yaml": config.read_text()}
-    meta = {"name": "gpu", "namespace": "second"}
-    admin.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data})
-
-    code, findings = doctor(own.kubeconfig())
-
-    admin.delete("Pod", "gpu-7d4b9c6f5d-abcde", "second")
-    assert code == 1
-    assert problems(findings) == ["another installation, second/gpu, serves loadmaster, too"]
-
-
 def test_a_refused_configuration_is_named_with_its_problem(
     own: ControlPlane, loadmaster: Component, config: Path
 ) -> None:
@@ -258,67 +223,3 @@ def test_a_refused_configuration_is_named_with_its_problem(
 
     assert code == 1
     assert "schedulerNam" in problems(findings)[0]
-
-
-def test_a_lease_that_another_installation_holds_is_told_with_its_holder(
-    own: ControlPlane, admin: Client, loadmaster: Component, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(leases, "leader_of", lambda *_: Leader("x-7d4b9c6f5d-abcde_1", "ml/x", "0.2.0"))
-
-    code, findings = doctor(own.kubeconfig())
-
-    assert code == 1
-    assert "is held by x-7d4b9c6f5d-abcde of ml/x, another installation" in problems(findings)[0]
-
-
-def test_a_certificate_near_its_end_is_named(
-    own: ControlPlane, loadmaster: Component, certificate: tuple[Path, Path]
-) -> None:
-    write_certificate(certificate, days=2)
-    wait_until(lambda: doctor(own.kubeconfig())[0], 90, "the certificate is in use", interval=0.5)
-
-    _, findings = doctor(own.kubeconfig())
-
-    write_certificate(certificate, days=365)
-    wait_until(lambda: doctor(own.kubeconfig())[0] == 0, 90, "the other one is in use", interval=0.5)
-    assert problems(findings) == ["the scheduler's serving certificate ends in 48 hours"]
-
-
-def test_a_deployment_whose_pods_are_refused_is_named_with_what_to_set(
-    own: ControlPlane, admin: Client, loadmaster: Component
-) -> None:
-    template = the_manifests("Deployment")["spec"]["template"]
-    template["spec"]["priorityClassName"] = "none-of-that-name"
-    with pytest.raises(ApiError) as refused:
-        admin.create({"apiVersion": "v1", "kind": "Pod", **template, "metadata": {"name": "refused"}}, NAMESPACE)
-    condition = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": str(refused.value)}
-    admin.patch("apps/v1/Deployment", ACCOUNT, {"status": {"conditions": [condition]}}, NAMESPACE, "status")
-
-    code, findings = doctor(own.kubeconfig())
-
-    admin.patch("apps/v1/Deployment", ACCOUNT, {"status": {"conditions": []}}, NAMESPACE, "status")
-    (line,) = bad(findings)
-    assert (code, line["advice"]) == (1, "create it, or set priorityClassName")
-    assert "no PriorityClass with name none-of-that-name" in line["message"]
-
-
-def test_another_name_offers_what_is_there(own: ControlPlane, loadmaster: Component) -> None:
-    code, findings = doctor(own.kubeconfig(), "--service=gpu")
-
-    assert code == 1
-    assert problems(findings)[0] == "there is no Service kube-system/gpu"
-
-
-def test_an_api_server_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(
-        "apiVersion: v1\nkind: Config\ncurrent-context: x\ncontexts: [{name: x, context: {cluster: x}}]\n"
-        "clusters: [{name: x, cluster: {server: 'https://127.0.0.1:9'}}]\n"
-    )
-    command = [sys.executable, "-m", "scheduler", "doctor", f"--kubeconfig={kubeconfig}"]
-
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-
-    assert ended.returncode == 2
-    assert len(ended.stderr.splitlines()) == 1
-    assert ended.stderr.startswith("cannot ask the API server")

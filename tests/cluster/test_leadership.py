@@ -124,19 +124,6 @@ def test_a_leader_that_was_halted_for_longer_than_its_lease_binds_nothing_more(
     assert standby in replicas.leaders()
 
 
-def test_a_lease_that_is_deleted_is_made_again_by_the_leader(
-    replicas: Replicas, api: Client, namespace: str, bound: BindWatch
-) -> None:
-    leader, spec = replicas.leader(), replicas.spec()
-
-    api.delete(LEASE, NAME, loadmaster.NAMESPACE)
-    wait_until(replicas.spec, 1, "there is one again")
-
-    assert seconds_to_bind(api, namespace, bound, "a") < 1
-    assert replicas.spec()["holderIdentity"] == spec["holderIdentity"]
-    assert replicas.leaders() == [leader]
-
-
 def test_a_leader_whose_lease_was_stolen_ends_at_once_and_the_other_waits(
     replicas: Replicas, api: Client, namespace: str, bound: BindWatch
 ) -> None:
