@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from scheduler import framework as fw
 from scheduler.framework.errors import ClusterError
 from scheduler.testing import a_node, a_pod
@@ -121,25 +123,24 @@ async def test_a_failure_ends_the_preemption_but_not_that_of_an_ignorable_extend
     assert victims(lenient) == ["default/low0"]
 
 
-async def test_a_victim_that_never_was_there_is_an_error() -> None:
-    scheduler = crowded(an_extender({"preempt": agreed(n0=["nobody"])}))
+@pytest.mark.parametrize(
+    ("victims_by_node", "problem"),
+    [
+        (
+            {"n0": ["nobody"]},
+            "extender: http://extender claims to preempt pod (UID: &{nobody}) on node: n0, "
+            "but the pod is not found on that node",
+        ),
+        ({"mars": ["default/low0"]}, 'nodeinfo not found for node name "mars"'),
+    ],
+)
+async def test_victims_or_nodes_that_never_were_are_an_error(victims_by_node: Any, problem: str) -> None:
+    scheduler = crowded(an_extender({"preempt": agreed(**victims_by_node)}))
     scheduler.see(a_high_pod())
 
     await scheduler.schedule()
 
-    assert message(scheduler).endswith(
-        "preemption: extender: http://extender claims to preempt pod (UID: &{nobody}) on node: n0, "
-        "but the pod is not found on that node"
-    )
-
-
-async def test_so_is_a_node_that_never_was() -> None:
-    scheduler = crowded(an_extender({"preempt": agreed(mars=["default/low0"])}))
-    scheduler.see(a_high_pod())
-
-    await scheduler.schedule()
-
-    assert message(scheduler).endswith('preemption: nodeinfo not found for node name "mars"')
+    assert message(scheduler).endswith(f"preemption: {problem}")
 
 
 async def test_a_node_without_victims_is_an_error_unless_the_extender_is_ignorable() -> None:

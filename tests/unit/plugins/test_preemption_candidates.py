@@ -77,52 +77,49 @@ def test_every_node_with_lower_pods_is_a_candidate() -> None:
     assert found == {"n": (["a"], 0), "m": (["b"], 0)}
 
 
-def test_pods_that_can_stay_do_so_the_most_important_first() -> None:
-    on_node = [pod("small", 0, 1), pod("low", 1, 2), pod("middle", 5, 1)]
-
-    assert victims({"n": on_node}, pod("high", 100, 2)) == {"n": (["low"], 0)}
+WEB_AND_DB = [pod("web", 50, 2), pod("db", 0, 2, labels=DB)]
+TWO_DB = [pod("db-1", 2, 2, labels=DB), pod("db-2", 1, 2, labels=DB)]
 
 
-def test_a_lower_pod_stays_if_it_is_small() -> None:
-    assert victims({"n": [pod("small", 0, 1), pod("large", 50, 3)]}, pod("high", 100, 3)) == {"n": (["large"], 0)}
+@pytest.mark.parametrize(
+    ("on_node", "cpu", "allowed", "chosen"),
+    [
+        pytest.param(
+            [pod("small", 0, 1), pod("low", 1, 2), pod("middle", 5, 1)], 2, None, (["low"], 0), id="the important stay"
+        ),
+        pytest.param([pod("small", 0, 1), pod("large", 50, 3)], 3, None, (["large"], 0), id="a small one stays"),
+        pytest.param(
+            [pod("young", 0, 2, started=100), pod("old", 0, 2, started=5)],
+            2,
+            None,
+            (["young"], 0),
+            id="the oldest stays",
+        ),
+        pytest.param(
+            [pod("new", 0, 2, started=None), pod("old", 0, 2, started=10**6)],
+            2,
+            None,
+            (["new"], 0),
+            id="one that has not started is the youngest",
+        ),
+        pytest.param(
+            [pod("a", 1), pod("b", 9), pod("c", 5, started=7), pod("d", 5, started=3)],
+            4,
+            None,
+            (["b", "d", "c", "a"], 0),
+            id="the most important is told first",
+        ),
+        pytest.param(WEB_AND_DB, 2, None, (["db"], 0), id="without a budget"),
+        pytest.param(WEB_AND_DB, 2, 0, (["web"], 0), id="protected ones are let back first"),
+        pytest.param(WEB_AND_DB, 4, 0, (["web", "db"], 1), id="violations are counted and all sorted together"),
+        pytest.param(TWO_DB, 4, 1, (["db-1", "db-2"], 1), id="a budget allows one of two"),
+        pytest.param(TWO_DB, 2, 1, (["db-1"], 0), id="a budget allows the most important one"),
+    ],
+)
+def test_victims_on_a_node(on_node: list[fw.Pod], cpu: int, allowed: int | None, chosen: tuple[list[str], int]) -> None:
+    budgets = [] if allowed is None else [a_budget(allowed, app="db")]
 
-
-def test_of_equal_pods_the_one_that_runs_longest_stays() -> None:
-    young, old = pod("young", 0, 2, started=100), pod("old", 0, 2, started=5)
-
-    assert victims({"n": [young, old]}, pod("high", 100, 2)) == {"n": (["young"], 0)}
-
-
-def test_a_pod_that_has_not_started_is_the_youngest() -> None:
-    new, old = pod("new", 0, 2, started=None), pod("old", 0, 2, started=10**6)
-
-    assert victims({"n": [new, old]}, pod("high", 100, 2)) == {"n": (["new"], 0)}
-
-
-def test_victims_are_told_the_most_important_first() -> None:
-    on_node = [pod("a", 1), pod("b", 9), pod("c", 5, started=7), pod("d", 5, started=3)]
-
-    assert victims({"n": on_node}, pod("high", 100, 4)) == {"n": (["b", "d", "c", "a"], 0)}
-
-
-def test_protected_pods_are_let_back_first() -> None:
-    on_node = [pod("web", 50, 2), pod("db", 0, 2, labels=DB)]
-
-    assert victims({"n": on_node}, pod("high", 100, 2)) == {"n": (["db"], 0)}
-    assert victims({"n": on_node}, pod("high", 100, 2), [a_budget(0, app="db")]) == {"n": (["web"], 0)}
-
-
-def test_violations_are_counted_and_victims_sorted_together() -> None:
-    on_node = [pod("web", 50, 2), pod("db", 0, 2, labels=DB)]
-
-    assert victims({"n": on_node}, pod("high", 100, 4), [a_budget(0, app="db")]) == {"n": (["web", "db"], 1)}
-
-
-def test_what_a_budget_allows_is_used_up_by_the_most_important_victims() -> None:
-    on_node = [pod("db-1", 2, 2, labels=DB), pod("db-2", 1, 2, labels=DB)]
-
-    assert victims({"n": on_node}, pod("high", 100, 4), [a_budget(1, app="db")]) == {"n": (["db-1", "db-2"], 1)}
-    assert victims({"n": on_node}, pod("high", 100, 2), [a_budget(1, app="db")]) == {"n": (["db-1"], 0)}
+    assert victims({"n": on_node}, pod("high", 100, cpu), budgets) == {"n": chosen}
 
 
 def test_a_filter_of_any_kind_judges_a_node_without_its_victims() -> None:

@@ -1,6 +1,6 @@
 """What the table reports as changed, by aspect and row."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 import msgspec
@@ -26,6 +26,12 @@ def changes(table: NodeTable, since: Mapping[Aspect, int]) -> dict[Aspect, set[i
     return {
         aspect: None if rows is None else set(rows) for aspect, rows in reported.items() if rows is None or list(rows)
     }
+
+
+def changed_by(table: NodeTable, change: Callable[[], object]) -> dict[Aspect, set[int] | None]:
+    before = positions(table)
+    change()
+    return changes(table, before)
 
 
 def on_one_row(aspects: Aspect, row: int) -> dict[Aspect, set[int] | None]:
@@ -71,35 +77,22 @@ def test_a_heartbeat_changes_the_node_alone() -> None:
 )
 def test_a_new_version_changes_the_aspects_in_which_it_differs(newer: Node, aspects: Aspect) -> None:
     table = a_table(a_node("a"), a_node("b"))
-    before = positions(table)
-
-    table.set_node(newer)
-    there = changes(table, before)
-    before = positions(table)
-    table.set_node(a_node("b"))
-    back = changes(table, before)
+    there = changed_by(table, lambda: table.set_node(newer))
+    back = changed_by(table, lambda: table.set_node(a_node("b")))
 
     assert there == back == on_one_row(aspects | Aspect.NODE, 1)
 
 
 def test_a_node_that_loses_a_resource_which_others_have_is_changed() -> None:
     table = a_table(a_node("a", allocatable={GPU: "1"}), a_node("b", allocatable={GPU: "1"}))
-    before = positions(table)
 
-    table.set_node(a_node("b"))
-
-    assert changes(table, before) == on_one_row(Aspect.ALLOCATABLE | Aspect.NODE, 1)
+    assert changed_by(table, lambda: table.set_node(a_node("b"))) == on_one_row(Aspect.ALLOCATABLE | Aspect.NODE, 1)
 
 
 def test_an_image_that_comes_or_goes_may_change_every_row() -> None:
     table = a_table(a_node("a", images={"app:1": 5}), a_node("b"))
-    before = positions(table)
-
-    table.set_node(a_node("b", images={"app:1": 5}))
-    there = changes(table, before)
-    before = positions(table)
-    table.set_node(a_node("b"))
-    back = changes(table, before)
+    there = changed_by(table, lambda: table.set_node(a_node("b", images={"app:1": 5})))
+    back = changed_by(table, lambda: table.set_node(a_node("b")))
 
     assert there == back == {Aspect.NODE: {1}, Aspect.IMAGES: None}
 
@@ -122,30 +115,21 @@ def test_an_image_that_gets_the_size_of_its_last_reporter_changes_by_a_heartbeat
 
 def test_a_node_that_comes_changes_the_share_of_every_image() -> None:
     table = a_table(a_node("a", images={"app:1": 5}))
-    before = positions(table)
 
-    table.set_node(a_node("b"))
-
-    assert changes(table, before) == {**on_one_row(EVERY, 1), Aspect.IMAGES: None}
+    assert changed_by(table, lambda: table.set_node(a_node("b"))) == {**on_one_row(EVERY, 1), Aspect.IMAGES: None}
 
 
 def test_a_node_that_goes_changes_the_share_of_every_image_and_all_of_its_row() -> None:
     table = a_table(a_node("a", images={"app:1": 5}), a_node("b"))
-    before = positions(table)
 
-    table.remove_node("b")
-
-    assert changes(table, before) == {**on_one_row(EVERY, 1), Aspect.IMAGES: None}
+    assert changed_by(table, lambda: table.remove_node("b")) == {**on_one_row(EVERY, 1), Aspect.IMAGES: None}
 
 
 def test_a_placeholder_that_becomes_a_node_changes_every_aspect() -> None:
     table = a_table(a_node("a"))
     table.add_pod("late", a_pod())
-    before = positions(table)
 
-    table.set_node(a_node("late"))
-
-    assert changes(table, before) == on_one_row(EVERY, 1)
+    assert changed_by(table, lambda: table.set_node(a_node("late"))) == on_one_row(EVERY, 1)
 
 
 @pytest.mark.parametrize(
@@ -160,13 +144,8 @@ def test_a_placeholder_that_becomes_a_node_changes_every_aspect() -> None:
 )
 def test_a_pod_that_comes_or_goes_changes_what_is_requested(pod: Pod, aspects: Aspect) -> None:
     table = a_table(a_node("a"), a_node("b"))
-    before = positions(table)
-
-    table.add_pod("b", pod)
-    there = changes(table, before)
-    before = positions(table)
-    table.remove_pod("b", pod)
-    back = changes(table, before)
+    there = changed_by(table, lambda: table.add_pod("b", pod))
+    back = changed_by(table, lambda: table.remove_pod("b", pod))
 
     assert there == back == on_one_row(aspects, 1)
 
@@ -187,13 +166,8 @@ def test_a_new_version_of_a_pod_changes_the_aspects_in_which_it_differs(newer: P
     table = a_table(a_node("a"), a_node("b"))
     old = a_pod(requests={"cpu": "1"})
     table.add_pod("b", old)
-    before = positions(table)
-
-    table.replace_pod("b", old, newer)
-    there = changes(table, before)
-    before = positions(table)
-    table.replace_pod("b", newer, old)
-    back = changes(table, before)
+    there = changed_by(table, lambda: table.replace_pod("b", old, newer))
+    back = changed_by(table, lambda: table.replace_pod("b", newer, old))
 
     assert there == back == on_one_row(aspects, 1)
 
@@ -205,11 +179,11 @@ def test_a_pod_that_is_being_deleted_is_a_change_of_pods_and_of_who_is_evicted_f
         old, metadata=msgspec.structs.replace(old.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
     )
     table.add_pod("a", old)
-    before = positions(table)
 
-    table.replace_pod("a", old, new)
-
-    assert changes(table, before) == {**on_one_row(Aspect.PODS, 0), **on_one_row(Aspect.STARTS, 0)}
+    assert changed_by(table, lambda: table.replace_pod("a", old, new)) == {
+        **on_one_row(Aspect.PODS, 0),
+        **on_one_row(Aspect.STARTS, 0),
+    }
 
 
 def test_a_log_holds_at_least_one_change_of_every_row() -> None:

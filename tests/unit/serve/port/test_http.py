@@ -65,28 +65,19 @@ async def test_a_failing_check_is_named_and_its_reason_withheld() -> None:
     assert text == "[+]ping ok\n[-]sched-handler-sync failed: reason withheld\nreadyz check failed\n"
 
 
-async def test_not_ready_is_still_alive() -> None:
-    assert (await get("/livez", ready={"synced": no}))[0] == 200
-
-
-async def test_not_alive_is_not_ready() -> None:
-    assert (await get("/readyz", live={"loop": no}))[0] == 500
-
-
-async def test_a_check_that_raises_has_failed() -> None:
-    assert (await get("/livez", live={"loop": broken}))[0] == 500
-
-
-async def test_a_check_can_be_excluded() -> None:
-    assert (await get("/readyz?exclude=synced", ready={"synced": no}))[0] == 200
-
-
 @pytest.mark.parametrize(
-    ("path", "status"),
-    [("/readyz/synced", 500), ("/readyz/nothing", 404), ("/readyz/", 404), ("/readyz/ping/x", 404), ("/nothing", 404)],
+    ("path", "live", "ready", "status"),
+    [
+        pytest.param("/livez", {}, {"synced": no}, 200, id="not ready is still alive"),
+        pytest.param("/readyz", {"loop": no}, {}, 500, id="not alive is not ready"),
+        pytest.param("/livez", {"loop": broken}, {}, 500, id="a check that raises has failed"),
+        pytest.param("/readyz?exclude=synced", {}, {"synced": no}, 200, id="a check is excluded"),
+        *(("/readyz/synced", {}, {"synced": no}, 500), ("/readyz/nothing", {}, {"synced": no}, 404)),
+        *(("/readyz/", {}, {}, 404), ("/readyz/ping/x", {}, {}, 404), ("/nothing", {}, {}, 404)),
+    ],
 )
-async def test_one_check_can_be_asked_for(path: str, status: int) -> None:
-    assert (await get(path, ready={"synced": no}))[0] == status
+async def test_checks_by_path(path: str, live: dict[str, Any], ready: dict[str, Any], status: int) -> None:
+    assert (await get(path, live=live, ready=ready))[0] == status
 
 
 @pytest.mark.parametrize(
