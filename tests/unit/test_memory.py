@@ -29,6 +29,7 @@ TOLERANCE: Final = 0.35
 
 
 ROWS: Final = {
+    "container images": ("container images",),
     "terms of pods and claims": (
         "label selectors",
         "required node affinities",
