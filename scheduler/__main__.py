@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line: the table `COMMANDS`, each a module of `scheduler.commands`, and how a command ends."""
 
 import argparse
 import errno

@@ -1,4 +1,8 @@
-"""Make room for an unschedulable pod by evicting pods of lower priority."""
+"""Make room for an unschedulable pod by evicting pods of lower priority.
+
+Its node and victims are chosen in `shared/eviction/candidates.py`, those of a group in `pod_groups.py`;
+`shared/eviction/executor.py` evicts.
+"""
 
 import time
 from collections.abc import Callable, Collection, Generator, Hashable, Iterator, Mapping, Sequence

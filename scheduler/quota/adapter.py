@@ -1,4 +1,4 @@
-"""The adapter of an API of shares, as `adapters.py` asks it."""
+"""The interface of the adapters in `apis/`, one for each API of shares; `waiting/parts.py` makes them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -1,1 +1,1 @@
-"""The sources of shares: a file or two for each API that declares them."""
+"""The APIs that declare shares: an `Adapter` (`quota/adapter.py`) in a file or two for each."""
