@@ -69,7 +69,7 @@ chaos: install ## Faults of all kinds at once on a real API server, ROUNDS=n SEE
 	@$(BIN)/python -m tests.chaos --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) $(if $(ROUND),--round $(ROUND)) $(if $(FAULT),--fault $(FAULT))
 
 .PHONY: workloads-test
-workloads-test: install ## Gangs of JobSet, LeaderWorkerSet and RayCluster, with their real controllers, built first (WORKLOADS="PYTEST ARGUMENTS")
+workloads-test: install ## Gangs of JobSet, LeaderWorkerSet, RayCluster and TrainJob, with their real controllers, built first (WORKLOADS="PYTEST ARGUMENTS")
 	@$(BIN)/pytest tests/workloads $(AGAIN) $(WORKLOADS)
 
 .PHONY: node-test

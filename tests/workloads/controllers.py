@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import trustme
 import yaml
 
-from tests.controlplane import Cluster
+from tests.controlplane import Cluster, wait_until
 from tests.controlplane.build import Module, build, cache_directory, no_stamp
 from tests.controlplane.processes import free_port
 from tests.controlplane.toolchain import find_go
@@ -36,6 +36,9 @@ class Controller(NamedTuple):
 
     webhooks: str = ""
     """The file that says what its webhooks are asked about."""
+
+    flags: tuple[str, ...] = ()
+    """Without a configuration; with `{hooks}` for the port of its webhooks."""
 
     @property
     def built_from(self) -> Module:
@@ -70,14 +73,23 @@ KUBERAY: Final = Controller(
     "github.com/ray-project/kuberay/ray-operator",
     "github.com/ray-project/kuberay/ray-operator",
     "config/crd/bases",
+    flags=("--metrics-addr=0", "--enable-leader-election=false"),
+)
+TRAINER: Final = Controller(
+    "trainer",
+    "github.com/kubeflow/trainer/v2",
+    "github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager",
+    "manifests/base/crds",
+    flags=("--metrics-bind-address=0", "--webhook-server-port={hooks}"),
 )
 
 
 @contextmanager
 def running(cluster: Cluster, controller: Controller) -> Iterator[None]:
     """Run a controller as an administrator; afterwards nothing of it is left but its definitions."""
-    for definition in sorted(controller.source(controller.definitions).glob("*.yaml")):
-        cluster.kubectl("apply", "--server-side", "-f", str(definition))
+    definitions = controller.source(controller.definitions).glob("*_*.yaml")
+    made = cluster.kubectl("apply", "--server-side", "--output=name", *(f"--filename={each}" for each in definitions))
+    wait_until(lambda: _are_served(cluster, made.split()), 30, "its kinds are served")
     binary, directory, hooks = build(controller.built_from) / controller.name, cluster.directory, free_port()
     authority = trustme.CA()
     certificate = authority.issue_cert("127.0.0.1")
@@ -88,7 +100,7 @@ def running(cluster: Cluster, controller: Controller) -> Iterator[None]:
 
     def argv(port: int) -> list[str]:
         if not controller.config:
-            flags = ["--metrics-addr=0", "--enable-leader-election=false"]
+            flags = [each.format(hooks=hooks) for each in controller.flags]
             return [str(binary), f"--health-probe-bind-address=:{port}", *flags]
         config = {
             "apiVersion": controller.config,
@@ -132,6 +144,14 @@ def _webhooks(controller: Controller, port: int, authority: bytes) -> str:
             bundle = base64.b64encode(authority).decode()
             webhook["clientConfig"] = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": bundle}
     return "---\n".join(json.dumps(each) + "\n" for each in documents)
+
+
+def _are_served(cluster: Cluster, definitions: list[str]) -> bool:
+    listed = json.loads(cluster.kubectl("get", *definitions, "--output=json"))
+    items = listed.get("items", [listed])
+    conditions = [each for item in items for each in item.get("status", {}).get("conditions") or ()]
+    served = [each for each in conditions if (each["type"], each["status"]) == ("Established", "True")]
+    return len(served) == len(definitions)
 
 
 def _answers(port: int) -> bool:

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +20,8 @@ from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import node_of
 from tests.controlplane import Client, Cluster, Component, a_node, wait_until
 from tests.controlplane.objects import KWOK
-from tests.workloads.controllers import JOBSET, KUBERAY, LWS, Controller, running
+from tests.workloads.certified import certified
+from tests.workloads.controllers import JOBSET, KUBERAY, LWS, TRAINER, Controller, running
 
 Object = dict[str, Any]
 
@@ -56,11 +58,22 @@ class Sample(NamedTuple):
     ends: bool = False
     """Whether kwok ends its pods as soon as they run, as those of a Job."""
 
+    template: str = ""
+    """The file of the controller's module that has the pod template, if that is not in the workload."""
+
     @property
     def workload(self) -> Object:
         """The manifest, with the one line in each pod template."""
-        here = Path(__file__).parent / self.manifest
-        text = (here if here.exists() else self.controller.source(self.manifest)).read_text()
+        return self._changed(self.manifest)
+
+    @property
+    def objects(self) -> list[Object]:
+        """The workload after what it refers to."""
+        return [*([self._changed(self.template)] if self.template else []), self.workload]
+
+    def _changed(self, manifest: str) -> Object:
+        here = Path(__file__).parent / manifest
+        text = (here if here.exists() else self.controller.source(manifest)).read_text()
         found: Object = next(each for each in yaml.safe_load_all(text) if each)
         for template in _templates(found):
             template["schedulerName"] = "loadmaster"
@@ -85,6 +98,16 @@ SAMPLES: Final = {
         cpu=1,
         change=("/spec/workerGroupSpecs/0/replicas", 3, 4),
     ),
+    "TrainJob": Sample(
+        TRAINER,
+        "trainjob.yaml",
+        pods=3,
+        cpu=1,
+        change=("/spec/suspend", True, 0),
+        says_at="jobset/pytorch-simple",
+        ends=True,
+        template="manifests/base/runtimes/torch_distributed.yaml",
+    ),
 }
 
 
@@ -103,7 +126,12 @@ def _templates(of: object) -> Iterator[Object]:
 @pytest.fixture(scope="module", params=SAMPLES)
 def kind(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[str]:
     """A kind of workload whose controller runs."""
-    with running(cluster, SAMPLES[request.param].controller):
+    controller = SAMPLES[request.param].controller
+    with ExitStack() as stack:
+        if controller is TRAINER:  # its workloads become JobSets
+            stack.enter_context(running(cluster, JOBSET))
+            stack.enter_context(certified(cluster))
+        stack.enter_context(running(cluster, controller))
         yield request.param
 
 
@@ -122,14 +150,15 @@ def sample(kind: str, loadmaster: Component, cluster: Cluster, namespace: str) -
     cluster.kubectl("delete", kind.lower(), "--all", f"--namespace={namespace}")
 
 
-def create(cluster: Cluster, namespace: str, workload: Object) -> None:
-    cluster.kubectl("apply", f"--namespace={namespace}", "-f", "-", stdin=json.dumps(workload))
+def create(cluster: Cluster, namespace: str, sample: Sample) -> None:
+    made = {"apiVersion": "v1", "kind": "List", "items": sample.objects}
+    cluster.kubectl("apply", f"--namespace={namespace}", "-f", "-", stdin=json.dumps(made))
 
 
-def with_a_node(api: Client, namespace: str) -> list[str]:
-    """Return the names of the pods that have a node, and are not being deleted."""
+def with_a_node(api: Client, namespace: str) -> dict[str, str]:
+    """Return the pods that have a node, and are not being deleted, and their nodes."""
     pods = [pod for pod in api.list("Pod", namespace) if not pod["metadata"].get("deletionTimestamp")]
-    return [pod["metadata"]["name"] for pod in pods if node_of(pod)]
+    return {pod["metadata"]["name"]: node_of(pod) for pod in pods if node_of(pod)}
 
 
 def test_a_workload_starts_as_a_whole_and_waits_as_a_whole(
@@ -137,14 +166,14 @@ def test_a_workload_starts_as_a_whole_and_waits_as_a_whole(
 ) -> None:
     make_nodes(1, cpu=f"{sample.cpu * (sample.pods - 1):g}")
     workload = sample.workload
-    create(cluster, namespace, workload)
+    create(cluster, namespace, sample)
     owner = f"{workload['kind'].lower()}/{workload['metadata']['name']}"
 
     def said() -> str:
         return cluster.kubectl("events", f"--namespace={namespace}", f"--for={sample.says_at or owner}")
 
     wait_until(lambda: "FailedScheduling" in said(), BOUND, "the workload has an Event")
-    assert with_a_node(api, namespace) == []
+    assert with_a_node(api, namespace) == {}
     config = tmp_path / "config.yaml"
     document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     config.write_text(yaml.safe_dump({**document, "profiles": [PROFILE]}))
@@ -164,9 +193,9 @@ def test_pods_of_a_lost_node_are_replaced(
     cpu = f"{sample.cpu * (pods - 1):g}"
     api.create(a_node(own, cpu=cpu, annotations=manager))
     make_nodes(1, cpu=cpu, annotations=manager)
-    create(cluster, namespace, sample.workload)
+    create(cluster, namespace, sample)
     wait_until(lambda: len(with_a_node(api, namespace)) == pods, BOUND, "it runs")
-    lost = [pod["metadata"]["name"] for pod in api.list("Pod", namespace) if node_of(pod) == own]
+    lost = [name for name, node in with_a_node(api, namespace).items() if node == own]
 
     api.delete("Node", own)
     for name in lost:
@@ -174,8 +203,8 @@ def test_pods_of_a_lost_node_are_replaced(
     make_nodes(1, cpu=f"{sample.cpu * pods:g}", annotations=manager)
 
     def runs_again() -> bool:
-        there = [node_of(pod) for pod in api.list("Pod", namespace) if node_of(pod)]
-        return len(there) == pods and own not in there
+        there = with_a_node(api, namespace)
+        return len(there) == pods and own not in there.values()
 
     wait_until(runs_again, BOUND, "it is complete again")
 
@@ -186,7 +215,7 @@ def test_a_gang_follows_its_workload(
     pods, (path, value, then) = sample.pods * sample.gangs, sample.change
     make_nodes(1, cpu=f"{sample.cpu * max(pods, then):g}", annotations={})
     workload = sample.workload
-    create(cluster, namespace, workload)
+    create(cluster, namespace, sample)
     wait_until(lambda: len(with_a_node(api, namespace)) == pods, BOUND, "it runs")
 
     patch = json.dumps([{"op": "add", "path": path, "value": value}])
