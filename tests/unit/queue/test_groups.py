@@ -361,6 +361,30 @@ def test_a_group_is_woken_by_its_key_or_by_a_pod_of_it() -> None:
     assert queue.where("a") == "backoff"
 
 
+def test_a_member_that_comes_while_its_group_is_tried_in_vain_has_it_tried_again_after_its_backoff() -> None:
+    queue = a_queue("a")
+    group = queue.pop_group()
+    queue.add(a_member("b"))
+
+    queue.end(group, {"a": [FIT]})
+
+    assert [queue.where(uid) for uid in "ab"] == ["backoff"] * 2
+    queue.clock.advance(20)
+    queue.flush_backoff_completed()
+    assert queue.pop_group().was_changed
+
+
+def test_a_group_that_an_event_brings_back_is_the_same_as_before() -> None:
+    queue = a_queue("a")
+    queue.end(queue.pop_group(), {"a": [FIT]})
+
+    queue.move_all(NODE_ADD, None, None)
+    queue.clock.advance(20)
+    queue.flush_backoff_completed()
+
+    assert not queue.pop_group().was_changed
+
+
 def test_groups_are_counted_as_entries_and_by_their_pods() -> None:
     queue = a_queue("a", "b")
     queue.add(a_waiting_pod("alone"))
