@@ -25,8 +25,6 @@ class MetricsServer:
         """`certificate`: where to keep one for https; None: http."""
         self.cores: dict[str, float] = {}
         """Node → what it uses."""
-        self.fault: tuple[int, bytes] | None = None
-        """Status and body of every answer about nodes, instead of figures."""
         self.answers = 0
         """About nodes."""
         outer = self
@@ -70,8 +68,6 @@ class MetricsServer:
         if url.path not in (f"{GROUP}/nodes", "/api/v1/query"):
             return 404, b"{}"
         self.answers += 1
-        if self.fault is not None:
-            return self.fault
         if url.path == "/api/v1/query":
             return 200, json.dumps(self._query(parse_qs(url.query)["query"][0])).encode()
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

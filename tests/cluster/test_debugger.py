@@ -99,12 +99,3 @@ def test_without_the_api_server_it_still_dumps(
     assert about(found, "Dump of cached node", node)["deleted"] is False
     assert [line["level"] for line in found if line["msg"] == "Cache comparer failed"] == ["warning"]
     assert loadmaster.running
-
-
-def test_a_second_signal_at_once_does_no_harm(loadmaster: Component) -> None:
-    for _ in range(20):
-        loadmaster.send_signal(signal.SIGUSR2)
-
-    debug(loadmaster)
-
-    assert loadmaster.running

@@ -124,24 +124,6 @@ def test_a_leader_that_was_halted_for_longer_than_its_lease_binds_nothing_more(
     assert standby in replicas.leaders()
 
 
-def test_a_leader_whose_lease_was_stolen_ends_at_once_and_the_other_waits(
-    replicas: Replicas, api: Client, namespace: str, bound: BindWatch
-) -> None:
-    leader = replicas.leader()
-    began = time.monotonic()
-
-    api.patch(LEASE, NAME, {"spec": {"holderIdentity": "thief"}}, loadmaster.NAMESPACE)
-    wait_until(lambda: leader.exit_code is not None, 10, "it ends", 0.01)
-    ended = time.monotonic() - began
-    seconds_to_bind(api, namespace, bound, "a")
-    taken = time.monotonic() - began
-
-    assert leader.exit_code == 1
-    assert ended < 2
-    assert TIMING.lease - 0.1 < taken < TIMING.lease + 2
-    assert "Traceback" not in leader.log.read_text()
-
-
 def test_a_leader_without_an_api_server_ends_before_its_lease_and_all_goes_on_afterwards(
     replicas: Replicas, controlplane: ControlPlane, api: Client, namespace: str
 ) -> None:

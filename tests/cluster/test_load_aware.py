@@ -77,35 +77,6 @@ def test_pods_go_where_measured_usage_is_next_to_the_target(
     assert (first, then) == ({right}, {idle})
 
 
-def test_faults_are_counted_and_pods_are_bound_all_the_same(
-    cluster: Cluster,
-    metrics_api: MetricsServer,
-    allowed: None,
-    api: Client,
-    namespace: str,
-    make_nodes: MakeNodes,
-    tmp_path: Path,
-) -> None:
-    good, bad = make_nodes(2, cpu="4")
-    metrics_api.cores = {good: 1.4, bad: 3.8}
-    with started(cluster, tmp_path) as loadmaster:
-        metrics_api.wait_until_read()
-        assert bound(api, namespace, "first") == {good}
-        for number, fault in enumerate(((500, b"{}"), (404, b""), (200, b"<html>"), (200, b'{"items":[7]}'))):
-            metrics_api.fault = fault
-            metrics_api.wait_until_read()
-            bound(api, namespace, f"pod-{number}")
-        metrics_api.fault = None
-        metrics_api.wait_until_read()
-        again = bound(api, namespace, "last")
-
-        reasons = {reason: faults(loadmaster, reason) for reason in ("HTTP 5xx", "HTTP 4xx", "unreadable answer")}
-        unreadable = faults(loadmaster, "unreadable node")
-        assert metric(loadmaster.port, "loadmaster_task_failures_total") == 0
-    assert again == {good}
-    assert min(*reasons.values(), unreadable) >= 1
-
-
 def faults(loadmaster: Component, reason: str) -> float:
     return metric(loadmaster.port, FAULTS, plugin="LoadAware", reason=reason)
 
