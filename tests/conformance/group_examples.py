@@ -17,6 +17,7 @@ WORKLOAD: Final = {"workloadName": "w", "templateName": "t"}
 UNSCHEDULABLE: Final = "pod group is unschedulable"
 LOWER: Final = "PreemptLowerPriority"
 NO_VICTIMS: Final = "pod group preemption: No preemption victims found for incoming preemptor"
+ONGOING: Final = "pod group preemption: ongoing preemption on nominated nodes"
 RELEASED: Final = "deallocation and deletion of ResourceClaims completed"
 
 
@@ -122,6 +123,55 @@ def pod(name: str, of_group: str = "job", on_node: str = "", priority: int = 10,
     }
 
 
+def leaving(victim: Json) -> Json:
+    """A pod that was evicted by a preemption and is not gone yet."""
+    victim["metadata"] |= {"deletionTimestamp": "2026-01-01T01:00:00Z", "deletionGracePeriodSeconds": 30}
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    victim["status"]["conditions"] = [condition]
+    return victim
+
+
+def nominated(member: Json, node_name: str) -> Json:
+    """A pod that waits for space on a node."""
+    member["status"]["nominatedNodeName"] = node_name
+    return member
+
+
+def volume(name: str) -> tuple[Json, Json]:
+    """A claim for one pod at a time, and its volume."""
+    how = {"accessModes": ["ReadWriteOncePod"], "storageClassName": "", "volumeMode": "Filesystem"}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": f"uid-of-{name}",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+        },
+        "spec": how | {"volumeName": name, "resources": {"requests": {"storage": "1Gi"}}},
+        "status": {"phase": "Bound"},
+    }
+    made = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "uid": f"uid-of-volume-{name}"},
+        "spec": how
+        | {
+            "capacity": {"storage": "1Gi"},
+            "hostPath": {"path": "/data"},
+            "claimRef": {
+                "kind": "PersistentVolumeClaim",
+                "name": name,
+                "namespace": "default",
+                "uid": f"uid-of-{name}",
+            },
+        },
+        "status": {"phase": "Bound"},
+    }
+    return claim, made
+
+
 def racks() -> Json:
     """The fields of a group that is to lie within one rack."""
     return {"schedulingConstraints": {"topology": [{"key": RACK}]}}
@@ -196,6 +246,21 @@ EXAMPLES: Final = (
         gated={"m0": 'GangScheduling: waiting for pods\'s pod group "job" to appear in scheduling queue'},
     ),
     Example(
+        "a member sees which volumes those before it use",
+        [
+            *(node("n1", "2"), *volume("data"), group(minimum=1)),
+            *(
+                pod(name, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
+                for name in ("m0", "m1")
+            ),
+        ],
+        members={
+            "m0": "n1",
+            "m1": "0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod "
+            "access mode already in-use by another pod.",
+        },
+    ),
+    Example(
         "a basic group is placed as far as there is room",
         [node("n1"), group(), pod("m0"), pod("m1")],
         members={"m0": "n1", "m1": insufficient(1)},
@@ -208,6 +273,15 @@ EXAMPLES: Final = (
             ("m0", "m1"),
             "all pods in a single pod group should have the same priority as the pod group's priority, got 2 and 10",
         ),
+    ),
+    Example(
+        "members with a node have to have the priority of their group, too",
+        [node("n1"), node("n2"), group(), pod("m0"), pod("m1", on_node="n1", priority=2)],
+        code="",
+        members={
+            "m0": "all pods in a single pod group should have the same priority as the pod group's priority, "
+            "got 2 and 10"
+        },
     ),
     Example(
         "a gang lies within the rack that has room for it",
@@ -248,6 +322,18 @@ EXAMPLES: Final = (
         members={"m0": insufficient(1)},
         nominated={"m0": "n1"},
         victims=["default/low"],
+        waiting=True,
+    ),
+    Example(
+        "a group whose victims are leaving evicts no others",
+        [
+            *(node("n1"), node("n2"), pod("low", "", "n2", 0), leaving(pod("victim", "", "n1", 0))),
+            *(group(minimum=1), nominated(pod("m0"), "n1")),
+        ],
+        code="Unschedulable",
+        message=f"{no_placement(too_few(1, 0))}, {ONGOING}",
+        members={"m0": insufficient(2)},
+        nominated={"m0": "n1"},
         waiting=True,
     ),
     Example(
@@ -390,6 +476,20 @@ EXAMPLES: Final = (
             "m0": "GangScheduling: failed to build hierarchy snapshot: composite pod group object not found in state "
             "for compositepodgroup/default/above"
         },
+        gates=TREES,
+    ),
+    Example(
+        "a tree whose victims are leaving evicts no others",
+        [
+            *(node("n1"), node("n2"), pod("low", "", "n2", 0), leaving(pod("victim", "", "n1", 0))),
+            *(tree(), part("a", 1), nominated(pod("a0", "a"), "n1")),
+        ],
+        code="Unschedulable",
+        message=f"{no_placement(too_few(1, 0))}, {ONGOING}",
+        members={"a0": insufficient(2)},
+        parts={"a": f"{no_placement(too_few(1, 0))}, {ONGOING}"},
+        nominated={"a0": "n1"},
+        waiting=True,
         gates=TREES,
     ),
     Example(

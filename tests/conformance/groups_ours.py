@@ -132,6 +132,8 @@ class Witness:
         said["isThere"] = not any(queued.pod in members for queued in parts["incomplete"])
         gated = {pod.uid: holder for pod in members if pod.uid in held and (holder := self._holder(pod))}
         said["gated"] = {pod.name: gated[pod.uid] for pod in members if pod.uid in gated}
+        if not gated and not said["isThere"]:  # no plugin holds them back
+            said["gated"] = {pod.name: "incomplete" for pod in members}
         assert engine.pod_groups is not None, "groups are on"
         first = next((entry for entry in _popped(engine.queue) if any(pod.uid in entry for pod in members)), None)
         if first is not None:

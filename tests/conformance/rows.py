@@ -7,8 +7,11 @@ else there. `tests/unit/conformance/test_rows.py` holds that none of these rows 
 """
 
 import os
+import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from tests.conformance.compare import differences
@@ -287,6 +290,123 @@ SHOWN_BY_CONFIGURATIONS: Final[Mapping[str, Shown]] = {
     "the order of default plugins": begins_with_the_name,
     "a shape in arguments": lambda known: "shape:" in known["case"]["text"] and bool(known["expected"].get("config")),
 }
+
+
+def groups(recorded: Json) -> Iterator[Json]:
+    """What became of each group."""
+    yield from recorded["expected"].get("groups", ())
+
+
+def a_group_says(words: str) -> Shown:
+    """A group, a part of it or one of its pods is told these words."""
+
+    def shown(recorded: Json) -> bool:
+        return any(words in text for group in groups(recorded) for text in texts_of(group))
+
+    return shown
+
+
+def texts_of(group: Json) -> Iterator[str]:
+    """All that is said about a group."""
+    yield group["message"]
+    yield from group["gated"].values()
+    yield from (member.get("message", "") for member in group["members"])
+    yield from (part["message"] for part in group.get("parts", {}).values())
+
+
+def specs(recorded: Json, *kinds: str) -> Mapping[str, Json]:
+    """Name → spec of the groups of some kinds."""
+    return {each["metadata"]["name"]: each["spec"] for kind in kinds for each in of_kind(recorded, kind)}
+
+
+def preempts_in_a_topology(recorded: Json) -> bool:
+    """A group with a topology evicts others."""
+    of_groups = specs(recorded, "PodGroup", "CompositePodGroup")
+    return any(group["victims"] and "schedulingConstraints" in of_groups[group["name"]] for group in groups(recorded))
+
+
+def is_placed_in_part(recorded: Json) -> bool:
+    """A group has what it needs, and a member for which there is no node."""
+    placed = (group for group in groups(recorded) if group["code"] == "Success")
+    return any("message" in member for group in placed for member in group["members"])
+
+
+def ends_early(recorded: Json) -> bool:
+    """A group that cannot have its minimum any more has members that were not tried."""
+    return any(
+        member.get("message", "").startswith("minCount") for group in groups(recorded) for member in group["members"]
+    )
+
+
+def stays_scheduled(recorded: Json) -> bool:
+    """A group that was scheduled once has a cycle without success, and says nothing of it."""
+    return any(
+        group["code"] != "Success" and (group["condition"] or {}).get("status") == "True" for group in groups(recorded)
+    )
+
+
+def checks_pods_with_nodes(recorded: Json) -> bool:
+    """A group is not tried for the priority of a pod that has a node."""
+    waiting = {each["spec"]["priority"] for each in of_kind(recorded, "Pod") if "nodeName" not in each["spec"]}
+    said = (re.search(r"priority, got (-?\d+) and", text) for group in groups(recorded) for text in texts_of(group))
+    return any(int(found[1]) not in waiting for found in said if found)
+
+
+def whole_victims(recorded: Json, kind: str, *, alone: bool) -> bool:
+    """All pods of a group that is disrupted as a whole are evicted, for one pod or for a group."""
+    whole = {name for name, spec in specs(recorded, kind).items() if "all" in spec.get("disruptionMode", {})}
+    parents = {name: spec.get("parentCompositePodGroupName") for name, spec in specs(recorded, "PodGroup").items()}
+    of = "pods" if alone else "groups"
+    victims = {victim for each in recorded["expected"].get(of, ()) for victim in each["victims"]}
+    gone: Counter[str] = Counter()
+    for each in of_kind(recorded, "Pod"):
+        name = each["spec"].get("schedulingGroup", {}).get("podGroupName")
+        above = name if kind == "PodGroup" else parents.get(name)
+        if above in whole and f"{each['metadata']['namespace']}/{each['metadata']['name']}" in victims:
+            gone[above] += 1
+    return any(count > 1 for count in gone.values())
+
+
+def nests_topologies(recorded: Json) -> bool:
+    """A part of a tree has a topology below that of the tree, and both have their placement."""
+    parts, trees = specs(recorded, "PodGroup"), specs(recorded, "CompositePodGroup")
+    return any(
+        group["code"] == "Success" and "schedulingConstraints" in trees.get(group["name"], {})
+        for group in groups(recorded)
+        for name, part in group.get("parts", {}).items()
+        if part["code"] == "Success" and "schedulingConstraints" in parts[name]
+    )
+
+
+SHOWN_BY_GROUPS: Final[Mapping[str, Shown]] = {
+    "pods for several schedulers": a_group_says("the same .spec.schedulerName set"),
+    "pods with another priority": a_group_says("the same priority as the pod group's priority"),
+    "pods with another policy": a_group_says("the same preemption policy, got"),
+    "a policy that is not the group's": a_group_says("the same preemption policy as the pod group's"),
+    "pods on nodes that do not agree": checks_pods_with_nodes,
+    "the early end of a cycle": ends_early,
+    "members beyond the minimum": is_placed_in_part,
+    "a basic group needs one pod": a_group_says("minCount (1) cannot be satisfied: 0 scheduled"),
+    "members that would have fit": a_group_says("pod group is unschedulable, minCount"),
+    "victims for a group": a_group_says("found a placement for podgroup, preempting"),
+    "victims that are leaving": a_group_says("ongoing preemption on nominated nodes"),
+    "a group that must not preempt": a_group_says("not eligible due to preemptionPolicy=Never."),
+    "claims that are given back": a_group_says("deallocation and deletion of ResourceClaims completed"),
+    "preemption in a topology": preempts_in_a_topology,
+    "no placement fits": a_group_says("placements are available, first placement status"),
+    "volumes of the members before": a_group_says("with ReadWriteOncePod access mode already in-use"),
+    "a condition that stays true": stays_scheduled,
+    "a group that goes as a whole for a group": partial(whole_victims, kind="PodGroup", alone=False),
+    "a group that goes as a whole for a pod": partial(whole_victims, kind="PodGroup", alone=True),
+    "a tree that goes as a whole for a group": partial(whole_victims, kind="CompositePodGroup", alone=False),
+    "a tree that goes as a whole for a pod": partial(whole_victims, kind="CompositePodGroup", alone=True),
+    "a tree with too few pods": a_group_says("tree to meet quorum"),
+    "a tree with a group missing": a_group_says("composite pod group object not found in state"),
+    "a tree with a cycle": a_group_says("cycle detected in composite pod group hierarchy"),
+    "an error of a part": a_group_says("composite pod group evaluation failed due to child error"),
+    "topologies at two levels": nests_topologies,
+}
+"""What 1.37 decides about groups, and trees of them → whether a recorded case shows it."""
 
 
 def main() -> int:

@@ -8,16 +8,25 @@ from typing import Final
 import pytest
 
 from tests.conformance.configurations import RECORDED
+from tests.conformance.groups import GROUPS
 from tests.conformance.hints import HINTS
 from tests.conformance.queue import QUEUES
 from tests.conformance.recorded import CASES, Json, read_cases
-from tests.conformance.rows import SHOWN, SHOWN_BY_CONFIGURATIONS, SHOWN_BY_HINTS, SHOWN_BY_QUEUES, Shown
+from tests.conformance.rows import (
+    SHOWN,
+    SHOWN_BY_CONFIGURATIONS,
+    SHOWN_BY_GROUPS,
+    SHOWN_BY_HINTS,
+    SHOWN_BY_QUEUES,
+    Shown,
+)
 
 ROWS: Final[Mapping[Path, Mapping[str, Shown]]] = {
     CASES: SHOWN,
     HINTS: SHOWN_BY_HINTS,
     QUEUES: SHOWN_BY_QUEUES,
     RECORDED.parent: SHOWN_BY_CONFIGURATIONS,
+    GROUPS: SHOWN_BY_GROUPS,
 }
 
 

@@ -247,6 +247,19 @@ def test_pods_wait_again_once_a_group_above_theirs_is_gone(resource: str, name: 
     trees.engine.queue.check_invariants()
 
 
+def test_a_tree_is_tried_once_a_group_of_it_needs_fewer_pods() -> None:
+    async def play() -> None:
+        trees = planted({"root": (None, 2), "pg1": ("root", 1, 1, "1"), "pg2": ("root", 2, 1, "1")})
+        assert trees.engine.queue.pop_nowait() is None
+
+        trees.leaf("pg2", 1)
+        await trees.schedule()
+
+        assert trees.placed == {"pg1": 1, "pg2": 1}
+
+    run(play())
+
+
 def test_groups_that_join_a_tree_are_placed_once_they_are_enough() -> None:
     async def play() -> None:
         trees = planted({"root": (None, BASIC), "pg1": ("root", BASIC, 2, "1")})
@@ -330,6 +343,8 @@ def test_victims_are_chosen_for_the_whole_tree() -> None:
         await trees.schedule()
 
         assert sorted(trees.under_test.evicted) == ["default/low-0", "default/low-1"]
+        note = "Preempted by compositepodgroup uid of root on node cluster"
+        assert set(trees.under_test.world.notes("Preempted")) == {note}
         condition = trees.condition("pg2")
         assert condition is not None
         assert condition[2].endswith("pod group preemption: found a placement for podgroup, preempting 2 victims")
