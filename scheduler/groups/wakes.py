@@ -134,7 +134,12 @@ class GroupWakes(PodListener):
         if _parent(old) != _parent(new):  # another group of that name may have come in its place
             for leaf in leaves:
                 queue.group_moved(self._groups.members_by_group.of(leaf).unscheduled)
-        if old is not None and new is not None:
+        if new is None:
+            self._core.preemptions.withdraw(key)
+            for leaf in dict.fromkeys((key, *leaves)):
+                for pod in self._groups.members_by_group.of(leaf).unscheduled:
+                    self._core.nominator.delete(pod.uid)
+        elif old is not None:
             queue.wake(self._groups.root_key(key), CHANGED)
 
     def _wake(self, key: GroupKey, label: str) -> None:

@@ -3,7 +3,7 @@
 Cases: cpg_test.go in test/integration/scheduler/podgroup at v1.37.2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
@@ -329,18 +329,23 @@ def test_members_have_the_priority_of_the_root() -> None:
     run(play())
 
 
+async def that_evicts() -> Trees:
+    """A tree of two pods that has the pods of two full nodes evicted."""
+    trees = Trees(nodes=2)
+    trees.under_test.see(
+        *(a_pod(f"low-{number}", node_name=f"n{number}", requests={"cpu": "2"}) for number in range(2))
+    )
+    trees.composite("root", 2, priority=10)
+    for name in ("pg1", "pg2"):
+        trees.leaf(name, 1)
+        trees.pods(1, name, priority=10, requests={"cpu": "2"})
+    await trees.schedule()
+    return trees
+
+
 def test_victims_are_chosen_for_the_whole_tree() -> None:
     async def play() -> None:
-        trees = Trees(nodes=2)
-        trees.under_test.see(
-            *(a_pod(f"low-{number}", node_name=f"n{number}", requests={"cpu": "2"}) for number in range(2))
-        )
-        trees.composite("root", 2, priority=10)
-        for name in ("pg1", "pg2"):
-            trees.leaf(name, 1)
-            trees.pods(1, name, priority=10, requests={"cpu": "2"})
-
-        await trees.schedule()
+        trees = await that_evicts()
 
         assert sorted(trees.under_test.evicted) == ["default/low-0", "default/low-1"]
         note = "Preempted by compositepodgroup uid of root on node cluster"
@@ -348,6 +353,22 @@ def test_victims_are_chosen_for_the_whole_tree() -> None:
         condition = trees.condition("pg2")
         assert condition is not None
         assert condition[2].endswith("pod group preemption: found a placement for podgroup, preempting 2 victims")
+
+    run(play())
+
+
+@pytest.mark.parametrize(
+    ("resource", "name", "kept"), [(COMPOSITE_POD_GROUP, "root", []), (fw.POD_GROUP, "pg1", ["pg2-0"])]
+)
+def test_no_node_is_kept_for_pods_whose_group_is_gone(resource: str, name: str, kept: Sequence[str]) -> None:
+    async def play() -> None:
+        trees = await that_evicts()
+        nominated = trees.engine.nominator.by_node
+        assert sorted(pod.metadata.name for _, pods in nominated() for pod in pods) == ["pg1-0", "pg2-0"]
+
+        trees.remove(resource, name)
+
+        assert [pod.metadata.name for _, pods in nominated() for pod in pods] == kept
 
     run(play())
 
