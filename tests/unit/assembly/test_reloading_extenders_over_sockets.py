@@ -3,12 +3,10 @@
 import asyncio
 import base64
 import json
-import logging
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -138,80 +136,6 @@ async def test_a_redirection_leads_no_pod_elsewhere_and_another_address_does(cod
             await reloading.engine.roster.close()
 
 
-# Delays.
-
-
-async def test_a_question_under_way_is_answered_by_whom_it_was_asked_though_another_one_is_at_work() -> None:
-    slow, new = RawServer(ONLY_N0), RawServer(ONLY_N1)
-    slow.held.clear()
-    async with started(slow, new):
-        reloading = OverSockets(an_entry(slow))
-        await reloading.begin("asked")
-        await slow.asked.wait()
-
-        await reloading.use(an_entry(new))
-        await reloading.begin("next")
-        await new.asked.wait()
-        open_meanwhile = slow.open
-        slow.held.set()
-        await reloading.end()
-
-        assert open_meanwhile == 1
-        assert reloading.bound == {"default/asked": "n0", "default/next": "n1"}
-        assert len(slow.requests) == len(new.requests) == 1
-        await until_closed(slow)
-        assert not reloading.engine.roster.is_retiring
-        await reloading.engine.roster.close()
-
-
-@pytest.mark.parametrize("replaced", [True, False])
-async def test_one_that_never_answers_is_given_up_in_its_time_and_its_pod_tried_without_it(replaced: bool) -> None:
-    silent, new = RawServer(ONLY_N0), RawServer(ONLY_N1)
-    silent.held.clear()
-    async with started(silent, new):
-        reloading = OverSockets(an_entry(silent, httpTimeout="200ms"))
-        await reloading.begin("web")
-        await silent.asked.wait()
-
-        await reloading.use(*([an_entry(new)] if replaced else []))
-        await reloading.end()
-        given_up = dict(reloading.bound)
-        await reloading.try_again()
-
-        assert given_up == {}
-        assert "context deadline exceeded" in reloading.under_test.world.notes()[0]
-        assert set(reloading.bound) == {"default/web"}
-        assert reloading.bound["default/web"] == "n1" or not replaced
-        assert reloading.free_bytes
-        assert not reloading.engine.roster.is_retiring
-        silent.held.set()
-        await until_closed(silent)
-        await reloading.engine.roster.close()
-
-
-async def test_a_binding_under_way_is_ended_by_whom_it_was_begun_and_made_once() -> None:
-    binder, filters = RawServer(says({})), RawServer(ONLY_N1)
-    binder.held.clear()
-    async with started(binder, filters):
-        entry = an_entry(binder, bindVerb="bind")
-        del entry["filterVerb"]
-        reloading = OverSockets(entry)
-        await reloading.begin("web")
-        await binder.asked.wait()
-
-        await reloading.use(an_entry(filters))
-        await reloading.begin("next")
-        binder.held.set()
-        await reloading.end()
-
-        (request,) = binder.requests
-        assert request.startswith(b"POST /bind ")
-        assert len(reloading.under_test.world.notes("Scheduled")) == 2
-        assert reloading.bound == {"default/next": "n1"}, "the plugins bind now"
-        await until_closed(binder)
-        await reloading.engine.roster.close()
-
-
 # TLS.
 
 
@@ -260,33 +184,6 @@ async def test_a_handshake_that_never_ends_is_given_up_and_holds_up_no_change(au
         assert "context deadline exceeded" in reloading.under_test.world.notes()[0]
         assert silent.requests == []
         await until_closed(silent)
-        await reloading.engine.roster.close()
-
-
-async def test_a_certificate_in_a_file_that_is_of_no_use_keeps_the_connections_of_before(
-    authority: trustme.CA, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    ca_file = tmp_path / "ca.pem"
-    ca_file.write_bytes(authority.cert_pem.bytes())
-    tls = {"enableHTTPS": True, "tlsConfig": {"caFile": str(ca_file)}}
-    server = RawServer(ONLY_N1)
-    async with started(server, tls=serving(authority)):
-        reloading = OverSockets(an_entry(server, "https", **tls))
-        await reloading.place("before")
-        ca_file.write_text("nonsense")
-
-        await reloading.use(an_entry(server, "https", **tls | {"httpTimeout": "9s"}))
-        await reloading.place("after")
-        refused = reloading.reloads("error")
-        ca_file.write_bytes(authority.cert_pem.bytes())
-        await reloading.use(an_entry(server, "https", **tls | {"httpTimeout": "8s"}))
-        await reloading.place("last")
-
-        assert refused == 1
-        (problem,) = (vars(each)["err"] for each in caplog.records if each.levelno == logging.ERROR)
-        assert problem.startswith("extenders[0].tlsConfig: these certificates are of no use: ")
-        assert set(reloading.bound) == {"default/before", "default/after", "default/last"}
-        assert server.connections == 2, "one that stays, and one of the changed configuration"
         await reloading.engine.roster.close()
 
 
