@@ -112,26 +112,6 @@ def test_the_first_plugin_and_its_next_version_place_pods_without_a_restart(
     assert processes(release) == before
 
 
-def test_a_plugin_that_cannot_be_loaded_leaves_the_last_good_one_at_work(
-    release: Release, api: Client, namespace: str
-) -> None:
-    release.upgrade(**values("please"))
-    create(api, namespace, "curious", "why")
-    until_refused(api, namespace, "curious", "a wish other than please")
-    before = processes(release)
-
-    broken = values("please")
-    broken["plugins"]["files"]["wishes.py"] += "def\n"
-    release.upgrade(**broken)
-    wait_until(lambda: release.scheduler.metric("loadmaster_config_is_current") == 0, TAKEN_OVER, "it is refused")
-    create(api, namespace, "polite", "please")
-
-    wait_running(api, namespace, 1)
-    assert processes(release) == before
-    told = release.scheduler.kubectl("get", "events", "--field-selector=reason=ConfigurationRefused", "--output=json")
-    assert any("/etc/loadmaster-plugins/wishes.py:15: " in each["message"] for each in json.loads(told)["items"])
-
-
 def test_what_needs_a_start_replaces_the_pods_and_they_begin_with_the_new_plugin(
     release: Release, api: Client, namespace: str
 ) -> None:

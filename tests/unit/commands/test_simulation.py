@@ -59,35 +59,12 @@ def test_a_cron_job_of_the_cluster_can_be_copied(tmp_path: Path, capsys: pytest.
     assert "2 of 2 copies of cronjob/shop/nightly fit" in capsys.readouterr().out
 
 
-def test_a_kind_that_may_not_be_read_is_named_with_what_that_means(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    refused = {"GET /api/v1/limitranges": status(403, "limitranges is forbidden")}
-
-    assert simulated(tmp_path, refused) == 0
-
-    assert capsys.readouterr().err.splitlines()[0] == (
-        "left out: LimitRange: listing limitranges: 403: limitranges is forbidden; "
-        "in a simulation, new pods get none of its requests and limits"
-    )
-
-
 def test_each_kind_is_asked_for_once(tmp_path: Path) -> None:
     with served(tmp_path, {NODES: a_list("Node", NODE), PODS: a_list("Pod", WAITS)}) as (api, kubeconfig):
         assert main(["simulate", "--from-cluster", f"--kubeconfig={kubeconfig}"]) == 0
 
     assert "GET /apis/batch/v1/cronjobs?limit=500" in api.asked
     assert len(set(api.asked)) == len(api.asked)
-
-
-def test_a_list_that_is_forgotten_is_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pages = (a_list("Pod", WAITS, more="2"), status(410, "too old"), a_list("Pod", WAITS))
-
-    assert simulated(tmp_path, {PODS: pages}) == 0
-
-    out, err = capsys.readouterr()
-    assert out.splitlines()[0] == "1 of 1 pods placed"
-    assert "listing pods: too old; reading it again" in err.splitlines()
 
 
 @pytest.mark.parametrize(("sets", "pods"), [(a_list("ReplicaSet"), 3), (status(403, "no"), 1)])

@@ -150,22 +150,6 @@ def test_a_real_terminal_is_filled_to_its_width(files: str) -> None:
     assert 50 < width_of(output) <= 60
 
 
-def test_a_full_disk_is_said(files: str) -> None:
-    with Path("/dev/full").open("wb") as full:
-        done = explained(files, full.fileno())
-
-    assert (done.returncode, done.stderr) == (2, b"standard output: cannot be written: No space left on device\n")
-
-
-def test_a_reader_that_has_seen_enough_is_no_error(files: str) -> None:
-    read, write = os.pipe()
-    os.close(read)
-    done = explained(files, write)
-    os.close(write)
-
-    assert (done.returncode, done.stderr) == (141, b"")
-
-
 def test_a_terminal_of_ascii_shows_the_rest_spelled_out(tmp_path: Path) -> None:
     path = tmp_path / "cluster.yaml"
     path.write_text(f"{NODE}---\n{POD}".replace("metadata: {name: n1}", "metadata: {name: kno\u0308ten-ä}"))

@@ -196,15 +196,6 @@ def cluster(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_full_disk_is_said(cluster: str) -> None:
-    full = os.open("/dev/full", os.O_WRONLY)
-
-    code, _, err = simulated(cluster, stdout=full)
-
-    os.close(full)
-    assert (code, err) == (2, b"standard output: cannot be written: No space left on device\n")
-
-
 @pytest.mark.parametrize(
     ("output", "environment"),
     [("text", {"PYTHONIOENCODING": "ascii"}), ("json", {"LC_ALL": "C"}), ("text", {"LANG": "POSIX"})],
