@@ -237,7 +237,10 @@ class PodGroups(Protocol):
         """Return the members of a pod's group."""
 
     def running(self) -> Iterable[tuple[PodGroup, Collection[Pod]]]:
-        """Yield the groups of Kubernetes' own of which pods have a node, and these."""
+        """Yield the groups of Kubernetes' own of which pods have a node, and these.
+
+        A pod whose group has no object comes by itself, with its own priority.
+        """
 
     def giving_way(self, to: PodGroup) -> Collection[GroupKey]:
         """Return the groups of the same priority that may be evicted for a group, each as a whole, as too few run."""

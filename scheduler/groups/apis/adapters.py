@@ -145,15 +145,22 @@ class AdaptedGroups:
 
     def running(self) -> Iterable[tuple[PodGroup, Collection[Pod]]]:
         found: dict[GroupKey, tuple[PodGroup, Collection[Pod]]] = {}
+        absent: list[tuple[PodGroup, Collection[Pod]]] = []
         for key in self.members_by_group.groups() if self._adapters else ():
             scheduled = self.members_by_group.of(key).scheduled
-            if key.source == POD_GROUP and scheduled and (lineage := self.lineage(first := next(iter(scheduled)))):
-                group = group_that_goes(self, first) or lineage[0]
-                if group.priority != lineage[-1].priority:
-                    group = msgspec.structs.replace(group, priority=lineage[-1].priority)
-                _, others = found.get(group.key, (group, ()))
-                found[group.key] = group, (*others, *scheduled)
-        return found.values()
+            if key.source != POD_GROUP or not scheduled:
+                continue
+            first = next(iter(scheduled))
+            lineage = self.lineage(first)
+            if not lineage:
+                absent += [(_without_object(key, pod), (pod,)) for pod in scheduled]
+                continue
+            group = group_that_goes(self, first) or lineage[0]
+            if group.priority != lineage[-1].priority:
+                group = msgspec.structs.replace(group, priority=lineage[-1].priority)
+            _, others = found.get(group.key, (group, ()))
+            found[group.key] = group, (*others, *scheduled)
+        return (*found.values(), *absent)
 
     def of(self, pod: Pod) -> PodGroup | None:
         asked, key = self._asked  # inlines `key_of`
@@ -226,6 +233,10 @@ def contradiction(said: Sequence[Declaration]) -> str:
             got = f'"{_short(distinct[0])}" and "{_short(distinct[1])}"'
             return f"all pods in a pod group should have the same {name}, got: {got}"
     return ""
+
+
+def _without_object(key: GroupKey, pod: Pod) -> PodGroup:
+    return PodGroup(key.namespace, key.name, str(key), key.source, priority=pod.priority)
 
 
 def _short(text: str, most: int = 63) -> str:
