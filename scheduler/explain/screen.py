@@ -150,14 +150,14 @@ def explained(explanation: Explanation, screen: Screen) -> Iterator[str]:
     yield from _wrapped(short_reason(explanation), "  ", screen)
     everywhere = [*explanation.gates, *explanation.obstacles]
     if everywhere:
-        yield from _section("STANDS AGAINST IT EVERYWHERE", screen)
+        yield from _section("BLOCKED ON EVERY NODE", screen)
         for fact, plugins in _by_fact(everywhere).items():
             yield from _wrapped(f"{fact} ({', '.join(plugins)})", "  ", screen)
     if explanation.gates and not explanation.obstacles:
         without = f"it would fit {counted(nodes.fitting, 'node')}" if nodes.fitting else "it would fit no node"
         yield from _wrapped(f"without that, {without}{_names(nodes.names, nodes.fitting)}", "  ", screen)
     if explanation.groups:
-        yield from _section("NODES THAT REFUSE IT, the nearest miss first", screen)
+        yield from _section("WHY NODES DON'T FIT, the nearest miss first", screen)
         yield from _groups(explanation, screen)
     if explanation.suggestions:
         yield from _section("WHAT WOULD HELP, each tried out", screen)

@@ -129,7 +129,7 @@ def test_why_a_pod_is_pending_opens_from_the_queue(visitor: Visitor) -> None:
     visitor.page.click("#queue >> text=shop/batch-0")
 
     dialog = visitor.page.get_by_role("dialog", name="shop/batch-0")
-    expect(dialog).to_contain_text("Nodes that refuse it, the nearest miss first")
+    expect(dialog).to_contain_text("Why nodes don't fit, the nearest miss first")
     expect(dialog).to_contain_text("What would help, each tried out")
     expect(dialog).to_contain_text("attempt 1: unschedulable: 0/20 nodes are available")
 

@@ -111,10 +111,10 @@ export class Details {
     const parts = [];
     if (nodes.fitting) parts.push(make("p", {}, `It would fit ${nodes.fitting} of ${count(nodes.count, "node")}: ${names(nodes)}`));
     const everywhere = [...(found.gates ?? []), ...(found.obstacles ?? [])];
-    if (everywhere.length) parts.push(make("h3", {}, "Stands against it everywhere"), make("ul", {}, ...everywhere.map(obstacle)));
+    if (everywhere.length) parts.push(make("h3", {}, "Blocked on every node"), make("ul", {}, ...everywhere.map(obstacle)));
     const groups = found.groups ?? [];
     if (groups.length) {
-      parts.push(make("h3", {}, "Nodes that refuse it, the nearest miss first"));
+      parts.push(make("h3", {}, "Why nodes don't fit, the nearest miss first"));
       parts.push(make("ul", { className: "groups" }, ...groups.slice(0, 30).map((group) =>
         make("li", {}, make("strong", {}, count(group.count, "node")), ` ${names(group)}`, make("ul", {}, ...group.obstacles.slice(0, 20).map(obstacle))))));
       const more = groups.length - 30 + (found.moreGroups ?? 0);
