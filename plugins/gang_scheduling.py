@@ -61,10 +61,15 @@ class GangScheduling(Gangs):
             return super().pre_enqueue(pod)
         tree = self._groups.tree_of(pod)
         if tree is None:
-            return fw.unresolvable(f"failed to build hierarchy snapshot: {self._groups.tree_problem(key)}")
+            return fw.unresolvable(self.gone(key))
         if self.is_complete(tree, self.count):
             return None
         return fw.unresolvable(_too_few(tree.group)) if tree.is_composite else TOO_FEW_PODS
+
+    def gone(self, key: fw.GroupKey) -> str:
+        if COMPOSITE not in self._handle.feature_gates:
+            return super().gone(key)
+        return f"failed to build hierarchy snapshot: {self._groups.tree_problem(key)}"
 
     def incomplete(self, minimum: int, progress: fw.PlacementProgress) -> fw.Status:
         scheduled, remaining = progress.scheduled, progress.remaining

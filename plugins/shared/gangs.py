@@ -79,7 +79,7 @@ class Gangs(fw.PreEnqueuePlugin, fw.PlacementFeasiblePlugin):
             return None
         tree = self._groups.tree_of(pod)
         if tree is None:
-            raise fw.AttemptFailed(f"failed to get podGroup {key}: {self.not_found(key)}")
+            raise fw.AttemptFailed(self.gone(key))
         if not (tree.group.minimum_groups or tree.group.minimum):
             return None
         members = tree.members
@@ -93,6 +93,10 @@ class Gangs(fw.PreEnqueuePlugin, fw.PlacementFeasiblePlugin):
                 if waiting is not None:
                     waiting.allow(self.name)
         return None
+
+    def gone(self, key: fw.GroupKey) -> str:
+        """Return what is said at Permit of a pod whose group does not exist."""
+        return f"failed to get podGroup {key}: {self.not_found(key)}"
 
     def is_complete(self, tree: fw.GroupTree, count: Callable[[fw.GroupMembers], int]) -> bool:
         """Return whether a group has pods enough, of those that are counted; or groups enough that have."""

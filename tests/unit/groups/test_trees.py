@@ -11,12 +11,13 @@ import pytest
 
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from plugins.default_preemption.plugin import DefaultPreemption
+from plugins.gang_scheduling import GangScheduling
 from plugins.shared.eviction.eligibility import GROUP_WAITING
 from scheduler import framework as fw
 from scheduler.api.groups.pod_groups import DisruptionMode
 from scheduler.framework.events import COMPOSITE_POD_GROUP
 from scheduler.testing import a_node, a_pod
-from tests.fakes import run, settle
+from tests.fakes import a_plugin, run, settle
 from tests.unit.cycle.fakes import PROFILE
 from tests.unit.groups.trees import Trees
 from tests.unit.plugins.pod_affinity import HOST, ZONE, pods_like, with_terms
@@ -220,6 +221,54 @@ def test_a_tree_that_is_not_tried_says_why(tree: Mapping[str, Any], text: str) -
 
     assert [status.message for status in refused if status is not None] == [text]
     assert trees.engine.queue.pop_nowait() is None
+
+
+def permit(trees: Trees, name: str) -> object:
+    """Ask about a pod that has a node, unlike all others."""
+    pod = trees.engine.pods[f"default/{name}"].bound_to("node1")
+    plugin = trees.under_test.framework.plugins.by_name["GangScheduling"]
+    assert isinstance(plugin, GangScheduling)
+    return plugin.permit(fw.CycleState(), pod, "node1")
+
+
+def test_a_pod_waits_at_permit_for_the_groups_of_its_tree() -> None:
+    trees = planted({"root": (None, 2), "pg1": ("root", 1, 1, "1"), "pg2": ("root", 1, 1, "1")})
+
+    assert permit(trees, "pg1-0") == fw.PermitWait(300, 'waiting for composite pod group "root" tree to meet quorum')
+
+
+def test_a_pod_fails_at_permit_if_a_group_above_its_own_is_gone() -> None:
+    trees = planted({"pg1": ("root", 1, 1, "1")})
+    gone = "composite pod group object not found in state for compositepodgroup/default/root"
+
+    with pytest.raises(fw.AttemptFailed, match=f"^failed to build hierarchy snapshot: {gone}$"):
+        permit(trees, "pg1-0")
+
+
+def test_what_is_reserved_for_a_tree_that_does_not_fit_is_given_back_in_reverse() -> None:
+    calls: list[str] = []
+    reserve = a_plugin(
+        "Noting",
+        fw.ReservePlugin,
+        reserve=lambda state, pod, node: calls.append(f"+{pod.name}"),
+        unreserve=lambda state, pod, node: calls.append(f"-{pod.name}"),
+    )
+
+    async def play() -> None:
+        trees = Trees(reserve, nodes=1)
+        trees.composite("root", 3)
+        for name in ("pg1", "pg2", "pg3"):
+            trees.leaf(name, 1)
+            trees.pods(1, name)
+
+        await trees.schedule()
+
+        assert calls[-2:] == ["-pg2-0", "-pg1-0"]
+        assert sorted(each[1:] for each in calls if each[0] == "+") == sorted(
+            each[1:] for each in calls if each[0] == "-"
+        )
+
+    run(play())
 
 
 def test_pods_wait_for_the_groups_above_theirs() -> None:

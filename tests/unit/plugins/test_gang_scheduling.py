@@ -189,6 +189,21 @@ def test_a_group_that_is_gone_at_permit_fails_the_attempt() -> None:
         Gangs((), ("p1",)).permit("p1")
 
 
+@pytest.mark.parametrize(
+    ("remaining", "status"),
+    [
+        pytest.param(2, fw.wait("minCount (3) is not yet satisfied: 1 scheduled, 2 remaining"), id="may be enough"),
+        pytest.param(1, fw.unschedulable("minCount (3) cannot be satisfied: 1 scheduled, 1 remaining"), id="too few"),
+    ],
+)
+def test_whether_a_gang_can_have_enough_members_is_known_before_all_are_tried(
+    remaining: int, status: fw.Status
+) -> None:
+    progress = fw.PlacementProgress(scheduled=1, remaining=remaining)
+
+    assert Gangs(("pg1",), ()).plugin.incomplete(3, progress) == status
+
+
 def test_pods_are_not_woken_as_long_as_more_are_missing() -> None:
     gangs = Gangs(("pg1",), ("p1", "p2"))
     assert gangs.plugin.hint_after_pod_change(PODS["p1"], None, PODS["p2"]) is SKIP
