@@ -367,6 +367,16 @@ def whole_victims(recorded: Json, kind: str, *, alone: bool) -> bool:
     return any(count > 1 for count in gone.values())
 
 
+def is_gated_in_part(recorded: Json) -> bool:
+    """One gated pod keeps all groups of a tree out."""
+    return any(
+        len(group.get("parts", {})) > 1
+        and any(why.startswith("SchedulingGates") for why in group["gated"].values())
+        and not group["members"]
+        for group in groups(recorded)
+    )
+
+
 def nests_topologies(recorded: Json) -> bool:
     """A part of a tree has a topology below that of the tree, and both have their placement."""
     parts, trees = specs(recorded, "PodGroup"), specs(recorded, "CompositePodGroup")
@@ -403,6 +413,10 @@ SHOWN_BY_GROUPS: Final[Mapping[str, Shown]] = {
     "a tree with too few pods": a_group_says("tree to meet quorum"),
     "a tree with a group missing": a_group_says("composite pod group object not found in state"),
     "a tree with a cycle": a_group_says("cycle detected in composite pod group hierarchy"),
+    "a tree with a gated pod": is_gated_in_part,
+    "a budget of a group that goes as a whole": lambda recorded: (
+        any(of_kind(recorded, "PodDisruptionBudget")) and whole_victims(recorded, "PodGroup", alone=False)
+    ),
     "an error of a part": a_group_says("composite pod group evaluation failed due to child error"),
     "topologies at two levels": nests_topologies,
 }
