@@ -17,6 +17,7 @@ pytestmark = pytest.mark.programs
 ROOT = Path(__file__).parents[3]
 RUNBOOK = yaml.safe_load((CHART / "values.yaml").read_text())["monitoring"]["rules"]["runbook"]
 SEVERITIES = {"critical", "warning", "info"}
+NUMBERS = ("None", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 
 needs_promtool = pytest.mark.skipif(not promtool.is_there(), reason=promtool.MISSING)
 
@@ -75,6 +76,14 @@ def test_the_runbook_has_a_section_for_each_alert_in_their_order_and_no_other() 
     for name, section in sections:
         for part in ("**Means.**", "**Check.**", "**Do.**"):
             assert part in section, f"{name}: {part}"
+
+
+def test_the_page_about_monitoring_says_how_many_there_are() -> None:
+    page = (ROOT / "docs" / "operations" / "monitoring.md").read_text()
+    critical = sum(alert["labels"]["severity"] == "critical" for alert in alerts())
+
+    assert f" {len(NAMES)} alerts" in page
+    assert f"{NUMBERS[critical]} are `critical`" in page
 
 
 def test_every_expression_asks_only_for_series_of_the_job() -> None:
