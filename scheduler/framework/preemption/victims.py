@@ -11,7 +11,7 @@ question may take long: with many candidates that can be spared, it is asked few
 The same for many nodes at once, in columns: `runtime/preemption/reprieve.py`.
 """
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from itertools import chain
 from typing import Final, Protocol, TypeVar
 
@@ -76,6 +76,13 @@ def group_that_goes(groups: PodGroups, pod: Pod) -> PodGroup | None:
     if group is None or group.priority == lineage[-1].priority:
         return group
     return msgspec.structs.replace(group, priority=lineage[-1].priority)
+
+
+def pods_that_go(groups: PodGroups, group: PodGroup, pod: Pod) -> Collection[Pod]:
+    """Return the pods with a node of a group that goes as a whole with this pod."""
+    if not group.minimum_groups:
+        return groups.members(pod).scheduled
+    return next((pods for each, pods in groups.running() if each.key == group.key), ())
 
 
 def priority_of(groups: PodGroups, pod: Pod) -> int:

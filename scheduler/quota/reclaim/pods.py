@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scheduler.api.pods.importance import created, importance, started
 from scheduler.api.pods.pod import Pod
 from scheduler.framework.groups.pod_groups import PodGroup, PodGroups
-from scheduler.framework.preemption.victims import group_that_goes, pods_of
+from scheduler.framework.preemption.victims import group_that_goes, pods_of, pods_that_go
 from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
 from scheduler.quota.adapter import Asked
 from scheduler.quota.ledger import Ledger
@@ -162,7 +162,7 @@ class PodReclaim:
 
     def _unit_of(self, group: PodGroup, pod: Pod) -> QuotaUnit | None:
         """Return a group as a unit, without those that are going already; None if its pods have several shares."""
-        pods = [each for each in self._groups.members(pod).scheduled if each.uid not in self._away]
+        pods = [each for each in pods_that_go(self._groups, group, pod) if each.uid not in self._away]
         found = [unit for each in pods if (unit := self._unit(each)) is not None]
         if not found or len(found) < len(pods) or len({unit.share for unit in found}) > 1:
             return None

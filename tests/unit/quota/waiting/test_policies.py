@@ -12,12 +12,13 @@ from scheduler import framework as fw
 from scheduler.api.groups import pod_groups
 from scheduler.api.objects import ObjectMeta, PodCondition, PodStatus
 from scheduler.config.feature_gates import FeatureGates
-from scheduler.framework.events import POD_GROUP
+from scheduler.framework.events import COMPOSITE_POD_GROUP, POD_GROUP
 from scheduler.framework.shares import DeclaredShare
 from scheduler.quota.waiting.waker import MAX_RETRIED, MAX_TRIED
 from scheduler.testing import a_node, a_pod
 from tests.fakes import Eviction
 from tests.unit.cycle.fakes import PROFILE, newer
+from tests.unit.groups.trees import GATES as GATES_FOR_TREES
 from tests.unit.quota.kueue_objects import a_cohort, a_local_queue, a_queue
 from tests.unit.quota.waiting.shares import Sharing
 from tests.unit.quota.waiting.test_kueue_queues import Queues
@@ -485,6 +486,24 @@ async def test_a_group_that_is_disrupted_as_a_whole_goes_as_one() -> None:
     await stage.schedule()
 
     assert stage.under_test.evicted == ["b/g-0", "b/g-1"]
+    stage.check()
+
+
+async def test_a_tree_of_groups_that_is_disrupted_as_a_whole_goes_as_one() -> None:
+    stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b"), gates=GATES_FOR_TREES)
+    root = pod_groups.PodGroupSpec(disruption_mode=pod_groups.TOGETHER)
+    part = pod_groups.PodGroupSpec(parent_composite_pod_group_name="root")
+    for kind, name, spec in ((COMPOSITE_POD_GROUP, "root", root), (POD_GROUP, "g", part), (POD_GROUP, "h", part)):
+        metadata = ObjectMeta(name=name, namespace="b", uid=name, resource_version="1")
+        stage.engine.object_handlers.object_changed(kind, pod_groups.PodGroup(metadata=metadata, spec=spec))
+    for name in ("g", "h"):
+        stage.pod(f"{name}-0", namespace="b", node_name="n", group=name)
+    running(stage, "b", 2, priority=1)
+
+    stage.pod("mine")
+    await stage.schedule()
+
+    assert stage.under_test.evicted == ["b/g-0", "b/h-0"]
     stage.check()
 
 
