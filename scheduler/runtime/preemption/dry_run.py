@@ -391,6 +391,7 @@ class TableSimulation:
         self._nominated = nominated
         self._away: dict[str, AbstractContextManager[None]] = {}
         self._order = filtering.nodes.order_on(row)
+        self._here = frozenset(self._order)
 
     def __enter__(self) -> Self:
         return self
@@ -413,7 +414,7 @@ class TableSimulation:
             self._filtering.notify_removed(self._state, self._pod, other, row)
 
     def _row_of(self, other: Pod) -> int:
-        elsewhere = None if other.uid in self._order else self._filtering.nodes.row_of(other.node_name)
+        elsewhere = None if other.uid in self._here else self._filtering.nodes.row_of(other.node_name)
         return self._row if elsewhere is None else elsewhere
 
     def refusal(self) -> Status | None:
