@@ -11,7 +11,7 @@ pkg/scheduler/scheduler.go). As there, each share competes with the most importa
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -39,6 +39,10 @@ class Candidate(NamedTuple):
     """Its rank in the queue: the least goes first."""
 
     @property
+    def share(self) -> "_Share":
+        return self.ledger, self.head.share
+
+    @property
     def by_share(self) -> tuple[bool, float]:
         """Comes first in every order; the least goes first. It grows as others of the share are taken."""
         return not self.is_guaranteed, -self.head.share_priority
@@ -58,6 +62,11 @@ class Candidate(NamedTuple):
 
 
 HasSpace: TypeAlias = Callable[[Candidate], bool]
+
+_Share: TypeAlias = tuple[Ledger | None, str]
+
+_Offered: TypeAlias = tuple[Any, int, Candidate]
+"""A rank or an age, a number that no other has, and whose they are."""
 
 
 class Heads(Protocol):
@@ -101,8 +110,8 @@ class Ranked:
     def __init__(self, rank: Callable[[Candidate], Any], has_space: HasSpace) -> None:
         self._rank = rank
         self._has_space = has_space
-        self._heap: list[tuple[Any, int, Candidate]] = []
-        self._queues: defaultdict[tuple[Ledger | None, str], list[tuple[Any, int, Candidate]]] = defaultdict(list)
+        self._heap: list[_Offered] = []
+        self._queues: defaultdict[_Share, list[_Offered]] = defaultdict(list)
         """The same as heaps by age: those of each share."""
         self._numbers = count()
         self._gone = set[int]()
@@ -111,47 +120,50 @@ class Ranked:
     def offer(self, candidate: Candidate) -> None:
         number = next(self._numbers)
         heapq.heappush(self._heap, (self._rank(candidate), number, candidate))
-        heapq.heappush(self._queue(candidate), (candidate.age, number, candidate))
+        heapq.heappush(self._queues[candidate.share], (candidate.age, number, candidate))
 
     def best(self) -> Candidate | None:
         """Return the one that goes first by its rank; None if there is none."""
-        while self._heap:
-            rank, number, candidate = self._heap[0]
-            if number in self._gone:
-                heapq.heappop(self._heap)
-            elif (newest := self._rank(candidate)) <= rank:
-                return candidate
-            else:
-                heapq.heapreplace(self._heap, (newest, number, candidate))
-        return None
+        return self._best((), [])
 
     def first(self) -> Candidate | None:
         """Return the one that goes first, which goes on taking part; None if there is none."""
-        waiting = []
-        while (candidate := self.best()) is not None and self._more_important(candidate) is not candidate:
-            waiting.append(heapq.heappop(self._heap))
-        for each in waiting:
+        led, behind = set[_Share](), list[_Offered]()
+        while (candidate := self._best(led, behind)) is not None and not self._leads(candidate):
+            led.add(candidate.share)
+        for each in behind:
             heapq.heappush(self._heap, each)
         return candidate
 
     def take(self) -> Candidate | None:
         candidate = self.first()
         if candidate is not None:
-            self._drop_first(self._queue(candidate))
+            self._drop_first(self._queues[candidate.share])
         return candidate
 
-    def _more_important(self, candidate: Candidate) -> Candidate:
-        """Return the most important one of its share that has space, or itself; the others take part no longer."""
-        queue = self._queue(candidate)
+    def _best(self, led: Collection[_Share], behind: list[_Offered]) -> Candidate | None:
+        """Return the best one, but of the shares that are `led` only the most important: put the others `behind`."""
+        while self._heap:
+            rank, number, candidate = self._heap[0]
+            if number in self._gone:
+                heapq.heappop(self._heap)
+            elif candidate.share in led and self._queues[candidate.share][0][1] != number:
+                behind.append(heapq.heappop(self._heap))
+            elif (newest := self._rank(candidate)) <= rank:
+                return candidate
+            else:
+                heapq.heapreplace(self._heap, (newest, number, candidate))
+        return None
+
+    def _leads(self, candidate: Candidate) -> bool:
+        """Say whether no more important one of its share has space: those that have none take part no longer."""
+        queue = self._queues[candidate.share]
         while (first := queue[0][-1]) is not candidate and not self._has_space(first):
             self._drop_first(queue)
-        return first
+        return first is candidate
 
-    def _drop_first(self, queue: list[tuple[Any, int, Candidate]]) -> None:
+    def _drop_first(self, queue: list[_Offered]) -> None:
         self._gone.add(heapq.heappop(queue)[1])
-
-    def _queue(self, candidate: Candidate) -> list[tuple[Any, int, Candidate]]:
-        return self._queues[candidate.ledger, candidate.head.share]
 
 
 class ByPriority:

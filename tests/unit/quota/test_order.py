@@ -64,6 +64,17 @@ def test_a_share_below_its_guarantee_goes_first_whatever_its_priority() -> None:
     assert first_of(ByPriority(), a_ledger(shares), head("b", priority=1000), head("a", queued_at=9)) == "a"
 
 
+def test_pods_that_wait_for_more_important_ones_of_their_share_cost_at_most_one_question_each() -> None:
+    ledger, asked = a_ledger(tree(Share(name="a", parent="root", minimum={"gpu": 1}))), []
+    offered = ByPriority().heads(lambda candidate: not asked.append(candidate.kind))  # type: ignore[func-returns-value]
+    for number in range(100):
+        each = head("a", gpus=1 + number % 2, priority=number)
+        offered.offer(Candidate(number, ledger, each, each.by_age))
+
+    assert [candidate.kind for candidate in iter(offered.take, None) if candidate] == [*reversed(range(100))]
+    assert len(asked) <= 100
+
+
 def test_by_priority_a_pod_goes_first_that_borrows_of_its_nearest_relatives() -> None:
     shares = tree(
         Share(name="far", parent="root"),
