@@ -138,7 +138,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _log_as_run_does(progress: Progress) -> None:
-    """Show warnings on standard error with all that they say, unless somebody has set up logging already."""
+    """Show warnings in full on standard error, unless logging was set up already."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(TextFormatter())
     handler.addFilter(_concerns_users)

@@ -238,7 +238,7 @@ class SchedulingLoop:
         self.place(framework, state, queued, decision, started)
 
     def _try_resize(self, framework: Framework, queued: QueuedPod, started: float) -> None:
-        """Make space for a resize; if there is enough, let it wait, for its kubelet does the rest.
+        """Make space for a resize; if there is enough, let it wait, as its kubelet does the rest.
 
         No event is published: nothing is decided about a pod without a node.
         """

@@ -136,7 +136,7 @@ class Rejections:
             return  # a rest is over
 
     async def look_into(self, pod: Pod) -> None:
-        """Read how a pod ended; if it was rejected, report it and let its node rest."""
+        """Read how a pod ended; if it was rejected, report that and avoid its node."""
         try:
             ending = await self._reader.ending(pod)
         except ClusterError as error:

@@ -28,7 +28,7 @@ class TooLarge(Unfit):
 
 
 def read(path: str | Path, limit: int, pipe_seconds: float = 0.0) -> bytes:
-    """Return what is in a file, of `limit` bytes at most. Raises OSError, Unfit, ValueError for a path that is none.
+    """Return the content of a file, `limit` bytes at most. Raises OSError, Unfit, and ValueError for an invalid path.
 
     `pipe_seconds`: how long to wait for each chunk of a pipe or a device; 0 if only an ordinary file will do.
     """
@@ -36,7 +36,7 @@ def read(path: str | Path, limit: int, pipe_seconds: float = 0.0) -> bytes:
 
 
 def chunks(path: str | Path, limit: int | None, pipe_seconds: float = 0.0) -> Iterator[bytes]:
-    """Yield what is in a file, bit by bit; arguments and errors are those of `read`. None: there may be any number."""
+    """Yield the content of a file, bit by bit; arguments and errors are as for `read`. No limit if None."""
     file = io.FileIO(path, opener=_at_once)
     with file:
         status = os.fstat(file.fileno())

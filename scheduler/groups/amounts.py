@@ -22,7 +22,7 @@ def demand_of(framework: Framework, pod: Pod) -> Mapping[str, int]:
 
 
 def free_of(nodes: NodeColumns, resource: str) -> Int64Column:
-    """Return what is free of a resource on each row; less than 0 where more is requested than there is."""
+    """Return the free amount of a resource on each row; less than 0 where more is requested than the node has."""
     if resource == PODS:
         return nodes.allowed_pods - nodes.pod_count
     return nodes.allocatable(resource) - nodes.requested(resource)

@@ -258,7 +258,7 @@ class PodGroupCycle:
         self._conditions.set(group, is_scheduled=is_scheduled, reason=REASONS[result], message=message)
 
     def _report_given_up(self, to: PodGroup, preemption: GroupPreemption) -> None:
-        """Say at damaged groups that what is left of them is evicted."""
+        """Say on damaged groups that their remaining pods are evicted."""
         self._metrics.given_up.inc(len(preemption.given_up))
         for key in preemption.given_up:
             pods = [pod for pod in preemption.victims if self._groups.key_of(pod) == key]

@@ -46,7 +46,7 @@ class DamagedGroups:
         self._since.pop(group.key, None)
 
     def giving_way(self, to: PodGroup) -> Collection[GroupKey]:
-        """Return the groups of which what is left may be evicted for another one."""
+        """Return the groups whose remaining pods may be evicted for another one."""
         rank = self._rank(to)
         if rank is None:
             return ()

@@ -121,7 +121,7 @@ def victims_of(decision: GroupDecision) -> Sequence[Pod]:
 
 
 def sentence(minimum: int, decision: GroupDecision, tried: int) -> str:
-    """Return what is said of a decision."""
+    """Return the sentence about a decision."""
     note = f"; {decision.preemption.note}" if decision.preemption.note else ""
     return encodable(shortened("".join(_parts(minimum, decision, tried)) + note, MAX_MESSAGE))
 

@@ -13,7 +13,7 @@ _MINOR: Final = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?!\d)", re.ASCII)
 
 
 def minor_of(version: str) -> tuple[int, int] | None:
-    """Major and minor version of `v1.36.3` or `0.2.0`; None for what is no version."""
+    """Major and minor version of `v1.36.3` or `0.2.0`; None for any other text."""
     match = _MINOR.match(version)
     return (int(match[1]), int(match[2])) if match else None
 

@@ -61,7 +61,7 @@ class FilesPackage(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return ((name, file) for name, file in self._files.items() if file.is_plugin)
 
     def has(self, module: str) -> bool:
-        """Return whether there is a file for what somebody tried to import by itself."""
+        """Return whether there is a file for a module that a plugin tried to import by itself."""
         return f"{self.name}.{module}" in self._files
 
     # What the import system asks for.

@@ -65,7 +65,7 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
         self._wants_every_entry_point = True
 
     def prepare(self, request: PluginRequest) -> None:
-        """Read what is to be loaded and try it out in a process of its own; it blocks for as long as that takes.
+        """Read the sources and try the plugins out in a process of their own; blocks for as long as that takes.
 
         Raises ConfigError with everything that is wrong.
         """
@@ -141,7 +141,7 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
 
 
 def _wanted(names: frozenset[str] | None, known: Registry) -> list[EntryPoint]:
-    """The entry points of these names. A look at what is installed takes a while, so not for plugins that are known."""
+    """The entry points of these names. Searching installed packages takes a while, so known plugins are left out."""
     if names is not None and names <= known.keys():
         return []
     return [each for each in installed_entry_points() if names is None or each.name in names]

@@ -263,7 +263,7 @@ class SchedulingQueue(Incoming):
                 flight.own_events.append(ObservedEvent(FORCE_ACTIVATE, None, None))
 
     def wake(self, key: EntityKey, label: str) -> bool:
-        """Bring a refused pod or group back as an event called `label` does that helps it; return whether it has moved.
+        """Bring a refused pod or group back as if an event called `label` helped it; return whether it has moved.
 
         `key`: UID of a pod, also of one in a group, or the key of a group.
         """

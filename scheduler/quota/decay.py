@@ -96,7 +96,7 @@ class DecayedUsage:
         return self._weights.get(resource, 1.0) * amount
 
     def _charged(self, record: _Record, running: Mapping[str, float]) -> dict[str, float]:
-        """Return a share's usage with the first interval of what is more than it runs."""
+        """Return a share's usage, charged with the first interval of what it newly runs."""
         usage = dict(record.usage)
         for resource, amount in running.items():
             more = amount - record.running.get(resource, 0)

@@ -233,7 +233,7 @@ class ByDecayedUsage:
 
 
 def _running(ledger: Ledger, share: str, *, reserved: bool = False) -> Mapping[str, float]:
-    """Return what a share's own pods use, by the names and in the units of the weights: cores of cpu, as in Kueue.
+    """Return the usage of a share's own pods, by the names and in the units of the weights: cores of cpu, as in Kueue.
 
     `reserved`: with what is reserved for them.
     """

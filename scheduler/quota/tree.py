@@ -301,7 +301,7 @@ class ShareTree:
         return _saturated(min(*least, local + account.quota))
 
     def fits(self, name: str, request: Mapping[str, int], *, only_named: bool = False) -> bool:
-        """Say whether a share may use so much more; what is not asked for holds nothing up.
+        """Say whether a share may use so much more; resources that are not asked for do not matter.
 
         With `only_named`, resources that no share of the tree names hold nothing up, either.
         """

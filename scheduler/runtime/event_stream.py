@@ -75,7 +75,7 @@ class EventStream:
                 del self.listeners[kind]
 
     def publish(self, event: EngineEvent) -> None:
-        """Call all handlers of an event that somebody listens to. Raises nothing that they raise."""
+        """Call all handlers of an event that has listeners. Raises nothing that they raise."""
         for handler in self.listeners[type(event)]:
             try:
                 handler(event)

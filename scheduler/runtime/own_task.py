@@ -100,7 +100,7 @@ class _Watched(Generic[T]):
                 thrown = error
 
     async def settle(self) -> bool:
-        """Take back what the plugin has asked for, and nothing came of yet; say whether there was anything of the kind.
+        """Take back what the plugin has asked for, if nothing has come of it yet; say whether there was such a thing.
 
         Raises CancelledError if somebody else has asked the task to end.
         """
@@ -116,7 +116,7 @@ class _Watched(Generic[T]):
         return was_to_come
 
     def take_back(self) -> bool:
-        """Take back what the plugin has asked for; say whether somebody else has asked the task to end."""
+        """Take back what the plugin has asked for; say whether others have asked the task to end."""
         while self.cancels and self._task is not None:
             self.cancels -= 1
             self._task.uncancel()

@@ -62,7 +62,7 @@ class OverReserve:
         return known
 
     def doubt(self, node: str, *, foreign: bool = False) -> None:
-        """Look at a node at the next resync: it was refused, or somebody else has placed a pod on it."""
+        """Check a node at the next resync: it was refused, or another scheduler has placed a pod on it."""
         if node in self._in_use:
             self._doubted.add(node)
             if foreign:

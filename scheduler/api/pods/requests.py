@@ -99,7 +99,7 @@ def pod_requests(
     missing: Mapping[str, str] | None = None,
     pod_level: bool = True,
 ) -> Totals:
-    """Return what a pod asks for, overhead included: for `to_amounts`.
+    """Return a pod's requests, overhead included: for `to_amounts`.
 
     With a `status`, a resize in progress counts with the largest of what is asked, allocated and actuated in all.
     `missing` stands in for resources that a container does not name. `pod_level` says whether requests of the

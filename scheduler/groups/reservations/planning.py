@@ -75,7 +75,7 @@ class Need(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Node:
-    """A node, what is free there now and later, and what is kept for the group of it."""
+    """A node, its free amounts now and later, and how much of it is kept for the group."""
 
     name: str
     free: Mapping[str, int]

@@ -68,7 +68,7 @@ class Reservation(msgspec.Struct, frozen=True):
         return key != self.group and (group is None or self.group not in groups.giving_way(group))
 
     def closed_to(self, framework: Framework, table: NodeTable, pod: Pod) -> Rows:
-        """Return the rows on which a pod would take what is kept."""
+        """Return the rows on which a pod would take kept amounts."""
         if not self.binds(framework, pod):
             return _NO_ROWS
         rows, kept = self._on_rows(table)
@@ -97,7 +97,7 @@ class Reservation(msgspec.Struct, frozen=True):
         outcome.view = None
 
     def spare(self, table: NodeTable) -> Mapping[tuple[str, str], int]:
-        """Return what is free in addition to what is kept: (node, resource) → amount, where there is any."""
+        """Return the amounts that are free beyond the kept ones: (node, resource) → amount, where there is any."""
         rows, kept = self._on_rows(table)
         names, found = table.names(), {}
         for resource, amounts in kept.items():
@@ -107,7 +107,7 @@ class Reservation(msgspec.Struct, frozen=True):
         return found
 
     def _on_rows(self, table: NodeTable) -> tuple[Rows, Mapping[str, Int64Column]]:
-        """Return the rows of those nodes that are there, and what is kept on each of them."""
+        """Return the rows of the nodes that exist, and the amounts kept on each of them."""
         there = [(row, place) for place, name in enumerate(self.nodes) if (row := table.row_of(name)) is not None]
         rows, places = np.array(there, np.intp).reshape(-1, 2).T
         return rows, {resource: np.array(amounts, np.int64)[places] for resource, amounts in self.kept.items()}

@@ -54,7 +54,7 @@ class Capacity:
         return self.by_shape[0]
 
     def in_domains(self, domains: Domains) -> Int64Column:
-        """About how many members each domain takes, also beyond all that there are."""
+        """About how many members each domain takes, even if that is more than there are."""
         return domains.sum(self.by_shape[0])
 
     def fits(self, domains: Domains, *, now: bool = False) -> Int64Column:

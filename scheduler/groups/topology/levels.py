@@ -195,7 +195,7 @@ class TopologyLevels:
 
 
 def _in_turn(found: Sequence[Candidate], attempt: int) -> Sequence[Candidate]:
-    """Return what is tried in an attempt, the first of which is 1: all nodes in any case."""
+    """Return the domains to try in an attempt, counted from 1: all nodes in any case."""
     domains, others = [each for each in found if each.level >= 0], [each for each in found if each.level < 0]
     if len(domains) > TRIES:
         start = max(attempt - 1, 0) * TRIES % len(domains)

@@ -129,7 +129,7 @@ class Elector(LibraryElection):
             await self.try_acquire_or_renew()
 
     async def _changes_within(self, seconds: float) -> bool:
-        """Wait for a change of the Lease by somebody else; whether there was one."""
+        """Wait for others to change the Lease; return whether they did."""
         changed = self._lock.changed
         try:
             async with asyncio.timeout(max(seconds, 0.0)):

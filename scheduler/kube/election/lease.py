@@ -80,7 +80,7 @@ class Lease:
 
     @property
     def transitions(self) -> int:
-        """How often the holder has changed; 0 if what is there does not make sense."""
+        """How often the holder has changed; 0 if the field does not make sense."""
         number = self.spec.get("leaseTransitions")
         return number if isinstance(number, int) and 0 <= number < _MAX_TRANSITIONS else 0
 

@@ -54,7 +54,7 @@ class LeaseWatch:
             await asyncio.sleep(self._retries.wait(failures))
 
     async def _watch(self) -> None:
-        """Watch until the stream ends. Raises what aiohttp raises, and ValueError for what is no event."""
+        """Watch until the stream ends. Raises what aiohttp raises, and ValueError for anything but an event."""
         session = await self._client.authorized_session()
         credentials = self._client.credentials
         path = f"/apis/coordination.k8s.io/v1/namespaces/{self._lock.namespace}/leases"
@@ -85,7 +85,7 @@ class LeaseWatch:
                     raise ValueError("a line that is too long")
 
     def _take(self, event: Any) -> None:
-        """Raises ValueError for what is no event about a Lease, an error of the watch among them."""
+        """Take an event in. Raises ValueError unless it is about a Lease; an error of the watch is not."""
         type_ = event.get("type") if isinstance(event, dict) else None
         if type_ not in ("ADDED", "MODIFIED", "DELETED"):
             raise ValueError(f"the watch says {type_}")

@@ -399,7 +399,7 @@ _status_decoder: Decoder[_Status] = Decoder(_Status)
 
 
 def _seconds(retry_after: str | None) -> float:
-    """Retry-After in seconds, MAX_PAUSE_SECONDS at most; 0 for what is no number: the API server sends no dates."""
+    """Retry-After in seconds, MAX_PAUSE_SECONDS at most; 0 unless it is a number: the API server sends no dates."""
     try:
         seconds = float(retry_after or 0.0)
     except ValueError:

@@ -139,7 +139,7 @@ def _authorization(user: Entry | None, given: ExecCredential | None) -> str | No
 
 
 def _pem(entry: Entry, key: str) -> tuple[bytes, str]:
-    """Return what is in a PEM file, or in the kubeconfig in its place, and where it is."""
+    """Return the content of a PEM file, or of the kubeconfig in its place, and where it is."""
     data, name = entry.content.get(f"{key}-data"), entry.content.get(key)
     if data:
         return decoded(data), f"{key}-data"
@@ -148,7 +148,7 @@ def _pem(entry: Entry, key: str) -> tuple[bytes, str]:
 
 
 def _namespace(path: Path) -> str:
-    """Return what is in the file of that name, which a pod needs for nothing else."""
+    """Return the content of the file of that name, which a pod needs for nothing else."""
     try:
         return _text(path)
     except (ConfigError, OSError):

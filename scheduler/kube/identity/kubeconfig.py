@@ -90,7 +90,7 @@ class Kubeconfig:
 
 
 def read_kubeconfig(paths: str) -> Kubeconfig:
-    """Read the files, separated as in KUBECONFIG. Raises ConfigError with what is no kubeconfig."""
+    """Read the files, separated as in KUBECONFIG. Raises ConfigError for anything that is not a kubeconfig."""
     read, problems = Kubeconfig(), list[str]()
     is_any = False
     for name in filter(None, paths.split(os.pathsep)):
@@ -258,7 +258,7 @@ def _pem_problem(value: Any) -> str:
 
 
 def decoded(text: str) -> bytes:
-    """Return what is in base64; empty if it is none."""
+    """Return the decoded bytes; empty if the text is not base64."""
     try:
         return base64.b64decode("".join(text.split()), validate=True)
     except ValueError:  # also of a text that is not ASCII

@@ -73,7 +73,7 @@ class FurtherWatches:
             self._watched[name] = watched._replace(task=self._start(watched.intake))
 
     async def open(self, resources: Resources) -> None:
-        """Watch all of these. If the watches are started, return when what is new was compared."""
+        """Watch all of these. If the watches are started, return once the new ones were compared."""
         opened: list[str] = []
         for name, resource in resources.watched.items():
             parts = self._parts(name, resources.parts_read)

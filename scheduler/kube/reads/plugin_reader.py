@@ -112,7 +112,7 @@ def _refused(url: str, status: int, body: bytes) -> ApiError:
 
 
 def _authorization(token_file: str) -> dict[str, str]:
-    """Raises OSError, and ValueError for what is no token."""
+    """Return the header with the token. Raises OSError, and ValueError for anything but a token."""
     if not token_file:
         return {}
     token = read(token_file, MAX_TOKEN_BYTES).decode("ascii").strip()

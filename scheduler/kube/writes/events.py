@@ -157,7 +157,7 @@ class Events:
         self._add_senders()
 
     async def close(self, grace: float = 2.0) -> None:
-        """Send what is waiting for at most `grace` seconds, and stop."""
+        """Send waiting Events for at most `grace` seconds, and stop."""
         for event in self._known.values():
             self._send_series(event)
         if self._ending_series is None:
@@ -340,7 +340,7 @@ class Recorder:
         self._record(regarding, type_, reason, note, action)
 
     def object_event(self, resource: str, metadata: ObjectMeta, reason: str, note: str) -> None:
-        """Record what is the matter with an object of a resource whose name, as in events, ends with its kind."""
+        """Record an Event about an object of a resource whose name, as in events, ends with its kind."""
         version, kind = parse_resource(resource).group_version, resource.rpartition("/")[2]
         regarding = Reference(version, kind, metadata.namespace, metadata.name, metadata.uid, metadata.resource_version)
         self._record(regarding, "Warning", reason, note)

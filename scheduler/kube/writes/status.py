@@ -199,7 +199,7 @@ class PodStatuses:
             log.warning("Gave up on a status patch", extra={"pod": str(given_up.pod)})
 
     async def _try(self, uid: str) -> Outcome:
-        """Send what is wanted now, unless the pod is forgotten before its turn. Raises _NothingToSend."""
+        """Send the wanted state, unless the pod is forgotten before its turn. Raises _NothingToSend."""
         wanted = self._newest(uid)
         patch = wanted and self._difference(wanted)
         if wanted is None or patch is None:

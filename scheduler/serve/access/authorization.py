@@ -26,7 +26,7 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 
 
 class AccessReviewer(Protocol):
-    """Asks what somebody may do. Implemented in scheduler.kube.services.reviews."""
+    """Asks what a user may do. Implemented in scheduler.kube.services.reviews."""
 
     async def review_access(self, user: User, path: str, verb: str) -> AccessVerdict:
         """Raises ClusterError if there is no answer."""
