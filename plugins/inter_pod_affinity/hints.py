@@ -3,7 +3,7 @@
 Rule: interpodaffinity/plugin.go (EventsToRegister, isSchedulableAfterPodChange, isSchedulableAfterNodeChange) at
 v1.37.2. Beyond it:
 
-- Namespaces are looked at: pods in one that a term selects count, and so does one that starts or stops being selected.
+- Namespaces count: pods in one that a term selects, and one that starts or stops being selected.
 - Of several anti-affinity terms, each counts by itself, as it does in Filter.
 - The required anti-affinity of pods on nodes ends in a domain when their node leaves it, or is deleted.
 - A pod that matches its own affinity may be the first anywhere once no other pod matches any more.

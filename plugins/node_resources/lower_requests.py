@@ -1,7 +1,7 @@
 """The requests of a pod to lower so that it requests less of a resource in all.
 
 A pod asks for the sum of its containers and sidecars, or for the most that an init container needs together with the
-sidecars started before it, if that is more; or for what is written for the pod as a whole. Its overhead comes on top.
+sidecars started before it, if that is more; or for its pod-level requests. Its overhead comes on top.
 """
 
 from collections.abc import Iterator, Sequence

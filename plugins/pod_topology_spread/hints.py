@@ -1,8 +1,8 @@
 """The events that make a pod that its spread constraints kept off all nodes worth another attempt.
 
-Rule: podtopologyspread/plugin.go (isSchedulableAfterAssignedPodChange and so on) at v1.37.2. Beyond it,
-other events are looked at that change what counts: the deletion of a pod that begins, labels by which a node comes to
-match the pod's node affinity or stops to, and the objects from which the selectors of default constraints are made.
+Rule: podtopologyspread/plugin.go (isSchedulableAfterAssignedPodChange and so on) at v1.37.2. Beyond it, other events
+that change the counts help: the beginning of a pod's deletion, labels by which a node starts or stops matching the
+pod's node affinity, and changes of the objects from which the selectors of default constraints are made.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence

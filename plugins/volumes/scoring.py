@@ -1,7 +1,7 @@
 """Scores of nodes by the usage of the storage behind a pod's claims.
 
-Of each class, what is requested is compared with what there is, in percent, and a line maps that to a score; a node's
-score is the mean of its classes. If a node binds existing volumes, these count, and otherwise those that it provisions.
+For each class, the requested part of the storage, in percent, is mapped to a score by a line; a node's score is the
+mean of its classes. If a node binds existing volumes, these count, and otherwise those that it provisions.
 
 Rule: volumebinding/scorer.go and volume_binding.go (Score) at v1.37.2. Where kube-scheduler 1.37.2 panics, for a
 capacity that has only `maximumVolumeSize`, a provision has no known capacity here.

@@ -9,9 +9,9 @@ nothing on the others. So it is enough to know how many fit on each node, and th
 back. Plugins simulate that by themselves, as in the preemption for a pod (`runtime/preemption/dry_run.py`): the table
 is not touched.
 
-For the same reason nodes may be looked at in steps, with the watch at work between them: each is counted with all of
-its pods at one moment, and the count depends on no table afterwards. In the end `fits_still` says whether changes by
-others matter.
+For the same reason nodes may be counted in steps, with the watch at work between them: each is counted with all of its
+pods at one moment, and the count depends on no table afterwards. In the end `fits_still` says whether changes by others
+matter.
 
 `counted` says whether all of this holds. If not, each answer is a decision, as in kube-scheduler.
 """

@@ -6,7 +6,7 @@
 Rule: pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 
 All of it is done in steps, so that a large group does not hold the event loop: see `algorithm.py`. Its members are in
-flight meanwhile, so the queue remembers what happens to them, and each is looked at again before it is bound.
+flight meanwhile, so the queue remembers what happens to them, and each is checked again before it is bound.
 """
 
 import logging

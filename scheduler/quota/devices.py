@@ -6,8 +6,8 @@
 Only claims are read: the template of one may have another number of devices by now. A claim counts with each pod that
 names it, so that what a pod takes, and leaves, never depends on others.
 
-Rule: pkg/dra/claims.go of Kueue, with its feature gate for `firstAvailable`. It refuses what is not known before
-devices are allocated, and claims that are not made of a template.
+Rule: pkg/dra/claims.go of Kueue, with its feature gate for `firstAvailable`. It refuses requests whose number is not
+known before devices are allocated, and claims that are not made from a template.
 """
 
 from collections import Counter

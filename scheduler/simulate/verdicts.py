@@ -1,4 +1,4 @@
-"""The verdicts on all nodes for one pod, kept as columns: text is made of them when somebody reads it.
+"""The verdicts on all nodes for one pod, kept as columns, which become text when they are read.
 
 Two million of them, those of 400 pods on 5,000 nodes, take 100 MiB, and 2 GiB as dictionaries.
 """

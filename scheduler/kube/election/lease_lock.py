@@ -9,9 +9,9 @@ at once; and it goes by its own lease duration, not by the holder's. So it does 
     missing, and we lead or `free_at` is past   404                    create
     anything else                               a record               wait; `update` and `create` refuse in any case
 
-`free_at` is the Lease's duration after we saw it change: its holder stops before that, see `Leadership`. What is not a
-release, but somebody's edit or deletion, is waited out in the same way. So is a Lease that was never there: we cannot
-know whether one was deleted a moment ago. That costs the first start in a cluster one `leaseDuration`, and no other.
+`free_at` is the Lease's duration after we saw it change: its holder stops before that, see `Leadership`. An edit or a
+deletion is no release, and is waited out in the same way. So is a Lease that was never there: we cannot know whether
+one was deleted a moment ago. That costs the first start in a cluster one `leaseDuration`, and no other.
 
 Each write carries the resource version of what it was decided on, so of several replicas one wins.
 """

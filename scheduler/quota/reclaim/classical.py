@@ -2,8 +2,8 @@
 
 Source: pkg/scheduler/preemption/classical_strategy.go and preemption/classical/ of Kueue. From the preemptor's share up
 to its root, units of shares that use more than they are guaranteed are candidates if every share between them and the
-common ancestor does so, too. If the request fits into what is guaranteed to a subtree that holds the preemptor, it has
-an advantage over all units outside of that subtree: it may evict them whatever their priority, within
+common ancestor does so, too. If the request fits within the guarantee of a subtree that holds the preemptor, it has an
+advantage over all units outside of that subtree: it may evict them whatever their priority, within
 `reclaim_within_cohort`. Others may be evicted while the preemptor's share borrows only if `borrow_within_cohort` says
 so. Two things differ from Kueue: a unit is safe from a preemptor that then borrows if its share, or one between, would
 have less than it is guaranteed without it, as that share could take back at once; and those whose eviction breaks a

@@ -1,4 +1,4 @@
-"""The pods that would have to leave many nodes, found for all of these at once.
+"""The pods that would have to leave each of many nodes, found for all nodes at once.
 
 First all pods of lower priority are gone, then on each node the most important one comes back if it can, then the next,
 those that violate a disruption budget before the others. A step is for all nodes at once, so there are as many steps as
