@@ -294,6 +294,8 @@ def plugins_of(framework: Framework, decision: GroupDecision) -> Collection[str]
     """Return the plugins that refused a group as a whole, apart from those that refused some of its members."""
     if decision.refused_by:
         return {decision.refused_by}
+    if decision.rejectors and decision.is_rejected:
+        return decision.rejectors
     refused = [each.decision for each in decision.members if isinstance(each.decision, Unplaced) and not each.node_name]
     if any(each.unschedulable_plugins or each.pending_plugins for each in refused) or not decision.is_rejected:
         return ()

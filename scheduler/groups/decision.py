@@ -95,6 +95,9 @@ class GroupDecision(msgspec.Struct, frozen=True, eq=False):
     refused_by: str = ""
     """The plugin that refused the group before any of its members was looked at."""
 
+    rejectors: frozenset[str] = frozenset()
+    """The plugins that refused members in any placement, if it fits in none: `members` is about the first one."""
+
     placement: str = ""
     """The name of the placement that was chosen, where there are several."""
 
@@ -125,6 +128,12 @@ class GroupDecision(msgspec.Struct, frozen=True, eq=False):
             return fields
         parts = dict(_parts(tree, self, None))
         return {**fields, "parts": parts, "members": [each for part in parts.values() for each in part.members]}
+
+    def all_rejectors(self) -> frozenset[str]:
+        """Return the plugins that refused members, of any part and in any placement."""
+        refused = [each.decision for each in self.members if isinstance(each.decision, Unplaced)]
+        parts = [part.all_rejectors() for part in self.parts.values()]
+        return self.rejectors.union(*[each.unschedulable_plugins for each in refused], *parts)
 
     def bound(self) -> Iterator[MemberOutcome]:
         """Yield the members that have a node, of parts that have what they need."""

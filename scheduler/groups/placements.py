@@ -72,6 +72,7 @@ def decide_among_placements(
         metrics.generated.labels(framework.name).inc(len(placements))
     fitting: list[tuple[Placement, GroupDecision]] = []
     first: GroupDecision | None = None
+    rejectors = frozenset[str]()
     for placement in placements:
         began = time.perf_counter()
         result = structs.replace((yield from what_if(placement)), placement=placement.name)
@@ -83,11 +84,14 @@ def decide_among_placements(
             metrics.note(framework.name, time.perf_counter() - began, is_feasible=is_feasible)
         if is_feasible:
             fitting.append((placement, result))
+        else:
+            rejectors |= result.all_rejectors()
     if not fitting:
         assert first is not None, "there is one placement at least"
         assert first.status is not None, "it did not fit"
         text = none_fits(len(placements), first.status.reasons[0])
-        return structs.replace(first, status=unschedulable(UNSCHEDULABLE_GROUP, text), placement="")
+        status = unschedulable(UNSCHEDULABLE_GROUP, text)
+        return structs.replace(first, status=status, placement="", rejectors=rejectors)
     return _best(algorithm, search, state, fitting)
 
 

@@ -88,6 +88,27 @@ def test_a_group_that_no_domain_holds_is_refused_though_all_nodes_would() -> Non
     run(play())
 
 
+def test_a_refused_group_is_woken_by_what_helps_any_domain() -> None:
+    async def play() -> None:
+        groups = Racks(b=1)
+        groups.under_test.see(a_node("a-0", cpu="2", labels={RACK: "a"}, unschedulable=True))
+        running = a_pod("running", node_name="b-0", requests={"cpu": "2"})
+        groups.under_test.see(running)
+        groups.create_in_racks(2)
+        groups.pods(2)
+        await groups.schedule()
+
+        groups.under_test.handlers.pod_deleted(running)
+        groups.under_test.clock.advance(60)
+        groups.engine.queue.flush_backoff_completed()
+        await groups.schedule()
+
+        assert groups.racks == {"b"}
+        groups.check()
+
+    run(play())
+
+
 def test_a_topology_that_no_node_has_is_no_placement() -> None:
     async def play() -> None:
         groups = Racks(a=2)
