@@ -19,7 +19,7 @@ MAX_TERMS: Final = 3
 
 
 def unbound_obstacles(claims: PodVolumeClaims) -> Iterator[fw.Obstacle]:
-    """Yield the claims that somebody else has to bind first."""
+    """Yield the claims that others have to bind first."""
     for claim in claims.unbound_immediate:
         if claim.spec.volume_name:
             yield fw.Obstacle(f"claim {claim.name} is not bound to its volume {claim.spec.volume_name} yet")

@@ -41,7 +41,7 @@ from scheduler.runtime.guards.plugin_exits import refused_exits
 from scheduler.runtime.registry import Registry
 
 LOOK_SECONDS: Final = 1.0
-"""Between two looks at the file. It is read at the second that shows the same: until then somebody may write it."""
+"""Between two looks at the file. It is read at the second that shows the same: until then it may be being written."""
 
 READY_SECONDS: Final = 60.0
 """For what new plugins read to be listed."""
@@ -160,7 +160,7 @@ class Reloader:
         return self._file.registry
 
     def detail(self) -> Iterator[str]:
-        """What `/readyz?verbose` has to say: that something was refused, not why, as everybody may read it."""
+        """The text for `/readyz?verbose`: that something was refused, not why, as anyone may read it."""
         if self.problems:
             count = len(self.problems)
             yield f"configuration: the last good one is in use; the newest was refused ({count} in the log)"

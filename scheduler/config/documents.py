@@ -32,7 +32,7 @@ class Document:
 
     value: Any
     is_named: bool = True
-    """Whether somebody has named its file, or it was found in a directory."""
+    """Whether its file was named, rather than found in a directory."""
 
 
 def read_file(path: str, limit: int, pipe_seconds: float = PIPE_SECONDS) -> str:

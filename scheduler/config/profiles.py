@@ -171,7 +171,7 @@ def _check_plugin_config(
         at = f"{path}.pluginConfig[{index}]"
         if entry.name in arguments:
             problems.append(f"{at}: {duplicate(entry.name)}")
-        # kube-scheduler takes no notice of arguments for what is no plugin at all, and warns of nothing.
+        # kube-scheduler ignores arguments for a name that is no plugin, without a warning.
         problem = None if entry.name not in REMOVED else _name_problem(entry.name, known)
         if problem is not None:
             problems.append(f"{at}: {problem}")

@@ -74,7 +74,7 @@ def collected(parts: Iterable[bytes], limit: int) -> bytes:
 
 
 def _at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # to open a pipe would wait until somebody writes into it
+    return os.open(path, flags | os.O_NONBLOCK)  # opening a pipe would wait for a writer
 
 
 def _awaited_chunks(file: io.FileIO, seconds: float) -> Iterator[bytes]:
@@ -83,7 +83,7 @@ def _awaited_chunks(file: io.FileIO, seconds: float) -> Iterator[bytes]:
     while poll.poll(seconds * 1000):
         data = file.read(CHUNK)
         if data is None:
-            continue  # somebody else has read it
+            continue  # another reader has read it
         if not data:
             return
         yield data

@@ -62,7 +62,7 @@ def counted(
     """Return what counts the pods of a group that fit; None if they have to be decided about.
 
     `reserved`: the nodes that are kept for a group, even if pods leave them. `is_charged`: whether space in the group's
-    share is somebody else's question.
+    share is asked elsewhere.
 
     Raises PluginError, and, between steps only, Overtaken.
     """

@@ -50,7 +50,7 @@ Problem = tuple[str, str]
 
 
 def plugin_classes(module: ModuleType) -> list[type[Plugin]]:
-    """Return the plugins that a module, or a package with its modules, has itself: what it imports is somebody else's.
+    """Return the plugins that a module, or a package with its modules, defines: imported ones are left out.
 
     Classes whose names begin with an underscore are bases of others.
     """

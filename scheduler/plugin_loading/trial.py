@@ -33,7 +33,7 @@ from scheduler.runtime.guards import plugin_exits
 from scheduler.runtime.registry import Registry
 
 SECONDS: Final = 20.0
-"""For the import of one module. What takes longer belongs into a task of the plugin's."""
+"""For the import of one module. What takes longer belongs in a task of the plugin's."""
 
 START_SECONDS = plugin_exits.START_SECONDS
 """For all plugins of a configuration to be made, started and stopped."""
@@ -198,7 +198,7 @@ def _answer(line: str) -> _Answer | None:
 
 def _end(stack: Sequence[str], code: int, seconds: float) -> str:
     if stack and stack[0].startswith("Timeout"):
-        return f"it is still being imported after {seconds:g} s: an endless loop? What takes long belongs into a task"
+        return f"it is still being imported after {seconds:g} s: an endless loop? What takes long belongs in a task"
     if stack and stack[0].startswith("Fatal"):
         return f"it crashed Python while it was imported: {stack[0].partition(': ')[2]}"
     return f"it ended Python while it was imported, {ending(code)}"
@@ -208,7 +208,7 @@ def _end_of_start(stack: Sequence[str], code: int, seconds: float) -> str:
     if stack and stack[0].startswith("Timeout"):
         return (
             f"a plugin has not come back for {seconds:g} s while it was made, started or stopped: "
-            "an endless loop? What takes long belongs into a task"
+            "an endless loop? What takes long belongs in a task"
         )
     if stack and stack[0].startswith("Fatal"):
         return f"a plugin crashed Python while it was made or started: {stack[0].partition(': ')[2]}"

@@ -53,7 +53,7 @@ class EventStream:
 
     def __init__(self) -> None:
         self.listeners: dict[type[EngineEvent], tuple[Handler, ...]] = {}
-        """The kinds of events that somebody listens to: publishers look here before they make an event."""
+        """The kinds of events that have listeners: publishers look here before they make an event."""
         self._subscriptions: list[Handlers] = []
 
     def subscribe(self, handlers: Handlers) -> None:

@@ -102,7 +102,7 @@ class _Watched(Generic[T]):
     async def settle(self) -> bool:
         """Take back what the plugin has asked for, if nothing has come of it yet; say whether there was such a thing.
 
-        Raises CancelledError if somebody else has asked the task to end.
+        Raises CancelledError if others have asked the task to end.
         """
         if not self.cancels:
             return False

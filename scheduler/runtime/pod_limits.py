@@ -1,6 +1,6 @@
 """Refuses pods that would cost too much to schedule: the creator of a pod chooses how long its lists are.
 
-A decision is synchronous, so one pod's selectors hold up everybody else's pods. kube-scheduler has no such limits: see
+A decision is synchronous, so one pod's selectors hold up all other pods. kube-scheduler has no such limits: see
 docs/differences.md. Lists without a limit here (tolerations, ports, containers, volumes, values of a requirement) cost
 about as much as reading the pod does.
 """

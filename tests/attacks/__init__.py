@@ -2,5 +2,5 @@
 
     python -m tests.attacks [NAME …]        runs them, one after the other; --list says what there is
 
-`tests.attacks.catalog.ATTACKS` has all of them by name. An attack belongs into the file of what it attacks.
+`tests.attacks.catalog.ATTACKS` has all of them by name. An attack belongs in the file of what it attacks.
 """

@@ -69,7 +69,7 @@ def unfolded(data: bytes) -> bytes:
 
 
 def _marked(data: bytes) -> bytes:
-    """Return `data` with its text as Unicode: a mark in the place of what is none; `data` itself if all of it is."""
+    """Return `data` with its text as Unicode: marks replace invalid parts; `data` itself if there are none."""
     plain = data.replace(rb"\\", _PAIR)
     text = _HALVES.sub(_HALF, plain)
     try:

@@ -74,7 +74,7 @@ class Lease:
 
     @property
     def is_released(self) -> bool:
-        """Whether its last holder gave it up. Not whenever the holder is empty: that may be somebody's edit, of which
+        """Whether its last holder gave it up. Not whenever the holder is empty: that may be a user's edit, of which
         the holder does not know yet."""
         return not self.holder and self.spec.get("leaseDurationSeconds") == RELEASED_SECONDS
 

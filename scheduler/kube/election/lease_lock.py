@@ -85,7 +85,7 @@ class LeaseLock(BaseLock):
         self._seen_at = math.inf
         """When we saw its last change; infinity before we know anything."""
         self._term_seconds = 0.0
-        """The duration of the last term that somebody had."""
+        """The duration of the last holder's term."""
         self._acquired_at = ""
         self._transitions = 0
         self.ourselves = ourselves(identity)

@@ -385,7 +385,7 @@ async def content_of(response: aiohttp.ClientResponse, longest: int | None = Non
     async for chunk in response.content.iter_any():
         content += chunk
         if len(content) > longest:
-            content.clear()  # the error keeps our frame, and so it, for as long as somebody has it
+            content.clear()  # the error keeps our frame, and so it, for as long as it is kept
             response.close()
             raise AnswerTooLong(f"the answer has more than {longest} bytes")
     return bytes(content)

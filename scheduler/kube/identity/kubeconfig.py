@@ -302,7 +302,7 @@ def _of_user(path: str, user: Content) -> Problems:
             yield f"{path}.auth-provider.config.id-token: required; kubectl gets one when it asks for anything"
     for key in _IMPERSONATION:
         if user.get(key):
-            yield f"{path}.{key}: to act as somebody else is not supported here: take a context of that user's own"
+            yield f"{path}.{key}: to act as another user is not supported here: take a context of that user's own"
 
 
 def _is_either(user: Content, key: str) -> bool:

@@ -46,7 +46,7 @@ def client_context(authority: str) -> ssl.SSLContext:
     Python 3.13 is strict by default and refuses the certificates of EKS, older GKE and kubeadm, which have no Authority
     Key Identifier. Before 3.13 it did not trust an intermediate by itself.
 
-    Raises OSError or ValueError for what is no PEM.
+    Raises OSError, or ValueError for anything but PEM.
     """
     context = ssl.create_default_context(cadata=authority or None)
     context.verify_flags = context.verify_flags & ~ssl.VERIFY_X509_STRICT | ssl.VERIFY_X509_PARTIAL_CHAIN

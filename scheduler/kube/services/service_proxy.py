@@ -185,7 +185,7 @@ class RunningScheduler:
         if status == 403:
             return Refused(status, f"asking is not allowed: {said or 'HTTP 403'}")
         if status == 200:
-            return ClusterError(f"{where} answered what is no explanation: is Loadmaster behind it?")
+            return ClusterError(f"{where} answered, but not with an explanation: is Loadmaster behind it?")
         return ClusterError(f"{where} answered HTTP {status}" + (f": {said}" if said else ""))
 
     async def _renew(self, seconds: int) -> None:

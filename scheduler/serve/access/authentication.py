@@ -68,7 +68,7 @@ class Authentication:
         """Return the user of this certificate (DER, verified by TLS) or Authorization header; else ANONYMOUS.
 
         `passed_on`: what came through the API server's proxy instead. A token there must be meant for us alone: one
-        that the API server takes as well does not belong into a header that proxies may log.
+        that the API server takes as well does not belong in a header that proxies may log.
 
         Raises Unauthorized.
         """

@@ -1,7 +1,7 @@
 """Live updates for all readers: everything for a new one, then changes once a second.
 
     a reader comes ─► hello, all nodes, figures, decisions, queue ─► what changed meanwhile ─► with the others
-    every second   ─► records ─► figures ─► (somebody looks) ─► nodes, queue, decisions that changed ─► all readers
+    every second   ─► records ─► figures ─► (any reader yet) ─► nodes, queue, decisions that changed ─► all readers
 
 A message is made once for all readers. Each step holds the event loop for 3 ms at most, and then others have their
 turn; without readers a second costs a look at what was decided in it.
@@ -60,7 +60,7 @@ class Live:
         self._sent_about = about.document()
         self._looks = 0
         self._is_missed = False
-        """Whether some reader may have missed changes of nodes: all are sent to everybody at the next look."""
+        """Whether some reader may have missed changes of nodes: all are sent to all readers at the next look."""
 
     async def __call__(self, _query: Mapping[str, str]) -> Answer:
         return Answer(200, self._stream(), EVENT_STREAM, goes_on=True, headers=self._about.headers)

@@ -30,7 +30,7 @@ FOUND: Final[dict[str, Any]] = {
     "name": "web",
 }
 SERVICE: Final = "the scheduler's Service kube-system/loadmaster"
-NO_EXPLANATION: Final = f"{SERVICE} answered what is no explanation: is Loadmaster behind it?"
+NO_EXPLANATION: Final = f"{SERVICE} answered, but not with an explanation: is Loadmaster behind it?"
 ODD: Final = "; is it of another version than this command? -o json prints it"
 HERE: Final = "; deciding here, by what the cluster has now"
 GONE: Final = "there is no pod shop/web"

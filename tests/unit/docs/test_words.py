@@ -18,6 +18,7 @@ ROOT: Final = Path(__file__).parents[3]
 INSTEAD: Final = {
     "anew": "again",
     "as far as": "if, where, up to",
+    "belongs? into": "belong in",
     "beside|besides": "next to, in addition, except",
     "but for": "except, apart from",
     "carried on": "continued",
@@ -27,14 +28,19 @@ INSTEAD: Final = {
     "lest": "so that … not",
     "nobody": "no user, no pod, none",
     "rests|rested": "is avoided, is cordoned off",
+    "somebody|anybody|everybody": "a user, others, all",
     r"(?<!make )(?<!makes )(?<!making )(?<!made )room|rooms": "package; space, capacity",
     "tell|tells|telling|told": "say, report, show, distinguish",
     "that (?:in|on|of|by|for) which|those which": "the one in which, the ones that",
+    "what is (?:no|none)": "anything but",
     "whoever|whomever|whichever": "anyone who, the caller, any",
 }
 DROPPED: Final = re.compile(rf"\b(?:{'|'.join(INSTEAD)})\b", re.IGNORECASE)
 NO_BEGINNING: Final = re.compile(r"(?:What|Who|Whose|Of what|Where)\b(?!-)(?![^.]*\?)")
 """A docstring says what a thing is: "The nodes that …", not "What nodes …". Questions may begin so."""
+
+ONLY_A_PRONOUN: Final = re.compile(r'"""\w+ (?:all|both|it|that|them|these|this|those)\."""')
+"""A docstring names what the function or class is about: "Writes statuses.", not "Writes them."."""
 
 SOURCES: Final = ("scheduler", "plugins")
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "charts/**/*.md")
@@ -62,6 +68,8 @@ def test_pages_use_plain_words() -> None:
         "def tell_all(): ...",
         "class Room: ...",
         'def f():\n    """Done anew."""',
+        'def f():\n    """Writes them."""',
+        "# an answer of somebody",
     ],
 )
 def test_a_dropped_word_is_found(code: str, tmp_path: Path) -> None:
@@ -86,6 +94,8 @@ def in_code(path: Path) -> Iterator[str]:
         )
         if token.type == tokenize.COMMENT or is_docstring:
             yield from in_text(path, token.start[0], token.string)
+        if is_docstring and ONLY_A_PRONOUN.fullmatch(token.string):
+            yield problem(path, token.start[0], f"only a pronoun: {token.string}")
         if is_docstring and NO_BEGINNING.match(token.string.lstrip('rf"')):
             yield problem(
                 path, token.start[0], f"a docstring that begins with {token.string.lstrip('rf' + chr(34))[:30]!r}"

@@ -290,7 +290,7 @@ USERS: Final = (
             "user",
             f"somebody else: {key}",
             {key: value},
-            f".{key}: to act as somebody else is not supported here: take a context of that user's own",
+            f".{key}: to act as another user is not supported here: take a context of that user's own",
         )
         for key, value in (("as", "eve"), ("as-groups", ["system:masters"]), ("as-user-extra", {"a": ["b"]}))
     ),

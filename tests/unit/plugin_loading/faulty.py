@@ -101,12 +101,12 @@ FAULTY: Final[dict[str, Faulty]] = {
     "os._exit": Faulty("import os\n\nos._exit(7)\n", (f"FILE:3: {ENDS}",), ends_its_process=True),
     "an endless loop": Faulty(
         "def wait():\n    while True: pass\n\nwait()\n",
-        ("FILE:2: it is still being imported after 2 s: an endless loop? What takes long belongs into a task",),
+        ("FILE:2: it is still being imported after 2 s: an endless loop? What takes long belongs in a task",),
         ends_its_process=True,
     ),
     "a wait for something": Faulty(
         "import threading\nthreading.Event().wait()\n",
-        ("FILE:2: it is still being imported after 2 s: an endless loop? What takes long belongs into a task",),
+        ("FILE:2: it is still being imported after 2 s: an endless loop? What takes long belongs in a task",),
         ends_its_process=True,
     ),
     "a crash in C": Faulty(
