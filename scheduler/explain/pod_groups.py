@@ -21,7 +21,7 @@ from scheduler.config.defaults import COSCHEDULING
 from scheduler.engine.engine import Engine
 from scheduler.explain.documents import GroupMember, GroupReport
 from scheduler.explain.wake_events import events_in_words
-from scheduler.framework.groups.pod_groups import GroupMembers, PodGroup, PodGroups
+from scheduler.framework.groups.pod_groups import PodGroup, PodGroups
 from scheduler.framework.queued import QueuedPod, in_order
 from scheduler.groups.apis.names import named_by
 from scheduler.groups.records import GroupRecord, GroupRecords, nearest
@@ -138,11 +138,12 @@ def _report(
     )
     record = None
     if group is not None:
-        report.source, report.priority = group.source, group.priority
+        report.source, report.priority = group.source, known.lineage(first)[-1].priority
         record = _records(engine).of(group)
-        if record is None and tries and members.ready_count >= group.minimum:
+        is_let_in = members.ready_count >= group.minimum and not _refused_with_its_tree(engine, first)
+        if record is None and tries and is_let_in:
             record = _tried(engine, group, [each for place, each in queued.values() if place != GATED])
-    report.state, report.text = _state(group, members, record)
+    report.state, report.text = _state(engine, first, record)
     if report.state == "incomplete":
         report.text += _not_counted(engine, staying, name, first.namespace)
     if record is not None:
@@ -159,11 +160,12 @@ def summary_of(engine: Engine, pod: Pod) -> tuple[str, str]:
     """Return the state of a pod's group that waits, and the sentence; empty if there is nothing to say."""
     known = _groups(engine)
     group = known.of(pod)
-    return _state(group, known.members(pod), None if group is None else _records(engine).of(group))
+    return _state(engine, pod, None if group is None else _records(engine).of(group))
 
 
-def _state(group: PodGroup | None, members: GroupMembers, record: GroupRecord | None) -> tuple[str, str]:
-    """Return the state, and the sentence."""
+def _state(engine: Engine, pod: Pod, record: GroupRecord | None) -> tuple[str, str]:
+    """Return the state of a pod's group, and the sentence."""
+    group, members = _groups(engine).of(pod), _groups(engine).members(pod)
     waiting = len(members.unscheduled)
     if group is None:
         wait = "wait" if waiting != 1 else "waits"
@@ -177,10 +179,19 @@ def _state(group: PodGroup | None, members: GroupMembers, record: GroupRecord | 
     if not waiting:
         return "placed", "" if record is None else record.text
     if record is None:
-        return "queued", ""
+        refused = _refused_with_its_tree(engine, pod)
+        return ("incomplete", refused) if refused else ("queued", "")
     if record.result == "scheduled" and not members.scheduled_count:
         return "queued", f"it fits now: {record.text}"
     return STATES.get(record.result, "partly placed"), record.text
+
+
+def _refused_with_its_tree(engine: Engine, pod: Pod) -> str:
+    """Return what keeps the tree of a pod's group out of the queue; empty if nothing does."""
+    framework = engine.frameworks.get(pod.spec.scheduler_name)
+    plugins = () if framework is None else framework.pre_enqueue
+    refusals = (each.pre_enqueue(pod) for each in plugins if each.name == "GangScheduling")
+    return next((refusal.message for refusal in refusals if refusal is not None), "")
 
 
 def _not_counted(engine: Engine, pods: Sequence[Pod], name: str, namespace: str) -> str:

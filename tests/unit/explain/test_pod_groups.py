@@ -135,6 +135,32 @@ async def test_a_group_of_a_tree_is_tried_here_with_the_others() -> None:
     trees.check()
 
 
+@pytest.mark.parametrize(
+    ("minimum", "text"),
+    [
+        pytest.param(2, 'waiting for composite pod group "root" tree to meet quorum', id="too few pods in others"),
+        pytest.param(
+            None,
+            "failed to build hierarchy snapshot: composite pod group object not found in state for "
+            "compositepodgroup/default/root",
+            id="no group above it",
+        ),
+    ],
+)
+async def test_a_group_of_a_tree_that_is_not_tried_says_why(minimum: int | None, text: str) -> None:
+    trees = Trees(nodes=1)
+    if minimum is not None:
+        trees.composite("root", minimum, priority=7)
+    trees.leaf("g", 1)
+    trees.leaf("other", 1)
+    trees.pods(1, "g")
+
+    report = await about(trees, tries_groups=True)
+
+    assert (report.state, report.text, report.priority) == ("incomplete", text, 0 if minimum is None else 7)
+    trees.check()
+
+
 async def test_a_group_of_the_same_name_that_came_later_has_no_history() -> None:
     groups = Groups(nodes=1)
     groups.create()

@@ -128,6 +128,26 @@ def test_a_new_group_has_the_priority_of_its_class_and_preempts_by_it() -> None:
     assert group["text"].endswith("; it waits until 1 pod is evicted for it")
 
 
+def test_a_tree_of_groups_has_the_priority_of_its_class_and_preempts_by_it() -> None:
+    important = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "i"}, "value": 9}
+    tree = {
+        "apiVersion": "scheduling.k8s.io/v1alpha3",
+        "kind": "CompositePodGroup",
+        "metadata": {"name": "tree"},
+        "spec": {"schedulingPolicy": {"gang": {"minGroupCount": 2}}, "priorityClassName": "i"},
+    }
+
+    document = simulated(
+        *(a_node("n1", 2), on("n1", "old", cpu=2), important, tree),
+        *(a_group(name, 1, parentCompositePodGroupName="tree") for name in ("a", "b")),
+        *(member(f"{name}0", name, priorityClassName="i") for name in ("a", "b")),
+        gates="GenericWorkload=true,TopologyAwareWorkloadScheduling=true,CompositePodGroup=true",
+    )
+
+    shown = [(group["priority"], group["state"], group["victims"]) for group in document["groups"]]
+    assert shown == [(9, "waiting for preemption", ("default/old",))] * 2
+
+
 def test_without_the_gates_each_pod_is_by_itself() -> None:
     document = simulated(a_node("n1", 2), a_job(3), gates="")
 
