@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
+from scheduler.testing import Scheduler
+
 T = TypeVar("T")
 
 MOST_TRIALS: Final = 400
@@ -145,6 +147,17 @@ def _summarize(figures: Figures, seconds: float) -> None:
     for kind, numbers in sorted(figures.found.items(), key=lambda each: -len(each[1])):
         print(f"{len(numbers):7,} scenarios violate {kind}: {', '.join(map(str, numbers[:8]))}")
     print(f"{figures}; {seconds / max(1, figures.scenarios) * 1e3:.0f} ms of CPU each")
+
+
+class Restartable(Scheduler):
+    """A scheduler that may end, and be started anew in the same cluster, of which it is shown nothing by that."""
+
+    def restart(self) -> None:
+        async def anew() -> None:
+            await self._stop()
+            await self._start()
+
+        self._runner.run(anew())
 
 
 def shortest(found: T, smaller: Callable[[T], Iterator[T]], fails: Callable[[T], bool]) -> T:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Final
 from unittest.mock import patch
 
@@ -74,7 +75,9 @@ def _live(world: World) -> None:
     life = Life(world)
     world.act(life.begin, 1)
     for step in world.scenario.steps:
-        world.act(lambda step=step: life.do(step), step.wait)  # type: ignore[misc]
+        if step.kind == "restart":
+            world.restart()
+        world.act(partial(life.do, step), step.wait)
         if step.wait > QUIET_SECONDS and world.now() - world.last_change > QUIET_SECONDS:
             QuietPoint(world).check()
     world.is_calm = True

@@ -339,6 +339,9 @@ class Life:
             pod = PodState(name, 1, step.other, written, node=node, phase="Running", started=self.world.clock())
             self.world.add(pod)
 
+    def _restart(self, step: Step) -> None:
+        """Done already, outside the event loop."""
+
     def _wait(self, step: Step) -> None:
         """Only time passes."""
 

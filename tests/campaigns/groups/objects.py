@@ -1,6 +1,6 @@
 """The configuration and the objects of a scenario as the scheduler sees them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import cache
 from typing import Final
@@ -19,10 +19,10 @@ from scheduler.config.load import config_from_dict
 from scheduler.config.types import Config
 from scheduler.framework import Plugin
 from scheduler.framework.events import COMPOSITE_POD_GROUP, COSCHEDULING_POD_GROUP, POD_GROUP_V1BETA1
-from scheduler.testing import a_node, an_object, pod_from_dict
+from scheduler.testing import Scheduler, a_node, an_object, pod_from_dict
 from scheduler.testing.api_server import BEGIN
-from tests.campaigns.groups.license import LABEL, License
-from tests.campaigns.groups.model import ROOT, GroupState, Json, NodeState, PodState
+from tests.campaigns.groups.license import LABEL, LICENSES, License
+from tests.campaigns.groups.model import ROOT, GroupState, Json, Model, NodeState, PodState
 from tests.campaigns.groups.scenarios import GroupPlan, Settings
 
 REGISTRY: Final[dict[str, type[Plugin]]] = {**plugins.SHIPPED, License.name: License}
@@ -157,6 +157,20 @@ def for_daemon(written: Json, node: str) -> None:
     selector = {"nodeSelectorTerms": [{"matchFields": fields}]}
     written["spec"]["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
     written["spec"]["tolerations"] = TOLERATIONS
+
+
+def show_all(scheduler: Scheduler, model: Model, settings: Settings, nominated: Mapping[str, str]) -> None:
+    """Show a scheduler that has just been started what there is. `nominated`: pod → node."""
+    if model.has_license:
+        scheduler.put(LICENSES, an_object("site", version=1))
+    if settings.has_budgets and settings.preempts:
+        scheduler.put(BUDGET, budget())
+    for group in model.groups.values():
+        for resource, shown in group_objects(group):
+            scheduler.put(resource, shown)
+    scheduler.set_node(*(node_object(node) for node in model.nodes.values() if node.exists))
+    pods = sorted(model.pods.values(), key=lambda pod: not pod.place)
+    scheduler.create(*(pod_object(pod, nominated.get(pod.name, "")) for pod in pods))
 
 
 def group_objects(group: GroupState) -> Iterator[tuple[str, PodGroup | pod_groups.PodGroup]]:

@@ -6,10 +6,9 @@ from itertools import permutations
 from typing import Final
 
 from scheduler.api.pods.pod import Pod
-from scheduler.testing import Scheduler, an_object
+from scheduler.testing import Scheduler
 from scheduler.testing.api_server import ApiServer
 from tests.campaigns.groups import objects, trees
-from tests.campaigns.groups.license import LICENSES
 from tests.campaigns.groups.model import GroupState, PodState
 from tests.campaigns.groups.world import World
 
@@ -262,15 +261,7 @@ class FreshScheduler(Scheduler):
         self._nominations = nominations
 
     def begin(self) -> None:
-        model = self._world.model
-        if model.has_license:
-            self.put(LICENSES, an_object("site", version=1))
-        for group in model.groups.values():
-            for resource, shown in objects.group_objects(group):
-                self.put(resource, shown)
-        self.set_node(*(objects.node_object(node) for node in model.nodes.values() if node.exists))
-        pods = sorted(model.pods.values(), key=lambda pod: not pod.place)
-        self.create(*(objects.pod_object(pod, self._nominations.get(pod.name, "")) for pod in pods))
+        objects.show_all(self, self._world.model, self._world.scenario.settings, self._nominations)
         self.advance(2)
 
     @property

@@ -43,6 +43,9 @@ class ReservationRules:
         if name == self._group:
             self._group = ""
 
+    def restarted(self) -> None:
+        self._group = ""
+
     def began(self, name: str, text: str) -> None:
         """The Event of a reservation has come."""
         self._group = name

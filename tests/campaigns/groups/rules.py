@@ -73,6 +73,11 @@ class Rules:
                 group.changed = self._record.now
                 group.was_given_up = False
 
+    def restarted(self) -> None:
+        """What was in the memory of the scheduler is gone."""
+        self.changed_group("")
+        self.reservations.restarted()
+
     # Bindings.
 
     def binding_sent(self, pod: PodState, node: str) -> None:

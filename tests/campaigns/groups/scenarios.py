@@ -147,6 +147,7 @@ KINDS: Final = {
     "odd member": 1,
     "license": 1,
     "foreign pod": 1,
+    "restart": 2,
 }
 """Kind of step → how often it is drawn. `world.py` has a method for each."""
 

@@ -13,13 +13,13 @@ from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import BindRejected
 from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.process.virtual_time import BEGIN as BEGIN_SECONDS
-from scheduler.testing import Scheduler
 from scheduler.testing.api_server import ApiServer
 from tests.campaigns.groups import objects
 from tests.campaigns.groups.findings import Record
 from tests.campaigns.groups.model import ROOT, GroupState, Model, NodeState, PodState, racks
 from tests.campaigns.groups.rules import Rules
 from tests.campaigns.groups.scenarios import Scenario
+from tests.campaigns.lives import Restartable
 
 CONTROLLER_SECONDS: Final = 0.5
 """After which a controller replaces a pod."""
@@ -91,7 +91,7 @@ class Server(ApiServer):
             self.world.show(state)
 
 
-class World(Scheduler):
+class World(Restartable):
     """A scheduler and its cluster. Methods without an underscore are called from outside the event loop only once it
     runs; those of the cluster's life are in `life.py`."""
 
@@ -153,6 +153,13 @@ class World(Scheduler):
 
         self._do(act_now, (None,), seconds)
         self.tick()
+
+    def restart(self) -> None:
+        self.tick()
+        self.note("restart", "the scheduler is started anew")
+        super().restart()
+        self.rules.restarted()
+        objects.show_all(self, self.model, self.scenario.settings, self.server.nominated)
 
     # What the watch shows.
 

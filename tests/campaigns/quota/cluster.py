@@ -18,6 +18,7 @@ from scheduler.config.types import Config
 from scheduler.engine.engine import queue_settings
 from scheduler.explain.documents import ShareAmounts
 from scheduler.explain.shares import report_on_shares
+from scheduler.framework.errors import BindRejected
 from scheduler.framework.events import (
     CLUSTER_QUEUE,
     COHORT,
@@ -27,8 +28,9 @@ from scheduler.framework.events import (
     RESOURCE_FLAVOR,
 )
 from scheduler.framework.shares import ShareKey
-from scheduler.testing import Scheduler, a_node, a_pod, an_object
+from scheduler.testing import a_node, a_pod, an_object
 from scheduler.testing.api_server import BEGIN, ApiServer
+from tests.campaigns.lives import Restartable
 from tests.campaigns.quota import model
 from tests.campaigns.quota.world import DECLARED, ELASTIC, GPU, KUEUE, Amounts, Quota, World, config_of
 
@@ -47,6 +49,8 @@ class Watcher(Protocol):
 
     def bound(self, now: float, name: str, node: str) -> None: ...
 
+    def refused(self, now: float, name: str) -> None: ...
+
     def evicted(self, now: float, victim: str, claimant: str) -> None: ...
 
     def ended(self, now: float, name: str) -> None: ...
@@ -59,9 +63,15 @@ class _Server(ApiServer):
         super().__init__()
         self._watcher = watcher
         self._grace = grace
+        self.refusals = 0
+        """So many of the next bindings are refused."""
 
     async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> str:
         now = _now()
+        if self.refusals:
+            self.refusals -= 1
+            self._watcher.refused(now, pod.name)
+            raise BindRejected("409 Conflict: the object has been modified")
         begun = replace(pod, status=replace(pod.status, phase="Running", start_time=BEGIN + timedelta(seconds=now)))
         answer = await super().bind(begun, node_name, check)
         self._watcher.bound(now, pod.name, node_name)
@@ -99,7 +109,7 @@ class _Server(ApiServer):
             self._watcher.ended(_now(), pod.name)
 
 
-class Cluster(Scheduler):
+class Cluster(Restartable):
     """A scheduler with the quotas of a world."""
 
     def __init__(self, world: World, watcher: Watcher) -> None:
@@ -126,9 +136,9 @@ class Cluster(Scheduler):
 
     def set_quota(self, quota: Quota) -> None:
         """Let a quota come or change."""
+        quotas = {each.name: each for each in self._world.quotas} | {quota.name: quota}
+        self._world = dataclasses.replace(self._world, quotas=tuple(quotas.values()))
         if self._world.source == DECLARED:
-            quotas = tuple(quota if each.name == quota.name else each for each in self._world.quotas)
-            self._world = dataclasses.replace(self._world, quotas=quotas)
             self._do(self._reconfigure, (config_of(self._world),))
         elif self._world.source == ELASTIC:
             spec = ElasticQuotaSpec(_written(quota.minimum), _written(quota.maximum) or None)
@@ -147,7 +157,22 @@ class Cluster(Scheduler):
         changed = engine.profiles.swap(prepared)
         engine.use(config, queue_settings(config, engine.frameworks, engine.roster.extenders), changed)
 
+    def start_anew(self, nodes: Sequence[Node]) -> None:
+        """Let the scheduler end, and start in the same cluster."""
+        pods = sorted(self.engine.pods.values(), key=lambda pod: not pod.node_name)
+        self.restart()
+        if self._world.source == DECLARED:
+            self._do(self._reconfigure, (config_of(self._world),))
+        self.set_node(*nodes)
+        self.begin()
+        self.create(*pods)
+
+    def refuse_bindings(self, count: int) -> None:
+        self._pods.refusals = count
+
     def remove_quota(self, name: str) -> None:
+        quotas = tuple(each for each in self._world.quotas if each.name != name)
+        self._world = dataclasses.replace(self._world, quotas=quotas)
         self.remove(ELASTIC_QUOTA, ElasticQuota(self._meta("quota", name)))
 
     def end(self, name: str, at_once: bool = False) -> None:

@@ -31,13 +31,16 @@ class Pod:
     started: float = 0.0
     """When it got its node."""
 
+    seen: float = 0.0
+    """When the scheduler first saw it, if it was started since the pod came."""
+
     ending: bool = False
     nominated: str = ""
 
     @property
     def rank(self) -> tuple[int, float]:
         """The more important go first, then the older."""
-        return -self.priority, self.came
+        return -self.priority, max(self.came, self.seen)
 
     def __str__(self) -> str:
         parts = [spelled(self.asks)]

@@ -85,6 +85,11 @@ class Played:
         self._say(now, f"{name} starts on {node}")
         self.judge.bound(now, name, node)
 
+    def refused(self, now: float, name: str) -> None:
+        self._count("a binding is refused")
+        self._say(now, f"the binding of {name} is refused")
+        self.judge.refused(now, name)
+
     def evicted(self, now: float, victim: str, claimant: str) -> None:
         self._count("an eviction")
         self._say(now, f"{victim} is evicted for {claimant}")
@@ -289,6 +294,17 @@ class Played:
             self._cluster.end(pod.name)
         return "a node is gone"
 
+    def _restart(self, event: Event) -> str:
+        self._say(self._now, "the scheduler is started anew")
+        self.judge.restarted(self._now)
+        nodes = [node_of(name, cores, name in self.state.cordoned) for name, cores in self.state.nodes.items()]
+        self._cluster.start_anew(nodes)
+        return "a restart"
+
+    def _refuse(self, event: Event) -> str:
+        self._cluster.refuse_bindings(event.count)
+        return ""
+
     def _node(self, event: Event) -> str:
         names = sorted(self.state.nodes)
         return names[event.pick % len(names)] if names else ""
@@ -306,6 +322,8 @@ _ACTIONS: Final[dict[str, Callable[[Played, Event], str]]] = {
     "add node": Played._add_node,
     "cordon": Played._cordon,
     "lose node": Played._lose_node,
+    "restart": Played._restart,
+    "refuse": Played._refuse,
 }
 
 

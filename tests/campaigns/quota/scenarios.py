@@ -127,8 +127,8 @@ class _Events:
     def _one(self) -> list[Event]:
         chance = self._chance
         kind = chance.choices(
-            ("arrive", "end", "stop", "delete", "touch", "foreign", "quota", "node", "churn"),
-            (40, 22, 5, 5, 4, 4, 6, 5, 3),
+            ("arrive", "end", "stop", "delete", "touch", "foreign", "quota", "node", "churn", "restart", "refuse"),
+            (40, 22, 5, 5, 4, 4, 6, 5, 3, 2, 2),
         )[0]
         if kind == "arrive":
             return self._arrivals(1)
@@ -136,6 +136,8 @@ class _Events:
             return self._churn()
         if kind == "quota":
             return self._quota()
+        if kind == "refuse":
+            return [self._event(kind, count=chance.choice((1, 1, 2)))]
         if kind == "node":
             return [self._event(chance.choice(("add node", "cordon", "cordon", "lose node")), cpu=self._node_size())]
         name = "" if kind in ("delete", "touch") or chance.random() < 0.6 else chance.choice(self._names)

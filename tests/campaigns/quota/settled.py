@@ -50,7 +50,7 @@ class Settled:
             self._judge.find(
                 "left", f"{self._state.pods[bound[0]]} waits, and a fresh engine places it, after six minutes"
             )
-        elif evicted:
+        elif evicted and not any(pod.seen for pod in self._state.pending):  # whose order the scheduler does not know
             victim, claimant = evicted[0]
             self._judge.find(
                 "restless", f"{self._state.pods[claimant]} waits, and a fresh engine evicts {victim} for it"
@@ -113,7 +113,7 @@ class Settled:
 
     def _check_messages(self) -> None:
         for pod in self._state.pending:
-            if not self._cluster.outcome(pod_of(pod)).message:
+            if not self._cluster.outcome(pod_of(pod)).message and not lawful.has_too_few(self._state, pod):
                 self._judge.find("silent", f"{pod} waits, and does not say for what")
 
     def _check_guarantees(self) -> None:
@@ -170,6 +170,9 @@ class _Fresh:
 
     def bound(self, now: float, name: str, node: str) -> None:
         self.started.append(name)
+
+    def refused(self, now: float, name: str) -> None:
+        """No binding is refused here."""
 
     def evicted(self, now: float, victim: str, claimant: str) -> None:
         self.victims.append((victim, claimant))
