@@ -227,6 +227,8 @@ def pod_object(pod: PodState, nominated: str = "") -> Pod:
     if pod.refused_since and not pod.node:
         refusal = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
         status["conditions"] = [{**refusal, "lastTransitionTime": pod.refused_since}]
+    if pod.is_deleting and pod.evicted_for:
+        status["conditions"] = [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]
     return pod_from_dict({"metadata": metadata, "spec": spec, "status": status})
 
 
