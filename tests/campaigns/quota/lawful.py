@@ -185,7 +185,8 @@ def goes_first(state: State, waiting: Pod, started: Pod, taken: Sequence[Pod]) -
     paths = [state.path(pod.quota) for pod in (waiting, started)]
     if paths[0][-1] != paths[1][-1] or state.lacks(waiting.quota, waiting.asks, before):
         return False
-    head = min((pod for pod in state.pending if _competes(state, pod, waiting, before)), key=lambda pod: pod.rank)
+    ahead = [pod for pod in state.pending if _competes_before(state, pod, waiting, before)]
+    head = min([waiting, *ahead], key=lambda pod: pod.rank)
     if head is not waiting:
         return goes_first(state, head, started, taken)
     # In fair sharing those compete that are below the same share; else, leaves do.
@@ -200,10 +201,10 @@ def goes_first(state: State, waiting: Pod, started: Pod, taken: Sequence[Pod]) -
     return first < second
 
 
-def _competes(state: State, pod: Pod, waiting: Pod, before: list[Pod]) -> bool:
-    """Whether a pod may be the first of its quota that fits, if another that waits may."""
+def _competes_before(state: State, pod: Pod, waiting: Pod, before: list[Pod]) -> bool:
+    """Whether a pod is ahead of one that waits in its quota, and fits."""
     is_ahead = pod.quota == waiting.quota and pod.rank < waiting.rank
-    return pod is waiting or (is_ahead and not pod.group and not state.lacks(pod.quota, pod.asks, before))
+    return is_ahead and not pod.group and not state.lacks(pod.quota, pod.asks, before)
 
 
 def _height(state: State, pod: Pod, before: list[Pod]) -> int:

@@ -81,17 +81,17 @@ class Played:
             settled.check_nothing_is_left()
 
     def bound(self, now: float, name: str, node: str) -> None:
-        self._count("a pod starts")
+        self.seen.add("a pod starts")
         self._say(now, f"{name} starts on {node}")
         self.judge.bound(now, name, node)
 
     def refused(self, now: float, name: str) -> None:
-        self._count("a binding is refused")
+        self.seen.add("a binding is refused")
         self._say(now, f"the binding of {name} is refused")
         self.judge.refused(now, name)
 
     def evicted(self, now: float, victim: str, claimant: str) -> None:
-        self._count("an eviction")
+        self.seen.add("an eviction")
         self._say(now, f"{victim} is evicted for {claimant}")
         self._evicted.add(victim)
         self.judge.evicted(now, victim, claimant)
@@ -105,7 +105,7 @@ class Played:
             asyncio.get_running_loop().call_later(after, self._replace, pod, now + after)
 
     def _replace(self, pod: Pod, now: float) -> None:
-        self._count("a replacement")
+        self.seen.add("a replacement")
         new = self._new(
             replace(
                 pod,
@@ -145,12 +145,9 @@ class Played:
         self.judge.at_rest(self._now, nominated, self._cluster.used())
 
     def _carry_out(self, event: Event) -> None:
-        kind = event.kind
-        if done := _ACTIONS[kind](self, event):
-            self._count(done)
-
-    def _count(self, kind: str) -> None:
-        self.seen.add(kind)
+        act: Callable[[Event], str] = getattr(self, f"_{event.kind.replace(' ', '_')}")
+        if done := act(event):
+            self.seen.add(done)
 
     def _say(self, now: float, text: str) -> None:
         self.history.append(f"{now:8.1f} s  {text}")
@@ -247,7 +244,7 @@ class Played:
         of_quota = [pod for pod in pods if event.quota in ("", pod.quota)]
         return of_quota[event.pick % len(of_quota)] if of_quota else None
 
-    def _set_quota(self, event: Event) -> str:
+    def _quota(self, event: Event) -> str:
         assert event.spec is not None
         self._say(self._now, f"the quota is now {event.spec}")
         self.state.quotas[event.spec.name] = event.spec
@@ -255,7 +252,7 @@ class Played:
         self._cluster.set_quota(event.spec)
         return "a quota changes"
 
-    def _drop_quota(self, event: Event) -> str:
+    def _quota_gone(self, event: Event) -> str:
         if self.scenario.world.source != ELASTIC or event.quota not in self.state.quotas:
             return ""
         self._say(self._now, f"the quota of {event.quota} is deleted")
@@ -308,23 +305,6 @@ class Played:
     def _node(self, event: Event) -> str:
         names = sorted(self.state.nodes)
         return names[event.pick % len(names)] if names else ""
-
-
-_ACTIONS: Final[dict[str, Callable[[Played, Event], str]]] = {
-    "arrive": Played._arrive,
-    "foreign": Played._foreign,
-    "end": Played._end,
-    "stop": Played._stop,
-    "delete": Played._delete,
-    "touch": Played._touch,
-    "quota": Played._set_quota,
-    "quota gone": Played._drop_quota,
-    "add node": Played._add_node,
-    "cordon": Played._cordon,
-    "lose node": Played._lose_node,
-    "restart": Played._restart,
-    "refuse": Played._refuse,
-}
 
 
 def _settings(world: World) -> Iterator[str]:
