@@ -11,11 +11,17 @@ meanwhile.
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from scheduler.api.pods.importance import created
 from scheduler.framework.queued import EntityKey, Entry, QueuedGroup, QueuedPod
 from scheduler.queue.entity_heap import EntityHeap
 from scheduler.queue.quota import Request
 
 R = TypeVar("R", bound=Request)
+
+
+def came_at(entry: Entry) -> float:
+    """Return when an entry came, in seconds: to the API server, so that it does not lose its age at a restart."""
+    return created(entry.pod) / 1_000_000 or entry.created
 
 
 class PendingForQuota(Generic[R]):
@@ -56,11 +62,13 @@ class PendingForQuota(Generic[R]):
 
     def rank(self, entry: Entry) -> Any:
         """Return the order of the queue, by when an entry came."""
-        if isinstance(entry, QueuedPod):
-            return self._sort_key(QueuedPod(entry.pod, entry.created))
-        return self._sort_key(
-            QueuedGroup(entry.pod, entry.created, group_key=entry.group_key, group_priority=entry.group_priority)
+        came = came_at(entry)
+        shown: Entry = (
+            QueuedPod(entry.pod, came)
+            if isinstance(entry, QueuedPod)
+            else QueuedGroup(entry.pod, came, group_key=entry.group_key, group_priority=entry.group_priority)
         )
+        return self._sort_key(shown), entry.created
 
     def add(self, entry: Entry, request: R) -> None:
         """Have an entry wait; one that does already, for something else."""

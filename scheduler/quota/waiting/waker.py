@@ -20,7 +20,7 @@ from scheduler.cycle.listeners import PodListener
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import ClusterEvent
 from scheduler.framework.queued import Entry, QueuedPod
-from scheduler.queue.pending_for_quota import PendingForQuota
+from scheduler.queue.pending_for_quota import PendingForQuota, came_at
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.quota.adapters import AdaptedShares, QuotaListener
 from scheduler.quota.devices import ClaimKey
@@ -286,7 +286,7 @@ class Waker(PodListener, QuotaListener):
             request={} if ref is None else self._shares.wanted(ref, need),
             share_priority=0 if declared is None else declared.priority,
             priority=entry.priority,
-            queued_at=entry.created,
+            queued_at=came_at(entry),
         )
         heads.offer(Candidate(kind, None if ref is None else ref.ledger, head, self._pending.rank(entry)))
 

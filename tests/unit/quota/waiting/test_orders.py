@@ -6,12 +6,14 @@ from collections import Counter
 from itertools import count
 from typing import Any, Final
 
+import msgspec
 import pytest
 
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from scheduler import framework as fw
 from scheduler.framework.shares import DeclaredShare
-from scheduler.testing import a_node
+from scheduler.testing import a_node, a_pod
+from tests.unit.cycle.fakes import PROFILE
 from tests.unit.quota.waiting.shares import Sharing
 
 CORES: Final = 12
@@ -153,6 +155,27 @@ async def test_a_less_important_pod_within_the_guarantee_does_not_keep_space_for
     await stage.schedule()
 
     assert [name for name in waiting if name in stage.placed] == ["of-the-other"]
+    stage.check()
+
+
+@pytest.mark.parametrize("order", ["Priority", "DominantShare", "DecayedUsage"])
+@pytest.mark.parametrize("other", ["a", "b"])
+async def test_the_pod_that_was_created_first_goes_first_though_a_restarted_scheduler_lists_it_last(
+    order: str, other: str
+) -> None:
+    stage = company(a_share("a"), a_share("b"), a_share("c", "12"), order=order)
+    ending, *_ = stage.pods(CORES, "c", node_name="n")
+    for name, namespace, second in (("newer", other, 2), ("older", "a", 1)):
+        pod = a_pod(name, namespace=namespace, requests={"cpu": "1"}, scheduler_name=PROFILE)
+        metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=f"2026-01-01T00:00:0{second}Z")
+        stage.under_test.see(msgspec.structs.replace(pod, metadata=metadata))
+    await stage.schedule()
+
+    stage.delete(ending)
+    await stage.schedule()
+
+    assert "older" in stage.placed
+    assert "newer" not in stage.placed
     stage.check()
 
 
