@@ -184,9 +184,8 @@ class EvictionRules:
         """Whether a group has lost no pods, nor what it wants in the whole cluster, in the moment of its evictions."""
         model = self._model
         if group.plan.parts:
-            members, has_levels = model.members(group.plan.name), any(part.required for part in group.plan.parts)
-            is_ready = trees.is_complete(group, members) and group.object_exists and not model.is_gated(group)
-            return is_ready and not has_levels  # of which a part may take what another was to have
+            members = model.members(group.plan.name)
+            return trees.is_complete(group, members) and group.object_exists and not model.is_gated(group)
         has_pods = len(model.members(group.plan.name)) + model.succeeded(group, at_most=True) >= model.minimum(group)
         return has_pods and not model.is_gated(group) and model.own_and_free(group) >= group.plan.least
 
