@@ -144,11 +144,9 @@ class Judge:
         self._broken.add(self._claimant(self._state.pods[name]))
 
     def restarted(self, now: float) -> None:
-        """What was in the memory of the scheduler is gone: it sees what waits for the first time."""
+        """What was in the memory of the scheduler is gone."""
         self.changed(now, "node")
         self._claims.clear()
-        for pod in self._state.pending:
-            pod.seen = now
 
     def bound(self, now: float, name: str, node: str) -> None:
         self.now = self.last_change = now
@@ -288,7 +286,7 @@ class Judge:
             return
         for other in state.pending:
             is_alike = (other.asks, other.group, other.nominated) == (pod.asks, "", "")
-            came_first = other.rank[1] <= (self.now if other.priority > pod.priority else pod.rank[1]) - 1
+            came_first = other.came <= (self.now if other.priority > pod.priority else pod.came) - 1
             if is_alike and came_first and lawful.goes_first(state, other, pod, self._taking()):
                 self._overtaken.append((pod, other, self.now))
 

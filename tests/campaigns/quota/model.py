@@ -31,16 +31,13 @@ class Pod:
     started: float = 0.0
     """When it got its node."""
 
-    seen: float = 0.0
-    """When the scheduler first saw it, if it was started since the pod came."""
-
     ending: bool = False
     nominated: str = ""
 
     @property
     def rank(self) -> tuple[int, float]:
         """The more important go first, then the older."""
-        return -self.priority, max(self.came, self.seen)
+        return -self.priority, self.came
 
     def __str__(self) -> str:
         parts = [spelled(self.asks)]

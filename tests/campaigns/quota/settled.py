@@ -50,7 +50,7 @@ class Settled:
             self._judge.find(
                 "left", f"{self._state.pods[bound[0]]} waits, and a fresh engine places it, after six minutes"
             )
-        elif evicted and not any(pod.seen for pod in self._state.pending):  # whose order the scheduler does not know
+        elif evicted:
             victim, claimant = evicted[0]
             self._judge.find(
                 "restless", f"{self._state.pods[claimant]} waits, and a fresh engine evicts {victim} for it"
