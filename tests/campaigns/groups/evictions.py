@@ -185,7 +185,11 @@ class EvictionRules:
         model = self._model
         if group.plan.parts:
             members = model.members(group.plan.name)
-            return trees.is_complete(group, members) and group.object_exists and not model.is_gated(group)
+            return (
+                trees.is_complete(group.plan, group.parts, members)
+                and group.object_exists
+                and not model.is_gated(group)
+            )
         has_pods = len(model.members(group.plan.name)) + model.succeeded(group, at_most=True) >= model.minimum(group)
         return has_pods and not model.is_gated(group) and model.own_and_free(group) >= group.plan.least
 

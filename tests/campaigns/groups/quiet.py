@@ -228,7 +228,7 @@ class QuietPoint:
             started = [pod.name for pod in members if pod.name in places]
             if group.plan.parts and started:
                 sent = [replace(pod, node=places[pod.name]) for pod in members if pod.name in places]
-                for fault in trees.faults(model, group, trees.placed(model, group), sent):
+                for fault in trees.faults(model, group.plan, group.parts, trees.placed(model, group), sent):
                     self.world.record.violated("tree", fault, f"a fresh engine binds {', '.join(started)} of {name}")
                 continue
             if started and len(members) + model.succeeded(group, at_most=True) < minimum:

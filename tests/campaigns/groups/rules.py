@@ -1,6 +1,6 @@
 """The rules about what the scheduler does: bindings, evictions, reservations. `quiet.py`: what it leaves."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tests.campaigns.groups import trees
@@ -28,6 +28,8 @@ class StepOfGroup:
     """Without those whose binding has failed already."""
     has_failure: bool = False
     """Whether a binding has failed, and none was sent since: those before it could not know. Of a tree: ever."""
+    parts: Mapping[int, int] = field(default_factory=dict)
+    """Of a tree: the parts that existed, with their minimums."""
     level: str = ""
     """The narrowest level, from the preferred one up, of which one domain holds all pods; empty without one."""
     domains: Collection[Collection[str]] = ()
@@ -101,7 +103,11 @@ class Rules:
         step.has_failure &= bool(group.plan.parts)
         placed = [*step.before, *step.sent]
         is_tree = bool(group.plan.parts)
-        if trees.is_complete(group, placed) if is_tree else len(placed) + step.succeeded >= step.minimum:
+        if (
+            trees.is_complete(group.plan, step.parts, placed)
+            if is_tree
+            else len(placed) + step.succeeded >= step.minimum
+        ):
             self.evictions.started(pod.group)
             group.complete = self._record.now
         self._check_level(group, pod, step)
@@ -151,6 +157,7 @@ class Rules:
             min([group.minimum, *declared]),
         )
         if group.plan.parts:
+            step.parts = dict(group.parts)
             step.before = [pod for pod in trees.placed(self._model, group) if pod is not first]
         others = [
             uid for uid, _ in self._nominations() if uid != first.name and uid not in {pod.name for pod in waiting}
@@ -199,7 +206,7 @@ class Rules:
         group = self._model.groups[name]
         if group.plan.parts:
             sent = ", ".join(pod.name for pod in step.sent)
-            for fault in () if step.has_failure else trees.faults(self._model, group, step.before, step.sent):
+            for fault in () if step.has_failure else self._faults(group, step):
                 text = f"{sent} of {name} bound beside {', '.join(pod.name for pod in step.before)}: {fault}"
                 self._violated("tree", fault, text)
             return
@@ -222,6 +229,9 @@ class Rules:
         if placed + step.succeeded >= group.minimum:
             self.reservations.ended(name)
         self._check_preferred(group, step)
+
+    def _faults(self, group: GroupState, step: StepOfGroup) -> Iterator[str]:
+        return trees.faults(self._model, group.plan, step.parts, step.before, step.sent)
 
     def _check_preferred(self, group: GroupState, step: StepOfGroup) -> None:
         """Check that the pods are together if one domain holds them, also without what others took at that moment."""

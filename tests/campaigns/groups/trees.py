@@ -6,9 +6,10 @@ kube-scheduler keeps it.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from tests.campaigns.groups.model import GroupState, Model, PodState
+from tests.campaigns.groups.scenarios import GroupPlan
 
 
 def placed(model: Model, group: GroupState) -> list[PodState]:
@@ -17,26 +18,32 @@ def placed(model: Model, group: GroupState) -> list[PodState]:
     return [pod for pod in there if pod.group == group.plan.name and pod.part in group.parts]
 
 
-def is_complete(group: GroupState, pods: Iterable[PodState]) -> bool:
-    """Whether a tree has its minimum with these pods."""
+def is_complete(plan: GroupPlan, parts: Mapping[int, int], pods: Iterable[PodState]) -> bool:
+    """Whether a tree has its minimum with these pods. `parts`: those that exist, with their minimums."""
     counts = Counter(pod.part for pod in pods)
-    return sum(counts[part] >= minimum for part, minimum in group.parts.items()) >= group.plan.needs
+    return sum(counts[part] >= minimum for part, minimum in parts.items()) >= plan.needs
 
 
-def faults(model: Model, group: GroupState, before: Collection[PodState], sent: Collection[PodState]) -> Iterator[str]:
+def faults(
+    model: Model,
+    plan: GroupPlan,
+    parts: Mapping[int, int],
+    before: Collection[PodState],
+    sent: Collection[PodState],
+) -> Iterator[str]:
     """Say what is wrong about pods that are bound beside those that were."""
     counts = Counter(pod.part for pod in (*before, *sent))
-    for part in sorted({pod.part for pod in sent} & group.parts.keys()):
-        if counts[part] < group.parts[part]:
+    for part in sorted({pod.part for pod in sent} & parts.keys()):
+        if counts[part] < parts[part]:
             yield "a part of one of its groups starts"
-    if not is_complete(group, (*before, *sent)):
+    if not is_complete(plan, parts, (*before, *sent)):
         yield "too few of its groups start"
-    levels = [(group.plan.required, range(len(group.plan.parts)))]
-    levels += [(plan.required, range(part, part + 1)) for part, plan in enumerate(group.plan.parts)]
-    for level, parts in levels:
-        nodes = [model.nodes[pod.place] for pod in (*before, *sent) if pod.part in parts and pod.place]
+    levels = [(plan.required, range(len(plan.parts)))]
+    levels += [(each.required, range(part, part + 1)) for part, each in enumerate(plan.parts)]
+    for level, members in levels:
+        nodes = [model.nodes[pod.place] for pod in (*before, *sent) if pod.part in members and pod.place]
         domains = {node.labels.get(level) for node in nodes if node.exists}
-        if level and len(domains) > 1 and any(pod.part in parts for pod in sent):
+        if level and len(domains) > 1 and any(pod.part in members for pod in sent):
             yield "its pods are in several domains"
 
 
@@ -51,4 +58,4 @@ def starts(model: Model, group: GroupState, waiting: Collection[PodState], free:
         if sum(pod.part == part for pod in there) + len(fitting) >= group.parts[part]:
             slots -= len(fitting)
             found += fitting
-    return found if is_complete(group, [*there, *found]) else []
+    return found if is_complete(group.plan, group.parts, [*there, *found]) else []
