@@ -1,6 +1,6 @@
 """The rules about what the scheduler does: bindings, evictions, reservations. `quiet.py`: what it leaves."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tests.campaigns.groups import trees
@@ -102,12 +102,10 @@ class Rules:
         step.sent.append(pod)
         step.has_failure &= bool(group.plan.parts)
         placed = [*step.before, *step.sent]
-        is_tree = bool(group.plan.parts)
-        if (
-            trees.is_complete(group.plan, step.parts, placed)
-            if is_tree
-            else len(placed) + step.succeeded >= step.minimum
-        ):
+        is_complete = len(placed) + step.succeeded >= step.minimum
+        if group.plan.parts:
+            is_complete = trees.is_complete(group.plan, step.parts, placed)
+        if is_complete:
             self.evictions.started(pod.group)
             group.complete = self._record.now
         self._check_level(group, pod, step)
@@ -206,7 +204,8 @@ class Rules:
         group = self._model.groups[name]
         if group.plan.parts:
             sent = ", ".join(pod.name for pod in step.sent)
-            for fault in () if step.has_failure else self._faults(group, step):
+            faults = trees.faults(self._model, group.plan, step.parts, step.before, step.sent)
+            for fault in () if step.has_failure else faults:
                 text = f"{sent} of {name} bound beside {', '.join(pod.name for pod in step.before)}: {fault}"
                 self._violated("tree", fault, text)
             return
@@ -229,9 +228,6 @@ class Rules:
         if placed + step.succeeded >= group.minimum:
             self.reservations.ended(name)
         self._check_preferred(group, step)
-
-    def _faults(self, group: GroupState, step: StepOfGroup) -> Iterator[str]:
-        return trees.faults(self._model, group.plan, step.parts, step.before, step.sent)
 
     def _check_preferred(self, group: GroupState, step: StepOfGroup) -> None:
         """Check that the pods are together if one domain holds them, also without what others took at that moment."""
