@@ -238,10 +238,17 @@ class Waker(PodListener, QuotaListener):
             self._offer(heads, key)
         for kind in self._concerned(root):
             self._pending.defer(kind)
+            self._wake_kept(kind, label, stuck)
             self._offer(heads, kind)
         while (candidate := heads.take()) is not None:
             if self._wake_first(candidate.kind, label, stuck):
                 self._offer(heads, candidate.kind)
+
+    def _wake_kept(self, kind: Kind, label: str, stuck: Counter[Hashable]) -> None:
+        """Wake those of a kind for which space is kept: they take none, and a more important one may be behind them."""
+        while (found := self._pending.first(kind)) is not None and self._reserving.kept(found[1].need.uids):
+            if not self._wake_first(kind, label, stuck):
+                break
 
     def _wake_first(self, kind: Hashable, label: str, stuck: Counter[Hashable]) -> bool:
         """Wake the first entry of a kind; return whether there may be space for more.

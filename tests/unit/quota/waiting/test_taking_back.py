@@ -60,6 +60,26 @@ async def test_two_that_wait_for_their_victims_are_both_woken_when_these_are_gon
     stage.check()
 
 
+async def test_a_more_important_pod_does_not_stand_behind_one_like_it_for_which_space_is_kept() -> None:
+    stage = Sharing()
+    for namespace, cpu in {"a": "2", "b": "1", "c": "2"}.items():
+        stage.quota(namespace, minimum={"cpu": cpu, "memory": "64Gi"})
+    stage.pods(3, "c", node_name="n", status=PodStatus(start_time=START))
+    newest = PodStatus(start_time=START + timedelta(seconds=1))
+    large = stage.pod("large", namespace="b", requests={"cpu": "2"}, node_name="n", status=newest)
+    for name, namespace, priority in (("other", "b", 0), ("first", "a", 0), ("important", "a", 5)):
+        stage.pod(name, namespace=namespace, priority=priority)
+        await stage.schedule(0)
+    assert stage.under_test.evicted == ["b/large"]
+
+    stage.delete(large)
+    await stage.schedule()
+
+    assert {"first", "important"} <= set(stage.placed)
+    assert "other" not in stage.placed
+    stage.check()
+
+
 async def test_what_a_pod_has_taken_back_is_not_lost_behind_an_older_one_that_waits() -> None:
     stage = borrowing()
     stage.quota("a", minimum={"memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
