@@ -125,7 +125,7 @@ class QuietPoint:
                 symptom = "the pod is gone"
             elif pod.place:
                 symptom = "the pod is bound"
-            elif pod.group and self.model.lacks_object(pod) and not self.model.groups[pod.group].plan.parts:
+            elif pod.group and self.model.lacks_object(pod):
                 symptom = "the PodGroup is gone"
             else:
                 continue
