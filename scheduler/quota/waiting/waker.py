@@ -327,10 +327,11 @@ class Waker(PodListener, QuotaListener):
         return first is not None and self._shares.is_guaranteed(*first[1])
 
     def _try_first(self, kind: Kind, label: str) -> None:
-        """Let the first entry of a kind be tried whether there is space for it or not."""
-        first = self._pending.first(kind)
-        if first is not None:
-            self._queue.wake(first[0].key, label)
+        """Let the first entry of a kind that no other plugin keeps back be tried, whether there is space for it."""
+        for _ in range(MAX_STUCK):
+            first = self._pending.first(kind)
+            if first is None or self._queue.wake(first[0].key, label):
+                return
 
     def _try_soon(self, kind: Kind) -> None:
         """Let the first entry of a kind be tried again in a moment: until then it keeps its nomination."""

@@ -1,5 +1,7 @@
 """Pods and elastic quotas at work: who starts, who waits with which sentence, and what wakes whom."""
 
+from collections.abc import Container
+
 import pytest
 
 from scheduler import framework as fw
@@ -99,16 +101,41 @@ async def test_the_most_important_pod_that_waits_is_woken_first() -> None:
     assert stage.placed == ["important"]
 
 
-async def test_a_pod_does_not_go_ahead_of_an_older_one_as_the_next_of_one_that_another_plugin_keeps_back() -> None:
-    kept_back = set[str]()
+def keeping_back(pods: Container[str]) -> Sharing:
+    """A plugin keeps back pods of these names."""
 
     class KeepsBack(fw.PreEnqueuePlugin):
         name = "KeepsBack"
 
         def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
-            return fw.unresolvable() if pod.name in kept_back else None
+            return fw.unresolvable() if pod.name in pods else None
 
-    stage = Sharing(also=(KeepsBack,))
+    return Sharing(also=(KeepsBack,))
+
+
+async def test_the_next_of_one_that_another_plugin_keeps_back_is_tried_once_it_is_guaranteed_what_others_use() -> None:
+    kept_back = set[str]()
+    stage = keeping_back(kept_back)
+    for namespace in ("a", "b"):
+        stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"})
+    own = [stage.pod(f"own-{number}", node_name="n") for number in range(2)]
+    for number in range(3):
+        stage.pod(f"b-{number}", namespace="b", node_name="n")
+    stage.pod("oldest")
+    stage.pod("next")
+    await stage.schedule()
+    kept_back.add("oldest")
+
+    stage.delete(own[0])
+    await stage.after_a_look()
+
+    assert len(stage.under_test.evicted) == 1
+    stage.check()
+
+
+async def test_a_pod_does_not_go_ahead_of_an_older_one_as_the_next_of_one_that_another_plugin_keeps_back() -> None:
+    kept_back = set[str]()
+    stage = keeping_back(kept_back)
     stage.quota(minimum={"cpu": "1", "memory": "1Gi"})
     running = stage.pod("running", node_name="n")
     for name, memory in (("oldest", "0"), ("older", "1Mi"), ("alike", "0")):
