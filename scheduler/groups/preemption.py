@@ -153,9 +153,11 @@ class _Preemption:
 
     def _preempt(self) -> Steps[tuple[GroupPreemption, Status]]:
         framework, group, pods = self.framework, self.group, self.pods
-        under_way, before = framework.handle.preemptions.of(group.key), NO_PREEMPTION
+        ended = GroupPreemption(nominations=dict.fromkeys([pod.uid for pod in pods], ""))
+        # Nominations from before a restart end with the first attempt that finds nobody leaving.
+        before = ended if group.is_ours else NO_PREEMPTION
+        under_way = framework.handle.preemptions.of(group.key)
         if under_way is not None:
-            ended = GroupPreemption(nominations=dict.fromkeys([pod.uid for pod in pods], ""))
             if not self._counts_on_lost_nodes(under_way):
                 return (ended, IN_VAIN) if under_way.is_due else (GroupPreemption(keeps_nominations=True), LEAVING)
             framework.handle.preemptions.withdraw(group.key)

@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
-from scheduler.api.objects import Taint
+from scheduler.api.objects import PodStatus, Taint
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.testing import a_node
 from tests.unit.quota.in_time import Life
@@ -52,6 +52,19 @@ def test_nothing_is_kept_for_a_group_that_is_gone_though_its_pods_are_not() -> N
         life.pods(4, "low2")
         life.advance(60)
         assert life.running("low2") == 4
+
+
+def test_nominations_from_before_a_restart_end_with_an_attempt_for_which_nobody_leaves() -> None:
+    with without_quota() as life:
+        life.set_node(a_node("n1", cpu=2))
+        life.pods(1, "high", priority=20)
+        life.advance(5)
+
+        life.group("gang", 2, "team", priority=10, status=PodStatus(nominated_node_name="n1"))
+        life.advance(5)
+
+        assert not life.engine.nominator.nodes
+        assert life.victims == []
 
 
 def test_nothing_is_kept_for_a_group_that_a_pod_with_scheduling_gates_joins() -> None:
