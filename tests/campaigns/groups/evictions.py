@@ -1,5 +1,6 @@
 """The rules about evictions: for whom, of whom, how often, and whether the group starts then."""
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -112,7 +113,7 @@ class EvictionRules:
             return
         gives_way = victim.priority == claimant.priority and self._gives_way(victim, claimant)
         if gives_way or self._leaves_whole(victim):
-            placed = self._model.placed(self._model.groups[victim.group])
+            placed = [pod for pod in self._model.placed(self._model.groups[victim.group]) if self._has_node(pod)]
             self._given_up.setdefault(victim.group, (self._record.now, [pod.name for pod in placed]))
         if victim.priority >= claimant.priority and not gives_way:
             text = f"{victim.name} of priority {victim.priority} is evicted for {claimant.name} of {claimant.priority}"
@@ -150,7 +151,7 @@ class EvictionRules:
 
     def _check_needed(self, made: Round) -> None:
         """Check that no victim could stay, and none less important on the same node could go for it."""
-        for victim in made.victims if made.needed else ():
+        for victim in itertools.filterfalse(self._leaves_whole, made.victims if made.needed else ()):
             free = dict(made.free)
             for other in made.victims:
                 if other is not victim and other.place in free:
@@ -164,6 +165,10 @@ class EvictionRules:
                     self._record.violated(
                         "unneeded", "another is less important", f"{victim.name} goes, not {other.name}"
                     )
+
+    def _has_node(self, pod: PodState) -> bool:
+        """Whether the node of a pod exists: no pod is evicted from one that is gone."""
+        return self._model.nodes[pod.place].exists
 
     def _leaves_whole(self, victim: PodState) -> bool:
         group = self._model.groups.get(victim.group)

@@ -132,10 +132,10 @@ class QuietPoint:
             self.world.record.violated("nominated", symptom, f"{uid} is nominated to {node}: {symptom}")
 
     def _is_kept_waiting(self, group: GroupState) -> bool:
-        """Whether a reservation for another group explains that it waits."""
+        """Whether a reservation for another group explains that it waits. The pods of a tree may not say that."""
         other = self.world.rules.reservations.group
         is_lower = other not in ("", group.plan.name) and self._priority_of_reservation() >= group.plan.priority
-        return is_lower and any(map(self.refused_by_reservation, self._waiting(group)[0]))
+        return is_lower and (bool(group.plan.parts) or any(map(self.refused_by_reservation, self._waiting(group)[0])))
 
     def _check_group(self, group: GroupState) -> None:
         name = group.plan.name
@@ -208,8 +208,11 @@ class QuietPoint:
             self._check_groups_of(fresh)
             for uid in fresh.placed:
                 pod = self.model.pods[uid]
-                explained = pod.group and self._is_kept_waiting(self.model.groups[pod.group])
-                if explained or self.refused_by_reservation(pod):
+                group = self.model.groups.get(pod.group)
+                # Parts are tried in one order, and what pods that came since prefer may leave a part its level.
+                may_fit_by_chance = group is not None and any(part.required for part in group.plan.parts)
+                is_kept = group is not None and self._is_kept_waiting(group)
+                if may_fit_by_chance or is_kept or self.refused_by_reservation(pod):
                     continue
                 text = f"{pod.name} waits ({self.world.message(pod)!r}), and a fresh engine places it"
                 if pod.group and len(self.model.said(self._waiting(self.model.groups[pod.group])[0])) > 1:

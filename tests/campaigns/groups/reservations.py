@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator
+from math import floor
 from typing import Final
 
 from tests.campaigns.groups.findings import Record
@@ -84,7 +85,8 @@ class ReservationRules:
         elif not self._may_fit(group, waiting, need):
             yield "it is too large"
         elif (
-            self._record.now - min(max(group.came, group.complete), *(pod.came for pod in waiting))
+            # After a restart it is known to the second since when a pod waits: from its condition.
+            self._record.now - floor(min(max(group.came, group.complete), *(pod.came for pod in waiting)))
             < self._settings.reservation_seconds
         ):
             yield "it is too early"
