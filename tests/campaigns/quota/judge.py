@@ -103,6 +103,9 @@ class Judge:
         self._choices: list[Choice] = []
         """Since all was last at rest."""
 
+        self._refused_at = -1.0
+        """When a binding was refused last."""
+
         self._nodes_came = -STARTS_WITHIN
         """When pods may have waited for nodes: they come back one by one, after their backoffs."""
 
@@ -142,6 +145,7 @@ class Judge:
         self.changed(now, "outside")
         self.changed(now, "node")
         self._broken.add(self._claimant(self._state.pods[name]))
+        self._refused_at = now
 
     def restarted(self, now: float) -> None:
         """What was in the memory of the scheduler is gone."""
@@ -219,7 +223,8 @@ class Judge:
         self._check_groups()
 
     def _judge_choices(self) -> None:
-        for choice in self._choices:
+        # A pod whose binding is refused had its node and quota when others chose in that moment.
+        for choice in [each for each in self._choices if each.at != self._refused_at]:
             alone = self._fault(choice, [])
             if alone and self._fault(choice, [each for each in self._choices if each.at == choice.at]):
                 self.find(*alone)
