@@ -7,8 +7,8 @@ A pod is a workload here. Rule: pkg/controller/core/clusterqueue_controller.go o
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -18,24 +18,18 @@ from scheduler.api.wording.text import timestamp
 from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.status_writer import StatusWriter, Target
 from scheduler.engine.engine import Engine
-from scheduler.explain.documents import ShareAmounts, SharesSeen
+from scheduler.explain.documents import ShareAmounts, ShareReport, SharesSeen
 from scheduler.framework.events import CLUSTER_QUEUE
 from scheduler.framework.handle import ApiWriter
 from scheduler.process.tasks import Tasks
+
+if TYPE_CHECKING:  # loaded only where queues are used
+    from scheduler.quota.apis.kueue_quotas import Queue
 
 MAX_QUEUES: Final = 500
 """Of which the status is kept, as metrics are."""
 
 ACTIVE: Final = "Active"
-PREFIX: Final = "ClusterQueue/"
-
-_REASONS: Final = {
-    "it is being deleted": "Terminating",
-    "it is stopped": "Stopped",
-    "it references missing ResourceFlavors": "FlavorNotFound",
-    "it has AdmissionChecks": "AdmissionCheckInactive",
-}
-"""How a problem begins → its name in Kueue."""
 
 _NONE: Final = {"pendingWorkloads": 0, "reservingWorkloads": 0, "admittedWorkloads": 0}
 
@@ -47,21 +41,17 @@ class QueueStatuses:
         """`now`: seconds since 1970."""
         self._engine = engine
         self._now = now
-        self._seen: Mapping[str, tuple[int, int, Sequence[ShareAmounts], str]] = {}
-        """ClusterQueue → pods that wait, pods that run, amounts, and why it takes no pods."""
+        self._seen: Mapping[str, tuple[Queue, ShareReport, int]] = {}
+        """By ClusterQueue; the number is that of its pods with a node."""
         self._writer = StatusWriter[str](engine.objects, writer, tasks, self._target, self._status, kind="quota")
         engine.stream.subscribe({SharesSeen: self._note})
 
     def _note(self, seen: SharesSeen) -> None:
         if not self._is_on():
             return
-        running, problems = self._running(), self._problems()
-        shares = [each for each in seen.shares if each.source == CLUSTER_QUEUE and each.name.startswith(PREFIX)]
-        self._seen = {
-            name: (each.waiting, running[each.name], each.resources, problems.get(name, each.problem))
-            for each in shares[:MAX_QUEUES]
-            for name in (each.name.removeprefix(PREFIX),)
-        }
+        running, shares = self._running(), {each.name: each for each in seen.shares if each.source == CLUSTER_QUEUE}
+        queues = [each for each in self._queues() if each.share in shares][:MAX_QUEUES]
+        self._seen = {each.name: (each, shares[each.share], running[each.share]) for each in queues}
         for name in self._seen:
             self._writer.mark(name)
         self._writer.write()
@@ -79,13 +69,12 @@ class QueueStatuses:
                 found[ref.name] += usage.pods
         return found
 
-    def _problems(self) -> Mapping[str, str]:
-        """Return why each queue takes no pods; empty if it does."""
+    def _queues(self) -> Iterator["Queue"]:
         from scheduler.quota.apis.kueue import KueueQueues
 
-        adapters = (each.adapter for each in self._engine.shares.ledgers)
-        queues = next((each.quotas.queues for each in adapters if isinstance(each, KueueQueues)), {})
-        return {name: each.problem for name, each in queues.items()}
+        for ledger in self._engine.shares.ledgers:
+            if isinstance(ledger.adapter, KueueQueues):
+                yield from ledger.adapter.quotas.queues.values()
 
     def _target(self, name: str) -> Target | None:
         try:
@@ -99,27 +88,27 @@ class QueueStatuses:
         seen = self._seen.get(name)
         if seen is None:
             return None
-        waiting, running, amounts, problem = seen
-        usage = tuple(_usage(newest, {each.resource: each for each in amounts}))
+        queue, share, running = seen
+        usage = tuple(_usage(newest, {each.resource: each for each in share.resources}))
         status = api.ClusterQueueStatus(
-            conditions=self._conditions(newest, problem),
+            conditions=self._conditions(newest, queue),
             flavors_reservation=usage,
             flavors_usage=usage,
-            pending_workloads=waiting,
+            pending_workloads=share.waiting,
             reserving_workloads=running,
             admitted_workloads=running,
         )
         return None if status == newest.status else {**_NONE, **msgspec.to_builtins(status)}
 
-    def _conditions(self, newest: api.ClusterQueue, problem: str) -> tuple[api.Condition, ...]:
+    def _conditions(self, newest: api.ClusterQueue, queue: "Queue") -> tuple[api.Condition, ...]:
+        problem = queue.problem
         message = f"Can't admit new workloads: {problem}" if problem else "Can admit new workloads"
-        reason = next((name for begin, name in _REASONS.items() if problem.startswith(begin)), "Misconfigured")
         before = newest.status.conditions or ()
         former = next((each for each in before if each.type == ACTIVE), api.Condition())
         wanted = api.Condition(
             type=ACTIVE,
             status="False" if problem else "True",
-            reason=reason if problem else "Ready",
+            reason=queue.reason,
             message=message,
             observed_generation=newest.metadata.generation,
         )

@@ -23,6 +23,10 @@ from scheduler.quota.tree import Share, find_problems, problem_of
 CLUSTER_QUEUE_PREFIX: Final = "ClusterQueue/"
 COHORT_PREFIX: Final = "Cohort/"
 
+READY: Final = "Ready"
+MISCONFIGURED: Final = "Misconfigured"
+"""Reasons in the condition Active of ClusterQueues."""
+
 MAX_QUOTAS: Final = 4096
 """Of one object: each flavor and resource costs memory in all shares."""
 
@@ -64,6 +68,9 @@ class Queue(msgspec.Struct, frozen=True):
 
     problem: str = ""
     """Why it takes no pods: a clause; empty if it does."""
+
+    reason: str = READY
+    """The same in a word of Kueue's."""
 
 
 class Quotas(msgspec.Struct, frozen=True):
@@ -218,6 +225,7 @@ def _queue(queue: api.ClusterQueue, problem: str, flavors: Mapping[str, Flavor])
     except ValueError as error:
         namespaces = Selector(is_nothing=True)
         problem = problem or f"its namespaceSelector cannot be read: {shortened(str(error), MAX_SHOWN)}"
+    reason, inactive = (MISCONFIGURED, problem) if problem else _why_inactive(queue, flavors)
     return Queue(
         name,
         f"{CLUSTER_QUEUE_PREFIX}{name}",
@@ -225,7 +233,8 @@ def _queue(queue: api.ClusterQueue, problem: str, flavors: Mapping[str, Flavor])
         namespaces,
         spec.flavor_fungibility or api.FlavorFungibility(),
         _preemption(spec.preemption or api.Preemption()),
-        problem or _why_inactive(queue, flavors),
+        inactive,
+        reason,
     )
 
 
@@ -245,22 +254,23 @@ def _policy(name: str) -> Policy:
     return Policy(name) if name in set(Policy) else Policy.NEVER
 
 
-def _why_inactive(queue: api.ClusterQueue, flavors: Mapping[str, Flavor]) -> str:
-    """Say why a ClusterQueue takes no pods although its quotas are in order."""
+def _why_inactive(queue: api.ClusterQueue, flavors: Mapping[str, Flavor]) -> tuple[str, str]:
+    """Say why a ClusterQueue takes no pods although its quotas are in order: by Kueue's reason, and in a clause."""
     spec = queue.spec
     if queue.metadata.deletion_timestamp is not None:
-        return "it is being deleted"
+        return "Terminating", "it is being deleted"
     if is_stopped(spec.stop_policy):
-        return f"it is stopped, its stopPolicy is {shortened(str(spec.stop_policy), MAX_SHOWN)}"
+        return "Stopped", f"it is stopped, its stopPolicy is {shortened(str(spec.stop_policy), MAX_SHOWN)}"
     named = [each.name for group in spec.resource_groups or () for each in group.flavors or ()]
     missing = [name for name in dict.fromkeys(named) if name not in flavors]
     if missing:
-        return f"it references missing ResourceFlavors: {shortened(', '.join(missing), MAX_SHOWN)}"
+        return "FlavorNotFound", f"it references missing ResourceFlavors: {shortened(', '.join(missing), MAX_SHOWN)}"
     checks = spec.admission_checks_strategy
     if checks is not None and checks.admission_checks:
         names = ", ".join(each.name for each in checks.admission_checks)
-        return f"it has AdmissionChecks, which only Kueue can carry out: {shortened(names, MAX_SHOWN)}"
-    return ""
+        clause = f"it has AdmissionChecks, which only Kueue can carry out: {shortened(names, MAX_SHOWN)}"
+        return "AdmissionCheckInactive", clause
+    return READY, ""
 
 
 def is_stopped(policy: str | None) -> bool:
