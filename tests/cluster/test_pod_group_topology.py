@@ -1,4 +1,4 @@
-"""Groups of pods in the domains of a topology, on the real control plane: the examples of the documentation, and Kueue.
+"""Groups of pods in the domains of a topology, on the real control plane, as docs/groups.md has it set up, and Kueue.
 
 Kueue is played: no controller of it runs, but pods and changes have the shapes that it gives them.
 """
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.cluster.coscheduling import GROUPS
 from tests.cluster.loadmaster import granted, node_of, start
@@ -23,12 +22,25 @@ PODS_READY_SECONDS = 30.0
 RACKS = {"r1": ("a", 1), "r2": ("a", 2), "r3": ("b", 3)}
 """Rack → its block, and how many nodes of two cores each it has."""
 
-EXAMPLES: dict[str, Object] = {
-    document["kind"] if document["kind"] != "Job" else document["metadata"]["name"]: document
-    for block in blocks(ROOT / "docs" / "groups.md")
-    if block.language == "yaml" and ("topologyLevels" in block.text or "-topology:" in block.text)
-    for document in yaml.safe_load_all(block.text)
-}
+(CONFIGURATION,) = [each.text for each in blocks(ROOT / "docs" / "groups.md") if "topologyLevels" in each.text]
+
+
+def an_indexed_job(name: str, count: int, annotation: str) -> Object:
+    """A Job whose pods of a core each are a group with this annotation about racks."""
+    annotations = {
+        "loadmaster.dev/pod-group": name,
+        "loadmaster.dev/pod-group-min-available": str(count),
+        f"loadmaster.dev/{annotation}": RACK,
+    }
+    container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": {"cpu": "1"}}}
+    pod = {"schedulerName": "loadmaster", "restartPolicy": "Never", "containers": [container]}
+    template = {"metadata": {"annotations": annotations}, "spec": pod}
+    spec = {"completionMode": "Indexed", "completions": count, "parallelism": count, "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+
+
+TRAINING = an_indexed_job("training", 4, "required-topology")
+SWEEP = an_indexed_job("sweep", 6, "preferred-topology")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +64,7 @@ def loadmaster(
     """With the configuration of the documentation."""
     with granted(cluster, "Coscheduling", *GROUPS):
         path: Path = tmp_path_factory.mktemp("config") / "config.yaml"
-        path.write_text(yaml.safe_dump(EXAMPLES["KubeSchedulerConfiguration"]))
+        path.write_text(CONFIGURATION)
         with start(cluster, f"--config={path}") as component:
             yield component
 
@@ -73,7 +85,7 @@ def leave(api: Client, namespace: str) -> None:
 def test_the_job_with_a_required_rack_is_in_one_and_its_neighbours_are_together(
     api: Client, namespace: str, racks: Mapping[str, str]
 ) -> None:
-    api.create(EXAMPLES["training"], namespace)
+    api.create(TRAINING, namespace)
 
     wait_until(lambda: len(nodes_by_rank(api, namespace)) == 4, 30, "the job has its nodes")
 
@@ -88,11 +100,11 @@ def test_the_job_that_would_like_a_rack_takes_the_rack_that_holds_it_and_then_wh
 ) -> None:
     other = f"{namespace}-b"
     cluster.create_namespace(other)
-    api.create(EXAMPLES["sweep"], namespace)
+    api.create(SWEEP, namespace)
     wait_until(lambda: len(nodes_by_rank(api, namespace)) == 6, 30, "the job has its nodes")
     first = nodes_by_rank(api, namespace)
 
-    api.create(EXAMPLES["sweep"], other)
+    api.create(SWEEP, other)
     wait_until(lambda: len(nodes_by_rank(api, other)) == 6, 30, "another has what is left")
     second = nodes_by_rank(api, other)
 
@@ -106,7 +118,7 @@ def test_the_job_that_would_like_a_rack_takes_the_rack_that_holds_it_and_then_wh
 def test_a_job_that_no_rack_holds_says_which_comes_nearest_and_is_placed_once_one_does(
     api: Client, namespace: str, racks: Mapping[str, str]
 ) -> None:
-    job = with_pods(EXAMPLES["training"], 7)
+    job = with_pods(TRAINING, 7)
     api.create(job, namespace)
     text = f"no domain of {RACK} holds the 7 pods that are needed at once: the nearest, r3, holds 6"
     wait_until(lambda: text in messages(api, namespace), 30, "it is said")
