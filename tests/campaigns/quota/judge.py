@@ -182,7 +182,7 @@ class Judge:
         is_new = not choice.victims
         choice.victims.append(victim_name)
         victim.ending = True
-        if is_new:
+        if is_new and not (claim.rounds and now == self._refused_at):  # else it was chosen with the others
             claim.is_excused = False
             claim.rounds.append(now)
         if lacks_nodes and victim.quota != claimant.quota and lawful.may_take_back(state, victim, others):
