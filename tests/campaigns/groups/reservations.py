@@ -22,6 +22,7 @@ class ReservationRules:
         self._record = record
         self._settings = settings
         self._group = ""
+        self._ended_at = -CHOICE_SECONDS
 
     @property
     def group(self) -> str:
@@ -36,13 +37,15 @@ class ReservationRules:
 
     def missing(self) -> str:
         """The group that has surely waited for long enough, and has no reservation; empty without any."""
+        if self._record.now < self._ended_at + CHOICE_SECONDS:
+            return ""  # others are tried first
         waiting = (group for group in self._model.groups.values() if self._surely_waits(group))
         return next((group.plan.name for group in waiting if group.plan.priority > self.priority), "")
 
     def ended(self, name: str) -> None:
         """A group has its minimum, or was given up."""
         if name == self._group:
-            self._group = ""
+            self._group, self._ended_at = "", self._record.now
 
     def restarted(self) -> None:
         self._group = ""

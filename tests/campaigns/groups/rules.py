@@ -79,6 +79,9 @@ class Rules:
         """What was in the memory of the scheduler is gone."""
         self.changed_group("")
         self.reservations.restarted()
+        for group in self._model.groups.values():
+            if not group.plan.has_object:  # the API server here lists no pods that have ended
+                group.successes = [(of, False) for of, _ in group.successes]
 
     # Bindings.
 
