@@ -154,7 +154,7 @@ class _Preemption:
     def _preempt(self) -> Steps[tuple[GroupPreemption, Status]]:
         framework, group, pods = self.framework, self.group, self.pods
         ended = GroupPreemption(nominations=dict.fromkeys([pod.uid for pod in pods], ""))
-        # Nominations from before a restart end with the first attempt that finds nobody leaving.
+        # Nominations from before a restart end with the first attempt for which no pod is leaving.
         before = ended if group.is_ours else NO_PREEMPTION
         under_way = framework.handle.preemptions.of(group.key)
         if under_way is not None:

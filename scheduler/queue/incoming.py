@@ -112,7 +112,17 @@ class Incoming(Places):
             self._keep_out(group, refusal, label)
         else:
             member.initial_attempt_timestamp = member.initial_attempt_timestamp or group.initial_attempt_timestamp
+            if member.consecutive_errors_count > group.consecutive_errors_count:
+                self._pause(group, member)
             self._count(self._place_of(group), label, 1)
+
+    def _pause(self, group: QueuedGroup, member: QueuedPod) -> None:
+        """Have a group wait for the backoff of a member whose binding failed, or it would be tried all the time."""
+        group.consecutive_errors_count = member.consecutive_errors_count
+        group.backoff_expiration = self._backoff.expiration(member)
+        if group.key in self._active and self._backoff.is_backing_off(group):
+            self._active.remove(group.key)
+            self._backoff.add(group)
 
     def _leave(self, uid: str) -> QueuedPod:
         """Take a pod out of its group, or from those that wait apart."""

@@ -8,14 +8,14 @@ Each adapter has a tree of its own (`ledger.py`), which is made again when its s
 follows the pods.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from scheduler.api.pods.pod import Pod
-from scheduler.config.defaults import CAPACITY_SCHEDULING
+from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
 from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.groups.pod_groups import NEVER, NO_POD_GROUPS, GroupMembers, PodGroup, PodGroups
 from scheduler.framework.queued import Entry, QueuedGroup
@@ -204,7 +204,7 @@ class AdaptedShares:
         return request
 
     def has_come_free(self, entry: Entry) -> bool:
-        if not self._ledgers or CAPACITY_SCHEDULING not in entry.unschedulable_plugins:
+        if not self._ledgers or not _is_refused_by_quota(entry):
             return False
         request = self.readable_request_of(entry.pod)
         return request is not None and self._has_space(request)
@@ -515,8 +515,15 @@ class AdaptedShares:
         return [(ref.name, ref.said, usage) for ref, usage in found if ref is not None and ref.ledger is ledger]
 
 
-def _refusing(entry: Entry) -> Collection[str]:
+def _refusing(entry: Entry) -> Set[str]:
     """Return the plugins that refused an entry, or a member of it."""
     if isinstance(entry, QueuedGroup):
         return entry.unschedulable_plugins.union(*(each.unschedulable_plugins for each in entry.members))
     return entry.unschedulable_plugins
+
+
+def _is_refused_by_quota(entry: Entry) -> bool:
+    """Say whether quota has refused an entry as a whole, or so many of its members that it is incomplete."""
+    if CAPACITY_SCHEDULING in entry.unschedulable_plugins:
+        return True
+    return CAPACITY_SCHEDULING in (refusing := _refusing(entry)) and refusing <= {CAPACITY_SCHEDULING, COSCHEDULING}

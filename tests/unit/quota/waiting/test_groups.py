@@ -1,6 +1,9 @@
 """A group of pods is charged as a whole or not at all."""
 
+from collections.abc import Sequence
 from itertools import count
+
+import pytest
 
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
@@ -9,6 +12,7 @@ from scheduler.api.objects import GroupedMeta
 from scheduler.config.types import LoadmasterSettings
 from scheduler.cycle.steps import in_one_go
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
+from scheduler.framework.queued import QueuedGroup
 from scheduler.testing import a_node
 from tests.unit.quota.waiting.shares import Sharing
 
@@ -68,6 +72,39 @@ async def test_a_group_is_woken_once_there_is_room_for_all_of_it() -> None:
     await stage.schedule()
 
     assert stage.placed == ["g-0", "g-1", "g-2", "g-3"]
+    stage.check()
+
+
+@pytest.mark.parametrize(("others", "is_tried"), [((), True), (("Coscheduling",), True), (("NodeAffinity",), False)])
+def test_a_group_is_tried_again_at_once_if_quota_has_refused_members_for_whom_there_is_space_by_now(
+    others: Sequence[str], is_tried: bool
+) -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    stage.group("g", 3, 4)
+    group = stage.engine.queue.pop_nowait()
+    assert isinstance(group, QueuedGroup)
+
+    for member in group.members:
+        member.unschedulable_plugins = {"CapacityScheduling", *others}
+
+    assert stage.engine.shares.has_come_free(group) is is_tried
+
+
+async def test_a_group_whose_member_is_not_bound_is_tried_after_the_backoff_of_that() -> None:
+    stage = Stage()
+    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    stage.pods(1)
+    await stage.schedule()
+    pods = stage.group("g", 3, 4)
+    stage.under_test.world.exists = lambda uid: uid != "a/g-0"
+    await stage.schedule(0)
+    assert len(stage.placed) == 1, "without the first, too few have a node"
+
+    stage.under_test.world.exists = lambda uid: True
+    await stage.schedule()
+
+    assert len([pod for pod in pods if pod.name in stage.placed]) == 3
     stage.check()
 
 
