@@ -355,6 +355,17 @@ class PodSpec(Wire, frozen=True):
     scheduling_group: SchedulingGroup | None = None
 
 
+class Condition(Wire, frozen=True):
+    """A metav1.Condition: with all of its fields, as it is also written."""
+
+    type: str = ""
+    status: str = ""
+    observed_generation: int = 0
+    last_transition_time: str | None = None
+    reason: str = ""
+    message: str = ""
+
+
 class PodCondition(Wire, frozen=True):
     type: str = ""
     status: str = ""

@@ -5,6 +5,7 @@ CompositePodGroups of v1alpha3 consist of these or of each other; they are read 
 
 from typing import Any, Final
 
+from scheduler.api.objects import Condition as Condition
 from scheduler.api.objects import ObjectMeta, PodResourceClaim, Wire
 
 POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
@@ -51,17 +52,6 @@ class PodGroupSpec(Wire, frozen=True):
     """Of v1beta1, as are the next ones."""
     preemption_policy: str | None = None
     resource_claims: tuple[PodResourceClaim, ...] | None = None
-
-
-class Condition(Wire, frozen=True):
-    """A metav1.Condition: with all of its fields, as it is also written."""
-
-    type: str = ""
-    status: str = ""
-    observed_generation: int = 0
-    last_transition_time: str | None = None
-    reason: str = ""
-    message: str = ""
 
 
 class PodGroupStatus(Wire, frozen=True):

@@ -6,6 +6,7 @@ Kueue records its own decisions in Workloads, which are not read. Quantities sta
 from collections.abc import Mapping
 from typing import Final
 
+from scheduler.api.objects import Condition as Condition
 from scheduler.api.objects import LabelSelector, ObjectMeta, Taint, Wire
 
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
@@ -90,17 +91,6 @@ class ClusterQueueSpec(Wire, frozen=True):
     admission_checks_strategy: AdmissionChecksStrategy | None = None
     stop_policy: str | None = None
     fair_sharing: FairSharing | None = None
-
-
-class Condition(Wire, frozen=True):
-    """With all of its fields, as it is also written."""
-
-    type: str = ""
-    status: str = ""
-    observed_generation: int = 0
-    last_transition_time: str | None = None
-    reason: str = ""
-    message: str = ""
 
 
 class ResourceUsage(Wire, frozen=True):
