@@ -25,6 +25,7 @@ from scheduler.framework.groups.pod_groups import PodGroup, PodGroups
 from scheduler.framework.queued import QueuedPod, in_order
 from scheduler.groups.apis.names import named_by
 from scheduler.groups.records import GroupRecord, GroupRecords, nearest
+from scheduler.groups.refusals import refused_at_once
 
 MAX_MEMBERS: Final = 100
 """Members without a node that are listed."""
@@ -189,9 +190,8 @@ def _state(engine: Engine, pod: Pod, record: GroupRecord | None) -> tuple[str, s
 def _refused_with_its_tree(engine: Engine, pod: Pod) -> str:
     """Return what keeps the tree of a pod's group out of the queue; empty if nothing does."""
     framework = engine.frameworks.get(pod.spec.scheduler_name)
-    plugins = () if framework is None else framework.pre_enqueue
-    refusals = (each.pre_enqueue(pod) for each in plugins if each.name == "GangScheduling")
-    return next((refusal.message for refusal in refusals if refusal is not None), "")
+    refusal = None if framework is None else refused_at_once(framework, pod, "GangScheduling")
+    return "" if refusal is None else refusal.message
 
 
 def _not_counted(engine: Engine, pods: Sequence[Pod], name: str, namespace: str) -> str:

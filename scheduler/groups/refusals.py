@@ -129,6 +129,6 @@ class GroupRefusals:
         return True
 
 
-def refused_at_once(framework: Framework, pod: Pod) -> Status | None:
-    """Return why a pod would not be let into the queue now, as its group of our own rules is gone or makes no sense."""
-    return next((each.pre_enqueue(pod) for each in framework.pre_enqueue if each.name == COSCHEDULING), None)
+def refused_at_once(framework: Framework, pod: Pod, plugin: str = COSCHEDULING) -> Status | None:
+    """Return why a plugin of groups would not let a pod into the queue now: its group is gone or makes no sense."""
+    return next((each.pre_enqueue(pod) for each in framework.pre_enqueue if each.name == plugin), None)
