@@ -55,6 +55,7 @@ class Members:
         "_gated",
         "_leaving",
         "_unscheduled",
+        "revision",
         "succeeded",
     )
 
@@ -77,6 +78,8 @@ class Members:
         self._declare = declare
         self._declarations: Counter[tuple[Declaration, bool]] = Counter()
         """Something that pods say about the group, and whether these have a node → how many say so."""
+        self.revision = 0
+        """Another number once pods, or those without a node, say something else about the group, all together."""
 
     @property
     def count(self) -> int:
@@ -192,9 +195,20 @@ class Members:
             if each is not None and (former is None or pod is None or is_adopted):
                 _count(self._controllers, _controller(each), change)
                 self._counted = None
-            said = None if each is None or each.spec.scheduling_gates else self._declare(each)
-            if each is not None and said is not None:
-                _count(self._declarations, (said, bool(each.spec.node_name)), change)
+        before, now = self._said_by(former), self._said_by(pod)
+        if before != now:
+            self._count_declaration(before, -1)
+            self._count_declaration(now, 1)
+
+    def _said_by(self, pod: Pod | None) -> tuple[Declaration, bool] | None:
+        said = None if pod is None or pod.spec.scheduling_gates else self._declare(pod)
+        return None if pod is None or said is None else (said, bool(pod.spec.node_name))
+
+    def _count_declaration(self, said: tuple[Declaration, bool] | None, change: int) -> None:
+        """Count what a pod says. With a node, it says nothing new if others without one say the same."""
+        if said is not None and _count(self._declarations, said, change):
+            declaration, is_placed = said
+            self.revision += not is_placed or (declaration, False) not in self._declarations
 
     def check_invariants(self) -> None:
         """Each member is in one state."""
@@ -219,7 +233,7 @@ class MembersByGroup(CountListener):
     def listen(self, changed: Callable[[GroupKey, bool], None]) -> Callable[[], None]:
         """Call `changed` when the members of a group have changed, or one of them; return a function that ends that.
 
-        With it comes whether the change may help the others: one has left or succeeded, or they agree now.
+        With it comes whether the change may help the others: one has left or succeeded, or they may agree now.
         """
         self._listeners = (*self._listeners, changed)
 
@@ -325,12 +339,12 @@ class MembersByGroup(CountListener):
         if key.source == POD_GROUP:
             take(group, pod)
             return
-        before = len(group.declarations), group.count
+        revision, count = group.revision, group.count
         if pod.is_deleting:
             group.let_go(pod)
         else:
             take(group, pod)
-        self._report(key, helps=(len(group.declarations), group.count) < before)
+        self._report(key, helps=group.revision != revision or group.count < count)
 
     def _new(self, key: GroupKey) -> Members:
         group = self._groups[key] = Members(self._declare)
@@ -366,10 +380,13 @@ class MembersByGroup(CountListener):
         assert sum(group.pod_count for group in self._groups.values()) == len(self._keys)
 
 
-def _count(counts: Counter[T], key: T, change: int) -> None:
+def _count(counts: Counter[T], key: T, change: int) -> bool:
+    """Count another one of a kind, or one less; return whether the kind is new or gone."""
+    before = counts[key]
     counts[key] += change
     if not counts[key]:
         del counts[key]
+    return before == 0 or key not in counts
 
 
 def _controller(pod: Pod) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.api.objects import GroupAnnotations
 from scheduler.config.feature_gates import FeatureGates
-from tests.unit.cycle.fakes import PROFILE, an_engine
+from tests.unit.cycle.fakes import PROFILE, an_engine, newer
 from tests.unit.groups.coscheduling import Coscheduled
 
 
@@ -128,6 +128,20 @@ async def test_members_that_contradict_each_other_are_not_tried_until_one_gives_
     await groups.schedule()
 
     assert sorted(groups.bound) == ["a-0", "a-2"]
+    groups.check()
+
+
+async def test_a_pod_that_contradicts_one_that_is_being_bound_is_tried_as_soon_as_that_has_its_node() -> None:
+    groups = Coscheduled()
+    (first,) = groups.annotated(1, 1, priority=1)
+    await groups.schedule()
+    groups.annotated(1, 1, first=1)
+    assert await groups.schedule() == 0, "the watch shows the first without a node"
+
+    groups.engine.handlers.pod_changed(newer(first, node_name=groups.bound["a-0"]))
+    await groups.schedule()
+
+    assert sorted(groups.bound) == ["a-0", "a-1"]
     groups.check()
 
 
