@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-from plugins.dynamic_resources.allocation.allocations import results_of
 from scheduler import framework as fw
 from scheduler.api.devices import DeviceCondition, DeviceResult, ResourceClaim
 
@@ -23,14 +22,14 @@ class BindingTimedOut(BindingFailed):
 
 def needs_waiting(claim: ResourceClaim) -> bool:
     """Return whether any device of the claim has conditions."""
-    return any(result.binding_conditions for result in results_of(claim))
+    return any(result.binding_conditions for result in claim.results)
 
 
 def is_ready(claim: ResourceClaim) -> bool:
     """Return whether all conditions of all devices are true. Raises BindingFailed if a failure condition is."""
     if claim.status.allocation is None:
         return False
-    for result in results_of(claim):
+    for result in claim.results:
         if not result.binding_conditions:
             continue
         conditions = _conditions_of(claim, result)
@@ -51,7 +50,7 @@ def is_overdue(claim: ResourceClaim, timeout: float, now: float) -> bool:
     allocation = claim.status.allocation
     if allocation is None or allocation.allocation_timestamp is None:
         return False
-    if all(result.binding_conditions is None for result in results_of(claim)):
+    if all(result.binding_conditions is None for result in claim.results):
         return False
     return datetime.fromisoformat(allocation.allocation_timestamp).timestamp() + timeout < now
 
@@ -71,7 +70,7 @@ def waiting_counted(claims: Sequence[ResourceClaim], metrics: fw.Metrics, profil
         raise
     finally:
         seconds = time.monotonic() - started
-        for result in (each for claim in claims for each in results_of(claim)):
+        for result in (each for claim in claims for each in claim.results):
             metrics.dra_binding_conditions_wait_duration.labels(profile, result.driver, status).observe(seconds)
             if result.binding_conditions:
                 metrics.dra_binding_conditions_allocations.labels(profile, result.driver, status).inc()

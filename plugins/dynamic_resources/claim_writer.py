@@ -96,7 +96,7 @@ class ClaimWriter:
         try:
             async with claim_lock.lock:
                 stored = await self._retried(self._newest(claim), attempt)
-                self._catalog.assume(stored)
+                self._catalog.allocations.assume(stored)
                 return stored
         finally:
             claim_lock.users -= 1
@@ -185,7 +185,7 @@ class ClaimWriter:
 
     def _newest(self, claim: ResourceClaim) -> ResourceClaim:
         meta = claim.metadata
-        known = self._catalog.claim(meta.namespace, meta.name)
+        known = self._catalog.allocations.claim(meta.namespace, meta.name)
         if known is None or known.uid != claim.uid:
             return claim  # the API server will say so too
         return claim if is_newer(meta.resource_version, known.metadata.resource_version) else known
@@ -194,7 +194,7 @@ class ClaimWriter:
         self, claim: ResourceClaim, attempt: Callable[[ResourceClaim], Awaitable[ResourceClaim]]
     ) -> ResourceClaim:
         """Attempt a write, and after a conflict again with a newer version of the claim."""
-        is_new = self._catalog.claim(claim.metadata.namespace, claim.metadata.name) is None
+        is_new = self._catalog.allocations.claim(claim.metadata.namespace, claim.metadata.name) is None
         conflict: fw.ApiError | None = None
         for wait in (*_RETRIES, 0.0):
             try:
@@ -204,7 +204,7 @@ class ClaimWriter:
                     raise WriteFailed(str(error)) from error
                 conflict = error
             await self._sleep(wait)
-            newest = self._catalog.claim(claim.metadata.namespace, claim.metadata.name)
+            newest = self._catalog.allocations.claim(claim.metadata.namespace, claim.metadata.name)
             if newest is None and is_new:
                 continue  # the watch has not shown it yet
             if newest is None or newest.uid != claim.uid:

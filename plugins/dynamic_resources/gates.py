@@ -51,5 +51,4 @@ def declaring(nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
 
 def skips_operations(claim: ResourceClaim) -> bool:
     """Return whether operations of drivers are to be skipped for a claim's devices."""
-    allocation = claim.status.allocation
-    return allocation is not None and any(each.skip_node_operations for each in allocation.devices.results or ())
+    return any(result.skip_node_operations for result in claim.results)

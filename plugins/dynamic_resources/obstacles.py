@@ -6,7 +6,6 @@ from typing import Final
 
 import msgspec
 
-from plugins.dynamic_resources.allocation.allocations import results_of
 from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
 from plugins.dynamic_resources.allocation.pools import DeviceId, DevicesError, SliceDevice
 from plugins.dynamic_resources.allocation.requests import Request, alternatives, tolerates
@@ -44,7 +43,8 @@ class DeviceObstacles:
                     untolerated |= {_spelled(each): each for each in device.taints if each.effect != "None"}
                 elif (user := self._users.get(device.id)) is not None:
                     users[user.uid] = user, device.id
-            if untolerated and self._catalog.claim(claim.metadata.namespace, claim.metadata.name) is not None:
+            meta = claim.metadata
+            if untolerated and self._catalog.allocations.claim(meta.namespace, meta.name) is not None:
                 remedies.append(_tolerating(claim, untolerated))
             taints |= untolerated
         fact = f"too few free devices for ResourceClaim {names}"
@@ -59,7 +59,8 @@ class DeviceObstacles:
         try:
             written = alternatives(claim, self._catalog.device_class, self._catalog.gates)
             requests = [each for some in written for each in some]
-            devices = [each for pool in self._catalog.pools_for(node) for view in pool.slices for each in view.devices]
+            pools = self._catalog.slices.pools_for(node)
+            devices = [each for pool in pools for view in pool.slices for each in view.devices]
             for device in devices[:MAX_DEVICES]:
                 for request in requests:
                     if request.selects(device, node):
@@ -84,9 +85,9 @@ class DeviceObstacles:
         for uid, claims in self._claims_by_user.items():
             pod = self._handle.pods.get(uid)
             if pod is not None and pod.node_name:
-                for result in (each for claim in claims for each in results_of(claim)):
+                for result in (each for claim in claims for each in claim.results):
                     if not result.admin_access and result.share_id is None:
-                        found[DeviceId(result.driver, result.pool, result.device)] = pod
+                        found[DeviceId.of(result)] = pod
         return found
 
     def _freed(self, pod: fw.Pod) -> tuple[tuple[str, ResourceClaim], ...]:
@@ -97,12 +98,7 @@ class DeviceObstacles:
 
 def _tolerating(claim: ResourceClaim, taints: Mapping[str, DeviceTaint]) -> fw.Remedy:
     """Tolerate the taints in every request. A claim cannot be changed, so it, or its pod, has to be made again."""
-    tolerations = tuple(
-        DeviceToleration(
-            key=each.key, operator="Equal" if each.value else "Exists", value=each.value, effect=each.effect
-        )
-        for _, each in sorted(taints.items())
-    )
+    tolerations = tuple(_toleration_of(taint) for _, taint in sorted(taints.items()))
     requests = tuple(
         msgspec.structs.replace(
             each,
@@ -114,14 +110,9 @@ def _tolerating(claim: ResourceClaim, taints: Mapping[str, DeviceTaint]) -> fw.R
     devices = msgspec.structs.replace(claim.spec.devices, requests=requests)
     changed = msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, devices=devices))
     is_generated = any(each.kind == "Pod" for each in claim.metadata.owner_references or ())
-    where = (
-        f"the template of ResourceClaim {claim.metadata.name}"
-        if is_generated
-        else f"ResourceClaim {claim.metadata.name}"
-    )
-    text = (
-        f"make {where} again, tolerating {_listed(sorted(taints))} (it keeps pods off devices that are not to be used)"
-    )
+    where = f"{'the template of ' if is_generated else ''}ResourceClaim {claim.metadata.name}"
+    tolerating = f"tolerating {_listed(sorted(taints))} (it keeps pods off devices that are not to be used)"
+    text = f"make {where} again, {tolerating}"
     return fw.Remedy(text, (), objects=((fw.RESOURCE_CLAIM, changed),), is_last_resort=True)
 
 
@@ -149,12 +140,5 @@ def elsewhere(claim: ResourceClaim) -> fw.Obstacle:
 
 
 def _classes(claim: ResourceClaim) -> str:
-    names = list(dict.fromkeys(_class_names(claim)))
+    names = dict.fromkeys(each.device_class_name for request in claim.requests for each in request.alternatives)
     return f"class {' or '.join(names)}" if names else "no class"
-
-
-def _class_names(claim: ResourceClaim) -> Iterator[str]:
-    for request in claim.requests:
-        if request.exactly is not None:
-            yield request.exactly.device_class_name
-        yield from (each.device_class_name for each in request.first_available or ())

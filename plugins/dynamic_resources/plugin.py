@@ -328,14 +328,14 @@ class DynamicResources(
         """Take devices for the claims that have none. Raises DevicesError if Filter found none on the node."""
         claim_state, group = self._state_of(state), self._group_of(state, pod)
         for i in claim_state.shared:
-            claim_state.reserved[i] = self._catalog.reserve(claim_state.claims[i], group)
+            claim_state.reserved[i] = self._catalog.allocations.reserve(claim_state.claims[i], group)
         if all(claim.status.allocation is not None for claim in claim_state.claims):
             return None
         row = claim_state.nodes.row_of(node_name)
         if row is None:
             raise DevicesError("claim allocation not found for node")
         for i, claim, allocation in self._searching.allocate(claim_state, row):
-            claim_state.reserved[i] = self._catalog.reserve(claim.allocated(allocation), group)
+            claim_state.reserved[i] = self._catalog.allocations.reserve(claim.allocated(allocation), group)
             claim_state.claims[i] = claim
         return None
 
@@ -359,7 +359,7 @@ class DynamicResources(
             return
         for i, claim in enumerate(claim_state.claims):
             if claim_state.reserved.pop(i, None) is not None:
-                self._catalog.release(claim.uid, is_written=False)
+                self._catalog.allocations.release(claim.uid, is_written=False)
             if i == claim_state.of_extended:
                 if not is_in_memory(claim):
                     self._extended_writer.delete(pod, claim)
@@ -398,14 +398,14 @@ class DynamicResources(
     def _share(self, claim_state: ClaimState, group: fw.GroupKey | None) -> None:
         """Take over what other pods of the group have reserved for the same claims."""
         for i, claim in enumerate(claim_state.claims):
-            allocation = None if group is None else self._catalog.shared_by(group, claim.uid)
+            allocation = None if group is None else self._catalog.allocations.shared_by(group, claim.uid)
             if allocation is not None and claim.status.allocation is None:
                 claim_state.claims[i] = claim.allocated(allocation)
                 claim_state.shared.add(i)
 
     def _refusal_of(self, claim: ResourceClaim, *, check_requests: bool) -> fw.Status | None:
         """Why a claim cannot be allocated on any node. Raises DevicesError for a request of an unknown kind."""
-        if self._catalog.in_flight(claim.uid) is not None:
+        if self._catalog.allocations.in_flight(claim.uid) is not None:
             return fw.unresolvable(f"resource claim {claim} is in the process of being allocated")
         if not check_requests:
             return None

@@ -23,7 +23,7 @@ def resource_claims_of(pod: fw.Pod, catalog: DeviceCatalog) -> list[ResourceClai
         name, must_own = claim_name_of(pod, written)
         if name is None:
             continue  # no claim was made for it, on purpose
-        claim = catalog.claim(pod.namespace, name)
+        claim = catalog.allocations.claim(pod.namespace, name)
         if claim is None:
             raise ClaimProblem(f'could not find ResourceClaim "{pod.namespace}/{name}"')
         if claim.metadata.deletion_timestamp is not None:
@@ -152,7 +152,7 @@ class ClaimHints:
 
     def after_space_freed(self, pod: fw.Pod, old: fw.Pod, new: fw.Pod | None) -> fw.QueueingHint:
         """Space may help on a node whose devices stand for resources of it, or cost some."""
-        return fw.QueueingHint.QUEUE if self._catalog.have_amounts(old.node_name) else fw.QueueingHint.SKIP
+        return fw.QueueingHint.QUEUE if self._catalog.slices.have_amounts(old.node_name) else fw.QueueingHint.SKIP
 
 
 def after_class_deleted(pod: fw.Pod, old: DeviceClass, new: None) -> fw.QueueingHint:

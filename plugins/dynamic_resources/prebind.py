@@ -65,7 +65,7 @@ class PreBinding:
             finally:
                 # From here on the claim itself shows it, or the devices are free if no other pod of the group needs it.
                 if claim_state.reserved.pop(i, None) is not None:
-                    self._catalog.release(claim.uid, is_written=is_written)
+                    self._catalog.allocations.release(claim.uid, is_written=is_written)
         await self._write_extended(pod, claim_state)
         if pod.status.node_allocatable_resource_claim_statuses and NODE_AMOUNTS in self._catalog.gates.names:
             claim_state.is_amount_written = True
@@ -87,13 +87,13 @@ class PreBinding:
             if not claim_state.mappings:  # what is asked for is no number of devices
                 raise WriteFailed(f"nil or empty request mappings, no update of pod {pod} ExtendedResourceClaimStatus")
             created = claim_state.claims[i] = await self._extended_writer.create(pod, claim)
-            self._catalog.created(claim.uid, created)
+            self._catalog.allocations.created(claim.uid, created)
             claim = created
             written = claim_state.claims[i] = await self._writer.reserve(pod, created, allocation)
         except BaseException:
-            self._catalog.release(claim.uid)
+            self._catalog.allocations.release(claim.uid)
             raise
-        self._catalog.assume_created(written)
+        self._catalog.allocations.assume_created(written)
         await self._extended_writer.write_mappings(pod, written, claim_state.mappings)
 
     async def _wait_until_ready(self, claim_state: ClaimState) -> None:
@@ -107,7 +107,7 @@ class PreBinding:
         for i, known in enumerate(claim_state.claims):
             if is_in_memory(known):
                 continue  # the node offers what it is for
-            claim = self._catalog.claim(known.metadata.namespace, known.metadata.name)
+            claim = self._catalog.allocations.claim(known.metadata.namespace, known.metadata.name)
             if claim is None:
                 raise WriteFailed(f'could not find ResourceClaim "{known}"')
             claim_state.claims[i] = claim

@@ -76,6 +76,11 @@ class DeviceRequest(Wire, frozen=True):
     exactly: ExactRequest | None = None
     first_available: tuple[ExactRequest, ...] | None = None
 
+    @property
+    def alternatives(self) -> tuple[ExactRequest, ...]:
+        """What may fulfil it, in the order of preference; nothing for a kind of request that is not known."""
+        return self.first_available or ((self.exactly,) if self.exactly is not None else ())
+
 
 class DeviceConstraint(Wire, frozen=True):
     requests: tuple[str, ...] | None = None
@@ -196,6 +201,11 @@ class ResourceClaim(Wire, frozen=True):
     @property
     def requests(self) -> tuple[DeviceRequest, ...]:
         return self.spec.devices.requests or ()
+
+    @property
+    def results(self) -> tuple[DeviceResult, ...]:
+        """The devices that the claim has, if it is allocated."""
+        return (self.status.allocation.devices.results if self.status.allocation is not None else None) or ()
 
     @property
     def is_for_extended_resources(self) -> bool:

@@ -62,7 +62,7 @@ def devices_on(plugin: DynamicResources, pod: Pod, cluster: NodeTable, name: str
     found: Json = {"amounts": written(amounts)} if plugin.completes_pods else {}
     for i, allocation in said.reserved.items():
         claim = said.claims[i]
-        catalog_of(plugin.handle).release(claim.uid)
+        catalog_of(plugin.handle).allocations.release(claim.uid)
         if i == said.of_extended:
             found["extended"] = {
                 "requests": [request_of(each) for each in claim.requests],

@@ -52,14 +52,18 @@ class Allocations:
         """UID → the version whose devices are in the sums."""
         self._unshown: dict[str, tuple[float, ResourceClaim]] = {}
         """UID → created claims that are assumed, and until when the watch must show them; the oldest comes first."""
-        self.allocated = Allocated()
-        """The devices that are taken, by allocated claims and by those in flight: a live view, not to be changed."""
+        self._allocated = Allocated()
         objects.listen(fw.RESOURCE_CLAIM, self._claim_changed, self._reset)
 
     def claim(self, namespace: str, name: str) -> ResourceClaim | None:
         """Return the newest known version of a claim."""
         stored: ResourceClaim | None = self._objects.get(fw.RESOURCE_CLAIM, name, namespace)
         return self._assumed.get((namespace, name), stored)
+
+    def allocated(self) -> Allocated:
+        """Return the devices that are taken, by allocated claims and those in flight: a live view."""
+        self._expire()
+        return self._allocated
 
     def in_flight(self, uid: str) -> Allocation | None:
         """Return the allocation of a claim that is reserved in memory and not written yet."""
@@ -110,7 +114,7 @@ class Allocations:
             self._note(claim)
         self.release(claim.uid)
 
-    def expire(self) -> None:
+    def _expire(self) -> None:
         """Free the devices of created claims that the watch must have shown by now: they were deleted before."""
         while self._unshown:
             uid, (deadline, claim) = next(iter(self._unshown.items()))
@@ -134,7 +138,7 @@ class Allocations:
 
     def _reset(self) -> None:
         """Keep claims that are in flight or assumed, and count them again: the watch shows neither."""
-        allocated = self.allocated
+        allocated = self._allocated
         for device in {*allocated.whole, *allocated.shared, *allocated.capacity}:
             self._changed(device)
         for sums in (allocated.whole, allocated.shared, allocated.capacity):
@@ -185,8 +189,8 @@ class Allocations:
 
     def _count(self, result: DeviceResult, sign: int) -> None:
         """Count a device in, or with -1 out. Rule: foreachAllocatedDevice."""
-        allocated = self.allocated
-        device = DeviceId(result.driver, result.pool, result.device)
+        allocated = self._allocated
+        device = DeviceId.of(result)
         self._changed(device)
         if result.share_id is None:
             _add(allocated.whole, device, sign)
@@ -200,16 +204,10 @@ class Allocations:
                 del allocated.capacity[device]
 
 
-def results_of(claim: ResourceClaim) -> Iterator[DeviceResult]:
-    """Yield the devices that a claim has, if it is allocated."""
-    if claim.status.allocation is not None:
-        yield from claim.status.allocation.devices.results or ()
-
-
 def _counting(claim: ResourceClaim | None) -> Iterator[DeviceResult]:
     """Yield the devices that are exclusively the claim's; those for admin access are not."""
     if claim is not None:
-        yield from (result for result in results_of(claim) if not result.admin_access)
+        yield from (result for result in claim.results if not result.admin_access)
 
 
 def _add(counts: dict[DeviceId, int], device: DeviceId, sign: int) -> None:

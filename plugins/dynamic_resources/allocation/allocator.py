@@ -88,7 +88,7 @@ class Allocator:
         Raises NoDevices for a reason worth reporting, DevicesError where no other node would be better, and what
         `check_time` raises.
         """
-        pools = self._catalog.pools_for(node)
+        pools = self._catalog.slices.pools_for(node)
         if self._last is None or self._last[0] is not pools:
             requests = self._requests or (
                 alternatives(claim, self._catalog.device_class, self._catalog.gates) for claim in self._claims

@@ -94,7 +94,7 @@ class DeviceAvailability:
 
     def _split(self, nodes: fw.NodeColumns, rows: fw.Rows) -> tuple[list[int], list[int]]:
         """Return the rows that certainly get the same answer, and the rest."""
-        with_slices = self._catalog.nodes_with_slices()
+        with_slices = self._catalog.slices.nodes_with_slices()
         if with_slices is None:
             return [], rows.tolist()
         names = nodes.names()
@@ -171,13 +171,7 @@ def request_key(claims: Sequence[ResourceClaim]) -> bytes:
 
 
 def _class_names(claims: Sequence[ResourceClaim]) -> list[str]:
-    return [
-        each.device_class_name
-        for claim in claims
-        for request in claim.requests
-        for each in (request.first_available or (request.exactly,))
-        if each is not None
-    ]
+    return [each.device_class_name for claim in claims for request in claim.requests for each in request.alternatives]
 
 
 def _are_same(some: Sequence[DeviceClass | None], different: Sequence[DeviceClass | None]) -> bool:

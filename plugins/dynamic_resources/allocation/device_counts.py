@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from plugins.dynamic_resources.allocation.catalog import DeviceCatalog, catalog_of
-from plugins.dynamic_resources.allocation.pools import DevicesError, node_matches
+from plugins.dynamic_resources.allocation.pools import DevicesError, is_for_node
 from plugins.dynamic_resources.allocation.requests import class_selects
 from plugins.dynamic_resources.extended.resources import (
     ExtendedResources,
@@ -70,14 +70,11 @@ class _CountedClass:
     def _count(self, node: Node) -> tuple[int, int]:
         """Count for one node; nothing counts if a selector fails for one of its devices."""
         there = taken = 0
-        allocated = self._catalog.allocated()
+        allocated = self._catalog.allocations.allocated()
         try:
-            for view in self._catalog.slices_for(node):
+            for view in self._catalog.slices.slices_for(node):
                 for device in view.devices:
-                    d = device.device
-                    if view.slice.spec.per_device_node_selection and not node_matches(
-                        node, d.node_name, d.all_nodes, d.node_selector
-                    ):
+                    if view.slice.spec.per_device_node_selection and not is_for_node(node, device.device):
                         continue
                     if class_selects(self.device_class, device):
                         there += 1

@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias
 
 from plugins.dynamic_resources.allocation.selectors import DeviceView, view_of
 from scheduler import framework as fw
-from scheduler.api.devices import CounterSet, Device, DeviceTaint, ResourceSlice
-from scheduler.api.objects import Node, NodeSelector
+from scheduler.api.devices import CounterSet, Device, DeviceResult, DeviceTaint, ResourceSlice, SliceSpec
+from scheduler.api.objects import Node
 from scheduler.api.selectors import as_one_message, matches_any, problems_of, required_terms
 
 
@@ -19,6 +19,10 @@ class DeviceId(NamedTuple):
     driver: str
     pool: str
     device: str
+
+    @classmethod
+    def of(cls, result: DeviceResult) -> "DeviceId":
+        return cls(result.driver, result.pool, result.device)
 
     def __str__(self) -> str:
         return "/".join(self)
@@ -121,15 +125,15 @@ class Pool:
         return f"{self.driver}/{self.name}"
 
 
-def node_matches(node: Node, name: str | None, all_nodes: bool | None, selector: NodeSelector | None) -> bool:
+def is_for_node(node: Node, place: SliceSpec | Device) -> bool:
     """Return whether a slice or device is for this node. Raises DevicesError for a selector that cannot be read."""
-    if name:
-        return node.name == name
-    if all_nodes:
+    if place.node_name:
+        return node.name == place.node_name
+    if place.all_nodes:
         return True
-    if selector is None:
+    if place.node_selector is None:
         return False
-    terms = required_terms(selector)
+    terms = required_terms(place.node_selector)
     problems = problems_of(terms)
     if problems:
         raise DevicesError(f"failed to parse node selector: {as_one_message(problems)}")
@@ -164,10 +168,9 @@ def _is_relevant(view: SliceView, node: Node) -> bool:
     spec = view.slice.spec
     try:
         if spec.node_name or spec.all_nodes or spec.node_selector is not None:
-            return node_matches(node, spec.node_name, spec.all_nodes, spec.node_selector)
+            return is_for_node(node, spec)
         if spec.per_device_node_selection:
-            devices = spec.devices or ()
-            return any(node_matches(node, d.node_name, d.all_nodes, d.node_selector) for d in devices)
+            return any(is_for_node(node, device) for device in spec.devices or ())
     except DevicesError as error:
         problem = f"failed to perform node selection for slice {view.name}: {error}"
         raise DevicesError(f"gather pool information: {problem}") from error

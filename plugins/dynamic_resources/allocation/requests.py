@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from plugins.dynamic_resources.allocation.pools import DevicesError, Pool, SliceDevice, node_matches
+from plugins.dynamic_resources.allocation.pools import DevicesError, Pool, SliceDevice, is_for_node
 from plugins.dynamic_resources.allocation.selectors import NotCompiled, SelectorError, compiled
 from plugins.dynamic_resources.gates import DERIVED, DeviceGates
 from scheduler.api.devices import DeviceClass, DeviceSelector, DeviceToleration, ExactRequest, ResourceClaim
@@ -66,10 +66,7 @@ class Request:
         for where, i, selector in self.selectors:
             if not _holds(device, where, i, selector):
                 return False
-        if not device.slice.spec.per_device_node_selection:
-            return True
-        d = device.device
-        return node_matches(node, d.node_name, d.all_nodes, d.node_selector)
+        return not device.slice.spec.per_device_node_selection or is_for_node(node, device.device)
 
 
 def class_selects(cls: DeviceClass, device: SliceDevice) -> bool:

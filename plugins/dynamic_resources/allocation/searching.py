@@ -104,7 +104,7 @@ class Searching:
         known = claim_state.searches[needed] = DeviceSearches(
             claims=claims,
             mappings=() if devices is None else devices.mappings,
-            allocator=Allocator(self._catalog, asked, self._catalog.allocated()),
+            allocator=Allocator(self._catalog, asked, self._catalog.allocations.allocated()),
             availability=self._availabilities.of(asked, claim_state.nodes, self._columns),
         )
         return known

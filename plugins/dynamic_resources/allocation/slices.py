@@ -1,6 +1,6 @@
 """The ResourceSlices by node, with the pools that follow; kept up to date by the slices that change."""
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Final, TypeVar
 
 from plugins.dynamic_resources.allocation.pools import (
@@ -9,12 +9,11 @@ from plugins.dynamic_resources.allocation.pools import (
     PoolId,
     SliceView,
     gather_pools,
-    node_matches,
+    is_for_node,
 )
 from plugins.dynamic_resources.gates import COMPATIBILITY, DeviceGates
-from plugins.dynamic_resources.taint_rules import TaintRules
 from scheduler import framework as fw
-from scheduler.api.devices import Device, ResourceSlice
+from scheduler.api.devices import Device, DeviceTaint, DeviceTaintRule, DeviceTaintSelector, ResourceSlice
 from scheduler.api.objects import Node
 
 Key = TypeVar("Key")
@@ -43,7 +42,7 @@ class NodeSlices:
         """The pools of nodes without slices of their own, if they are the same for all."""
         self._is_for_all: bool | None = None
         """Whether they are; None if that has to be looked up."""
-        self._rules = TaintRules(objects, self._forget_all)
+        self._rules = _TaintRules(objects, self._forget_all)
         objects.listen(fw.RESOURCE_SLICE, self._slice_changed, self._reset)
 
     def pools_for(self, node: Node) -> list[Pool]:
@@ -74,8 +73,7 @@ class NodeSlices:
         yield from self._of_node.get(node.name, {}).values()
         for view in self._shared.values():
             spec = view.slice.spec
-            each_selects = spec.per_device_node_selection or spec.all_nodes or spec.node_selector is None
-            if each_selects or node_matches(node, None, None, spec.node_selector):
+            if spec.per_device_node_selection or spec.node_selector is None or is_for_node(node, spec):
                 yield view
 
     def have_amounts(self, node_name: str) -> bool:
@@ -176,3 +174,34 @@ def _drop(index: dict[Key, dict[str, SliceView]], key: Key, uid: str) -> None:
 def _is_for_all(view: SliceView) -> bool:
     spec = view.slice.spec
     return bool(spec.all_nodes) and not spec.per_device_node_selection and not spec.skip_node_operations
+
+
+class _TaintRules:
+    """Taints that an administrator adds to those in the driver's slices. `changed` is called after each change.
+
+    Rule: k8s.io/dynamic-resource-allocation resourceslice/tracker/tracker.go at v0.37.2 (applyPatches).
+    """
+
+    def __init__(self, objects: fw.ObjectLister, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self._rules: dict[str, tuple[DeviceTaintSelector, DeviceTaint]] = {}
+        """UID → selector and taint; a rule without a selector selects nothing."""
+        objects.listen(fw.DEVICE_TAINT_RULE, self._rule_changed, self._reset)
+
+    def taints_of(self, device: DeviceId) -> Iterator[DeviceTaint]:
+        """Yield the taints that rules give to a device."""
+        for selector, taint in self._rules.values():
+            named = selector.driver, selector.pool, selector.device
+            if all(name is None or name == own for name, own in zip(named, device, strict=True)):
+                yield taint
+
+    def _rule_changed(self, old: DeviceTaintRule | None, new: DeviceTaintRule | None) -> None:
+        if old is not None:
+            self._rules.pop(old.metadata.uid, None)
+        if new is not None and new.spec.device_selector is not None:
+            self._rules[new.metadata.uid] = new.spec.device_selector, new.spec.taint
+        self._changed()
+
+    def _reset(self) -> None:
+        self._rules.clear()
+        self._changed()

@@ -6,7 +6,7 @@ Rule: dynamicresources/nodeallocatabledynamicresources.go at v1.37.2 (buildNodeA
 from collections.abc import Iterator
 
 from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
-from plugins.dynamic_resources.allocation.pools import DeviceId, DevicesError, node_matches
+from plugins.dynamic_resources.allocation.pools import DeviceId, DevicesError, is_for_node
 from scheduler.api.devices import Allocation, Device, DeviceResult, NodeMapping, ResourceClaim
 from scheduler.api.objects import ClaimAmounts, MappedAmount, Node, OverheadAmount, Quantity
 from scheduler.api.quantities.canonical_quantity import written_like
@@ -19,7 +19,7 @@ class DevicesOfNode:
     def __init__(self, node: Node, catalog: DeviceCatalog) -> None:
         """Raises DevicesError."""
         self._node = node
-        self._views = list(catalog.slices_for(node))
+        self._views = list(catalog.slices.slices_for(node))
         self.have_none = not any(view.has_amounts for view in self._views)
         """Whether none of them stands for resources of the node, or costs some."""
 
@@ -34,18 +34,15 @@ class DevicesOfNode:
 
     def get(self, result: DeviceResult) -> Device:
         """Return an allocated device. Raises DevicesError if the node has no such device."""
-        wanted = DeviceId(result.driver, result.pool, result.device)
+        wanted = DeviceId.of(result)
         for view in self._views:
             if view.pool_id != (result.driver, result.pool) or result.device not in view.names:
                 continue
             device = next(each.device for each in view.devices if each.id == wanted)
-            if view.slice.spec.per_device_node_selection and not self._is_for_node(device):
+            if view.slice.spec.per_device_node_selection and not is_for_node(self._node, device):
                 raise DevicesError(f"device {result.device} does not match node")
             return device
         raise DevicesError(f"device {result.device} not found in pool {result.pool} for driver {result.driver}")
-
-    def _is_for_node(self, device: Device) -> bool:
-        return node_matches(self._node, device.node_name, device.all_nodes, device.node_selector)
 
 
 class _Sums:

@@ -32,7 +32,7 @@ class AmountsOfClaims:
     def mapped(self, claim_state: ClaimState) -> Iterator[int]:
         """Yield the index of each allocated claim with a device that stands for a resource of its node."""
         for i, claim in enumerate(claim_state.claims if self.are_counted else ()):
-            devices = (self._catalog.device(each) for each in _devices_of(claim))
+            devices = (self._catalog.slices.device(DeviceId.of(each)) for each in claim.results)
             if any(device is not None and _is_mapped(device) for device in devices):
                 yield i
 
@@ -73,15 +73,9 @@ class AmountsOfClaims:
 
     def _rows_of_allocated(self, claim_state: ClaimState) -> Set[int] | None:
         """Return the rows whose nodes may have devices of allocated claims that take something; None for all."""
-        pools = {each[:2] for claim in claim_state.claims for each in _devices_of(claim)}
-        names = self._catalog.nodes_with_amounts(pools)
+        pools = {(each.driver, each.pool) for claim in claim_state.claims for each in claim.results}
+        names = self._catalog.slices.nodes_with_amounts(pools)
         return None if names is None else {row for name in names if (row := claim_state.nodes.row_of(name)) is not None}
-
-
-def _devices_of(claim: ResourceClaim) -> Iterator[DeviceId]:
-    allocation = claim.status.allocation
-    for each in (allocation.devices.results if allocation is not None else None) or ():
-        yield DeviceId(each.driver, each.pool, each.device)
 
 
 def _is_mapped(device: Device) -> bool:

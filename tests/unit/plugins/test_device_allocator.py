@@ -39,7 +39,7 @@ def allocate(
     handle, _, _ = a_world(*world)
     handle = dataclasses.replace(handle, feature_gates=frozenset(gates))
     catalog = catalog_of(handle)
-    allocator = Allocator(catalog, claims, catalog.allocated())
+    allocator = Allocator(catalog, claims, catalog.allocations.allocated())
     solution = allocator.allocate(a_node(node, labels=labels), lambda: None)
     return None if solution is None else solution.allocations
 
@@ -633,4 +633,4 @@ def test_the_time_is_checked_while_searching() -> None:
     catalog = catalog_of(handle)
 
     with pytest.raises(TimeoutError):
-        Allocator(catalog, [a_claim("c")], catalog.allocated()).allocate(a_node("n1"), too_late)
+        Allocator(catalog, [a_claim("c")], catalog.allocations.allocated()).allocate(a_node("n1"), too_late)

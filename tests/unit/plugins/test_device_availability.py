@@ -43,7 +43,7 @@ MODELS = ("A100", "H100")
 def test_a_second_pod_of_the_same_shape_asks_about_the_changed_node_only() -> None:
     world = World(a_slice("n1", a_device("d0")), a_slice("n2", a_device("d0")), nodes=("n1", "n2"))
     world.codes(a_claim("one"))
-    world.catalog.reserve(a_claim("one", status=allocated("n1/d0")))
+    world.catalog.allocations.reserve(a_claim("one", status=allocated("n1/d0")))
 
     assert world.codes(a_claim("two")) == {"n1": HAS_NONE, "n2": HAS_DEVICES}
     assert world.asked == ["n1"]
@@ -52,10 +52,10 @@ def test_a_second_pod_of_the_same_shape_asks_about_the_changed_node_only() -> No
 def test_a_claim_that_is_written_changes_nothing_more() -> None:
     world = World(a_slice("n1", a_device("d0")), a_claim("one"), nodes=("n1",))
     mine = a_claim("one", status=allocated("n1/d0"), version="2")
-    world.catalog.reserve(mine)
+    world.catalog.allocations.reserve(mine)
     world.codes(a_claim("two"))
-    world.catalog.assume(mine)
-    world.catalog.release(mine.uid)
+    world.catalog.allocations.assume(mine)
+    world.catalog.allocations.release(mine.uid)
     put(world.store, mine)
 
     assert world.codes(a_claim("two")) == {"n1": HAS_NONE}
@@ -98,7 +98,7 @@ def test_nodes_without_slices_of_their_own_are_searched_once() -> None:
     world = World(a_slice("net", a_device("d0"), allNodes=True), nodes=NAMES)
 
     assert world.codes(a_claim("c")) == dict.fromkeys(NAMES, HAS_DEVICES)
-    assert len({id(world.catalog.pools_for(a_node(name))) for name in NAMES}) == 1
+    assert len({id(world.catalog.slices.pools_for(a_node(name))) for name in NAMES}) == 1
 
 
 def test_two_claims_with_one_device_free_it_only_together() -> None:
@@ -152,9 +152,9 @@ class World:
     def codes_of_a_new_look(self, claim: ResourceClaim) -> dict[str, int] | str:
         catalog = DeviceCatalog(self.store)
         for each in self.assumed.values():
-            catalog.assume(each)
+            catalog.allocations.assume(each)
         for each in self.in_flight.values():
-            catalog.reserve(each)
+            catalog.allocations.reserve(each)
         return _codes(catalog, DeviceAvailabilities(catalog), claim, self.nodes, [])
 
     def happen(self, dice: random.Random) -> None:
@@ -174,20 +174,20 @@ class World:
         taken = a_claim(
             name, status=allocated(f"{dice.choice(NAMES)}/d{dice.randint(0, 1)}"), version=str(self.version)
         )
-        known = self.catalog.claim("default", name)
+        known = self.catalog.allocations.claim("default", name)
         step = dice.choice(["reserve", "write", "release", "see", "free"])
         if step == "reserve" and known is not None and known.status.allocation is None:
             self.in_flight.setdefault(taken.uid, taken)
-            self.catalog.reserve(taken)
+            self.catalog.allocations.reserve(taken)
         elif step == "write" and known is not None and taken.uid in self.in_flight:
             written = self.in_flight[taken.uid].allocated(_allocation(self.in_flight[taken.uid]))
             meta = msgspec.structs.replace(written.metadata, resource_version=str(self.version))
             written = msgspec.structs.replace(written, metadata=meta)
             self.assumed[written.uid] = written
-            self.catalog.assume(written)
+            self.catalog.allocations.assume(written)
         elif step == "release":
             self.in_flight.pop(taken.uid, None)
-            self.catalog.release(taken.uid)
+            self.catalog.allocations.release(taken.uid)
         elif step == "see":
             put(self.store, self.assumed.pop(taken.uid, taken if known is None else known))
         elif step == "free":
@@ -220,7 +220,7 @@ def _codes(
     asked: list[str],
 ) -> dict[str, int] | str:
     """Node → code, or the error that ends the attempt."""
-    allocator = Allocator(catalog, [claim], catalog.allocated())
+    allocator = Allocator(catalog, [claim], catalog.allocations.allocated())
 
     def ask(node: Node) -> Any:
         asked.append(node.name)

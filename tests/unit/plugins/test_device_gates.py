@@ -34,7 +34,7 @@ def devices(world: Sequence[Any], claim: ResourceClaim, gate: str = "", node: fw
     """The names of those that the claim gets; none if it gets none."""
     handle, _, _ = a_world(*world)
     catalog = catalog_of(dataclasses.replace(handle, feature_gates=frozenset({gate} if gate else ())))
-    solution = Allocator(catalog, [claim], catalog.allocated()).allocate(node or a_node("n1"), lambda: None)
+    solution = Allocator(catalog, [claim], catalog.allocations.allocated()).allocate(node or a_node("n1"), lambda: None)
     results = () if solution is None else solution.allocations[0].devices.results or ()
     return [each.device for each in results]
 

@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from plugins.dynamic_resources.allocation.allocations import results_of
 from plugins.dynamic_resources.allocation.catalog import catalog_of
 from plugins.dynamic_resources.allocation.pools import DevicesError
 from plugins.dynamic_resources.plugin import (
@@ -178,7 +177,7 @@ async def test_devices_are_taken_in_memory_then_written() -> None:
 
     assert waiting.pre_filter == refusal("resource claim default/c is in the process of being allocated")
     written = stored(store, "c")
-    assert [(each.pool, each.device) for each in results_of(written)] == [("n2", "d0")]
+    assert [(each.pool, each.device) for each in written.results] == [("n2", "d0")]
     assert [each.uid for each in written.status.reserved_for or ()] == ["first"]
     assert written.metadata.finalizers == ("resource.kubernetes.io/delete-protection",)
     assert [subresource for subresource, _ in api.patches] == ["", "status"]
@@ -258,7 +257,7 @@ async def test_a_claim_is_shared_by_pods_that_are_tried_together() -> None:
     assert where == (NOT_AVAILABLE, None)
     assert alone.pre_filter == refusal("resource claim default/c is in the process of being allocated")
     written = stored(store, "c")
-    assert [(each.pool, each.device) for each in results_of(written)] == [("n2", "d0")]
+    assert [(each.pool, each.device) for each in written.results] == [("n2", "d0")]
     assert [each.uid for each in written.status.reserved_for or ()] == ["first", "second"]
     assert api.errors == []
 
@@ -297,7 +296,7 @@ async def test_a_claim_that_changed_meanwhile_fails_the_binding(change: Resource
     with pytest.raises(Exception, match=problem):
         await attempt.pre_bind("n1")
 
-    assert catalog_of(plugin.handle).in_flight("claim-c") is None
+    assert catalog_of(plugin.handle).allocations.in_flight("claim-c") is None
 
 
 async def test_unreserve_takes_the_pod_out_of_claims_that_were_written() -> None:

@@ -162,7 +162,7 @@ def test_nothing_is_taken_on_a_node_that_offers_the_resource() -> None:
 
     attempt.reserve("own")
 
-    assert not catalog_of(plugin.handle).allocated().whole
+    assert not catalog_of(plugin.handle).allocations.allocated().whole
 
 
 async def test_a_claim_is_created_allocated_and_told_to_the_pod() -> None:
@@ -210,14 +210,14 @@ async def test_a_pod_is_not_bound_whose_claim_an_older_api_server_does_not_let_i
 
     assert len(api.pod_patches) == len(api.created) == 1
     assert claims_of(store) == []
-    assert not catalog_of(plugin.handle).allocated().whole
+    assert not catalog_of(plugin.handle).allocations.allocated().whole
 
 
 async def test_devices_are_taken_from_the_decision_on_whatever_the_watch_shows() -> None:
     plugin, _, api = a_plugin(*GPUS, GPU_CLASS)
     api.late = True
     attempt = Attempt(plugin, asking())
-    taken = catalog_of(plugin.handle).allocated().whole
+    taken = catalog_of(plugin.handle).allocations.allocated().whole
 
     attempt.reserve("n2")
     reserved = dict(taken)
@@ -231,7 +231,7 @@ async def test_devices_are_taken_from_the_decision_on_whatever_the_watch_shows()
 
 async def test_devices_of_a_claim_that_never_shows_are_free_after_two_minutes() -> None:
     plugin, _, api = a_plugin(*GPUS, GPU_CLASS)
-    allocations = catalog_of(plugin.handle)._allocations
+    allocations = catalog_of(plugin.handle).allocations
     allocations._now = lambda: 1000.0
     api.late = True
     attempt = Attempt(plugin, asking())
@@ -239,11 +239,11 @@ async def test_devices_of_a_claim_that_never_shows_are_free_after_two_minutes() 
     await attempt.pre_bind("n1")
 
     allocations._now = lambda: 1119.0
-    before = dict(catalog_of(plugin.handle).allocated().whole)
+    before = dict(catalog_of(plugin.handle).allocations.allocated().whole)
     allocations._now = lambda: 1121.0
 
     assert list(before) == [(DRIVER, "n1", "d0")]
-    assert catalog_of(plugin.handle).allocated().whole == {}
+    assert catalog_of(plugin.handle).allocations.allocated().whole == {}
 
 
 async def test_a_claim_that_cannot_be_created_leaves_nothing_behind() -> None:
@@ -259,7 +259,7 @@ async def test_a_claim_that_cannot_be_created_leaves_nothing_behind() -> None:
 
     assert claims_of(store) == []
     assert api.deleted == []
-    assert not catalog_of(plugin.handle).allocated().whole
+    assert not catalog_of(plugin.handle).allocations.allocated().whole
     assert creates(plugin, "failure") == 1
 
 
@@ -272,7 +272,7 @@ async def test_a_pod_that_asks_for_no_number_of_devices_is_not_bound() -> None:
         await attempt.pre_bind("n1")
 
     assert api.created == []
-    assert catalog_of(plugin.handle)._allocations._in_flight == {}
+    assert catalog_of(plugin.handle).allocations._in_flight == {}
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ async def test_what_fails_half_way_is_deleted_again(fails: int) -> None:
 
     assert claims_of(store) == []
     assert len(api.deleted) == 1
-    assert not catalog_of(plugin.handle).allocated().whole
+    assert not catalog_of(plugin.handle).allocations.allocated().whole
     assert activated(plugin) == []  # its backoff holds
 
 
@@ -355,7 +355,7 @@ async def test_a_pod_that_is_not_bound_after_all_loses_its_claim() -> None:
 
     assert claims_of(store) == []
     assert api.patches[-1][1]["metadata"]["finalizers"] is None
-    assert not catalog_of(plugin.handle).allocated().whole
+    assert not catalog_of(plugin.handle).allocations.allocated().whole
 
 
 async def test_the_claim_of_an_earlier_attempt_is_deleted_and_the_pod_tried_again() -> None:
@@ -413,7 +413,7 @@ async def test_what_a_scheduler_leaves_that_ends_before_the_binding_is_replaced_
     assert activated(next_one) == ["p"]
     [claim] = claims_of(store)
     assert claim.uid != orphan.uid
-    assert catalog_of(next_one.handle).allocated().whole == {(DRIVER, "n1", "d0"): 1}
+    assert catalog_of(next_one.handle).allocations.allocated().whole == {(DRIVER, "n1", "d0"): 1}
 
 
 async def test_a_deletion_that_fails_brings_the_pod_back_all_the_same() -> None:
