@@ -7,6 +7,7 @@ import numpy as np
 
 from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
 from plugins.dynamic_resources.gates import OPTIONAL_OPERATIONS
+from plugins.shared.column_math import grown
 from scheduler import framework as fw
 
 _ASPECTS: Final = (fw.Aspect.NAME, fw.Aspect.LABELS)
@@ -28,8 +29,7 @@ class StaleRows:
 
     def among(self, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Rows:
         """Return those of `rows` that are stale by now."""
-        if len(self._flags) < nodes.size:
-            self._flags = np.concatenate([self._flags, np.ones(nodes.size - len(self._flags), np.bool_)])
+        self._flags = grown(self._flags, nodes.size, True)
         self._mark(self._changes.stale_rows())
         changed = self._catalog.changed
         if changed.position != self._seen:

@@ -9,10 +9,11 @@ from collections.abc import Collection
 from typing import Final, TypeAlias, TypeVar, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from scheduler import framework as fw
 
-Column = TypeVar("Column", fw.BoolColumn, fw.Int32Column, fw.Int64Column)
+Column = TypeVar("Column", fw.BoolColumn, npt.NDArray[np.int8], fw.Int32Column, fw.Int64Column)
 
 Amount: TypeAlias = int | fw.Int64Column
 Answer: TypeAlias = bool | fw.BoolColumn
@@ -24,6 +25,12 @@ LARGE: Final = 1 << 52
 def pick(column: Column, rows: fw.Rows) -> Column:
     """Return the entries of `rows`: the column itself, to be read only, if that is all of them."""
     return column if len(rows) == len(column) else column[rows]
+
+
+def grown(column: Column, size: int, fill: int = 0) -> Column:
+    """Return a column of at least this size: the same, if it is, or one that goes on with `fill`."""
+    more = size - len(column)
+    return column if more <= 0 else np.concatenate([column, np.full(more, fill, column.dtype)])
 
 
 def amounts(column: fw.Int64Column, rows: fw.Rows) -> Amount:

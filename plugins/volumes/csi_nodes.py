@@ -1,12 +1,13 @@
 """Drivers on each node, and the in-tree plugins that they have replaced, as CSINodes list them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from plugins.shared.column_math import pick
+from plugins.shared.column_math import grown, pick
 from scheduler import framework as fw
 from scheduler.api.storage.volumes import MIGRATED_PLUGINS, CSINode
+from scheduler.framework.nodes.change_log import LogReader
 
 
 def migrated_plugins(annotations: Mapping[str, str]) -> str:
@@ -41,9 +42,9 @@ class CsiNodeColumns:
         self._nodes = nodes
         self._objects = objects
         self._columns: dict[str, fw.BoolColumn] = {}
-        self._position = -1
+        self._changes = LogReader((nodes.volumes.changes,))
         self._stale: set[int] = set()
-        objects.listen(fw.CSI_NODE, self._changed, self._reset)
+        objects.listen(fw.CSI_NODE, self._changed, self._columns.clear)  # each is computed again on demand
 
     def of(self, name: str, rows: fw.Rows) -> fw.BoolColumn:
         """Return on which of `rows` it is so of the driver or plugin of that name."""
@@ -55,27 +56,18 @@ class CsiNodeColumns:
         return pick(column, rows)
 
     def _refresh(self) -> None:
-        changes = self._nodes.volumes.changes
-        if changes.position != self._position:
-            changed = None if self._position < 0 else changes.since(self._position)
-            self._position = changes.position
-            self._stale.update(range(self._nodes.size) if changed is None else changed)
+        changed = self._changes.stale_rows()
+        self._stale.update(range(self._nodes.size) if changed is None else changed)
         stale, self._stale = self._stale, set()
         for name, column in self._columns.items():
-            if len(column) < self._nodes.size:
-                grown = np.zeros(self._nodes.size, np.bool_)
-                grown[: len(column)] = column
-                column = self._columns[name] = grown
+            self._columns[name] = column = grown(column, self._nodes.size)
             self._write(name, column, stale)
 
-    def _write(self, name: str, column: fw.BoolColumn, rows: "set[int] | range") -> None:
+    def _write(self, name: str, column: fw.BoolColumn, rows: Iterable[int]) -> None:
         names, in_use = self._nodes.names(), self._nodes.in_use
         for row in rows:
             csi_node: CSINode | None = self._objects.get(fw.CSI_NODE, names[row]) if in_use[row] else None
             column[row] = csi_node is not None and self._says(csi_node, name)
-
-    def _reset(self) -> None:
-        self._columns.clear()  # each is computed again on demand
 
     def _changed(self, old: CSINode | None, new: CSINode | None) -> None:
         csi_node = new or old

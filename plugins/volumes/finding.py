@@ -39,7 +39,7 @@ NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 @dataclass(slots=True)
 class PodVolumes:
-    """The volumes of a pod to bind and to provision on one node."""
+    """The volumes of a pod to bind and to provision on one node: as they were found, or as they are to be written."""
 
     static_bindings: list[tuple[PersistentVolumeClaim, PersistentVolume]] = field(default_factory=list)
     """Claims that get an existing volume."""
@@ -50,19 +50,13 @@ class PodVolumes:
 class VolumeFinder:
     """Looks for volumes in the cluster as it is, and as it is assumed to be."""
 
-    def __init__(
-        self,
-        objects: fw.ObjectLister,
-        volumes: AssumeCache[PersistentVolume],
-        index: PersistentVolumeIndex,
-        capacities: CapacityIndex,
-        migrated: CsiNodeColumns,
-    ) -> None:
+    def __init__(self, handle: fw.Handle, volumes: AssumeCache[PersistentVolume]) -> None:
+        objects = handle.objects
         self._objects = objects
-        self._migrated = migrated
         self._volumes = volumes
-        self._index = index
-        self._capacities = capacities
+        self._index = PersistentVolumeIndex(objects)
+        self._migrated = CsiNodeColumns(handle.nodes, objects)
+        self.capacities = CapacityIndex(objects)
 
     def refusals(
         self, claims: PodVolumeClaims, nodes: fw.NodeColumns, rows: fw.Rows
@@ -127,14 +121,9 @@ class VolumeFinder:
             raise fw.AttemptFailed(f'failed to find storage class "{name}"')
         return result
 
-    def enough_capacity(
-        self, claim: PersistentVolumeClaim, storage_class: StorageClass, nodes: fw.NodeColumns, rows: fw.Rows
-    ) -> fw.BoolColumn | None:
-        return self._capacities.enough(claim, storage_class, nodes, rows)
-
     def capacity(self, claim: PersistentVolumeClaim, nodes: fw.NodeColumns, rows: fw.Rows) -> ClaimStorage | None:
         """Return the storage in which a volume for the claim would be made; None if it is not tracked."""
-        return self._capacities.storage(claim, self.storage_class(claim), nodes, rows)
+        return self.capacities.storage(claim, self.storage_class(claim), nodes, rows)
 
 
 class VolumeSearch:
@@ -236,7 +225,7 @@ class VolumeSearch:
             yield BIND_CONFLICT, np.zeros(len(self._rows), np.bool_)
             return
         yield BIND_CONFLICT, allowed(storage_class, self._nodes, self._rows)
-        yield NOT_ENOUGH_SPACE, self._finder.enough_capacity(claim, storage_class, self._nodes, self._rows)
+        yield NOT_ENOUGH_SPACE, self._finder.capacities.enough(claim, storage_class, self._nodes, self._rows)
 
 
 def reasons_of(codes: int) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ def volume_binding_events(handle: fw.Handle) -> tuple[fw.ClusterEventWithHint, .
     after_csi_driver = _after_csi_driver(handle)
     return (
         fw.on(fw.STORAGE_CLASS, add_or_update, after_storage_class, any_pod),
-        fw.on(fw.PERSISTENT_VOLUME_CLAIM, add_or_update, after_claim, _claims),
+        fw.on(fw.PERSISTENT_VOLUME_CLAIM, add_or_update, after_claim, claims_key),
         fw.on(fw.PERSISTENT_VOLUME, add_or_update),
         fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL),
         fw.on(fw.CSI_NODE, add_or_update, after_csi_node, any_pod),
@@ -48,7 +48,7 @@ def after_storage_class(pod: fw.Pod, old: StorageClass | None, new: StorageClass
 
 
 def after_claim(pod: fw.Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim) -> fw.QueueingHint:
-    """Only the pod's own claims help."""
+    """Only the pod's own claims help, ephemeral ones among them. NodeVolumeLimits has the same."""
     return QUEUE if pod.namespace == new.namespace and new.name in _claim_names(pod) else SKIP
 
 
@@ -103,9 +103,10 @@ def _inline_drivers(pod: fw.Pod) -> list[str]:
     return [volume.csi.driver for volume in pod.spec.volumes or () if volume.csi is not None]
 
 
-def _claims(pod: fw.Pod) -> Hashable:
+def claims_key(pod: fw.Pod) -> Hashable:
+    """The key for hints that look for the pod's claims, ephemeral ones among them."""
     return pod.namespace, frozenset(_claim_names(pod))
 
 
 def _drivers(pod: fw.Pod) -> Hashable:
-    return _claims(pod), frozenset(_inline_drivers(pod))
+    return claims_key(pod), frozenset(_inline_drivers(pod))

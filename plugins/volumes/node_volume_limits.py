@@ -8,12 +8,13 @@ import numpy as np
 
 from plugins.shared.queueing import any_pod
 from plugins.volumes.csi_nodes import CsiNodeColumns, has_driver
+from plugins.volumes.hints import after_claim, claims_key
 from plugins.volumes.limits.attached import AttachedVolumes
 from plugins.volumes.limits.csi import Attached, ClaimNotFound, CsiVolumes, VolumeError
 from scheduler import framework as fw
 from scheduler.api.objects import Volume
 from scheduler.api.storage.csi_translation import inline_handle, plugin_of
-from scheduler.api.storage.volumes import CSIDriver, CSINode, PersistentVolumeClaim, VolumeAttachment, claim_name_of
+from scheduler.api.storage.volumes import CSIDriver, CSINode, VolumeAttachment
 
 TOO_MANY: Final = fw.unschedulable("node(s) exceed max volume count")
 
@@ -54,7 +55,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods, fw.ExplainPlugin):
             fw.on(fw.CSI_NODE, fw.Action.ADD),
             fw.on(fw.CSI_NODE, fw.Action.UPDATE, _after_csi_node, any_pod),
             fw.on(fw.ASSIGNED_POD, fw.Action.DELETE, _after_pod_deleted, any_pod),
-            fw.on(fw.PERSISTENT_VOLUME_CLAIM, fw.Action.ADD, _after_claim_added, _claims),
+            fw.on(fw.PERSISTENT_VOLUME_CLAIM, fw.Action.ADD, after_claim, claims_key),
             fw.on(fw.VOLUME_ATTACHMENT, fw.Action.DELETE, _after_attachment_deleted, _volumes_of),
             fw.on(fw.CSI_NODE, fw.Action.DELETE),
             fw.on(fw.NODE, fw.Action.ADD),
@@ -212,18 +213,6 @@ def _after_pod_deleted(pod: fw.Pod, old: fw.Pod, new: None) -> fw.QueueingHint:
     placed = old.node_name or old.nominated_node_name
     frees = placed and any(map(_is_attachable, old.storage.volumes))
     return fw.QueueingHint.QUEUE if frees else fw.QueueingHint.SKIP
-
-
-def _claims(pod: fw.Pod) -> Hashable:
-    return pod.namespace, tuple(claim_name_of(pod, volume) for volume in pod.storage.volumes)
-
-
-def _after_claim_added(pod: fw.Pod, old: None, new: PersistentVolumeClaim) -> fw.QueueingHint:
-    """A claim of the pod helps, also an ephemeral one. Rule: isSchedulableAfterPVCAdded."""
-    if new.namespace != pod.namespace:
-        return fw.QueueingHint.SKIP
-    named = any(claim_name_of(pod, volume) == new.name for volume in pod.storage.volumes)
-    return fw.QueueingHint.QUEUE if named else fw.QueueingHint.SKIP
 
 
 def _volumes_of(pod: fw.Pod) -> Hashable:

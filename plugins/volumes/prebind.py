@@ -38,13 +38,6 @@ LOOK_AGAIN_SECONDS: Final = 1.0
 TIMED_OUT: Final = "context deadline exceeded"
 
 
-class AssumedVolumes(msgspec.Struct):
-    """The objects to write for a pod on its node. Written objects have the resource version that they got."""
-
-    static_bindings: list[tuple[PersistentVolumeClaim, PersistentVolume]] = []
-    dynamic_provisions: list[PersistentVolumeClaim] = []
-
-
 class VolumeBinder:
     """Assumes, reverts, writes and waits, for the pods of one profile."""
 
@@ -64,9 +57,12 @@ class VolumeBinder:
         handle.objects.listen(fw.PERSISTENT_VOLUME_CLAIM, self._claim_changed)
         handle.objects.listen(fw.PERSISTENT_VOLUME, self._volume_changed)
 
-    def assume(self, volumes: PodVolumes, node_name: str) -> AssumedVolumes:
-        """Assume the volumes found. Raises AttemptFailed, with nothing assumed, if an object has changed meanwhile."""
-        assumed = AssumedVolumes()
+    def assume(self, volumes: PodVolumes, node_name: str) -> PodVolumes:
+        """Assume the volumes found; return the objects to write.
+
+        Raises AttemptFailed, with nothing assumed, if an object has changed meanwhile.
+        """
+        assumed = PodVolumes()
         try:
             for claim, volume in volumes.static_bindings:
                 bound_volume = bind_volume_to_claim(volume, claim)
@@ -82,14 +78,14 @@ class VolumeBinder:
             raise
         return assumed
 
-    def revert(self, assumed: AssumedVolumes) -> None:
+    def revert(self, assumed: PodVolumes) -> None:
         """Forget unwritten changes; written ones stay assumed until the watch shows them."""
         for _, volume in assumed.static_bindings:
             self._volumes.restore(volume)
         for claim in assumed.dynamic_provisions:
             self._claims.restore(claim)
 
-    async def bind(self, pod: fw.Pod, node_name: str, assumed: AssumedVolumes) -> None:
+    async def bind(self, pod: fw.Pod, node_name: str, assumed: PodVolumes) -> None:
         """Return once all claims are bound. Raises ApiError, or AttemptFailed if that is undone or takes too long."""
         await self._write(assumed)
         loop = asyncio.get_running_loop()
@@ -107,8 +103,11 @@ class VolumeBinder:
         except ValueError as error:
             raise fw.AttemptFailed(f"binding volumes: {error}") from error
 
-    async def _write(self, assumed: AssumedVolumes) -> None:
-        """One after the other, as kube-scheduler does: after a failure the rest stays as it is."""
+    async def _write(self, assumed: PodVolumes) -> None:
+        """One after the other, as kube-scheduler does: after a failure the rest stays as it is.
+
+        What is written has the resource version that it got.
+        """
         for i, (claim, volume) in enumerate(assumed.static_bindings):
             patch = _patch_of(volume, BOUND_BY_CONTROLLER)
             patch["spec"] = {"claimRef": msgspec.to_builtins(volume.spec.claim_ref)}
@@ -119,7 +118,7 @@ class VolumeBinder:
             written = await self._handle.api.patch(fw.PERSISTENT_VOLUME_CLAIM, claim.name, claim.namespace, patch)
             assumed.dynamic_provisions[i] = _at_version(claim, written)
 
-    def _is_bound(self, pod: fw.Pod, node_name: str, assumed: AssumedVolumes) -> bool:
+    def _is_bound(self, pod: fw.Pod, node_name: str, assumed: PodVolumes) -> bool:
         """Return whether all claims are bound. Raises AttemptFailed for whatever calls for another attempt."""
         row = self._handle.nodes.row_of(node_name)
         if row is None:
@@ -172,7 +171,7 @@ class VolumeBinder:
             raise fw.AttemptFailed(f'pv "{volume.name}" node affinity doesn\'t match node "{node.name}": {problem}')
 
     @contextmanager
-    def _watched_changes(self, assumed: AssumedVolumes) -> Iterator[asyncio.Event]:
+    def _watched_changes(self, assumed: PodVolumes) -> Iterator[asyncio.Event]:
         changed = asyncio.Event()
         claims = [*(claim for claim, _ in assumed.static_bindings), *assumed.dynamic_provisions]
         keys = {(claim.namespace, claim.name) for claim in claims}

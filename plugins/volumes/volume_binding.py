@@ -9,14 +9,11 @@ import numpy as np
 
 from plugins.shared.shapes import MAX_SHAPE_SCORE, MAX_UTILIZATION, UtilizationShapePoint, line, problems_of_shape
 from plugins.volumes.assume import AssumeCache
-from plugins.volumes.capacity import CapacityIndex
 from plugins.volumes.claims import ClaimError, PodVolumeClaims, has_claims, volume_claims_of
-from plugins.volumes.csi_nodes import CsiNodeColumns
-from plugins.volumes.finding import VolumeFinder, VolumeSearch, reasons_of
+from plugins.volumes.finding import PodVolumes, VolumeFinder, VolumeSearch, reasons_of
 from plugins.volumes.hints import volume_binding_events
-from plugins.volumes.index import PersistentVolumeIndex
 from plugins.volumes.obstacles import claim_obstacles, unbound_obstacles
-from plugins.volumes.prebind import AssumedVolumes, VolumeBinder
+from plugins.volumes.prebind import VolumeBinder
 from scheduler import framework as fw
 from scheduler.api.storage.volumes import PersistentVolume, PersistentVolumeClaim
 from scheduler.framework.field_errors import invalid
@@ -37,26 +34,8 @@ class _State:
     claims: PodVolumeClaims
     search: VolumeSearch | None = None
     """How Filter found its last answer. Nothing changes between Filter and Reserve."""
-    assumed: AssumedVolumes | None = None
+    assumed: PodVolumes | None = None
     """The objects to write; None if there are none."""
-
-
-class _Volumes:
-    """State that outlives a cycle: the volumes to choose from, and decisions that are not confirmed yet."""
-
-    def __init__(self, handle: fw.Handle, bind_timeout_seconds: int) -> None:
-        # Made at the start: they grow with each object, so no decision waits until they are built.
-        objects = handle.objects
-        self.volumes: AssumeCache[PersistentVolume] = AssumeCache(objects, fw.PERSISTENT_VOLUME)
-        self.claims: AssumeCache[PersistentVolumeClaim] = AssumeCache(objects, fw.PERSISTENT_VOLUME_CLAIM)
-        self.finder = VolumeFinder(
-            objects,
-            self.volumes,
-            PersistentVolumeIndex(objects),
-            CapacityIndex(objects),
-            CsiNodeColumns(handle.nodes, objects),
-        )
-        self.binder = VolumeBinder(handle, self.volumes, self.claims, bind_timeout_seconds)
 
 
 @dataclass
@@ -96,16 +75,20 @@ class VolumeBinding(
 
     def start(self, handle: fw.Handle) -> None:
         self.handle = handle
-        self._volumes = _Volumes(handle, self.bind_timeout_seconds)
+        self._volumes: AssumeCache[PersistentVolume] = AssumeCache(handle.objects, fw.PERSISTENT_VOLUME)
+        self._claims: AssumeCache[PersistentVolumeClaim] = AssumeCache(handle.objects, fw.PERSISTENT_VOLUME_CLAIM)
+        # They grow with each object from now on, so no decision waits until they are built.
+        self._finder = VolumeFinder(handle, self._volumes)
+        self._binder = VolumeBinder(handle, self._volumes, self._claims, self.bind_timeout_seconds)
 
     def kept(self) -> tuple[AssumeCache[PersistentVolumeClaim], AssumeCache[PersistentVolume]]:
         """The assumed claims and volumes, which other pods must not be given."""
-        return self._volumes.claims, self._volumes.volumes
+        return self._claims, self._volumes
 
     def take_over(self, kept: tuple[AssumeCache[PersistentVolumeClaim], AssumeCache[PersistentVolume]]) -> None:
         claims, volumes = kept
-        self._volumes.claims.join(claims)
-        self._volumes.volumes.join(volumes)
+        self._claims.join(claims)
+        self._volumes.join(volumes)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield each problem of the arguments, with its place.
@@ -136,7 +119,7 @@ class VolumeBinding(
                 return fw.SKIP
         except ClaimError as error:
             return fw.unresolvable(str(error))
-        claims = volume_claims_of(pod, self._volumes.claims, self.handle.objects)
+        claims = volume_claims_of(pod, self._claims, self.handle.objects)
         if claims.unbound_immediate:
             return UNBOUND_IMMEDIATE
         state.write(self.name, _State(claims))
@@ -151,7 +134,7 @@ class VolumeBinding(
         """Return for each of `rows` all reasons to reject it. Raises LookupError if `pre_filter` was not run."""
         known = state.read(self.name, _State, "not found")
         with self._counting_errors("predicate"):
-            codes, known.search = self._volumes.finder.refusals(known.claims, nodes, rows)
+            codes, known.search = self._finder.refusals(known.claims, nodes, rows)
         return codes
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
@@ -160,13 +143,13 @@ class VolumeBinding(
     def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
         """Each claim that cannot be used on the node. Raises as `filter_nodes`."""
         claims = state.read(self.name, _State, "not found").claims
-        return list(claim_obstacles(claims, self._volumes.finder, self._volumes.volumes, self.handle.nodes, node))
+        return list(claim_obstacles(claims, self._finder, self._volumes, self.handle.nodes, node))
 
     def obstacles_anywhere(self, state: fw.CycleState, pod: fw.Pod, refusal: fw.Status) -> Sequence[fw.Obstacle]:
         """Each claim that is not bound, and does not wait for the pod."""
         if refusal.reasons != UNBOUND_IMMEDIATE.reasons:
             return ()
-        return list(unbound_obstacles(volume_claims_of(pod, self._volumes.claims, self.handle.objects)))
+        return list(unbound_obstacles(volume_claims_of(pod, self._claims, self.handle.objects)))
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Raises LookupError if `pre_filter` was not run for a pod with volumes."""
@@ -192,7 +175,7 @@ class VolumeBinding(
         line_ = line(self.shape)
         scores = known.search.scores(line_, rows)
         if scores is None:
-            scores = self._volumes.finder.search(known.claims, nodes, rows).scores(line_, rows)
+            scores = self._finder.search(known.claims, nodes, rows).scores(line_, rows)
         return scores
 
     def reserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
@@ -204,18 +187,18 @@ class VolumeBinding(
         with self._counting_errors("assume"):
             volumes = None if known.search is None else known.search.volumes_on(row)
             if volumes is None:  # Filter did not see this node, or not last
-                search = self._volumes.finder.search(known.claims, self.handle.nodes, np.array([row]))
+                search = self._finder.search(known.claims, self.handle.nodes, np.array([row]))
                 volumes = search.volumes_on(row)
             known.search = None
             if volumes is not None:
-                known.assumed = self._volumes.binder.assume(volumes, node_name)
+                known.assumed = self._binder.assume(volumes, node_name)
         return None
 
     def unreserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
         """Release unwritten changes."""
         known = state.get(self.name, _State)
         if known is not None and known.assumed is not None:
-            self._volumes.binder.revert(known.assumed)
+            self._binder.revert(known.assumed)
 
     def concerns_reserve(self, pod: fw.Pod) -> bool:
         return bool(pod.storage.volumes)
@@ -230,7 +213,7 @@ class VolumeBinding(
         known = state.get(self.name, _State)
         if known is not None and known.assumed is not None:
             with self._counting_errors("bind"):
-                await self._volumes.binder.bind(pod, node_name, known.assumed)
+                await self._binder.bind(pod, node_name, known.assumed)
         return None
 
     @contextmanager

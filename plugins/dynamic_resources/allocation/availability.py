@@ -16,6 +16,7 @@ from plugins.dynamic_resources.allocation.allocator import NoDevices, Solution
 from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
 from plugins.dynamic_resources.gates import NODE_AMOUNTS
 from plugins.dynamic_resources.stale_rows import StaleRows
+from plugins.shared.column_math import grown
 from scheduler import framework as fw
 from scheduler.api.devices import DeviceClass, ResourceClaim
 from scheduler.api.objects import ClaimAmounts, Node
@@ -73,19 +74,15 @@ class DeviceAvailability:
 
         What `asking` raises passes through: such a node is asked again the next time.
         """
-        if len(self.codes) < nodes.size:
-            self.codes = np.concatenate([self.codes, np.zeros(nodes.size - len(self.codes), np.int8)])
+        self.codes = grown(self.codes, nodes.size)
         stale = self._stale.among(nodes, rows)
         if len(stale):
             self._update_rows(nodes, stale, asking)
         return self.codes[rows]
 
     def _update_rows(self, nodes: fw.NodeColumns, rows: fw.Rows, asking: Asking) -> None:
-        if asking.rate is not None and (self.scores is None or len(self.scores) < nodes.size):
-            scores = np.zeros(nodes.size, np.int64)
-            if self.scores is not None:
-                scores[: len(self.scores)] = self.scores
-            self.scores = scores
+        if asking.rate is not None:
+            self.scores = grown(np.zeros(0, np.int64) if self.scores is None else self.scores, nodes.size)
         alike, different = self._split(nodes, rows[nodes.in_use[rows]])
         if alike:
             self._ask_one(nodes, alike[0], alike, asking)

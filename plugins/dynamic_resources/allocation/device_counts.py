@@ -19,6 +19,7 @@ from plugins.dynamic_resources.extended.resources import (
     is_dra_extended_resource,
 )
 from plugins.dynamic_resources.stale_rows import StaleRows
+from plugins.shared.column_math import grown
 from scheduler import framework as fw
 from scheduler.api.devices import DeviceClass
 from scheduler.api.objects import Node
@@ -57,10 +58,7 @@ class _CountedClass:
         self._taken = np.zeros(0, np.int64)
 
     def of(self, nodes: fw.NodeColumns, rows: fw.Rows) -> tuple[fw.Int64Column, fw.Int64Column]:
-        added = nodes.size - len(self._there)
-        if added > 0:
-            self._there = np.concatenate([self._there, np.zeros(added, np.int64)])
-            self._taken = np.concatenate([self._taken, np.zeros(added, np.int64)])
+        self._there, self._taken = grown(self._there, nodes.size), grown(self._taken, nodes.size)
         for row in self._stale.among(nodes, rows).tolist():
             if nodes.in_use[row]:
                 self._there[row], self._taken[row] = self._count(nodes.info(row).node)

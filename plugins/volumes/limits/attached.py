@@ -17,12 +17,13 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from plugins.shared.column_math import pick
+from plugins.shared.column_math import grown, pick
 from plugins.volumes.limits.csi import Attached, CsiVolumes, Reference
 from plugins.volumes.limits.on_node import NO_VOLUMES, Excess, NodeCounter, NodeVolumes, limits_of
 from plugins.volumes.limits.rows_by_key import RowsByKey
 from scheduler import framework as fw
 from scheduler.api.storage.volumes import CSINode, VolumeAttachment
+from scheduler.framework.nodes.change_log import LogReader
 
 _NO_LIMIT: Final = np.iinfo(np.int64).max
 _NONE: Final[Mapping[str, VolumeAttachment]] = {}
@@ -57,19 +58,16 @@ class AttachedVolumes:
         """An object → the rows whose last count looked it up."""
         self._attachments: dict[str, dict[str, VolumeAttachment]] = {}
         """Node → name → attachment."""
-        self._position = -1
-        self._stale: set[int] = set()
+        self._changes = LogReader((self._nodes.volumes.changes,))
+        self._stale = set(range(self._nodes.size))
         self._listen()
 
     # What is asked.
 
     def refresh(self) -> None:
         """Refresh the nodes that changed. Not within a what-if."""
-        changes = self._nodes.volumes.changes
-        if changes.position != self._position:
-            rows = None if self._position < 0 else changes.since(self._position)
-            self._position = changes.position
-            self._stale.update(range(self._nodes.size) if rows is None else rows)
+        changed = self._changes.stale_rows()
+        self._stale.update(range(self._nodes.size) if changed is None else changed)
         if len(self._known) < self._nodes.size:
             self._grow()
         if self._stale:
@@ -214,12 +212,10 @@ class AttachedVolumes:
         return column
 
     def _grow(self) -> None:
-        before = len(self._known)
-        more = max(self._nodes.size, 2 * before) - before
-        self._known = np.concatenate([self._known, np.zeros(more, np.bool_)])
-        self._is_counted = np.concatenate([self._is_counted, np.zeros(more, np.bool_)])
+        size = max(self._nodes.size, 2 * len(self._known))
+        self._known, self._is_counted = grown(self._known, size), grown(self._is_counted, size)
         for driver, column in self._free.items():
-            self._free[driver] = np.concatenate([column, np.full(more, _NO_LIMIT, np.int64)])
+            self._free[driver] = grown(column, size, _NO_LIMIT)
 
     # What objects make stale.
 
@@ -257,5 +253,5 @@ class AttachedVolumes:
     def _node_changed(self, name: str) -> None:
         # A node that is added later is in the change log then.
         row = self._nodes.row_of(name)
-        if row is not None and self._position >= 0:
+        if row is not None:
             self._stale.add(row)

@@ -1,27 +1,17 @@
 """The claims and disks that pods on nodes use, as plugins see them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Protocol
 
 from scheduler.api.storage.pod_storage import VolumeKey
-
-
-class RowChanges(Protocol):
-    """The rows in which something changed, in order."""
-
-    @property
-    def position(self) -> int:
-        """The position of a reader who has seen everything."""
-
-    def since(self, position: int) -> Sequence[int] | None:
-        """Return the rows that changed after `position`, with repeats; None if it could be any."""
+from scheduler.framework.nodes.change_log import ChangeLog
 
 
 class VolumeIndex(Protocol):
     """The claims and disks that pods on nodes use; also on rows that are not nodes (see `in_use` of NodeColumns)."""
 
     @property
-    def changes(self) -> RowChanges:
+    def changes(self) -> ChangeLog:
         """The rows on which a pod with volumes came or went, or the node itself. What-ifs are not in it."""
 
     def users(self, key: VolumeKey) -> Mapping[int, int]:

@@ -172,7 +172,7 @@ class World:
         catalog = engine.framework.handle.shared.get(DeviceCatalog, lambda: DeviceCatalog(engine.engine.objects))
         binding: Any = engine.framework.plugins.by_name["VolumeBinding"]
         allocations, slices = catalog.allocations, catalog.slices
-        volumes, capacities = binding._volumes.finder._index, binding._volumes.finder._capacities
+        volumes, capacities = binding._finder._index, binding._finder.capacities
         in_queue = {queued.pod.uid for pods in engine.queue.pending_pods().values() for queued in pods}
         return {
             "pods": _versions(engine.handlers.known_pods()),
@@ -187,7 +187,11 @@ class World:
             "waiting": sorted(in_queue),
             "in flight": sorted(queued.pod.uid for queued in engine.queue.in_flight_pods()),
             "nominated": {name: sorted(pod.uid for pod in pods) for name, pods in engine.nominator.by_node()},
-            "devices": (allocations.allocated().whole, allocations.allocated().shared, allocations.allocated().capacity),
+            "devices": (
+                allocations.allocated().whole,
+                allocations.allocated().shared,
+                allocations.allocated().capacity,
+            ),
             "claims": _versions(allocations._written),
             "slices": [
                 {key: sorted(views) for key, views in index.items()} for index in (slices._of_node, slices._of_pool)

@@ -212,13 +212,13 @@ async def test_a_cancelled_wait_leaves_nothing_behind() -> None:
 
     assert task.cancelled()
 
-    assert world.plugin._volumes.binder._waiting == {}
+    assert world.plugin._binder._waiting == {}
 
 
 async def test_a_change_of_other_claims_wakes_nobody() -> None:
     world = made_world()
     task = await binding(world, a_pod_with("data"))
-    waiting = world.plugin._volumes.binder._waiting["default", "data"]
+    waiting = world.plugin._binder._waiting["default", "data"]
     world.put(a_claim("other"), a_volume("another", claim={"namespace": "default", "name": "other"}))
     woken = any(event.is_set() for event in waiting)
     task.cancel()
@@ -229,7 +229,7 @@ async def test_a_change_of_other_claims_wakes_nobody() -> None:
 
 def test_out_of_date_objects_are_not_assumed() -> None:
     world = static_world()
-    binder = world.plugin._volumes.binder
+    binder = world.plugin._binder
     world.show(a_volume())
 
     with pytest.raises(ValueError, match=r'"pv" is out of sync \(stored: 101, assume: 1\)'):
