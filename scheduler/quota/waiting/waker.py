@@ -276,7 +276,10 @@ class Waker(PodListener, QuotaListener):
         entry = self._pending.due.get(kind)
         if entry is None:
             return self._pending.first(kind)
-        request = None if self._reserving.is_woken(entry.pod.uid) else self._shares.readable_request_of(entry.pod)
+        uid = entry.pod.uid
+        if self._reserving.is_woken(uid) or self._reserving.kept((uid,)):
+            return None  # its own reservation would count against it
+        request = self._shares.readable_request_of(entry.pod)
         return None if request is None else (entry, request)
 
     def _offer(self, heads: Heads, kind: Hashable) -> None:

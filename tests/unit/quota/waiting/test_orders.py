@@ -226,6 +226,27 @@ async def test_a_quota_that_is_deleted_and_created_again_has_its_past_whatever_i
     stage.check()
 
 
+async def test_what_is_kept_for_a_pod_does_not_count_twice_when_others_of_its_share_compete() -> None:
+    stage = Sharing(node=a_node("n", cpu="64", memory="640Gi"), arguments={"order": "DecayedUsage"})
+    stage.quota("a", minimum={"cpu": "0", "memory": "0"})
+    stage.quota("b", minimum={"cpu": "6", "memory": "640Gi"})
+    running = stage.pods(6, "b", node_name="n")
+    stage.pod("preemptor", namespace="b", requests={"cpu": "2"}, priority=5)
+    await stage.schedule()
+    victims = [pod for pod in running if str(pod) in stage.under_test.evicted]
+    assert len(victims) == 2
+    stage.pod("guaranteed", namespace="b")
+    stage.pod("borrows", namespace="a")
+    await stage.schedule()
+
+    stage.delete(next(pod for pod in running if pod not in victims), *victims)
+    await stage.schedule()
+
+    assert {"preemptor", "guaranteed"} <= set(stage.placed)
+    assert "borrows" not in stage.placed
+    stage.check()
+
+
 @pytest.mark.parametrize(("large", "freed"), [(11, 11), (11, 1), (13, 11)], ids=["borrows", "waits", "never fits"])
 async def test_a_share_below_its_guarantee_does_not_starve_behind_its_own_large_pod(large: int, freed: int) -> None:
     stage = company(a_share("a", "4"), a_share("b", "6"), order="DominantShare")
