@@ -185,7 +185,8 @@ def goes_first(state: State, waiting: Pod, started: Pod, taken: Sequence[Pod]) -
     paths = [state.path(pod.quota) for pod in (waiting, started)]
     if paths[0][-1] != paths[1][-1] or state.lacks(waiting.quota, waiting.asks, before):
         return False
-    ahead = [pod for pod in state.pending if _competes_before(state, pod, waiting, before)]
+    entries = [entry_of(state, pod) for pod in state.pending if not has_too_few(state, pod)]
+    ahead = [entry for entry in entries if _competes_before(state, entry, waiting, before)]
     head = min([waiting, *ahead], key=lambda pod: pod.rank)
     if head is not waiting:
         return goes_first(state, head, started, taken)
@@ -201,10 +202,10 @@ def goes_first(state: State, waiting: Pod, started: Pod, taken: Sequence[Pod]) -
     return first < second
 
 
-def _competes_before(state: State, pod: Pod, waiting: Pod, before: list[Pod]) -> bool:
-    """Whether a pod is ahead of one that waits in its quota, and fits."""
-    is_ahead = pod.quota == waiting.quota and pod.rank < waiting.rank
-    return is_ahead and not pod.group and not state.lacks(pod.quota, pod.asks, before)
+def _competes_before(state: State, entry: Pod, waiting: Pod, before: list[Pod]) -> bool:
+    """Whether a pod or group is ahead of a pod that waits in its quota, and fits."""
+    is_ahead = entry.quota == waiting.quota and entry.rank < waiting.rank
+    return is_ahead and not state.lacks(entry.quota, entry.asks, before)
 
 
 def _height(state: State, pod: Pod, before: list[Pod]) -> int:
