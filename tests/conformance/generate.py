@@ -29,7 +29,6 @@ from tests.conformance.generators.topic import Cluster, Draw, Json, Topic, conta
 from tests.conformance.generators.volume_binding import VolumeBinding
 from tests.conformance.generators.volumes import Volumes
 from tests.conformance.generators.waiting import Waiting
-from tests.conformance.oracle import chosen
 
 ALWAYS: Final[Sequence[Topic]] = (Resources(),)
 TOPICS: Final[Sequence[Topic]] = (
@@ -46,9 +45,10 @@ TOPICS: Final[Sequence[Topic]] = (
     Devices(),
     Volumes(),
     VolumeBinding(),
+    NewerDevices(),
+    NewerStorage(),
+    MountOptions(),
 )
-SINCE_1_37: Final[Sequence[Topic]] = (NewerDevices(), NewerStorage(), MountOptions())
-"""Topics that 1.36 knows nothing of."""
 
 ZONES: Final = ("zone-a", "zone-b", "zone-c")
 
@@ -65,8 +65,7 @@ def generate(seed: int) -> Json:
 def some_topics(draw: Draw) -> list[Topic]:
     """Many topics for how plugins get on with each other; few, so that the last plugins have nodes left to refuse."""
     share = draw.choice((0.45, 0.12))
-    newer = () if chosen().startswith("1.36.") else SINCE_1_37
-    return [*ALWAYS, *(topic for topic in (*TOPICS, *newer) if draw.chance(share))]
+    return [*ALWAYS, *(topic for topic in TOPICS if draw.chance(share))]
 
 
 def cluster_of(count: int) -> Cluster:

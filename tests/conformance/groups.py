@@ -6,7 +6,7 @@
 counts what kube-scheduler decides, `--check-generator` asks the API server's validation whether the cases could exist,
 `--trees` leaves out groups that are tried by themselves.
 
-The oracle is built with edits by which equals are chosen by name (`edits/`), and started once for each set of feature
+The oracle is built with edits by which equals are chosen by name (`edits.py`), and started once for each set of feature
 gates: kube-scheduler has them for the whole process.
 """
 
@@ -26,9 +26,9 @@ from tests.conformance.compare import Difference, unequal
 from tests.conformance.compare import differences as of_pods
 from tests.conformance.failure import answer, show
 from tests.conformance.generators import trees
-from tests.conformance.generators.groups import POLICY, among_groups, generate
+from tests.conformance.generators.groups import among_groups, generate
 from tests.conformance.minimise import minimise
-from tests.conformance.oracle import Oracle, chosen
+from tests.conformance.oracle import Oracle
 from tests.conformance.recorded import CASES, write_cases
 
 Json = dict[str, Any]
@@ -37,9 +37,6 @@ Maker = Callable[[int], Json]
 
 OF_GROUPS: Final[Sequence[Maker]] = (generate, among_groups)
 OF_TREES: Final[Sequence[Maker]] = (trees.generate, trees.among_trees)
-LATER: Final = frozenset((POLICY, trees.COMPOSITE))
-"""Feature gates that 1.36 does not have."""
-
 CHUNK: Final = 200
 GROUPS: Final = CASES.parent / "groups"
 OF_A_GROUP: Final = ("gated", "code", "message", "waitingOnPreemption", "placement", "victims", "condition")
@@ -86,12 +83,6 @@ def differences(expected: Json, actual: Json) -> list[Difference]:
     if expected.get("error") or actual.get("error") or expected.get("pods"):
         return of_pods(expected, actual)
     theirs, ours = by_name(expected.get("groups", ())), by_name(actual.get("groups", ()))
-    # Pods whose group does not exist are tried by kube-scheduler 1.36 only.
-    for key in [
-        key for key, each in ours.items() if not each.get("isThere", True) and not theirs.get(key, each)["gated"]
-    ]:
-        theirs.pop(key, None)
-        del ours[key]
     found = list(unequal("groups judged", sorted(theirs), sorted(ours)))
     for key in sorted(theirs.keys() & ours.keys()):
         found += compare_group(key, theirs[key], ours[key])
@@ -164,8 +155,6 @@ def judged(oracles: Oracles, seeds: range, makers: Sequence[Maker]) -> Iterator[
     for start in range(0, len(seeds), CHUNK):
         chunk = seeds[start : start + CHUNK]
         cases = [make(seed) for make in makers for seed in chunk]
-        if chosen().startswith("1.36."):
-            cases = [case for case in cases if LATER.isdisjoint(case["gates"])]
         yield from zip(cases, oracles.judge_all(cases), strict=True)
 
 

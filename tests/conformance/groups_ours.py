@@ -111,7 +111,6 @@ class Witness:
         self.said: Json = {
             "namespace": namespace,
             "name": name,
-            "isThere": True,
             "gated": {},
             "code": "",
             "message": "",
@@ -129,10 +128,10 @@ class Witness:
         await self._simulation.start()
         parts = engine.queue.pending_pods()
         held = {queued.pod.uid for queued in (*parts["gated"], *parts["incomplete"])}
-        said["isThere"] = not any(queued.pod in members for queued in parts["incomplete"])
         gated = {pod.uid: holder for pod in members if pod.uid in held and (holder := self._holder(pod))}
         said["gated"] = {pod.name: gated[pod.uid] for pod in members if pod.uid in gated}
-        if not gated and not said["isThere"]:  # no plugin holds them back
+        is_incomplete = any(queued.pod in members for queued in parts["incomplete"])
+        if is_incomplete and not gated:  # no plugin holds them back
             said["gated"] = {pod.name: "incomplete" for pod in members}
         assert engine.pod_groups is not None, "groups are on"
         first = next((entry for entry in _popped(engine.queue) if any(pod.uid in entry for pod in members)), None)

@@ -9,7 +9,6 @@ ones. `--count` goes on, and says what differs how often. `--oracle-alone` judge
 
 import argparse
 import logging
-import os
 import re
 import sys
 import time
@@ -22,7 +21,7 @@ from tests.conformance.compare import Difference, differences
 from tests.conformance.coverage import Coverage
 from tests.conformance.failure import Judge, answer, report
 from tests.conformance.generate import generate
-from tests.conformance.oracle import VARIABLE, VERSIONS, Oracle, chosen
+from tests.conformance.oracle import Oracle
 
 Json = dict[str, Any]
 CHUNK: Final = 200
@@ -37,10 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", action="store_true", help="do not stop at a difference, count them")
     parser.add_argument("--oracle-alone", action="store_true", help="only say what kube-scheduler judges")
     parser.add_argument("--check-generator", action="store_true", help="only say which cases could not exist")
-    parser.add_argument("--version", choices=VERSIONS, help=f"of kube-scheduler (default {chosen()})")
     options = parser.parse_args(arguments)
-    if options.version:
-        os.environ[VARIABLE] = options.version
     logging.disable(logging.ERROR)  # generated clusters are full of errors: the verdicts tell of them
     seeds = range(options.start, options.start + options.seeds)
     if options.check_generator:
@@ -53,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return (
         compare(seeds, ours.judge)
         or groups.compare(seeds)
-        or (not chosen().startswith("1.36.") and gated.compare(seeds))
+        or gated.compare(seeds)
         or hints.compare(seeds)
         or queue.compare(scripts)
     )

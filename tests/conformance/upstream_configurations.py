@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.conformance.links import link_all
-from tests.conformance.oracle import SOURCES, VERSIONS, chosen
+from tests.conformance.oracle import GO_MOD, SOURCES
 from tests.controlplane.build import cache_directory
 from tests.controlplane.toolchain import BuildError, find_go
 
@@ -35,8 +35,7 @@ _FUNCTION: Final = re.compile(
 def collect() -> dict[str, str]:
     """Name → text of each different configuration. Needs Go."""
     go = find_go(cache_directory())
-    modfile = f"-modfile={VERSIONS[chosen()]}"
-    module = Path(_output([str(go), "list", modfile, "-m", "-f", "{{.Dir}}", KUBERNETES]).strip())
+    module = Path(_output([str(go), "list", "-m", "-f", "{{.Dir}}", KUBERNETES]).strip())
     found = [*_in_files(module), *_in_tests(go, module)]
     texts: dict[str, str] = {}
     for place, text in found:
@@ -64,8 +63,7 @@ def _in_tests(go: Path, module: Path) -> Iterator[tuple[str, str]]:
             scratch = Path(directory)
             recorded, copy = scratch / "recorded.jsonl", scratch / "kubernetes"
             link_all(module, copy, _recording_files(module, package, files))
-            go_mod = VERSIONS[chosen()]
-            for path in (go_mod, go_mod.with_suffix(".sum")):
+            for path in (GO_MOD, GO_MOD.with_suffix(".sum")):
                 (scratch / path.name).write_text(path.read_text())
             replace = f"-replace={KUBERNETES}={copy}"
             _output([str(go), "mod", "edit", replace, str(scratch / "go.mod")])

@@ -12,7 +12,6 @@ from tests.conformance.generators import volume_binding, volumes
 from tests.conformance.generators.resize import Resize, container_status
 from tests.conformance.generators.resources import CPU, EXTENDED, MEMORY
 from tests.conformance.generators.topic import Cluster, Draw, Json, assigned
-from tests.conformance.oracle import chosen
 
 Aspect = Callable[[Draw, Json, Json], None]
 """Changes the first object; the second, another of its kind, has values to take over."""
@@ -38,9 +37,6 @@ POD_UPDATES: Final = (
     "UpdatePodGeneratedResourceClaim",
     "Update",
 )
-
-
-SINCE_1_37: Final = ("UpdateNodePreemptionPolicy", "UpdatePodScaleUp")
 
 
 def question(draw: Draw, nodes: Sequence[Json], pods: Sequence[Json]) -> Json:
@@ -78,8 +74,7 @@ def question(draw: Draw, nodes: Sequence[Json], pods: Sequence[Json]) -> Json:
 
 def asked(pod: Json, old: Json | None, new: Json | None, resource: str, updates: Sequence[str]) -> Json:
     """The question in the oracle's form."""
-    known = [action for action in updates if not chosen().startswith("1.36.") or action not in SINCE_1_37]
-    actions = ("Add",) if old is None else ("Delete",) if new is None else known
+    actions = ("Add",) if old is None else ("Delete",) if new is None else updates
     events = [{"resource": resource, "actions": [action]} for action in actions]
     return {"pod": pod, "old": old, "new": new, "events": events}
 

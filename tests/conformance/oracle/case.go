@@ -77,9 +77,6 @@ func decodeObjects(raw []json.RawMessage) ([]runtime.Object, error) {
 	objects := make([]runtime.Object, 0, len(raw))
 	for i, data := range raw {
 		object, _, err := decoder.Decode(data, nil, nil)
-		if runtime.IsNotRegisteredError(err) && !knowsAll {
-			continue
-		}
 		if err != nil {
 			return nil, fmt.Errorf("objects[%d]: %w", i, err)
 		}

@@ -36,10 +36,13 @@ func newCluster(ctx context.Context, config *kubeconfig.KubeSchedulerConfigurati
 	ctx, cancel := context.WithCancel(ctx)
 	client := fake.NewSimpleClientset(copies(objects)...)
 	listInOrder(client, objects)
-	factory := newInformerFactory(client)
+	factory := scheduler.NewInformerFactory(client, 0, nil)
 	if utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) {
 		// A pod that is held back for its group alone is not nominated when the group comes.
-		informPodGroups(factory)
+		factory.Scheduling().V1beta1().PodGroups().Informer()
+		if utilfeature.DefaultFeatureGate.Enabled(features.CompositePodGroup) {
+			factory.Scheduling().V1alpha3().CompositePodGroups().Informer()
+		}
 		factory.Start(ctx.Done())
 		factory.WaitForCacheSync(ctx.Done())
 	}

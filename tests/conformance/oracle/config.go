@@ -43,10 +43,6 @@ func judgeEveryNode(config *kubeconfig.KubeSchedulerConfiguration) {
 	}
 }
 
-// strictDecoder refuses what it does not know, but for versions that cannot know all that there is in cases.
 func strictDecoder(scheme *runtime.Scheme) runtime.Decoder {
-	if !knowsAll {
-		return serializer.NewCodecFactory(scheme).UniversalDeserializer()
-	}
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }

@@ -104,7 +104,7 @@ func pluginsInEffect(config *kubeconfig.KubeSchedulerConfiguration) (map[string]
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	client := fake.NewSimpleClientset()
-	factory := newInformerFactory(client)
+	factory := scheduler.NewInformerFactory(client, 0, nil)
 	sched, err := scheduler.New(ctx, client, factory, nil, silentRecorders(),
 		scheduler.WithComponentConfigVersion(config.APIVersion),
 		scheduler.WithProfiles(config.Profiles...),

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -19,15 +21,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// witnessKey is where the edited kube-scheduler (../edits/) looks in its context for the one whom it tells what it
+// witnessKey is where the edited kube-scheduler (../edits.py) looks in its context for the one whom it tells what it
 // keeps to itself otherwise. A build without the edits tells nothing.
 const witnessKey = "pod group witness"
-
-// root is the group that is tried: a PodGroup, or the CompositePodGroup that its tree begins with.
-type root struct {
-	types.NamespacedName
-	isComposite bool
-}
 
 // groupVerdict is what one pod group cycle makes of one root.
 type groupVerdict struct {
@@ -225,11 +221,11 @@ func (said *groupVerdict) failed(
 }
 
 func conditionOf(ctx context.Context, c *cluster, group types.NamespacedName) *conditionVerdict {
-	found, err := getPodGroup(ctx, c.client, group)
+	found, err := c.client.SchedulingV1beta1().PodGroups(group.Namespace).Get(ctx, group.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil // without a PodGroup there is nothing to write to
 	}
-	condition := apimeta.FindStatusCondition(found.Status.Conditions, scheduledCondition)
+	condition := apimeta.FindStatusCondition(found.Status.Conditions, schedulingapi.PodGroupInitiallyScheduled)
 	if condition == nil {
 		return nil
 	}

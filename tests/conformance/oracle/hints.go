@@ -49,7 +49,9 @@ type action struct {
 	bits fwk.ActionType
 }
 
-var actions = append(laterActions, []action{
+var actions = []action{
+	{"UpdateNodePreemptionPolicy", fwk.UpdateNodePreemptionPolicy},
+	{"UpdatePodScaleUp", fwk.UpdatePodScaleUp},
 	{"Add", fwk.Add},
 	{"Delete", fwk.Delete},
 	{"UpdateNodeAllocatable", fwk.UpdateNodeAllocatable},
@@ -65,7 +67,7 @@ var actions = append(laterActions, []action{
 	{"UpdatePodGeneratedResourceClaim", fwk.UpdatePodGeneratedResourceClaim},
 	// All of the updates at once; an incoming one is an update that is none of them.
 	{"Update", fwk.Update},
-}...)
+}
 
 // orHints answers cases that have questions about events itself, and leaves the others to `answer`.
 func orHints(answer func(context.Context, testCase) result) func(context.Context, testCase) result {
@@ -187,7 +189,7 @@ func updateEvents(older, newer runtime.Object) []fwk.ClusterEvent {
 		}
 	case *v1.Pod:
 		if older, ok := older.(*v1.Pod); ok {
-			return podChanges(newer, older)
+			return framework.PodSchedulingPropertiesChange(newer, older, true)
 		}
 	}
 	return nil

@@ -9,10 +9,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
 	kubeconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 )
@@ -37,7 +40,11 @@ func preemptions(
 	if !enabled {
 		return nil, nil
 	}
-	plugin, err := defaultpreemption.New(ctx, preemptionArgs(config, profile.ProfileName()), profile, preemptionFeatures())
+	features := feature.Features{
+		EnableGenericWorkload:   utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload),
+		EnableCompositePodGroup: utilfeature.DefaultFeatureGate.Enabled(features.CompositePodGroup),
+	}
+	plugin, err := defaultpreemption.New(ctx, preemptionArgs(config, profile.ProfileName()), profile, features)
 	if err != nil {
 		return nil, err
 	}

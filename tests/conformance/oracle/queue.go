@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	_ "unsafe" // for go:linkname
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -25,6 +26,12 @@ import (
 // tick is the unit of time in scripts, and how long each operation takes: no two pods have the same timestamp. It is a
 // power of two, so that Loadmaster's floats hold it exactly.
 const tick = time.Second / 512
+
+//go:linkname flushBackoff k8s.io/kubernetes/pkg/scheduler/backend/queue.(*PriorityQueue).flushBackoffQCompleted
+func flushBackoff(queue *internalqueue.PriorityQueue, logger klog.Logger)
+
+//go:linkname flushLeftover k8s.io/kubernetes/pkg/scheduler/backend/queue.(*PriorityQueue).flushUnschedulableEntitiesLeftover
+func flushLeftover(queue *internalqueue.PriorityQueue, logger klog.Logger)
 
 // queueScript is what a scheduler could do with its queue: which plugins there are, then one operation after the other.
 type queueScript struct {
@@ -212,7 +219,7 @@ func (r *queueRun) forget(logger klog.Logger, name string) error {
 	if err := r.lister.Delete(pod); err != nil {
 		return err
 	}
-	deletePod(r.queue, logger, pod)
+	r.queue.Delete(logger, pod)
 	return nil
 }
 
@@ -220,16 +227,20 @@ func (r *queueRun) pop(logger klog.Logger) error {
 	if len(r.queue.PodsInActiveQ()) == 0 && !slices.ContainsFunc(r.queue.PodsInBackoffQ(), r.wasRefused) {
 		return nil // Pop would wait.
 	}
-	info, err := popPod(r.queue, logger)
+	entity, err := r.queue.Pop(logger)
 	if err != nil {
 		return err
+	}
+	info, ok := entity.(*framework.QueuedPodInfo)
+	if !ok {
+		return fmt.Errorf("unexpected entity %T", entity)
 	}
 	r.flying = append(r.flying, info)
 	return nil
 }
 
 func (r *queueRun) wasRefused(pod *v1.Pod) bool {
-	info, found := queuedPod(r.queue, pod)
+	info, found := r.queue.GetPod(pod.Name, pod.Namespace, pod.Spec.SchedulingGroup)
 	return found && info.UnschedulablePlugins.Union(info.PendingPlugins).Len() > 0
 }
 
@@ -245,7 +256,7 @@ func (r *queueRun) fail(logger klog.Logger, info *framework.QueuedPodInfo, op op
 		r.queue.Done(info.Pod.UID)
 	} else {
 		info.PodInfo, _ = framework.NewPodInfo(newest.DeepCopy())
-		if err := returnPod(r.queue, logger, info); err != nil {
+		if err := r.queue.AddUnschedulablePodIfNotPresent(logger, info, r.queue.SchedulingCycle()); err != nil {
 			panic(err)
 		}
 	}
@@ -262,7 +273,7 @@ func (r *queueRun) state() (map[string]string, error) {
 	state := map[string]string{}
 	active := []*framework.QueuedPodInfo{}
 	for _, pod := range r.queue.PodsInActiveQ() {
-		info, _ := queuedPod(r.queue, pod)
+		info, _ := r.queue.GetPod(pod.Name, pod.Namespace, pod.Spec.SchedulingGroup)
 		active = append(active, info)
 		state[pod.Name] = r.describe("active", info)
 	}
@@ -273,11 +284,11 @@ func (r *queueRun) state() (map[string]string, error) {
 		return 1
 	})
 	for _, pod := range r.queue.PodsInBackoffQ() {
-		info, _ := queuedPod(r.queue, pod)
+		info, _ := r.queue.GetPod(pod.Name, pod.Namespace, pod.Spec.SchedulingGroup)
 		state[pod.Name] = r.describe("backoff", info) + fmt.Sprintf(" until=%d", r.ticks(info.BackoffExpiration))
 	}
 	for _, pod := range r.queue.UnschedulablePods() {
-		info, _ := queuedPod(r.queue, pod)
+		info, _ := r.queue.GetPod(pod.Name, pod.Namespace, pod.Spec.SchedulingGroup)
 		place := "unschedulable"
 		if info.Gated() {
 			place = "gated by " + info.GatingPlugin

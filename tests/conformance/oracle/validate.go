@@ -7,7 +7,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	compositeapi "k8s.io/api/scheduling/v1alpha3"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apioperation "k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
@@ -20,6 +23,9 @@ import (
 	"k8s.io/kubernetes/pkg/apis/resource"
 	resourcev1 "k8s.io/kubernetes/pkg/apis/resource/v1"
 	resourcevalidation "k8s.io/kubernetes/pkg/apis/resource/validation"
+	schedulingv1alpha3 "k8s.io/kubernetes/pkg/apis/scheduling/v1alpha3"
+	schedulingv1beta1 "k8s.io/kubernetes/pkg/apis/scheduling/v1beta1"
+	"k8s.io/kubernetes/pkg/features"
 )
 
 // objections says whether an API server could have stored the objects of a case: whether it would have accepted them,
@@ -68,7 +74,25 @@ func objectTo(object runtime.Object) []string {
 		}
 		return texts(object.Name, validation.ValidateNamespace(internal))
 	}
-	return objectToGroup(context.Background(), object)
+	return objectToGroup(object)
+}
+
+// objectToGroup validates with the feature gates for all fields.
+func objectToGroup(object runtime.Object) []string {
+	gates := map[string]bool{
+		string(features.TopologyAwareWorkloadScheduling): true,
+		string(features.CompositePodGroup):               true,
+		string(features.PodGroupPreemptionPolicy):        true,
+	}
+	ctx := context.Background()
+	create := apioperation.Operation{Type: apioperation.Create, Options: gates}
+	switch object := object.(type) {
+	case *schedulingapi.PodGroup:
+		return texts(object.Name, schedulingv1beta1.Validate_PodGroup(ctx, create, nil, object, nil))
+	case *compositeapi.CompositePodGroup:
+		return texts(object.Name, schedulingv1alpha3.Validate_CompositePodGroup(ctx, create, nil, object, nil))
+	}
+	return nil
 }
 
 func objectToPod(pod *v1.Pod) []string {

@@ -1,67 +1,79 @@
-"""Edits of kube-scheduler 1.37."""
+"""Edits of kube-scheduler's files, with which the oracle is built.
 
-from collections.abc import Mapping
+`MENDED` is in every build: faults that Loadmaster does not copy, each with its row in docs/differences.md.
+
+`BY_NAME` is in the build for pod groups only, and leaves nothing to chance there. In a pod group cycle one choice
+follows from another: which of two equal nodes the first member gets decides what is left for the second. So equals
+cannot be compared afterwards, as for a single pod; here the smallest name wins wherever kube-scheduler draws lots or
+goes by the order of a Go map.
+
+An edit whose text is not found exactly once fails, so that a new version cannot lose one silently.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Final
 
-from tests.conformance.edits.files import KUBERNETES, PLUGINS, SCHEDULER, Edits
+from tests.controlplane.toolchain import BuildError
+
+SCHEDULER: Final = "pkg/scheduler"
+PLUGINS: Final = f"{SCHEDULER}/framework/plugins"
+
+Edits = Mapping[str, Mapping[str, str]]
+"""File below kube-scheduler's module → what is there, and what replaces it."""
 
 MENDED: Final[Edits] = {
-    KUBERNETES: {
-        # Each image volume is capped by itself.
-        f"{PLUGINS}/imagelocality/image_locality.go": {
-            (
-                "normalizedImageName(volume.Image.Reference)]; ok {\n"
-                "\t\t\tsum += scaledImageScore(state, totalNumNodes)\n"
-            ): (
-                "normalizedImageName(volume.Image.Reference)]; ok {\n"
-                "\t\t\tsum += min(scaledImageScore(state, totalNumNodes), maxContainerThreshold)\n"
-            ),
-        },
-        # A capacity without a total, only with a largest volume, does not end the process.
-        f"{PLUGINS}/volumebinding/volume_binding.go": {
-            "if provision.NodeCapacity == nil {": (
-                "if provision.NodeCapacity == nil || provision.NodeCapacity.Capacity == nil {"
-            ),
-        },
-        # Of several capacities that would do the first by name, not any.
-        f"{PLUGINS}/volumebinding/binder.go": {
-            "\tsizeInBytes := quantity.Value()\n": (
-                "\tsort.Slice(capacities, func(i, j int) bool {\n"
-                "\t\ta, b := capacities[i], capacities[j]\n"
-                '\t\treturn a.Namespace+"/"+a.Name < b.Namespace+"/"+b.Name\n'
-                "\t})\n"
-                "\tsizeInBytes := quantity.Value()\n"
-            ),
-        },
-        # Of several missing drivers the first by name is told, not any.
-        f"{PLUGINS}/nodevolumelimits/csi.go": {
-            'import (\n\t"context"\n\t"fmt"\n': 'import (\n\t"context"\n\t"fmt"\n\t"maps"\n\t"slices"\n',
-            "\t\tfor _, driverName := range newVolumes {\n": (
-                "\t\tfor _, driverName := range slices.Sorted(maps.Values(newVolumes)) {\n"
-            ),
-        },
-        # A group of which no pod came as far as this plugin has no claims to give back.
-        f"{PLUGINS}/dynamicresources/dynamicresources.go": {
-            "\tpodGroupState, err := getPodGroupStateDataFromPodGroupCycleState(state)\n\tif err != nil {\n": (
-                "\tpodGroupState, err := getPodGroupStateDataFromPodGroupCycleState(state)\n"
-                "\tif err != nil && !errors.Is(err, fwk.ErrNotFound) {\n"
-            ),
-        },
-        # Of several budgets that select a pod the first by name is charged, not any.
-        f"{SCHEDULER}/framework/preemption/preemption.go": {
-            'import (\n\t"context"\n\t"errors"\n\t"fmt"\n\t"math"\n': (
-                'import (\n\t"context"\n\t"errors"\n\t"fmt"\n\t"math"\n\t"sort"\n'
-            ),
-            "\t\treturn pdbLister.List(labels.Everything())\n": (
-                "\t\tpdbs, err := pdbLister.List(labels.Everything())\n"
-                "\t\tsort.Slice(pdbs, func(i, j int) bool { return pdbs[i].Name < pdbs[j].Name })\n"
-                "\t\treturn pdbs, err\n"
-            ),
-        },
+    # Each image volume is capped by itself.
+    f"{PLUGINS}/imagelocality/image_locality.go": {
+        ("normalizedImageName(volume.Image.Reference)]; ok {\n\t\t\tsum += scaledImageScore(state, totalNumNodes)\n"): (
+            "normalizedImageName(volume.Image.Reference)]; ok {\n"
+            "\t\t\tsum += min(scaledImageScore(state, totalNumNodes), maxContainerThreshold)\n"
+        ),
+    },
+    # A capacity without a total, only with a largest volume, does not end the process.
+    f"{PLUGINS}/volumebinding/volume_binding.go": {
+        "if provision.NodeCapacity == nil {": (
+            "if provision.NodeCapacity == nil || provision.NodeCapacity.Capacity == nil {"
+        ),
+    },
+    # Of several capacities that would do the first by name, not any.
+    f"{PLUGINS}/volumebinding/binder.go": {
+        "\tsizeInBytes := quantity.Value()\n": (
+            "\tsort.Slice(capacities, func(i, j int) bool {\n"
+            "\t\ta, b := capacities[i], capacities[j]\n"
+            '\t\treturn a.Namespace+"/"+a.Name < b.Namespace+"/"+b.Name\n'
+            "\t})\n"
+            "\tsizeInBytes := quantity.Value()\n"
+        ),
+    },
+    # Of several missing drivers the first by name is told, not any.
+    f"{PLUGINS}/nodevolumelimits/csi.go": {
+        'import (\n\t"context"\n\t"fmt"\n': 'import (\n\t"context"\n\t"fmt"\n\t"maps"\n\t"slices"\n',
+        "\t\tfor _, driverName := range newVolumes {\n": (
+            "\t\tfor _, driverName := range slices.Sorted(maps.Values(newVolumes)) {\n"
+        ),
+    },
+    # A group of which no pod came as far as this plugin has no claims to give back.
+    f"{PLUGINS}/dynamicresources/dynamicresources.go": {
+        "\tpodGroupState, err := getPodGroupStateDataFromPodGroupCycleState(state)\n\tif err != nil {\n": (
+            "\tpodGroupState, err := getPodGroupStateDataFromPodGroupCycleState(state)\n"
+            "\tif err != nil && !errors.Is(err, fwk.ErrNotFound) {\n"
+        ),
+    },
+    # Of several budgets that select a pod the first by name is charged, not any.
+    f"{SCHEDULER}/framework/preemption/preemption.go": {
+        'import (\n\t"context"\n\t"errors"\n\t"fmt"\n\t"math"\n': (
+            'import (\n\t"context"\n\t"errors"\n\t"fmt"\n\t"math"\n\t"sort"\n'
+        ),
+        "\t\treturn pdbLister.List(labels.Everything())\n": (
+            "\t\tpdbs, err := pdbLister.List(labels.Everything())\n"
+            "\t\tsort.Slice(pdbs, func(i, j int) bool { return pdbs[i].Name < pdbs[j].Name })\n"
+            "\t\treturn pdbs, err\n"
+        ),
     },
 }
 
-BY_NAME: Final[Mapping[str, Mapping[str, str]]] = {
+BY_NAME: Final[Edits] = {
     f"{SCHEDULER}/framework/sorted_nodes.go": {
         # Of nodes with the same score.
         "h[i].Randomizer > h[j].Randomizer": "h[i].Name < h[j].Name",
@@ -190,3 +202,24 @@ BY_NAME: Final[Mapping[str, Mapping[str, str]]] = {
         "\tif len(scoreFuncs) == 0 {\n": "\tsort.Strings(allCandidates)\n\tif len(scoreFuncs) == 0 {\n",
     },
 }
+
+
+def edits_of(kind: str) -> Edits:
+    """Return the edits of a build of the oracle; one file may have some of both."""
+    if kind == "oracle":
+        return MENDED
+    return {name: {**MENDED.get(name, {}), **BY_NAME.get(name, {})} for name in MENDED.keys() | BY_NAME.keys()}
+
+
+def edited_files(module: Path, edits: Edits) -> dict[str, str]:
+    """Name below the module's folder → text after the edits. Raises BuildError if something is not there to edit."""
+    return {name: edit((module / name).read_text(), each.items(), name) for name, each in edits.items()}
+
+
+def edit(text: str, edits: Iterable[tuple[str, str]], name: str) -> str:
+    """The text with each edit made. Raises BuildError for one whose place is not found exactly once."""
+    for before, after in edits:
+        if text.count(before) != 1:
+            raise BuildError(f"{name} has {text.count(before)} times what is to be edited once: {before.strip()!r}")
+        text = text.replace(before, after)
+    return text
