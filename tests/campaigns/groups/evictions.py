@@ -61,8 +61,8 @@ class EvictionRules:
         self._settings = settings
         self._nominations = nominations
         self._claims: dict[str, Claim] = {}
-        self._failed: dict[str, float] = {}
-        """Group → when a binding of it last failed: what is evicted for it in that moment was chosen before."""
+        self._overtaken: dict[str, float] = {}
+        """Group → when it last was: what is evicted for it in that moment was chosen before."""
         self._rounds: list[Round] = []
         """Those that were not looked at yet."""
         self._given_up: dict[str, tuple[float, Collection[str]]] = {}
@@ -93,14 +93,16 @@ class EvictionRules:
         """Something outside has changed for a group; "": perhaps for all."""
         self._claims = {name: claim for name, claim in self._claims.items() if group not in ("", name)}
 
-    def binding_failed(self, group: str) -> None:
-        self._failed[group] = self._record.now
+    def overtaken(self, group: str) -> None:
+        """A binding of a group has failed, or more important pods have taken its space."""
+        self._overtaken[group] = self._record.now
+        self.excuse(group)
 
     def bound(self, pod: PodState) -> None:
         for name in [*self._claims]:
             plan = self._model.groups[name].plan
             if plan.parts and plan.priority < pod.priority:
-                self.excuse(name)  # as in kube-scheduler, it is not kept from more important ones
+                self.overtaken(name)  # its nodes are those "which pods of higher priority may still take"
         for each in self._rounds:
             if each.at == self._record.now and each.group != pod.group:
                 each.needed = []  # what it got was not free
@@ -119,7 +121,7 @@ class EvictionRules:
             text = f"{victim.name} of priority {victim.priority} is evicted for {claimant.name} of {claimant.priority}"
             self._record.violated("victim", "not of lower priority", text)
         now = self._record.now
-        if not claimant.group or now == self._failed.get(claimant.group):
+        if not claimant.group or now == self._overtaken.get(claimant.group):
             return
         claim = self._claims.setdefault(claimant.group, Claim(now))
         claim.victims.add(victim.name)

@@ -120,7 +120,7 @@ class Rules:
             step.has_failure = True
         if pod.group:
             self.changed_group(pod.group)
-            self.evictions.binding_failed(pod.group)
+            self.evictions.overtaken(pod.group)
 
     def _check_node(self, pod: PodState, name: str) -> None:
         node = self._model.nodes[name]
