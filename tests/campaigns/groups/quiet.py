@@ -157,15 +157,19 @@ class QuietPoint:
 
     def _check_tree(self, group: GroupState) -> None:
         waiting = [pod for pod in self._waiting(group)[0] if not self.model.lacks_object(pod)]
-        has_levels = group.plan.required or any(part.required for part in group.plan.parts)
         is_open = self._may_start(group, waiting, 1) and not self._is_kept_waiting(group)
-        if not is_open or has_levels or len({pod.cpu for pod in waiting}) > 1:
+        if not is_open or group.plan.required or self._depends_on_order(group):
             return
         taken = self.taken(without=group.plan.name)
         free = {name: self.model.free(name, also_taken=taken) for name in self.model.open_nodes()}
         if pods := trees.starts(self.model, group, waiting, free):
             text = f"{', '.join(pod.name for pod in pods)} fit, and wait: {self.world.message(pods[0])!r}"
             self.world.record.violated("group fits", "a tree waits", text)
+
+    def _depends_on_order(self, group: GroupState) -> bool:
+        """Whether a tree may fit in another order only: "Groups of `scheduling.k8s.io` get … no order of members but
+        kube-scheduler's", which is by creation for parts, and for pods also by how often they were tried."""
+        return any(part.required for part in group.plan.parts) or len({pod.cpu for pod in self._waiting(group)[0]}) > 1
 
     def _may_start(self, group: GroupState, waiting: Sequence[PodState], need: int) -> bool:
         """Whether nothing but space may keep it from its nodes."""
@@ -209,8 +213,7 @@ class QuietPoint:
             for uid in fresh.placed:
                 pod = self.model.pods[uid]
                 group = self.model.groups.get(pod.group)
-                # Parts are tried in one order, and what pods that came since prefer may leave a part its level.
-                may_fit_by_chance = group is not None and any(part.required for part in group.plan.parts)
+                may_fit_by_chance = group is not None and bool(group.plan.parts) and self._depends_on_order(group)
                 is_kept = group is not None and self._is_kept_waiting(group)
                 if may_fit_by_chance or is_kept or self.refused_by_reservation(pod):
                     continue
