@@ -15,7 +15,6 @@ import msgspec
 from scheduler.api.quota import kueue as api
 from scheduler.api.wording.spelling import quantity
 from scheduler.api.wording.text import timestamp
-from scheduler.config.defaults import CAPACITY_SCHEDULING
 from scheduler.cycle.status_writer import StatusWriter, Target
 from scheduler.engine.engine import Engine
 from scheduler.explain.documents import ShareAmounts, ShareReport, SharesSeen
@@ -47,7 +46,7 @@ class QueueStatuses:
         engine.stream.subscribe({SharesSeen: self._note})
 
     def _note(self, seen: SharesSeen) -> None:
-        if not self._is_on():
+        if not self._engine.share_parts.keeps_queue_statuses:
             return
         running, shares = self._running(), {each.name: each for each in seen.shares if each.source == CLUSTER_QUEUE}
         queues = [each for each in self._queues() if each.share in shares][:MAX_QUEUES]
@@ -55,10 +54,6 @@ class QueueStatuses:
         for name in self._seen:
             self._writer.mark(name)
         self._writer.write()
-
-    def _is_on(self) -> bool:
-        plugins = (each.plugins.by_name.get(CAPACITY_SCHEDULING) for each in self._engine.frameworks.values())
-        return any(getattr(each, "kueue_status", False) for each in plugins)
 
     def _running(self) -> Counter[str]:
         """Return the pods with a node of each share."""

@@ -5,7 +5,7 @@ Without it none of them is made, or even loaded, and no pod pays for them.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scheduler.api.read_only import NOTHING
 from scheduler.config.defaults import CAPACITY_SCHEDULING
@@ -31,22 +31,33 @@ RETRY: Final = 300.0
 """Seconds after which pods are woken, whatever has changed: as the queue does with all others."""
 
 
+class _Parts(NamedTuple):
+    waker: "Waker"
+    statuses: "QuotaStatuses"
+    reports: "ShareReports"
+
+
 class ShareParts:
     """Connects them, also while the program runs."""
 
     def __init__(self, core: Core, shares: AdaptedShares, preemptions: Preemptions) -> None:
         self.shares = shares
-        self.waker: Waker | None = None
-        """Wakes the pods that are pending for quota; None until there are any shares."""
+        self.keeps_queue_statuses = False
+        """Whether the plugin asks for the status of Kueue's ClusterQueues."""
+        self._parts: _Parts | None = None
+        """None until there are any shares."""
         self._core = core
         self._clock = core.now
-        self._statuses: QuotaStatuses | None = None
-        self._reports: ShareReports | None = None
         self._due = Due(PAUSE)
         self._retry_at = core.now() + RETRY
         self._arguments: Mapping[str, Any] | None = None
         self._order_settings: tuple[Any, ...] = ()
         preemptions.subscribe(self._preemption_ended)
+
+    @property
+    def waker(self) -> "Waker | None":
+        """Wakes the pods that are pending for quota."""
+        return None if self._parts is None else self._parts.waker
 
     def use(self, frameworks: Mapping[str, Framework]) -> None:
         """Have shares as these profiles ask for them: all that do have the same arguments."""
@@ -59,7 +70,9 @@ class ShareParts:
         if plugin is None:
             self._end()
             return
-        waker = self.waker or self._begin(plugin)
+        self._parts = self._parts or self._begin(plugin)
+        self.keeps_queue_statuses = plugin.kueue_status
+        waker = self._parts.waker
         self._put_in_order(plugin, waker)
         self._core.cache.listen(self.shares.usage)
         self._core.listeners.add(waker)
@@ -67,16 +80,15 @@ class ShareParts:
         is_fair = plugin.order == "DominantShare"
         self.shares.use(self._ledgers(plugin), self._core.cache.counted_pods, is_fair=is_fair)
 
-    def _begin(self, plugin: Any) -> "Waker":
+    def _begin(self, plugin: Any) -> _Parts:
         from scheduler.quota.waiting.reports import ShareReports
         from scheduler.quota.waiting.statuses import QuotaStatuses
         from scheduler.quota.waiting.waker import Waker
 
         core, shares = self._core, self.shares
-        statuses = self._statuses = QuotaStatuses(shares, core.objects, core.writers.api, core.tasks, self._due.soon)
-        self._reports = ShareReports(shares, core.cache.table, core.writers.object_events)
-        self.waker = Waker(shares, core.queue, self._order_of(plugin), statuses, self._due.soon)
-        return self.waker
+        statuses = QuotaStatuses(shares, core.objects, core.writers.api, core.tasks, self._due.soon)
+        reports = ShareReports(shares, core.cache.table, core.writers.object_events)
+        return _Parts(Waker(shares, core.queue, self._order_of(plugin), statuses, self._due.soon), statuses, reports)
 
     def _put_in_order(self, plugin: Any, waker: "Waker") -> None:
         """Let waiting pods have the order that the plugin asks for; if it is the same, what was used before counts."""
@@ -98,17 +110,18 @@ class ShareParts:
 
     def _preemption_ended(self, preemption: Preemption) -> None:
         """Nothing is kept for its pods any more."""
-        for ref in {self.shares.ref_of(pod) for pod in preemption.pods} if self.waker else ():
-            if ref is not None and self.waker is not None:
-                self.waker.freed(ref)
+        if (waker := self.waker) is not None:
+            for ref in {ref for pod in preemption.pods if (ref := self.shares.ref_of(pod)) is not None}:
+                waker.freed(ref)
 
     def _end(self) -> None:
         """Without shares nothing waits for them: the queue asks all pods again when the configuration changes."""
         self._core.cache.ignore(self.shares.usage)
         self.shares.listen(QuotaListener())
-        if self.waker is not None:
-            self._core.listeners.remove(self.waker)
-        self.waker = self._statuses = self._reports = None
+        if self._parts is not None:
+            self._core.listeners.remove(self._parts.waker)
+        self._parts = None
+        self.keeps_queue_statuses = False
         self._order_settings = ()
         self.shares.use((), tuple)
 
@@ -120,24 +133,24 @@ class ShareParts:
 
     def catch_up(self) -> None:
         """Write and report changes, and retry the entries that are due."""
+        if self._parts is None:
+            return
+        waker, statuses, reports = self._parts
         if (now := self._clock()) >= self._retry_at:
             self._retry_at = now + RETRY
-            if self.waker is not None:
-                self.waker.retry_all()
-        if self.waker is not None and self.waker.retry():
+            waker.retry_all()
+        if waker.retry():
             self._due.soon()
-        if self._statuses is not None:
-            self._statuses.write()
-        if self._reports is not None:
-            self._reports.report()
+        statuses.write()
+        reports.report()
 
     def excess(self) -> Samples:
         """Yield source and resource, and how much more is guaranteed to shares together than nodes have."""
-        return () if self._reports is None else self._reports.excess()
+        return () if self._parts is None else self._parts.reports.excess()
 
     def problems(self) -> Samples:
         """Yield each source, and how many of its shares cannot be used."""
-        return () if self._reports is None else self._reports.problems()
+        return () if self._parts is None else self._parts.reports.problems()
 
     def _ledgers(self, plugin: Any) -> "Sequence[Ledger]":
         from scheduler.quota.apis.declared import DeclaredShares

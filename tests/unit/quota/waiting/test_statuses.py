@@ -41,13 +41,12 @@ class Stage(Sharing):
 
     def __init__(self, *shares: DeclaredShare) -> None:
         super().__init__(*shares)
-        parts = self.engine.share_parts
-        assert parts._statuses is not None
-        assert parts._reports is not None
+        parts = self.engine.share_parts._parts
+        assert parts is not None
         self.api = Api(self)
-        parts._statuses._writer._writer = self.api  # type: ignore[assignment]
+        parts.statuses._writer._writer = self.api  # type: ignore[assignment]
         self.said: list[tuple[str, str, str]] = []
-        parts._reports._events = self
+        parts.reports._events = self
 
     def object_event(self, resource: str, metadata: ObjectMeta, reason: str, note: str) -> None:
         self.said.append((f"{metadata.namespace}/{metadata.name}", reason, note))
