@@ -32,6 +32,7 @@ class Stage:
         engine, metrics = self.queues.engine, Metrics()
         plugin: Any = engine.frameworks[PROFILE].plugins.by_name[CapacityScheduling.name]
         plugin.kueue_status = is_on
+        engine.share_parts.use(engine.frameworks)
         self.written: dict[str, Any] = {}
         self.errors: list[Exception] = []
         """That the next patches of the queue `a` are answered with."""
