@@ -50,8 +50,23 @@ def of(key: str, what: str, content: Any, *problems: str) -> Bad:
     return raw(f"{key}: {what}", yaml.safe_dump(whole, allow_unicode=True), *(f"{path}{each}" for each in problems))
 
 
+def cluster(what: str, field: str, value: Any, problem: str) -> Bad:
+    return of("cluster", what, {field: value}, f".{field}: {problem}")
+
+
 def server(what: str, url: Any, problem: str) -> Bad:
-    return of("cluster", f"server {what}", {"server": url}, f".server: {problem}")
+    return cluster(f"server {what}", "server", url, problem)
+
+
+def user(what: str, field: str, value: Any, problem: str, **more: Any) -> Bad:
+    """A user with this field, and with others that are right."""
+    return of("user", what, {field: value, **more}, f".{field}: {problem}")
+
+
+def program(what: str, problem: str, **fields: Any) -> Bad:
+    """A user whose credentials a program gives."""
+    content = {"exec": {"apiVersion": V1, **fields}}
+    return of("user", f"a program: {what}", content)._replace(problems=(f"f: users[…].user.exec{problem}",))
 
 
 NO_URL: Final = "not the URL of a server: "
@@ -165,133 +180,53 @@ CLUSTERS: Final = (
     server("two lines", "https://a\nb", f"{NO_URL}'https://a\\nb'"),
     server("a zero byte", "https://a\0b", f"{NO_URL}'https://a\\x00b'"),
     server("an umlaut", "https://käse.invalid", f"{NO_URL}'https://käse.invalid'"),
-    of(
-        "cluster",
-        "no such authority",
-        {"certificate-authority": "no.pem"},
-        ".certificate-authority: no.pem: No such file or directory",
-    ),
-    of(
-        "cluster",
-        "a directory as authority",
-        {"certificate-authority": "/"},
-        ".certificate-authority: /: Is a directory",
-    ),
-    of(
-        "cluster",
-        "a number as authority",
-        {"certificate-authority": 7},
-        ".certificate-authority: expected a text, got a number",
-    ),
-    of(
-        "cluster",
-        "an authority that is none",
-        {"certificate-authority-data": "bm90aGluZw=="},
-        f".certificate-authority-data: {PEM}",
-    ),
-    of(
-        "cluster",
-        "an authority not in base64",
-        {"certificate-authority-data": SECRET},
-        f".certificate-authority-data: {PEM}",
-    ),
-    of("cluster", "an umlaut in base64", {"certificate-authority-data": "ä"}, f".certificate-authority-data: {PEM}"),
-    of(
-        "cluster",
-        "a list as authority",
-        {"certificate-authority-data": [SECRET]},
-        ".certificate-authority-data: expected a text, got a list",
-    ),
-    of(
-        "cluster",
-        "a word for skipping",
-        {"insecure-skip-tls-verify": "maybe"},
-        ".insecure-skip-tls-verify: expected true or false, got a text",
-    ),
-    of("cluster", "a number as name", {"tls-server-name": 7}, ".tls-server-name: expected a text, got a number"),
-    of("cluster", "a proxy that is none", {"proxy-url": "nonsense"}, f".proxy-url: {NO_URL}'nonsense'"),
-    of(
-        "cluster",
-        "a proxy of another kind",
-        {"proxy-url": "socks4://a"},
-        f".proxy-url: 'socks4://a' {BEGINS}, socks5://",
-    ),
-    of(
-        "cluster",
-        "a password for a proxy",
-        {"proxy-url": f"socks4://me:{SECRET}@a"},
-        f".proxy-url: 'socks4://…@a' {BEGINS}, socks5://",
-    ),
-    of(
-        "cluster",
-        "an odd password for a proxy",
-        {"proxy-url": f"http://me:{SECRET}/@a"},
-        f".proxy-url: {NO_URL}'http://…@a'",
-    ),
-    of("cluster", "a number as proxy", {"proxy-url": 7}, ".proxy-url: expected a text, got a number"),
+    cluster("no such authority", "certificate-authority", "no.pem", "no.pem: No such file or directory"),
+    cluster("a directory as authority", "certificate-authority", "/", "/: Is a directory"),
+    cluster("a number as authority", "certificate-authority", 7, "expected a text, got a number"),
+    cluster("an authority that is none", "certificate-authority-data", "bm90aGluZw==", PEM),
+    cluster("an authority not in base64", "certificate-authority-data", SECRET, PEM),
+    cluster("an umlaut in base64", "certificate-authority-data", "ä", PEM),
+    cluster("a list as authority", "certificate-authority-data", [SECRET], "expected a text, got a list"),
+    cluster("a word for skipping", "insecure-skip-tls-verify", "maybe", "expected true or false, got a text"),
+    cluster("a number as name", "tls-server-name", 7, "expected a text, got a number"),
+    cluster("a proxy that is none", "proxy-url", "nonsense", f"{NO_URL}'nonsense'"),
+    cluster("a proxy of another kind", "proxy-url", "socks4://a", f"'socks4://a' {BEGINS}, socks5://"),
+    cluster("a password for a proxy", "proxy-url", f"socks4://me:{SECRET}@a", f"'socks4://…@a' {BEGINS}, socks5://"),
+    cluster("an odd password for a proxy", "proxy-url", f"http://me:{SECRET}/@a", f"{NO_URL}'http://…@a'"),
+    cluster("a number as proxy", "proxy-url", 7, "expected a text, got a number"),
 )
 
+NO_IMPERSONATION: Final = "to act as another user is not supported here: take a context of that user's own"
+NO_OIDC_TOKEN: Final = ".auth-provider.config.id-token: required; kubectl gets one when it asks for anything"
 
-def of_exec(what: str, content: Any, problem: str) -> Bad:
-    """What is told of the program that gives credentials."""
-    case = of("user", f"a program: {what}", {"exec": content})
-    return case._replace(problems=(f"f: {problem}",))
-
+KEY: Final = {"client-key": __file__}
 
 USERS: Final = (
-    of("user", "a number as token", {"token": 7}, ".token: expected a text, got a number"),
-    of("user", "a list as token", {"token": [SECRET]}, ".token: expected a text, got a list"),
-    of("user", "no such token", {"tokenFile": "no"}, ".tokenFile: no: No such file or directory"),
-    of("user", "a directory as token", {"tokenFile": "/"}, ".tokenFile: /: Is a directory"),
-    of(
-        "user",
-        "no such certificate",
-        {"client-certificate": "no", "client-key": __file__},
-        ".client-certificate: no: No such file or directory",
-    ),
-    of(
-        "user",
-        "a certificate that is none",
-        {"client-certificate-data": SECRET, "client-key": __file__},
-        f".client-certificate-data: {PEM}",
-    ),
-    of("user", "a number as key", {"client-key-data": 7}, ".client-key-data: expected a text, got a number"),
-    of(
-        "user",
-        "odd names",
-        {"username": 7, "password": [SECRET]},
-        ".username: expected a text, got a number",
-        ".password: expected a text, got a list",
-    ),
-    of("user", "a text as program", {"exec": SECRET}, ".exec: expected a mapping, got a text"),
-    of(
-        "user",
-        "a certificate without its key",
-        {"client-certificate": __file__},
-        ".client-key: required with a client-certificate",
-    ),
-    of(
-        "user",
+    user("a number as token", "token", 7, "expected a text, got a number"),
+    user("a list as token", "token", [SECRET], "expected a text, got a list"),
+    user("no such token", "tokenFile", "no", "no: No such file or directory"),
+    user("a directory as token", "tokenFile", "/", "/: Is a directory"),
+    user("no such certificate", "client-certificate", "no", "no: No such file or directory", **KEY),
+    user("a certificate that is none", "client-certificate-data", SECRET, PEM, **KEY),
+    user("a number as key", "client-key-data", 7, "expected a text, got a number"),
+    user("a number as user name", "username", 7, "expected a text, got a number"),
+    user("a list as password", "password", [SECRET], "expected a text, got a list"),
+    user("a text as program", "exec", SECRET, "expected a mapping, got a text"),
+    user("no key", "client-key", "", "required with a client-certificate", **{"client-certificate": __file__}),
+    user(
         "a provider of old",
-        {"token": "", "auth-provider": {"name": "gcp"}},
-        ".auth-provider: Kubernetes has only 'oidc' now: use exec, with the plugin of your provider",
+        "auth-provider",
+        {"name": "gcp"},
+        "Kubernetes has only 'oidc' now: use exec, with the plugin of your provider",
+        token="",
     ),
     *(
-        of(
-            "user",
-            f"a provider without a token: {config}",
-            {"token": "", "auth-provider": {"name": "oidc", "config": config}},
-            ".auth-provider.config.id-token: required; kubectl gets one when it asks for anything",
-        )
+        of("user", f"a provider without a token: {config}", {"token": "", "auth-provider": oidc}, NO_OIDC_TOKEN)
         for config in ({}, None, "text", {"id-token": 7})
+        for oidc in ({"name": "oidc", "config": config},)
     ),
     *(
-        of(
-            "user",
-            f"somebody else: {key}",
-            {key: value},
-            f".{key}: to act as another user is not supported here: take a context of that user's own",
-        )
+        user(f"somebody else: {key}", key, value, NO_IMPERSONATION)
         for key, value in (("as", "eve"), ("as-groups", ["system:masters"]), ("as-user-extra", {"a": ["b"]}))
     ),
     raw(
@@ -299,38 +234,26 @@ USERS: Final = (
         yaml.safe_dump({**GOOD, "users": [{"name": "me", "user": {"token": f"{SECRET}\nb"}}]}),
         "the header Authorization would have characters that are not allowed",
     ),
-    of_exec("nothing", {}, "users[…].user.exec.command: required"),
-    of_exec("a list", {"command": ["a"], "apiVersion": V1}, "users[…].user.exec.command: required"),
-    of_exec("no version", {"command": "false"}, f"users[…].user.exec.apiVersion: need one of {V1}, {V1}beta1"),
-    of_exec(
+    program("nothing", ".command: required"),
+    program("a list", ".command: required", command=["a"]),
+    program("no version", f".apiVersion: need one of {V1}, {V1}beta1", command="false", apiVersion=None),
+    program("another version", f".apiVersion: need one of {V1}, {V1}beta1", command="false", apiVersion="v1"),
+    program(
         "fails",
-        {"command": "false", "apiVersion": V1},
-        "users[…].user.exec: 'false' ended with exit code 1; to see why, run on a terminal: "
-        "loadmaster doctor --kubeconfig=f",
+        ": 'false' ended with exit code 1; to see why, run on a terminal: loadmaster doctor --kubeconfig=f",
+        command="false",
     ),
-    of_exec(
-        "is not there",
-        {"command": "/no", "apiVersion": V1},
-        "users[…].user.exec: '/no' cannot be run: No such file or directory",
+    program("is not there", ": '/no' cannot be run: No such file or directory", command="/no"),
+    program("a directory", ": '/' cannot be run: Permission denied", command="/"),
+    program("prints nonsense", ": 'echo' printed no ExecCredential in JSON", command="echo", args=[SECRET]),
+    program("a text as arguments", ".args: expected a list of texts", command="a", args=SECRET),
+    program("a text as env", ".env: expected a list of names and values", command="a", env=SECRET),
+    program(
+        "a terminal", ".interactiveMode: Always, but it gets no terminal here", command="a", interactiveMode="Always"
     ),
-    of_exec(
-        "a directory", {"command": "/", "apiVersion": V1}, "users[…].user.exec: '/' cannot be run: Permission denied"
-    ),
-    of_exec(
-        "prints nonsense",
-        {"command": "echo", "args": [SECRET], "apiVersion": V1},
-        "users[…].user.exec: 'echo' printed no ExecCredential in JSON",
-    ),
-    of_exec(
-        "a text as arguments",
-        {"command": "a", "args": SECRET, "apiVersion": V1},
-        "users[…].user.exec.args: expected a list of texts",
-    ),
-    of_exec(
-        "a text as env",
-        {"command": "a", "env": SECRET, "apiVersion": V1},
-        "users[…].user.exec.env: expected a list of names and values",
-    ),
+    program("a number as hint", ".installHint: expected a text", command="a", installHint=1),
+    program("a word", ".provideClusterInfo: expected true or false", command="a", provideClusterInfo="yes"),
+    program("a list of texts as env", ".env: expected a list of names and values", command="a", env=["A=B"]),
 )
 
 BAD_KUBECONFIGS: Final = (*FILES, *ENTRIES, *CLUSTERS, *USERS)

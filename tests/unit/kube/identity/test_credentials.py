@@ -28,54 +28,6 @@ def problem_of(kubeconfig: Path, context: str | None = None) -> str:
     return problem.replace(str(kubeconfig.parent), "DIR")
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        pytest.param(None, "DIR/kubeconfig: no such kubeconfig file", id="missing"),
-        pytest.param("a: b: c", "DIR/kubeconfig: not YAML: mapping values are not allowed here in line", id="not YAML"),
-        pytest.param("[1]", "DIR/kubeconfig: not a kubeconfig: expected a mapping", id="a list"),
-        pytest.param("[" * 5_000, "DIR/kubeconfig: not a kubeconfig: nested too deeply", id="deep"),
-        pytest.param("", "DIR/kubeconfig: not a kubeconfig: expected a mapping", id="empty"),
-        pytest.param("kind: Config", "DIR/kubeconfig: current-context: it has none: --context names one", id="bare"),
-        pytest.param(
-            kubeconfig_text(SERVER, {"certificate-authority": "nowhere.pem"}),
-            "DIR/kubeconfig: clusters[main].cluster.certificate-authority: nowhere.pem: No such file or directory",
-            id="no such CA",
-        ),
-        pytest.param(
-            kubeconfig_text(SERVER, {"certificate-authority-data": "bm90aGluZw=="}),
-            "DIR/kubeconfig: clusters[main].cluster.certificate-authority-data: expected a PEM file in base64",
-            id="a CA that is none",
-        ),
-        pytest.param(
-            kubeconfig_text(SERVER, {"certificate-authority-data": "*"}),
-            "DIR/kubeconfig: ",
-            id="a CA that is not base64",
-        ),
-        pytest.param(
-            kubeconfig_text(
-                SERVER, exec={"command": "no-such-plugin", "apiVersion": "client.authentication.k8s.io/v1"}
-            ),
-            "DIR/kubeconfig: users[…].user.exec: 'no-such-plugin' cannot be run: No such file or directory",
-            id="an exec plugin that is not there",
-        ),
-    ],
-)
-def test_a_mistake_is_one_line_that_names_the_file(tmp_path: Path, text: str | None, problem: str) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    if text is not None:
-        kubeconfig.write_text(text)
-
-    assert problem_of(kubeconfig).startswith(problem)
-
-
-def test_an_unknown_context_is_named(tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(kubeconfig_text(SERVER))
-
-    assert problem_of(kubeconfig, "other") == "DIR/kubeconfig: there is no context 'other'; there is 'main'"
-
-
 def test_a_client_certificate_with_a_key_that_is_none_is_a_mistake(tmp_path: Path) -> None:
     certificate, key = tmp_path / "client.pem", tmp_path / "key.pem"
     trustme.CA().issue_cert("me").cert_chain_pems[0].write_to_path(str(certificate))

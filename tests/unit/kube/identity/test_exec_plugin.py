@@ -265,23 +265,6 @@ async def test_a_run_that_is_cancelled_leaves_nothing_behind(tmp_path: Path) -> 
     await until(lambda: not is_running(int(pid.read_text())))
 
 
-@pytest.mark.parametrize(
-    ("config", "problem"),
-    [
-        ({}, "command: required"),
-        ({"command": "x", "apiVersion": "v1"}, "apiVersion: need one of"),
-        ({"command": "x", "apiVersion": V1, "interactiveMode": "Always"}, "interactiveMode: Always"),
-        ({"command": "x", "apiVersion": V1, "args": "all"}, "args: expected a list"),
-        ({"command": "x", "apiVersion": V1, "env": ["A=B"]}, "env: expected a list"),
-        ({"command": "x", "apiVersion": V1, "installHint": 1}, "installHint: expected a text"),
-        ({"command": "x", "apiVersion": V1, "provideClusterInfo": "yes"}, "provideClusterInfo: expected true or false"),
-    ],
-)
-def test_a_wrong_description_is_a_problem(config: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ConfigError, match=problem):
-        ExecPlugin(config, Path("/"))
-
-
 # --- as the source of credentials ---
 
 
