@@ -147,11 +147,29 @@ async def _break(transport: asyncio.Transport, answer: Answer) -> None:
 @asynccontextmanager
 async def fake_client(directory: Path, api: FakeApi, metrics: Metrics | None = None) -> AsyncIterator[Client]:
     """A client of the fake API server."""
-    async with api.server:
-        kubeconfig = directory / "kubeconfig"
-        kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/"))))
-        async with Client(await load_credentials(str(kubeconfig)), metrics or Metrics()) as client:
-            yield client
+    async with api.server, client_of(directory, str(api.server.make_url("/")), metrics=metrics) as client:
+        yield client
+
+
+@asynccontextmanager
+async def client_of(
+    directory: Path,
+    server: str,
+    cluster: Mapping[str, Any] | None = None,
+    metrics: Metrics | None = None,
+    **user: Any,
+) -> AsyncIterator[Client]:
+    async with Client(await credentials_of(directory, server, cluster, **user), metrics or Metrics()) as client:
+        yield client
+
+
+async def credentials_of(
+    directory: Path, server: str, cluster: Mapping[str, Any] | None = None, **user: Any
+) -> Credentials:
+    """Load what a kubeconfig has, which is left in the directory."""
+    kubeconfig = directory / "kubeconfig"
+    kubeconfig.write_text(kubeconfig_text(server, cluster, **user))
+    return await load_credentials(str(kubeconfig))
 
 
 @asynccontextmanager

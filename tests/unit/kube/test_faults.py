@@ -18,7 +18,6 @@ from scheduler.kube.http.client import MAX_ANSWER_BYTES, AnswerLost, AnswerTooLo
 from scheduler.kube.http.connections import CannotConnect, Connections, Target
 from scheduler.kube.http.http1 import MAX_HEAD, AnswerReader, BadAnswer
 from scheduler.kube.http.operations import MAX_PAUSE_SECONDS, CallLimit, Operation
-from scheduler.kube.identity.credentials import load_credentials
 from scheduler.kube.writes.api_writer import PluginWriter
 from scheduler.kube.writes.binder import ApiBinder
 from scheduler.kube.writes.events import Events
@@ -27,7 +26,7 @@ from scheduler.kube.writes.status import Condition, PodStatuses
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.testing import a_pod
-from tests.unit.kube.fake_api import kubeconfig_text, until
+from tests.unit.kube.fake_api import client_of, until
 from tests.unit.kube.raw_server import CLOSE, RawServer
 
 POD: Final = a_pod("web", uid="uid-web")
@@ -106,15 +105,12 @@ class Calls:
 
 async def with_calls(directory: Path, server: RawServer, call: Callable[[Calls], Awaitable[None]]) -> None:
     """Make a call. No connection is left."""
-    kubeconfig = directory / "kubeconfig"
-    async with server.serving():
-        kubeconfig.write_text(kubeconfig_text(f"http://{server.url}"))
-        async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
-            calls = Calls(client)
-            try:
-                await call(calls)
-            finally:
-                await calls.close()
+    async with server.serving(), client_of(directory, f"http://{server.url}") as client:
+        calls = Calls(client)
+        try:
+            await call(calls)
+        finally:
+            await calls.close()
 
 
 def verbs(server: RawServer) -> list[str]:
@@ -203,15 +199,13 @@ async def test_a_read_takes_no_more_than_it_may_and_a_page_of_a_list_is_asked_fo
 ) -> None:
     monkeypatch.setattr("scheduler.kube.http.client.MAX_ANSWER_BYTES", 1000)
     server = RawServer(an_answer(200, "x" * 2000), an_answer(200, "x" * 2000), an_answer(200, {}))
-    kubeconfig, operation = tmp_path / "kubeconfig", Operation("GET", "pods", CallLimit(1))
-    async with server.serving():
-        kubeconfig.write_text(kubeconfig_text(f"http://{server.url}"))
-        async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
-            page = await client.page(operation, "/api/v1/pods", 500, "&continue=next")
-            server.answers.extend([an_answer(200, "x" * 2000)] * 2)
-            server.answers.popleft()
-            with pytest.raises(AnswerTooLong):
-                await client.page(operation, "/api/v1/pods", 1, "")
+    operation = Operation("GET", "pods", CallLimit(1))
+    async with server.serving(), client_of(tmp_path, f"http://{server.url}") as client:
+        page = await client.page(operation, "/api/v1/pods", 500, "&continue=next")
+        server.answers.extend([an_answer(200, "x" * 2000)] * 2)
+        server.answers.popleft()
+        with pytest.raises(AnswerTooLong):
+            await client.page(operation, "/api/v1/pods", 1, "")
 
     assert page.body == b"{}"
     asked = [request.split(b" ", 2)[1] for request in server.requests[:3]]

@@ -9,10 +9,9 @@ import pytest
 from scheduler.kube.election.leadership import Leadership, boot_time
 from scheduler.kube.http.client import Client, NotSent
 from scheduler.kube.http.operations import CallLimit, Operation
-from scheduler.kube.identity.credentials import load_credentials
 from scheduler.process.metrics import Metrics
 from tests.fakes import FakeClock
-from tests.unit.kube.fake_api import Answer, FakeApi, kubeconfig_text
+from tests.unit.kube.fake_api import Answer, FakeApi, credentials_of
 
 ROOT = Path(__file__).parents[3]
 PATH = "/api/v1/namespaces/a/pods/p/binding"
@@ -22,10 +21,8 @@ def a_write(*, fenced: bool = True) -> Operation:
     return Operation("POST", "pods/binding", CallLimit(10), 5.0, fenced=fenced)
 
 
-async def a_client(directory: Path, cluster: dict[str, str], may_write: Callable[[], bool]) -> Client:
-    path = directory / "kubeconfig"
-    path.write_text(kubeconfig_text(cluster.pop("server"), cluster))
-    return Client(await load_credentials(str(path)), Metrics(), may_write)
+async def a_client(directory: Path, server: str, may_write: Callable[[], bool], **cluster: str) -> Client:
+    return Client(await credentials_of(directory, server, cluster), Metrics(), may_write)
 
 
 @pytest.mark.parametrize("through_proxy", [False, True])
@@ -34,8 +31,8 @@ async def test_a_write_of_whoever_does_not_lead_is_certainly_not_sent(tmp_path: 
     api.on(f"POST {PATH}", Answer(201))
     async with api.server:
         url = str(api.server.make_url("/"))
-        cluster = {"server": "http://api.example.com", "proxy-url": url} if through_proxy else {"server": url}
-        async with await a_client(tmp_path, cluster, lambda: leads) as client:
+        server, cluster = ("http://api.example.com", {"proxy-url": url}) if through_proxy else (url, {})
+        async with await a_client(tmp_path, server, lambda: leads, **cluster) as client:
             sent = await client.attempt(a_write(), PATH, b'{"kind":"Binding"}')
             leads = False
             refused = await client.attempt(a_write(), PATH, b'{"kind":"Binding"}')
@@ -58,7 +55,7 @@ async def test_the_question_comes_after_the_connection_was_made(tmp_path: Path) 
         return False
 
     async with api.server:
-        client = await a_client(tmp_path, {"server": str(api.server.make_url("/"))}, may_write)
+        client = await a_client(tmp_path, str(api.server.make_url("/")), may_write)
         async with client:
             outcome = await client.attempt(a_write(), PATH, b"{}")
 
@@ -76,7 +73,7 @@ async def test_reads_and_what_every_replica_may_write_pass(tmp_path: Path) -> No
     api.on(f"POST {PATH}", Answer(201))
     api.on(f"GET {PATH}", Answer(200))
     async with api.server:
-        client = await a_client(tmp_path, {"server": str(api.server.make_url("/"))}, lambda: False)
+        client = await a_client(tmp_path, str(api.server.make_url("/")), lambda: False)
         async with client:
             read = await client.attempt(Operation("GET", "pods", CallLimit(1)), PATH)
             written = await client.attempt(a_write(fenced=False), PATH, b"{}")

@@ -1,5 +1,6 @@
 """Permissions: one table, the manifest that agrees with it, and what is said when they are missing."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from scheduler.kube.permissions import (
     permissions_for,
 )
 from tests.chart import load_documents, schedulers_own
-from tests.fakes import run
 from tests.unit.cycle.fakes import an_engine
 from tests.unit.kube.fake_api import Answer, FakeApi, fake_client
 
@@ -77,27 +77,30 @@ def test_what_is_written_is_added_to_what_is_watched_or_done_anyway() -> None:
     assert rules["", "pods/status"] == ("get", "patch")
 
 
-async def test_all_is_well_when_everything_is_allowed(tmp_path: Path) -> None:
+async def check(directory: Path, answer: Answer, permissions: Sequence[Permission] = PERMISSIONS) -> FakeApi:
+    """Ask an API server about them that gives this answer to each question."""
     api = FakeApi()
-    api.on(REVIEW, Answer(201, {"status": {"allowed": True}}))
-    async with fake_client(tmp_path, api) as client:
-        await check_permissions(client, PERMISSIONS)
+    api.on(REVIEW, answer)
+    async with fake_client(directory, api) as client:
+        await check_permissions(client, permissions)
+    return api
+
+
+ALLOWED, DENIED = (Answer(201, {"status": {"allowed": allowed}}) for allowed in (True, False))
+
+
+async def test_all_is_well_when_everything_is_allowed(tmp_path: Path) -> None:
+    api = await check(tmp_path, ALLOWED)
 
     asked = [request.body["spec"]["resourceAttributes"] for request in api.requests]
-
     assert len(asked) == sum(len(permission.verbs) for permission in PERMISSIONS)
     assert {"verb": "create", "group": "", "resource": "pods", "subresource": "binding"} in asked
 
 
-def test_what_is_missing_has_a_line_per_resource(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        api = FakeApi()
-        api.on(REVIEW, Answer(201, {"status": {"allowed": False}}))
-        async with fake_client(tmp_path, api) as client:
-            await check_permissions(client, PERMISSIONS)
-
+async def test_what_is_missing_has_a_line_per_resource(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as raised:
-        run(scenario())
+        await check(tmp_path, DENIED)
+
     head, *rules = raised.value.problems[: -len(PERMISSIONS) - 1]
     assert head == "these rules are missing:"
     granted = {
@@ -112,15 +115,10 @@ def test_what_is_missing_has_a_line_per_resource(tmp_path: Path) -> None:
     assert "may not create, patch events (events.k8s.io)" in raised.value.problems
 
 
-def test_what_an_account_without_any_permission_lacks_fits_into_a_termination_message(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        api = FakeApi()
-        api.on(REVIEW, Answer(201, {"status": {"allowed": False}}))
-        async with fake_client(tmp_path, api) as client:
-            await check_permissions(client, (*default_permissions(), *lease_permissions("kube-system", "loadmaster")))
-
+async def test_what_an_account_without_any_permission_lacks_fits_into_a_termination_message(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as raised:
-        run(scenario())
+        await check(tmp_path, DENIED, (*default_permissions(), *lease_permissions("kube-system", "loadmaster")))
+
     leases = "leases (coordination.k8s.io) in namespace kube-system"
     assert f"may not create {leases}" in raised.value.problems
     assert f"may not get, list, update, watch {leases} named loadmaster" in raised.value.problems
@@ -137,23 +135,11 @@ def test_what_is_said_of_granting_names_the_cluster_role_of_chart_and_manifest()
     assert f"{the_cluster_role()['metadata']['name']} in deploy/loadmaster.yaml" in HOW_TO_GRANT
 
 
-def test_credentials_that_are_not_accepted_are_a_config_error(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        api = FakeApi()
-        api.on(REVIEW, Answer(401))
-        async with fake_client(tmp_path, api) as client:
-            await check_permissions(client, PERMISSIONS)
-
+async def test_credentials_that_are_not_accepted_are_a_config_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="does not accept the credentials"):
-        run(scenario())
+        await check(tmp_path, Answer(401))
 
 
-def test_an_api_server_in_trouble_is_a_cluster_error(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        api = FakeApi()
-        api.on(REVIEW, Answer(500, {"message": "boom"}))
-        async with fake_client(tmp_path, api) as client:
-            await check_permissions(client, PERMISSIONS)
-
+async def test_an_api_server_in_trouble_is_a_cluster_error(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match="500: boom"):
-        run(scenario())
+        await check(tmp_path, Answer(500, {"message": "boom"}))

@@ -11,13 +11,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from scheduler.kube.http.client import Client
-from scheduler.kube.identity.credentials import load_credentials
 from scheduler.kube.informers.deadlines import Deadlines
 from scheduler.kube.informers.intake import NODES, PODS, node_intake, pod_intake
 from scheduler.kube.informers.watch import Watch
 from scheduler.process.metrics import Metrics
 from tests.fakes import FakeClock, sample
-from tests.unit.kube.fake_api import FakeHandlers, kept_fresh, kubeconfig_text, until
+from tests.unit.kube.fake_api import FakeHandlers, credentials_of, kept_fresh, until
 
 BREAK: Final = None
 """In a stream: the connection breaks."""
@@ -172,9 +171,7 @@ async def a_watch(directory: Path, api: WatchApi | None = None, *, asked: int = 
     # aiohttp waits a minute for whoever connects at the moment when a test closes the server, and answers nobody then.
     await api.server.start_server(shutdown_timeout=0.1)
     async with api.server:
-        kubeconfig = directory / "kubeconfig"
-        kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/")), tokenFile=str(token)))
-        credentials = await load_credentials(str(kubeconfig))
+        credentials = await credentials_of(directory, str(api.server.make_url("/")), tokenFile=str(token))
         async with Client(credentials, Metrics()) as client, kept_fresh(credentials):
             setup = Setup(api, client, **how)
             task = asyncio.create_task(setup.watch.run())

@@ -17,13 +17,11 @@ from typing import Any, Final
 
 from scheduler.assembly.cluster import settle_memory
 from scheduler.assembly.scheduling import loop_factory
-from scheduler.kube.http.client import Client
-from scheduler.kube.identity.credentials import load_credentials
 from scheduler.kube.informers.deadlines import Deadlines
 from scheduler.kube.informers.intake import node_intake, pod_intake
 from scheduler.kube.informers.watch import Watch
 from scheduler.process.metrics import Metrics
-from tests.unit.kube.fake_api import FakeHandlers, kubeconfig_text, pod_dict, until
+from tests.unit.kube.fake_api import FakeHandlers, client_of, pod_dict, until
 from tests.unit.kube.watch_api import HistoryApi, NoComparisons, size_of
 
 EVENTS: Final = 5_000
@@ -73,9 +71,7 @@ async def watched(server: str) -> tuple[float, float]:
     intakes = (pod_intake(handlers, metrics), node_intake(handlers, metrics))
     settle_memory()
     with tempfile.TemporaryDirectory() as directory:
-        kubeconfig = Path(directory) / "kubeconfig"
-        kubeconfig.write_text(kubeconfig_text(server))
-        async with Client(await load_credentials(str(kubeconfig)), metrics) as client:
+        async with client_of(Path(directory), server, metrics=metrics) as client:
             watch = Watch(client, intakes, NoComparisons(), Deadlines(metrics), metrics)
             task = asyncio.create_task(watch.run())
             await until(lambda: handlers.calls)

@@ -1,6 +1,7 @@
 """Who leads, when: replicas against a server, in virtual time. Times in the names are of SETTINGS: 15 s, 10 s, 2 s."""
 
 import asyncio
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,13 +16,13 @@ A_LEASE = {"holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions"
 RELEASED = {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 3}
 
 
-def virtual(test: Callable[[], Any]) -> Callable[[], None]:
+def virtual(test: Callable[..., Any]) -> Callable[..., None]:
     """Run a test in virtual time."""
 
-    def wrapped() -> None:
-        run_virtually(test())
+    @functools.wraps(test)
+    def wrapped(**given: Any) -> None:
+        run_virtually(test(**given))
 
-    wrapped.__name__, wrapped.__doc__ = test.__name__, test.__doc__
     return wrapped
 
 
@@ -175,22 +176,20 @@ async def test_the_deadline_counts_from_when_the_renewal_was_sent_not_from_its_a
 
 
 @pytest.mark.parametrize("kind", ["refused", "broken", "unsent", "lost"])
-def test_one_renewal_that_fails_is_repeated_at_once(kind: str) -> None:
-    async def scenario() -> None:
-        server, metrics = LeaseServer(), Metrics()
-        faults: list[Fault] = []
-        leader = Replica(server, "a", metrics, next_fault=lambda: faults.pop() if faults else Fault())
-        server.put(**RELEASED)
-        leader.start()
-        await seconds_until(lambda: leader.leads)
-        faults.append(Fault(kind))
+@virtual
+async def test_one_renewal_that_fails_is_repeated_at_once(kind: str) -> None:
+    server, metrics = LeaseServer(), Metrics()
+    faults: list[Fault] = []
+    leader = Replica(server, "a", metrics, next_fault=lambda: faults.pop() if faults else Fault())
+    server.put(**RELEASED)
+    leader.start()
+    await seconds_until(lambda: leader.leads)
+    faults.append(Fault(kind))
 
-        await asyncio.sleep(30)
+    await asyncio.sleep(30)
 
-        assert leader.leads
-        assert metrics.registry.get_sample_value("leader_election_slowpath_total", {"name": "loadmaster"}) == 1
-
-    run_virtually(scenario())
+    assert leader.leads
+    assert metrics.registry.get_sample_value("leader_election_slowpath_total", {"name": "loadmaster"}) == 1
 
 
 @virtual
@@ -258,23 +257,23 @@ async def test_a_lease_that_somebody_wrote_over_to_the_standby_is_not_taken_for_
         pytest.param({"leaseDurationSeconds": "x", "holderIdentity": 7, "leaseTransitions": []}, id="wrong types"),
     ],
 )
-def test_a_lease_that_was_edited_is_put_right_by_its_leader_and_left_alone_by_the_standby(edit: dict[str, Any]) -> None:
-    async def scenario() -> None:
-        server = LeaseServer()
-        leader, standby = await a_leader(server), a_replica(server, "b")
-        await asyncio.sleep(5)
+@virtual
+async def test_a_lease_that_was_edited_is_put_right_by_its_leader_and_left_alone_by_the_standby(
+    edit: dict[str, Any],
+) -> None:
+    server = LeaseServer()
+    leader, standby = await a_leader(server), a_replica(server, "b")
+    await asyncio.sleep(5)
 
-        server.edit(**edit)
-        await asyncio.sleep(3)
+    server.edit(**edit)
+    await asyncio.sleep(3)
 
-        assert (leader.leads, standby.leads) == (True, False)
-        assert server.spec["holderIdentity"] == "a"
-        assert server.spec["leaseDurationSeconds"] == 15
-        await leader.stop()
-        await seconds_until(lambda: standby.leads)
-        assert server.spec["leaseTransitions"] <= 2**31 - 1
-
-    run_virtually(scenario())
+    assert (leader.leads, standby.leads) == (True, False)
+    assert server.spec["holderIdentity"] == "a"
+    assert server.spec["leaseDurationSeconds"] == 15
+    await leader.stop()
+    await seconds_until(lambda: standby.leads)
+    assert server.spec["leaseTransitions"] <= 2**31 - 1
 
 
 @virtual

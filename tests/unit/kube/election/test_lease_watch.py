@@ -15,9 +15,8 @@ from scheduler.kube.election.lease_lock import LeaseLock
 from scheduler.kube.election.lease_watch import LeaseWatch
 from scheduler.kube.http.client import Client
 from scheduler.kube.http.retries import RetryPolicy
-from scheduler.kube.identity.credentials import load_credentials
 from scheduler.process.metrics import Metrics
-from tests.unit.kube.fake_api import kubeconfig_text, until
+from tests.unit.kube.fake_api import credentials_of, until
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
@@ -70,9 +69,8 @@ def an_event(type_: str, holder: str, version: int) -> bytes:
 async def a_watch(directory: Path, streams: Streams) -> AsyncIterator[FakeLock]:
     lock = FakeLock()
     async with streams.server:
-        path = directory / "kubeconfig"
-        path.write_text(kubeconfig_text(str(streams.server.make_url("/"))))
-        async with Client(await load_credentials(str(path)), Metrics(), never_reuses=True) as client:
+        credentials = await credentials_of(directory, str(streams.server.make_url("/")))
+        async with Client(credentials, Metrics(), never_reuses=True) as client:
             running = asyncio.ensure_future(
                 LeaseWatch(client, cast("LeaseLock", lock), 5.0, RetryPolicy(0.01, 0.02)).run()
             )

@@ -10,10 +10,9 @@ from scheduler.kube.http.access import REFUSED_SECONDS, Access
 from scheduler.kube.http.client import Client, NotSent
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.identity import credentials as credentials_module
-from scheduler.kube.identity.credentials import load_credentials
 from scheduler.process.metrics import Metrics
 from tests.fakes import FakeClock
-from tests.unit.kube.fake_api import Answer, FakeApi, fake_client, kubeconfig_text
+from tests.unit.kube.fake_api import Answer, FakeApi, credentials_of, fake_client
 from tests.unit.kube.raw_server import RawServer
 
 POST = Operation("POST", "pods", CallLimit(1), timeout=5.0)
@@ -61,12 +60,11 @@ async def test_a_401_is_a_refusal_and_any_other_answer_is_none(tmp_path: Path, m
 
 
 async def test_a_server_that_is_not_ours_refuses_us_and_one_that_is_away_does_not(tmp_path: Path) -> None:
-    server, kubeconfig = RawServer(), tmp_path / "kubeconfig"
+    server = RawServer()
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(tls)
     async with server.serving(tls):
-        kubeconfig.write_text(kubeconfig_text(f"https://{server.url}"))
-        credentials = await load_credentials(str(kubeconfig))
+        credentials = await credentials_of(tmp_path, f"https://{server.url}")
         async with Client(credentials, Metrics()) as client:
             assert isinstance(await client.attempt(POST, "/x"), NotSent)
             assert client.access.refused_since is not None

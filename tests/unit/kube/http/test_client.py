@@ -1,20 +1,15 @@
 """Calls: three outcomes, a limit each, fresh credentials."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from scheduler.framework.errors import ConfigError
 from scheduler.kube.http.client import AnswerLost, Client, NotSent, Reply
 from scheduler.kube.http.operations import CallLimit, Operation
-from scheduler.kube.identity.credentials import Credentials, load_credentials
 from scheduler.process.metrics import Metrics
 from tests.fakes import sample
-from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, kept_fresh, kubeconfig_text
+from tests.unit.kube.fake_api import Answer, FakeApi, client_of, fake_client, kept_fresh, kubeconfig_text
 
 PATH = "/api/v1/pods"
 LIST = f"GET {PATH}"
@@ -28,18 +23,6 @@ def an_operation(verb: str = READ, timeout: float = 5.0, content_type: str | Non
 
 async def call(client: Client, operation: Operation) -> Reply:
     return await client.call(operation, PATH, None if operation.verb == READ else b"{}")
-
-
-@asynccontextmanager
-async def client_of(
-    directory: Path, server: str, cluster: Mapping[str, Any] | None = None, **user: Any
-) -> AsyncIterator[tuple[Client, Credentials]]:
-    """A client by a kubeconfig, and its credentials."""
-    kubeconfig = directory / "kubeconfig"
-    kubeconfig.write_text(kubeconfig_text(server, cluster, **user))
-    credentials = await load_credentials(str(kubeconfig))
-    async with Client(credentials, Metrics()) as client:
-        yield client, credentials
 
 
 def url_of(api: FakeApi, path: str = "/") -> str:
@@ -58,17 +41,9 @@ async def test_any_status_is_a_reply(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("verb", "problem"), [(READ, "Cannot connect"), (WRITE, r"cannot connect to 127\.0\.0\.1:1")])
 async def test_a_refused_connection_was_not_sent(tmp_path: Path, verb: str, problem: str) -> None:
-    async with client_of(tmp_path, "http://127.0.0.1:1") as (client, _):
+    async with client_of(tmp_path, "http://127.0.0.1:1") as client:
         with pytest.raises(NotSent, match=f"{verb} /api/v1/pods: {problem}"):
             await call(client, an_operation(verb))
-
-
-async def test_a_broken_connection_loses_the_answer(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(f"POST {PATH}", LOST)
-    async with fake_client(tmp_path, api) as client:
-        with pytest.raises(AnswerLost):
-            await call(client, an_operation(WRITE))
 
 
 @both
@@ -128,8 +103,8 @@ async def test_a_401_reads_the_credentials_again(tmp_path: Path, verb: str) -> N
     token.write_text("old")
     async with (
         api.server,
-        client_of(tmp_path, url_of(api), tokenFile=str(token)) as (client, credentials),
-        kept_fresh(credentials),
+        client_of(tmp_path, url_of(api), tokenFile=str(token)) as client,
+        kept_fresh(client.credentials),
     ):
         await call(client, an_operation(verb))
         token.write_text("new")
@@ -163,7 +138,7 @@ async def test_a_path_that_needs_quoting_is_quoted(tmp_path: Path) -> None:
 
 async def test_a_server_may_have_a_path(tmp_path: Path) -> None:
     api = FakeApi()
-    async with api.server, client_of(tmp_path, f"{url_of(api, '/k8s/clusters/c-1')}/") as (client, _):
+    async with api.server, client_of(tmp_path, f"{url_of(api, '/k8s/clusters/c-1')}/") as client:
         for verb in (WRITE, READ):
             await call(client, an_operation(verb))
 
@@ -172,47 +147,10 @@ async def test_a_server_may_have_a_path(tmp_path: Path) -> None:
 
 async def test_writes_follow_a_server_that_moves(tmp_path: Path) -> None:
     old, new = FakeApi(), FakeApi()
-    async with old.server, new.server, client_of(tmp_path, url_of(old)) as (client, credentials):
+    async with old.server, new.server, client_of(tmp_path, url_of(old)) as client:
         await call(client, an_operation(WRITE))
         (tmp_path / "kubeconfig").write_text(kubeconfig_text(url_of(new)))
-        await credentials.refresh()
+        await client.credentials.refresh()
         await call(client, an_operation(WRITE))
 
     assert (len(old.requests), len(new.requests)) == (1, 1)
-
-
-async def test_a_token_that_no_header_can_carry_is_not_sent(tmp_path: Path) -> None:
-    api = FakeApi()
-    token = tmp_path / "token"
-    token.write_text("old")
-    async with api.server, client_of(tmp_path, url_of(api), tokenFile=str(token)) as (client, credentials):
-        token.write_text("new\r\nX-Remote-User: admin")
-        with pytest.raises(ConfigError, match="Authorization"):
-            await credentials.refresh()
-        await call(client, an_operation(WRITE))
-
-    assert [request.headers["Authorization"] for request in api.requests] == ["Bearer old"]
-
-
-@pytest.mark.parametrize(
-    ("server", "problem"),
-    [("https://127.0.0.1:66666", "Port out of range"), ("127.0.0.1:6443", "not the URL"), ("https://", "not the URL")],
-)
-async def test_a_server_that_is_no_address_is_a_fault_of_the_configuration(
-    tmp_path: Path, server: str, problem: str
-) -> None:
-    with pytest.raises(ConfigError, match=rf"kubeconfig: clusters\[main\]\.cluster\.server: .*{problem}"):
-        async with client_of(tmp_path, server):
-            raise AssertionError("opened")
-
-
-async def test_with_a_proxy_writes_go_through_it(tmp_path: Path) -> None:
-    proxy = FakeApi()
-    async with (
-        proxy.server,
-        client_of(tmp_path, "http://api.example.com", {"proxy-url": url_of(proxy)}) as (client, _),
-    ):
-        await call(client, an_operation(WRITE))
-    (request,) = proxy.requests
-
-    assert request.headers["Host"] == "api.example.com"

@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from scheduler.kube.http.connections import CannotConnect, Connections, Target
-from scheduler.kube.http.http1 import Answer, BadAnswer
+from scheduler.kube.http.http1 import Answer
 from tests.fakes import run
 from tests.unit.kube.fake_api import until
 from tests.unit.kube.raw_server import CLOSE, OK, RawServer
@@ -51,17 +51,6 @@ async def test_each_connection_has_one_request_at_a_time() -> None:
     assert (server.connections, len(server.requests)) == (20, 60)
 
 
-def test_nothing_was_sent_if_the_connection_is_refused() -> None:
-    async def scenario() -> None:
-        server = RawServer()
-        async with server.serving():
-            pool = Connections(Target(f"http://{server.url}", None, ()), ssl.create_default_context())
-        await pool.ask(REQUEST, 5.0)
-
-    with pytest.raises(CannotConnect, match=r"cannot connect to 127\.0\.0\.1"):
-        run(scenario())
-
-
 def test_nothing_was_sent_if_no_connection_is_made_in_time() -> None:
     async def scenario() -> None:
         async with a_pool(RawServer()) as pool:
@@ -80,31 +69,6 @@ async def test_nothing_was_sent_if_tls_is_not_agreed_in_time() -> None:
         await until(lambda: pool.open == 0)
 
     assert server.requests == []
-
-
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        pytest.param((CLOSE,), ConnectionError, id="closed before the answer"),
-        pytest.param((OK[:20], CLOSE), ConnectionError, id="closed in the head"),
-        pytest.param((OK[:-1], CLOSE), ConnectionError, id="closed in the body"),
-        pytest.param((b"garbage\r\n\r\n",), BadAnswer, id="garbage"),
-        pytest.param((OK[:-1],), TimeoutError, id="nothing more comes"),
-    ],
-)
-async def test_a_lost_answer_is_an_error_and_nothing_is_sent_again(
-    answer: tuple[bytes, ...], error: type[Exception]
-) -> None:
-    server = RawServer((OK,), answer, (OK,))
-    async with a_pool(server) as pool:
-        await pool.ask(REQUEST, 5.0)  # once connected, nothing but the answer takes time
-        with pytest.raises(error):
-            await pool.ask(REQUEST, 0.1 if error is TimeoutError else 5.0)
-        await until(lambda: len(server.requests) == 2)
-        assert await pool.ask(REQUEST, 5.0) == ANSWER
-        assert len(server.requests) == 3
-
-    assert server.connections == 2
 
 
 async def test_a_cancelled_call_ends_its_connection() -> None:

@@ -9,13 +9,11 @@ import pytest
 import trustme
 
 from scheduler.framework.errors import ConfigError
-from scheduler.kube.http.client import AnswerLost, BadStatus, Client, NotSent, Reply
+from scheduler.kube.http.client import AnswerLost, BadStatus, NotSent, Reply
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.outages import is_outage, is_trouble
-from scheduler.kube.identity.credentials import load_credentials
 from scheduler.kube.informers.relister import ListFailed
-from scheduler.process.metrics import Metrics
-from tests.unit.kube.fake_api import kubeconfig_text
+from tests.unit.kube.fake_api import client_of
 from tests.unit.kube.raw_server import RawServer
 
 
@@ -47,12 +45,11 @@ async def test_a_certificate_that_cannot_be_verified_is_no_outage(tmp_path: Path
     theirs, ours, tls = trustme.CA(), trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     theirs.issue_cert("127.0.0.1").configure_cert(tls)
     ours.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    kubeconfig, server = tmp_path / "kubeconfig", RawServer()
+    server = RawServer()
     asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # the server's side of the handshake
     async with server.serving(tls):
         cluster = {"certificate-authority": str(tmp_path / "ca.pem")}
-        kubeconfig.write_text(kubeconfig_text(f"https://{server.url}", cluster))
-        async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
+        async with client_of(tmp_path, f"https://{server.url}", cluster) as client:
             with pytest.raises(NotSent) as ours_raised:
                 await client.call(Operation(verb, "pods", CallLimit(1)), "/api/v1/pods", b"{}")
             with pytest.raises(aiohttp.ClientError) as theirs_raised:
@@ -63,9 +60,7 @@ async def test_a_certificate_that_cannot_be_verified_is_no_outage(tmp_path: Path
 
 @pytest.mark.parametrize("verb", ["GET", "POST"])
 async def test_an_api_server_that_is_away_is_an_outage(tmp_path: Path, verb: str) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(kubeconfig_text("http://127.0.0.1:1"))
-    async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
+    async with client_of(tmp_path, "http://127.0.0.1:1") as client:
         with pytest.raises(NotSent) as raised:
             await client.call(Operation(verb, "pods", CallLimit(1)), "/api/v1/pods", b"{}")
 

@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 import trustme
 
-from scheduler.kube.http.client import Client, NotSent
+from scheduler.kube.http.client import NotSent
 from scheduler.kube.http.operations import CallLimit, Operation
-from scheduler.kube.identity.credentials import load_credentials
-from scheduler.process.metrics import Metrics
-from tests.unit.kube.fake_api import kubeconfig_text
+from tests.unit.kube.fake_api import client_of
 from tests.unit.kube.raw_server import RawServer, serving
 
 REACHED, REFUSED = 0, 5
@@ -70,9 +68,7 @@ async def test_a_call_goes_through_socks_with_the_servers_own_certificate(tmp_pa
         (tmp_path / "ca.crt").write_bytes(authority.cert_pem.bytes())
         # The certificate is for `localhost`, which is not the name that is asked for.
         cluster = {"proxy-url": socks.url, "certificate-authority": "ca.crt", "tls-server-name": "localhost"}
-        kubeconfig = tmp_path / "kubeconfig"
-        kubeconfig.write_text(kubeconfig_text("https://api.example.invalid:6443", cluster))
-        async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
+        async with client_of(tmp_path, "https://api.example.invalid:6443", cluster) as client:
             reply = await client.call(a_call(verb), "/api/v1/pods", b"{}" if verb == "POST" else None)
 
     assert (reply.status, socks.asked) == (200, [("api.example.invalid", 6443)])
@@ -81,19 +77,18 @@ async def test_a_call_goes_through_socks_with_the_servers_own_certificate(tmp_pa
 async def test_a_call_that_the_proxy_refuses_was_not_sent(tmp_path: Path) -> None:
     api = RawServer()
     socks = SocksServer(api, answer=REFUSED)
-    async with api.serving(), socks.serving():
-        kubeconfig = tmp_path / "kubeconfig"
-        kubeconfig.write_text(kubeconfig_text("http://api.example.invalid", {"proxy-url": socks.url}))
-        async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
-            with pytest.raises(NotSent, match="the proxy refused: Connection refused"):
-                await client.call(a_call("POST"), "/api/v1/pods", b"{}")
+    async with (
+        api.serving(),
+        socks.serving(),
+        client_of(tmp_path, "http://api.example.invalid", {"proxy-url": socks.url}) as client,
+    ):
+        with pytest.raises(NotSent, match="the proxy refused: Connection refused"):
+            await client.call(a_call("POST"), "/api/v1/pods", b"{}")
 
     assert api.requests == []
 
 
 async def test_a_proxy_that_is_not_there_is_named(tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(kubeconfig_text("http://api.example.invalid", {"proxy-url": "socks5://127.0.0.1:1"}))
-    async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
+    async with client_of(tmp_path, "http://api.example.invalid", {"proxy-url": "socks5://127.0.0.1:1"}) as client:
         with pytest.raises(NotSent, match=r"Could not connect to proxy 127\.0\.0\.1:1"):
             await client.call(a_call("GET"), "/api/v1/pods")

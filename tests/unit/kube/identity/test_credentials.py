@@ -15,7 +15,7 @@ from scheduler.kube.identity.credentials import load_credentials
 from scheduler.process.logs import TextFormatter
 from scheduler.process.metrics import Metrics
 from tests.fakes import run
-from tests.unit.kube.fake_api import kept_fresh, kubeconfig_text, until
+from tests.unit.kube.fake_api import credentials_of, kept_fresh, kubeconfig_text, until
 from tests.unit.kube.raw_server import RawServer
 
 SERVER = "https://127.0.0.1:6443"
@@ -44,9 +44,7 @@ def test_a_client_certificate_with_a_key_that_is_none_is_a_mistake(tmp_path: Pat
 async def test_a_token_file_is_read_again(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("first\n")
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(kubeconfig_text(SERVER, tokenFile=str(token)))
-    credentials = await load_credentials(str(kubeconfig))
+    credentials = await credentials_of(tmp_path, SERVER, tokenFile=str(token))
     assert (credentials.authorization, credentials.version) == ("Bearer first", 0)
 
     await credentials.refresh()

@@ -13,7 +13,7 @@ import yaml
 from scheduler.framework.errors import ConfigError
 from scheduler.kube.identity import identity
 from scheduler.kube.identity.credentials import load_credentials
-from tests.unit.kube.fake_api import kubeconfig_text
+from tests.unit.kube.fake_api import credentials_of, kubeconfig_text
 
 SERVER: Final = "https://127.0.0.1:6443"
 V1: Final = "client.authentication.k8s.io/v1"
@@ -24,9 +24,7 @@ def a_context(name: str, cluster: str = "main", user: str = "me", **more: str) -
 
 
 async def authorization_of(tmp_path: Path, **user: Any) -> str | None:
-    path = tmp_path / "kubeconfig"
-    path.write_text(kubeconfig_text(SERVER, None, **user))
-    return (await load_credentials(str(path))).authorization
+    return (await credentials_of(tmp_path, SERVER, **user)).authorization
 
 
 @pytest.fixture
@@ -144,11 +142,9 @@ async def test_certificates_may_stand_in_the_kubeconfig_itself(tmp_path: Path) -
     issued.cert_chain_pems[0].write_to_path(str(files["certificate"]))
     issued.private_key_pem.write_to_path(str(files["key"]))
     data = {name: base64.b64encode(path.read_bytes()).decode() for name, path in files.items()}
-    path = tmp_path / "kubeconfig"
     user = {"client-certificate-data": data["certificate"], "client-key-data": data["key"], "client-key": "elsewhere"}
-    path.write_text(kubeconfig_text(SERVER, {"certificate-authority-data": data["ca"]}, **user))
 
-    credentials = await load_credentials(str(path))
+    credentials = await credentials_of(tmp_path, SERVER, {"certificate-authority-data": data["ca"]}, **user)
 
     assert credentials.certificate == files["certificate"].read_bytes()
     assert [each["subject"] for each in credentials.ssl_context.get_ca_certs()] != []

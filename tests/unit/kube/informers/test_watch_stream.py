@@ -87,14 +87,6 @@ def read(pieces: Iterable[bytes]) -> Reader:
     return reader
 
 
-def test_a_stream_looks_like_its_response() -> None:
-    stream = WatchResponse(cast("aiohttp.ClientResponse", FakeResponse([])), lambda _: None, lambda: None)
-
-    assert stream.status == 200
-    assert stream.headers == FakeResponse.headers
-    assert not stream.closed
-
-
 def test_for_each_piece_kopf_reads_the_version_up_to_which_it_was_taken_in() -> None:
     reader = read([line("1") + line("2"), line("3")])
 
@@ -107,10 +99,6 @@ def test_for_each_piece_kopf_reads_the_version_up_to_which_it_was_taken_in() -> 
 def test_what_is_for_kopf_reaches_it_unchanged_and_after_what_came_before(own: bytes) -> None:
     assert read([line("1") + line("2") + own]).read == [bookmark("2") + own]
     assert read([own]).read == [own]
-
-
-def test_what_comes_after_a_bookmark_is_told_after_it() -> None:
-    assert read([line("1") + BOOKMARK + line("10")]).read == [bookmark("1") + BOOKMARK + bookmark("10")]
 
 
 def test_an_event_of_unknown_version_is_not_told() -> None:
@@ -126,13 +114,6 @@ def test_a_version_is_told_as_json() -> None:
 
 def test_each_piece_is_progress_even_half_a_line() -> None:
     assert read([line("1") + line("2"), line("3")[:5], line("3")[5:]]).pieces == 3
-
-
-def test_empty_lines_are_nothing() -> None:
-    reader = read([b"\n", b"\n\n" + line("1") + b"\n"])
-
-    assert reader.taken == ["1"]
-    assert reader.read == [bookmark("1")]
 
 
 @given(cuts=st.sets(st.integers(1, 320)))
@@ -156,13 +137,6 @@ def test_a_line_may_be_huge() -> None:
     reader = read([text[start : start + 65_536] for start in range(0, len(text), 65_536)])
 
     assert reader.taken == ["1", "2"]
-
-
-def test_half_an_event_at_the_end_is_not_taken_in() -> None:
-    reader = read([line("1") + line("2")[:-1]])
-
-    assert reader.taken == ["1"]
-    assert reader.read == [bookmark("1")]
 
 
 async def test_a_stream_that_breaks_raises_after_all_that_came_was_told() -> None:

@@ -36,13 +36,6 @@ def a_writing() -> Writing:
     return Writing(to_json(PATCH), Decoder(AnyObject).decode, chance=lambda: 0.5)
 
 
-def test_an_answer_ends_it() -> None:
-    step = a_writing().sent(Reply(200, WRITTEN))
-
-    assert isinstance(step, Done)
-    assert step.found.metadata.resource_version == "8"
-
-
 @pytest.mark.parametrize("outcome", [NotSent("refused"), LOST_ANSWER, Reply(503, b""), Reply(200, b"cut o")])
 def test_a_failure_is_tried_again_after_a_while_that_grows(outcome: Any) -> None:
     writing = a_writing()

@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -156,21 +155,6 @@ def test_a_pod_bound_elsewhere_is_rejected(tmp_path: Path) -> None:
 
     with pytest.raises(BindRejected, match="bound to node 'n2'"):
         run(scenario())
-
-
-async def test_a_timeout_counts_as_a_lost_answer(tmp_path: Path) -> None:
-    api, metrics = FakeApi(), Metrics()
-    api.on(BINDING, Answer(201))
-    api.on(GET_POD, bound_to("n1"))
-    api.held.clear()
-    async with fake_client(tmp_path, api, metrics) as client:
-        binding = asyncio.create_task(ApiBinder(client, metrics, timeout=0.05).bind(POD, "n1"))
-        await until(lambda: api.seen(GET_POD))
-        api.held.set()
-        await binding
-    outcome: dict[str, Any] = {"verb": "POST", "resource": "pods/binding", "code": "timeout"}
-
-    assert sample(metrics, "loadmaster_api_calls_total", **outcome) == 1
 
 
 async def test_bindings_in_flight_are_limited(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from scheduler.kube.writes.status import PodStatuses
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.testing import a_pod
-from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
+from tests.unit.kube.fake_api import Answer, FakeApi, fake_client, until
 
 UID = "uid-web"
 WAIT = 0.1
@@ -130,15 +130,6 @@ async def test_a_condition_that_is_there_is_not_set_again(tmp_path: Path) -> Non
 
 async def test_a_pod_that_is_gone_is_no_error(tmp_path: Path) -> None:
     assert not await evict(tmp_path, FakeApi())
-
-
-async def test_a_lost_answer_is_asked_for_again(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(PATCH, LOST, Answer())
-    api.on(DELETE, Answer(504), Answer(404))
-
-    assert await evict(tmp_path, api)
-    assert [request.method for request in api.requests] == ["PATCH", "PATCH", "DELETE", "DELETE"]
 
 
 async def test_a_refusal_is_told(tmp_path: Path) -> None:
