@@ -5,18 +5,18 @@ import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from scheduler.kube.http.client import Client
 from scheduler.kube.informers.deadlines import Deadlines
-from scheduler.kube.informers.intake import NODES, PODS, node_intake, pod_intake
+from scheduler.kube.informers.intake import NODES, PODS, Intake, node_intake, pod_intake
 from scheduler.kube.informers.watch import Watch
 from scheduler.process.metrics import Metrics
 from tests.fakes import FakeClock, sample
-from tests.unit.kube.fake_api import FakeHandlers, credentials_of, kept_fresh, until
+from tests.unit.kube.fake_api import FakeHandlers, client_of, kept_fresh, until
 
 BREAK: Final = None
 """In a stream: the connection breaks."""
@@ -24,10 +24,21 @@ BREAK: Final = None
 GONE: Final = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}
 
 
+def discovered(name: str, kind: str, *, namespaced: bool = True) -> dict[str, Any]:
+    return {"name": name, "singularName": "", "kind": kind, "namespaced": namespaced, "verbs": ["list", "watch"]}
+
+
 class WatchApi:
     """Discovery, empty lists, and streams that are fed by the test."""
 
+    root = ""
+    """The path below which all is, as behind a proxy."""
+
+    watched: Sequence[str] = (PODS, NODES)
+
     def __init__(self) -> None:
+        self.asked: list[str] = []
+        """The paths of discovery."""
         self.lists: list[tuple[str, str]] = []
         """Resource and field selector of each list."""
         self.watches: list[tuple[str, str]] = []
@@ -40,13 +51,24 @@ class WatchApi:
         self.ended = 0
         """How many watches the other side has closed."""
         self.tokens: list[str] = []
-        self._streams: dict[str, asyncio.Queue[Any]] = {PODS: asyncio.Queue(), NODES: asyncio.Queue()}
+        self._streams: dict[str, asyncio.Queue[Any]] = {resource: asyncio.Queue() for resource in self.watched}
         app = web.Application()
-        app.router.add_get("/api", self._api)
-        app.router.add_get("/apis", self._apis)
-        app.router.add_get("/api/v1", self._resources)
-        app.router.add_get("/api/v1/{resource}", self._objects)
+        app.router.add_get(self.root + "/{path:.*}", self._answer)
         self.server = TestServer(app, host="127.0.0.1", handler_cancellation=True)
+
+    @property
+    def url(self) -> str:
+        return str(self.server.make_url(self.root or "/"))
+
+    def documents(self) -> dict[str, Any]:
+        """What discovery answers, by path."""
+        namespaces = discovered("namespaces", "Namespace", namespaced=False)  # kopf does nothing without them
+        core = [discovered(PODS, "Pod"), discovered(NODES, "Node", namespaced=False), namespaces]
+        return {"api": {"versions": ["v1"]}, "apis": {"groups": []}, "api/v1": {"resources": core}}
+
+    def serves(self, path: str) -> bool:
+        """Whether it has these objects."""
+        return path.rpartition("/")[2] in self._streams
 
     def send(self, resource: str, type_: str, obj: dict[str, Any]) -> None:
         self._streams[resource].put_nowait({"type": type_, "object": obj})
@@ -54,24 +76,18 @@ class WatchApi:
     def send_raw(self, resource: str, event: Any) -> None:
         self._streams[resource].put_nowait(event)
 
-    async def _api(self, _: web.Request) -> web.Response:
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        path = request.match_info["path"]
+        if self.serves(path):
+            return await self._objects(request, path.rpartition("/")[2])
+        self.asked.append(path)
         if status := self.refused.get(""):
             return web.json_response({"kind": "Status", "code": status}, status=status)
-        return web.json_response({"versions": ["v1"]})
+        if (found := self.documents().get(path)) is None:
+            return web.json_response({"kind": "Status", "code": 404}, status=404)
+        return web.json_response(found)
 
-    async def _apis(self, _: web.Request) -> web.Response:
-        return web.json_response({"groups": []})
-
-    async def _resources(self, _: web.Request) -> web.Response:
-        kinds = ((PODS, "Pod", True), (NODES, "Node", False), ("namespaces", "Namespace", False))
-        resources = [
-            {"name": name, "singularName": "", "kind": kind, "namespaced": namespaced, "verbs": ["list", "watch"]}
-            for name, kind, namespaced in kinds
-        ]
-        return web.json_response({"resources": resources})
-
-    async def _objects(self, request: web.Request) -> web.StreamResponse:
-        resource = request.match_info["resource"]
+    async def _objects(self, request: web.Request, resource: str) -> web.StreamResponse:
         self.tokens.append(request.headers["Authorization"].removeprefix("Bearer "))
         if self.tokens[-1] in self.rejected:
             return web.json_response({"kind": "Status", "code": 401}, status=401)
@@ -84,7 +100,7 @@ class WatchApi:
         response = web.StreamResponse()
         await response.prepare(request)
         try:
-            await self._stream(request, response)
+            await self._stream(resource, request, response)
         except asyncio.CancelledError:
             self.ended += 1
             raise
@@ -92,9 +108,8 @@ class WatchApi:
         request.transport.abort()
         return response
 
-    async def _stream(self, request: web.Request, response: web.StreamResponse) -> None:
+    async def _stream(self, resource: str, request: web.Request, response: web.StreamResponse) -> None:
         """Answer a watch; the connection breaks when this returns."""
-        resource = request.match_info["resource"]
         while (event := await self._streams[resource].get()) is not BREAK:
             await response.write(json.dumps(event).encode() + b"\n")
 
@@ -108,9 +123,9 @@ class HistoryApi(WatchApi):
         self._history = events
         self._breaks = list(breaks)
 
-    async def _stream(self, request: web.Request, response: web.StreamResponse) -> None:
-        if request.match_info["resource"] != PODS:
-            return await super()._stream(request, response)
+    async def _stream(self, resource: str, request: web.Request, response: web.StreamResponse) -> None:
+        if resource != PODS:
+            return await super()._stream(resource, request, response)
         since = int(request.query["resourceVersion"])
         missed = (each for each in self._history if int(each["object"]["metadata"]["resourceVersion"]) > since)
         text = _text(missed)
@@ -118,7 +133,7 @@ class HistoryApi(WatchApi):
             await response.write(text[: self._breaks.pop(0)])
             return None
         await response.write(text)
-        return await super()._stream(request, response)
+        return await super()._stream(resource, request, response)
 
 
 class NoComparisons:
@@ -129,9 +144,10 @@ class NoComparisons:
 
 
 class Setup:
+    """A watch on what the API server has, and what it notifies of."""
+
     def __init__(self, api: WatchApi, client: Client, **how: Any) -> None:
         self.api = api
-        self.handlers = FakeHandlers()
         self.metrics = Metrics()
         self.clock = FakeClock()
         self.deadlines = Deadlines(self.metrics, self.clock)
@@ -139,8 +155,11 @@ class Setup:
         self.opened: list[str] = []
         self.interrupted: list[str] = []
         self.starts = 0
-        self.pods, nodes = pod_intake(self.handlers, self.metrics), node_intake(self.handlers, self.metrics)
-        self.watch = Watch(client, (self.pods, nodes), self, self.deadlines, self.metrics, self._after_start, **how)
+        self.watch = Watch(client, self.intakes(), self, self.deadlines, self.metrics, self._after_start, **how)
+
+    def intakes(self) -> Sequence[Intake[Any]]:
+        self.handlers = FakeHandlers()
+        return pod_intake(self.handlers, self.metrics), node_intake(self.handlers, self.metrics)
 
     def request(self, resource: str) -> None:
         self.listed.append(resource)
@@ -154,35 +173,46 @@ class Setup:
     def absent(self, resource: str) -> None:
         raise AssertionError(f"{resource} is always there")
 
-    def errors(self) -> float:
-        """How often kopf was started again."""
-        return sample(self.metrics, "loadmaster_watch_errors_total", resource="all", reason="operator")
+    def errors(self, reason: str = "operator", resource: str = "all") -> float:
+        """How often kopf was started again, unless another reason is given."""
+        return sample(self.metrics, "loadmaster_watch_errors_total", resource=resource, reason=reason)
 
     def _after_start(self) -> None:
         self.starts += 1
 
 
+S = TypeVar("S", bound=Setup)
+
+
 @asynccontextmanager
-async def a_watch(directory: Path, api: WatchApi | None = None, *, asked: int = 2, **how: Any) -> AsyncIterator[Setup]:
-    """A watch that was requested `asked` times: on both resources; `how`: arguments of `Watch`."""
-    api = api or WatchApi()
+async def watching(make: type[S], directory: Path, api: WatchApi, *, asked: int, **how: Any) -> AsyncIterator[S]:
+    """A watch that was requested `asked` times; `how`: arguments of `Watch`."""
     token = directory / "token"
     token.write_text("first")
     # aiohttp waits a minute for whoever connects at the moment when a test closes the server, and answers nobody then.
     await api.server.start_server(shutdown_timeout=0.1)
-    async with api.server:
-        credentials = await credentials_of(directory, str(api.server.make_url("/")), tokenFile=str(token))
-        async with Client(credentials, Metrics()) as client, kept_fresh(credentials):
-            setup = Setup(api, client, **how)
-            task = asyncio.create_task(setup.watch.run())
-            await until(lambda: len(api.watches) >= asked)
-            try:
-                yield setup
-            finally:
-                task.cancel()
-                await asyncio.wait([task])
-                for resource in (PODS, NODES):
-                    api.send_raw(resource, BREAK)
+    async with (
+        api.server,
+        client_of(directory, api.url, tokenFile=str(token)) as client,
+        kept_fresh(client.credentials),
+    ):
+        setup = make(api, client, **how)
+        task = asyncio.create_task(setup.watch.run())
+        await until(lambda: len(api.watches) >= asked)
+        try:
+            yield setup
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+            for resource in api.watched:
+                api.send_raw(resource, BREAK)
+
+
+@asynccontextmanager
+async def a_watch(directory: Path, api: WatchApi | None = None, *, asked: int = 2, **how: Any) -> AsyncIterator[Setup]:
+    """A watch on pods and nodes."""
+    async with watching(Setup, directory, api or WatchApi(), asked=asked, **how) as setup:
+        yield setup
 
 
 def size_of(events: Sequence[dict[str, Any]]) -> int:
