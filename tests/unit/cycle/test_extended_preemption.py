@@ -1,5 +1,6 @@
 """Preemption with extenders, in a whole engine: which candidates they see, and what their answers come to."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -12,17 +13,17 @@ from tests.fakes.extenders import Answer, FakeExtender, FakePods, an_extender, e
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 
 
-def crowded(*extenders: FakeExtender, pods: FakePods | None = None, nodes: int = 2) -> EngineUnderTest:
-    """Nodes of 4 cores with a pod of 4 cores each, low0, low1, …, the first the least important."""
+async def preempted(
+    *extenders: FakeExtender, pods: FakePods | None = None, nodes: int = 2, also: Iterable[fw.Pod] = ()
+) -> EngineUnderTest:
+    """Nodes of 4 cores with a pod of 4 cores each, low0, low1, …, the first the least important, and a high one."""
     scheduler = an_engine(extender_access=extender_access(*extenders, pods=pods))
     for number in range(nodes):
         low = a_pod(f"low{number}", requests={"cpu": "4"}, node_name=f"n{number}", priority=number + 1)
         scheduler.see(a_node(f"n{number}", cpu="4"), low)
+    scheduler.see(*also, a_pod("high", requests={"cpu": "4"}, priority=1000))
+    await scheduler.schedule()
     return scheduler
-
-
-def a_high_pod() -> fw.Pod:
-    return a_pod("high", requests={"cpu": "4"}, priority=1000)
 
 
 def victims(scheduler: EngineUnderTest) -> list[str]:
@@ -45,10 +46,7 @@ def agreed(**nodes: Any) -> Answer:
 
 async def test_an_extender_sees_all_candidates_and_the_best_of_what_it_leaves_is_taken() -> None:
     extender = an_extender({"preempt": agreed(n1=["default/low1"])})
-    scheduler = crowded(extender)
-    scheduler.see(a_high_pod())
-
-    await scheduler.schedule()
+    scheduler = await preempted(extender)
 
     assert extender.asked == [
         (
@@ -69,30 +67,23 @@ async def test_an_extender_sees_all_candidates_and_the_best_of_what_it_leaves_is
 
 
 async def test_if_it_agrees_to_all_the_cheapest_is_taken() -> None:
-    scheduler = crowded(an_extender())
-    scheduler.see(a_high_pod())
-
-    await scheduler.schedule()
+    scheduler = await preempted(an_extender())
 
     assert victims(scheduler) == ["default/low0"]
 
 
 async def test_an_extender_may_want_other_victims() -> None:
     both = {"Pods": [{"UID": "default/low1"}, {"UID": "default/more"}], "NumPDBViolations": 1}
-    scheduler = crowded(an_extender({"preempt": agreed(n1=both)}))
-    scheduler.see(a_pod("more", requests={}, node_name="n1"), a_high_pod())
-
-    await scheduler.schedule()
+    scheduler = await preempted(
+        an_extender({"preempt": agreed(n1=both)}), also=[a_pod("more", requests={}, node_name="n1")]
+    )
 
     assert sorted(victims(scheduler)) == ["default/low1", "default/more"]
 
 
 async def test_one_that_does_not_know_the_nodes_is_sent_whole_victims() -> None:
     extender = an_extender({"preempt": agreed(n0=["default/low0"])}, node_cache_capable=False)
-    scheduler = crowded(extender)
-    scheduler.see(a_high_pod())
-
-    await scheduler.schedule()
+    scheduler = await preempted(extender)
 
     (verb, question), *_ = extender.asked
     assert verb == "preempt"
@@ -102,22 +93,15 @@ async def test_one_that_does_not_know_the_nodes_is_sent_whole_victims() -> None:
 
 
 async def test_if_it_leaves_nothing_nobody_goes() -> None:
-    scheduler = crowded(an_extender({"preempt": agreed()}))
-    scheduler.see(a_high_pod())
-
-    await scheduler.schedule()
+    scheduler = await preempted(an_extender({"preempt": agreed()}))
 
     assert victims(scheduler) == []
     assert message(scheduler).endswith("preemption: no candidate node for preemption")
 
 
 async def test_a_failure_ends_the_preemption_but_not_that_of_an_ignorable_extender() -> None:
-    strict = crowded(an_extender({"preempt": failing("it is away")}))
-    lenient = crowded(an_extender({"preempt": failing("it is away")}, ignorable=True))
-    for scheduler in (strict, lenient):
-        scheduler.see(a_high_pod())
-        await scheduler.schedule()
-
+    strict = await preempted(an_extender({"preempt": failing("it is away")}))
+    lenient = await preempted(an_extender({"preempt": failing("it is away")}, ignorable=True))
     assert victims(strict) == []
     assert message(strict) == "0/2 nodes are available: 2 Insufficient cpu. preemption: it is away"
     assert victims(lenient) == ["default/low0"]
@@ -135,30 +119,21 @@ async def test_a_failure_ends_the_preemption_but_not_that_of_an_ignorable_extend
     ],
 )
 async def test_victims_or_nodes_that_never_were_are_an_error(victims_by_node: Any, problem: str) -> None:
-    scheduler = crowded(an_extender({"preempt": agreed(**victims_by_node)}))
-    scheduler.see(a_high_pod())
-
-    await scheduler.schedule()
+    scheduler = await preempted(an_extender({"preempt": agreed(**victims_by_node)}))
 
     assert message(scheduler).endswith(f"preemption: {problem}")
 
 
 async def test_a_node_without_victims_is_an_error_unless_the_extender_is_ignorable() -> None:
-    strict = crowded(an_extender({"preempt": agreed(n0=[], n1=["default/low1"])}))
-    lenient = crowded(an_extender({"preempt": agreed(n0=[], n1=["default/low1"])}, ignorable=True))
-    for scheduler in (strict, lenient):
-        scheduler.see(a_high_pod())
-        await scheduler.schedule()
-
+    strict = await preempted(an_extender({"preempt": agreed(n0=[], n1=["default/low1"])}))
+    lenient = await preempted(an_extender({"preempt": agreed(n0=[], n1=["default/low1"])}, ignorable=True))
     assert message(strict).endswith('preemption: expected at least one victim pod on node "n0"')
     assert victims(lenient) == ["default/low1"]
 
 
 async def test_a_node_that_changed_meanwhile_is_no_candidate() -> None:
     extender = an_extender(hangs=True)
-    scheduler = crowded(extender)
-    scheduler.see(a_high_pod())
-    await scheduler.schedule()
+    scheduler = await preempted(extender)
 
     scheduler.see(a_pod("new", requests={}, node_name="n0"))
     await extender.answer()
@@ -168,9 +143,7 @@ async def test_a_node_that_changed_meanwhile_is_no_candidate() -> None:
 
 async def test_if_all_have_changed_the_extender_is_asked_again() -> None:
     extender = an_extender(hangs=True)
-    scheduler = crowded(extender, nodes=1)
-    scheduler.see(a_high_pod())
-    await scheduler.schedule()
+    scheduler = await preempted(extender, nodes=1)
 
     scheduler.see(a_pod("new", requests={}, node_name="n0"))
     await extender.answer()
@@ -182,9 +155,7 @@ async def test_if_all_have_changed_the_extender_is_asked_again() -> None:
 
 async def test_if_the_victim_goes_by_itself_the_pod_takes_its_place() -> None:
     extender = an_extender(hangs=True)
-    scheduler = crowded(extender, nodes=1)
-    scheduler.see(a_high_pod())
-    await scheduler.schedule()
+    scheduler = await preempted(extender, nodes=1)
 
     low = scheduler.cache.get("default/low0")
     assert low is not None
@@ -198,10 +169,7 @@ async def test_if_the_victim_goes_by_itself_the_pod_takes_its_place() -> None:
 
 async def test_victims_that_cannot_be_read_end_the_preemption() -> None:
     pods = FakePods({"default/low0": ClusterError("away")})
-    scheduler = crowded(an_extender(node_cache_capable=False), pods=pods, nodes=1)
-    scheduler.see(a_high_pod())
-
-    await scheduler.schedule()
+    scheduler = await preempted(an_extender(node_cache_capable=False), pods=pods, nodes=1)
 
     assert victims(scheduler) == []
     assert message(scheduler).endswith("preemption: reading victims for extenders: away")

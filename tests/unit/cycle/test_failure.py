@@ -8,7 +8,7 @@ from scheduler.cycle.failure import FailureHandler
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.testing import a_node, a_pod
-from tests.fakes import Event, Unschedulable, a_plugin, nominated_node, settle
+from tests.fakes import Unschedulable, a_plugin, nominated_node, settle
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine, newer
 
 POD = "default/pod"
@@ -34,18 +34,6 @@ def fail(engine: EngineUnderTest, queued: QueuedPod, cause: Unplaced | Scheduler
     )
     handler.handle(PROFILE, queued, cause, started=0.0)
     engine.check()
-
-
-def test_a_pod_that_fits_nowhere_waits_and_its_owner_gets_an_event() -> None:
-    engine, queued = popped(a_pod())
-
-    fail(engine, queued)
-
-    assert engine.where(POD) == "unschedulable"
-    assert engine.world.events == [Event(POD, "Warning", "FailedScheduling", "Scheduling", NO_FIT.message)]
-    assert engine.world.written(Unschedulable) == [Unschedulable(POD, "Unschedulable", NO_FIT.message, "")]
-    assert engine.count("scheduler_schedule_attempts_total", result="unschedulable", profile=PROFILE) == 1
-    assert engine.count("scheduler_scheduling_attempt_duration_seconds_count", result="unschedulable", profile=PROFILE)
 
 
 def test_the_plugins_that_refused_it_are_remembered_for_the_events_that_may_help() -> None:

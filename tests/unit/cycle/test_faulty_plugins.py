@@ -20,7 +20,7 @@ from scheduler.framework.status import Code
 from scheduler.testing import a_pod, pod_from_dict, started
 from tests.controlplane.objects import a_pod as control_plane_pod
 from tests.fakes import Unschedulable, a_handle, plugin, sample
-from tests.unit.cycle.harness import Scheduler, finish
+from tests.unit.cycle.harness import Reserving, Scheduler, finish
 
 VICTIM, OTHER = "victim", "other"
 FILTER = 'running "Odd" filter plugin: '
@@ -255,6 +255,7 @@ TABLE: Final[Sequence[tuple[str, str, Callable[..., Any], str]]] = (
     ("pre_score", "answers True", answering(True), f"method answered True (bool), {STATUS}"),
     ("pre_score", "refuses", answering(fw.unschedulable("no")),
         "method answered Unschedulable: no; it may answer None or SKIP"),
+    ("pre_score", "raises", raising(KeyError("zone")), "KeyError: 'zone'"),
     ("reserve", "answers True", answering(True), f"method answered True (bool), {STATUS}"),
     ("reserve", "answers Skip", answering(fw.SKIP), f"method answered Skip; it may answer None, {REFUSALS}"),
     ("reserve", "exits", exiting, "SystemExit: I have had enough"),
@@ -272,6 +273,7 @@ TABLE: Final[Sequence[tuple[str, str, Callable[..., Any], str]]] = (
     ("pre_bind_pre_flight", "answers True", answering(True), "method answered True (bool)"),
     ("pre_bind_pre_flight", "refuses", answering(fw.pending("no")),
         "method answered Pending: no; it may answer None or SKIP"),
+    ("pre_bind_pre_flight", "raises", raising(KeyError("zone")), "KeyError: 'zone'"),
     ("pre_bind", "answers Skip", awaited(fw.SKIP), f"method answered Skip; it may answer None, {REFUSALS}"),
     ("pre_bind", "answers True", awaited(True), f"method answered True (bool), {STATUS}"),
     ("pre_bind", "raises", awaited(error=OSError(5, "broken")), "OSError: [Errno 5] "),
@@ -312,7 +314,8 @@ async def test_a_wrong_plugin_costs_the_pod_that_it_is_about_and_says_why(
     does = _passing_on(case.does) if case.method == "bind" else case.does
     odd = plugin(BASES[case.method], "Odd", **{case.method: does}, **further)
     scoring = plugin(fw.ScorePlugin, "Score", score=lambda *_: 1)
-    scheduler = Scheduler(odd, scoring, nodes=["a", "b"])
+    reserving = Reserving()
+    scheduler = Scheduler(reserving, odd, scoring, nodes=["a", "b"])
 
     await scheduler.schedule(a_pod(VICTIM))
     await scheduler.schedule(a_pod(OTHER))
@@ -323,7 +326,12 @@ async def test_a_wrong_plugin_costs_the_pod_that_it_is_about_and_says_why(
     assert len(event.note) < 1_200
     is_about_all = "TypeError" in case.note  # it cannot be called at all
     assert list(scheduler.world.bound) == ([] if is_about_all else [a_pod(OTHER).uid])
+    assert reserving.held == ([] if is_about_all else [OTHER])
     assert scheduler.where(a_pod(VICTIM)) == "backoff"
+    assert scheduler.cache.get(a_pod(VICTIM).uid) is None
+    assert scheduler.attempts("error") == (2 if is_about_all else 1)
+    assert {each.reason for each in scheduler.world.written(Unschedulable)} == {"SchedulerError"}
+    assert scheduler.loop.bindings == 0
     scheduler.check()
     await finish(scheduler)
 

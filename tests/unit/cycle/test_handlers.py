@@ -241,18 +241,6 @@ def test_a_deleted_node_is_gone_and_its_pods_are_kept() -> None:
     scheduler.check()
 
 
-def test_the_late_deletion_of_a_node_that_was_made_again_does_not_take_the_new_one() -> None:
-    scheduler = Scheduler(nodes=())
-    old = a_node("a")
-    new = msgspec.structs.replace(old, metadata=msgspec.structs.replace(old.metadata, uid="second"))
-    scheduler.handlers.node_changed(old)
-    scheduler.handlers.node_changed(new)
-    scheduler.handlers.node_deleted(old)
-
-    assert scheduler.cache.table.node("a") is new
-    assert scheduler.handlers.known_nodes() == {"second": new}
-
-
 def test_late_news_of_a_node_that_was_made_again_does_not_replace_the_new_one() -> None:
     scheduler = Scheduler(nodes=())
     old = with_metadata(a_node("a"), uid="first", resource_version="9")

@@ -110,24 +110,19 @@ async def test_a_plugin_that_knows_more_than_the_node_is_not_asked_again_about_w
         pytest.param(a_node("n1", cpu="1", unschedulable=True), "unschedulable", id="cordoned"),
         pytest.param(a_node("n1", cpu="500m"), "Insufficient cpu", id="smaller"),
         pytest.param(a_node("n1", cpu="1", taints=[fw.Taint("a", "b", "NoExecute")]), "taint", id="tainted"),
+        pytest.param(None, "the node is gone", id="gone"),
     ],
 )
-async def test_a_binding_is_withdrawn_if_the_node_is(change: fw.Node, reason: str) -> None:
+async def test_a_binding_is_withdrawn_if_the_node_is(change: fw.Node | None, reason: str) -> None:
     engine, waiting = on_hold()
-    engine.see(change)
+    if change is None:
+        engine.handlers.node_deleted(a_node("n1", cpu="1"))
+    else:
+        engine.see(change)
     await allow(engine, waiting)
 
     assert engine.world.bound == {}
     assert reason in engine.world.notes()[0]
-
-
-async def test_a_binding_is_withdrawn_if_the_node_is_gone() -> None:
-    engine, waiting = on_hold()
-    engine.handlers.node_deleted(a_node("n1", cpu="1"))
-    await allow(engine, waiting)
-
-    assert engine.world.bound == {}
-    assert "the node is gone" in engine.world.notes()[0]
 
 
 async def test_of_two_bindings_to_a_node_that_has_room_for_one_only_one_is_withdrawn() -> None:

@@ -9,11 +9,8 @@ import pytest
 from scheduler.api.pods.pod import Pod
 from scheduler.cycle import loop as loop_module
 from scheduler.framework.errors import BindRejected
-from scheduler.framework.plugin import (
-    BindPlugin,
-)
 from scheduler.testing import a_pod
-from tests.fakes import plugin, run, sample, settle
+from tests.fakes import run, sample, settle
 from tests.unit.cycle.harness import PROFILE, Scheduler, finish, holding
 
 
@@ -93,17 +90,6 @@ async def test_finish_waits_for_bindings_under_way_but_not_for_ever() -> None:
     assert await scheduler.loop.finish(0) == 1
     assert list(scheduler.world.bound) == ["default/one"]
     assert scheduler.loop.bindings == 0
-
-
-async def test_a_cancellation_within_a_plugin_is_an_error_like_any_other() -> None:
-    async def cancelled(*_: Any) -> None:
-        raise asyncio.CancelledError
-
-    scheduler, pod = Scheduler(plugin(BindPlugin, "Bad", bind=cancelled)), a_pod()
-    await scheduler.schedule(pod)
-
-    assert scheduler.where(pod) == "backoff"
-    assert scheduler.cache.get(pod.uid) is None
 
 
 def test_a_pod_tried_again_at_once_is_known_to_be_binding() -> None:

@@ -17,35 +17,17 @@ def a_greedy_pod() -> Pod:
     return pod_from_dict({"metadata": {"name": "greedy", "namespace": "default", "uid": plain.uid}, "spec": spec})
 
 
-async def test_it_is_refused_with_its_reason() -> None:
+async def test_it_is_refused_with_its_reason_and_nothing_wakes_it_while_other_pods_are_placed_as_ever() -> None:
     engine = an_engine()
-    engine.see(a_node("n"), a_greedy_pod())
-
+    engine.see(a_node("n"), a_greedy_pod(), a_pod("plain"))
+    await engine.schedule()
+    engine.see(a_node("m"), a_pod("other", node_name="n"))
+    engine.wait(60)
     await engine.schedule()
 
     message = f"0/1 nodes are available: {REASON}."
     assert engine.world.notes() == [message]
     [told] = engine.world.written(Unschedulable)
     assert (told.reason, told.message) == ("Unschedulable", message)
-    engine.check()
-
-
-async def test_nothing_that_happens_wakes_it() -> None:
-    engine = an_engine()
-    engine.see(a_node("n"), a_greedy_pod())
-    await engine.schedule()
-
-    engine.see(a_node("m"), a_pod("other", node_name="n"))
-    engine.wait(60)
-    await engine.schedule()
-
-    assert len(engine.world.notes()) == 1
-
-
-async def test_other_pods_are_placed_as_ever() -> None:
-    engine = an_engine()
-    engine.see(a_node("n"), a_greedy_pod(), a_pod("plain"))
-
-    await engine.schedule()
-
     assert engine.world.bound == {a_pod("plain").uid: "n"}
+    engine.check()

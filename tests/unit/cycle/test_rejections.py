@@ -55,6 +55,11 @@ class Story:
         self.engine.see(bound)
         return bound
 
+    async def end(self) -> None:
+        """Bind a pod, let it leave the watch, and look into it."""
+        self.engine.handlers.pod_deleted(await self.bind())
+        await self.look()
+
     async def look(self) -> None:
         """Look into all that ended early."""
         while (pod := self.engine.engine.ends.take()) is not None:
@@ -77,8 +82,7 @@ class Story:
 
 async def test_a_rejected_pod_is_counted_and_reported() -> None:
     story = Story()
-    story.engine.handlers.pod_deleted(await story.bind())
-    await story.look()
+    await story.end()
 
     assert story.engine.count("loadmaster_kubelet_rejections_total", reason="OutOfcpu") == 1
     (note,) = story.engine.world.notes("RejectedByKubelet")
@@ -87,8 +91,7 @@ async def test_a_rejected_pod_is_counted_and_reported() -> None:
 
 async def test_the_node_is_left_alone_for_a_moment_and_then_waiting_pods_are_tried_again() -> None:
     story = Story()
-    story.engine.handlers.pod_deleted(await story.bind())
-    await story.look()
+    await story.end()
 
     (note,) = await story.try_another()
     assert "1 node(s) had untolerated taint(s)" in note
@@ -102,8 +105,7 @@ async def test_the_node_is_left_alone_for_a_moment_and_then_waiting_pods_are_tri
 
 async def test_a_pod_that_tolerates_everything_is_placed_on_a_node_at_rest() -> None:
     story = Story()
-    story.engine.handlers.pod_deleted(await story.bind())
-    await story.look()
+    await story.end()
 
     assert await story.try_another(tolerations=[Toleration(operator="Exists")]) == []
     assert story.engine.world.bound["default/another"] == "n1"
@@ -111,8 +113,7 @@ async def test_a_pod_that_tolerates_everything_is_placed_on_a_node_at_rest() -> 
 
 async def test_what_the_watch_reports_of_a_node_does_not_end_its_rest() -> None:
     story = Story()
-    story.engine.handlers.pod_deleted(await story.bind())
-    await story.look()
+    await story.end()
     story.engine.see(a_node("n1", labels={"a": "b"}))
 
     assert [taint.key for taint in story.node.taints] == ["loadmaster/rejected-a-pod"]
@@ -121,8 +122,7 @@ async def test_what_the_watch_reports_of_a_node_does_not_end_its_rest() -> None:
 
 async def test_a_node_of_the_same_name_as_one_that_rested_does_not_rest() -> None:
     story = Story()
-    story.engine.handlers.pod_deleted(await story.bind())
-    await story.look()
+    await story.end()
     story.engine.handlers.node_deleted(a_node("n1"))
     story.engine.see(a_node("n1"))
 
@@ -143,8 +143,7 @@ async def test_a_node_of_the_same_name_as_one_that_rested_does_not_rest() -> Non
 )
 async def test_a_pod_that_ended_in_another_way_is_none_of_our_business(ending: Ending | None) -> None:
     story = Story(ending)
-    story.engine.handlers.pod_deleted(await story.bind())
-    await story.look()
+    await story.end()
 
     assert story.reader.asked == ["web"]
     assert story.engine.world.notes("RejectedByKubelet") == []
@@ -153,8 +152,7 @@ async def test_a_pod_that_ended_in_another_way_is_none_of_our_business(ending: E
 
 async def test_a_pod_that_is_rejected_for_its_own_sake_keeps_no_others_from_the_node() -> None:
     story = Story(Ending("Failed", "SysctlForbidden", "forbidden sysctl"))
-    story.engine.handlers.pod_deleted(await story.bind())
-    await story.look()
+    await story.end()
 
     assert story.engine.world.notes("RejectedByKubelet") == [
         "Node n1 rejected the pod: SysctlForbidden: forbidden sysctl"
@@ -164,8 +162,7 @@ async def test_a_pod_that_is_rejected_for_its_own_sake_keeps_no_others_from_the_
 
 async def test_reasons_that_name_resources_of_their_own_are_counted_as_one() -> None:
     story = Story(Ending("Failed", "OutOfexample.com/gpu", ""))
-    story.engine.handlers.pod_deleted(await story.bind())
-    await story.look()
+    await story.end()
 
     assert story.engine.count("loadmaster_kubelet_rejections_total", reason="other") == 1
     assert story.node.taints != ()
@@ -173,8 +170,7 @@ async def test_reasons_that_name_resources_of_their_own_are_counted_as_one() -> 
 
 async def test_an_api_server_that_does_not_tell_why_costs_one_line(caplog: pytest.LogCaptureFixture) -> None:
     story = Story(ClusterError("no answer"))
-    story.engine.handlers.pod_deleted(await story.bind())
-    await story.look()
+    await story.end()
 
     assert "A pod ended before it ran; why is not known" in caplog.text
     assert story.node.taints == ()
