@@ -1,4 +1,4 @@
-"""The command: starts everything, plays the scenes, sums up, and ends everything, whatever happens in between.
+"""The command: starts everything, plays the scenes, and ends everything, whatever happens in between.
 
 Exit codes: 0, 1 if a scene or a process failed, 2 if it could not begin, 130 after Ctrl-C.
 """
@@ -16,8 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
-
 from tests.cluster import loadmaster
 from tests.cluster.proxied import own_address, proxied
 from tests.controlplane import (
@@ -33,11 +31,7 @@ from tests.controlplane import (
 )
 from tests.controlplane.build import find_binaries
 from tests.controlplane.controlplane import programs
-from tests.demo.feed import Feed, watching
-from tests.demo.model import Model
-from tests.demo.restarts import STAYS, Restarts, must_run
 from tests.demo.scenes import BIG_NODE, Scene, all_scenes
-from tests.demo.view import Screen, ending
 
 FOLDER: Final = Path(__file__).parents[2] / "build" / "demo"
 """While the demo stays: what leads to the cluster, and what the scheduler goes by, for you to change."""
@@ -51,7 +45,14 @@ profiles:
 QUIET: Final = "-v=0"
 """As it is shipped: no line for each pod."""
 
-FRAME_SECONDS: Final = 0.125
+STAYS: Final = "All yours until Ctrl-C. In another terminal:"
+NEXT: Final = (
+    ("KEEP=1 make demo", "the same, and stays for you to look at it and change it"),
+    (".venv/bin/loadmaster simulate --help", "where would a pod go? No cluster"),
+    ("make help", "everything else there is"),
+)
+LOOK_SECONDS: Final = 0.1
+RETRY_SECONDS: Final = 5.0
 SCENE_TIMEOUT: Final = 60.0
 """Seconds for a scene to have its effect. Usual is 1 to 3; the rest is for a machine that is busy."""
 
@@ -96,7 +97,7 @@ def needed(*, keep: bool) -> list[str]:
 
 
 def perform(*, keep: bool) -> None:
-    """Start everything, play, sum up, end everything."""
+    """Start everything, play, end everything."""
     with ExitStack() as stack:
         with announced("Starting etcd, kube-apiserver and kube-controller-manager" + (", and kwok" if keep else "")):
             cluster = stack.enter_context(ControlPlane(STAYING if keep else SETTINGS))
@@ -105,65 +106,81 @@ def perform(*, keep: bool) -> None:
         api = stack.enter_context(cluster.client())
         with announced("Starting `loadmaster run` with that account"):
             process = stack.enter_context(to_be_asked(cluster, api) if keep else loadmaster.start(cluster, QUIET))
-        feed = stack.enter_context(watching(cluster))
-        watch = Restarts(FOLDER / "pid").check if keep else must_run
-        screen = Screen(Console(highlight=False))
-        Play(api, feed, process, screen, watch).perform(try_it(FOLDER, process.port) if keep else [])
+        check = Restarts(FOLDER / "pid").check if keep else must_run
+        Play(api, process, check).perform(try_it(FOLDER, process.port) if keep else [])
 
 
 class Play:
-    """Plays the scenes on a cluster and watches over the scheduler meanwhile.
+    """Plays the scenes on a cluster, and watches over the scheduler meanwhile."""
 
-    `watch` says what has become of the scheduler, if there is news. Raises ProcessError if that ends the demo.
-    """
-
-    def __init__(
-        self, api: Client, feed: Feed, scheduler: Component, screen: Screen, watch: Callable[[Component], str]
-    ) -> None:
+    def __init__(self, api: Client, scheduler: Component, check: Callable[[Component], None]) -> None:
+        """`check`: what is done about a scheduler that has ended."""
         self._api = api
-        self._feed = feed
         self._scheduler = scheduler
-        self._screen = screen
-        self._watch = watch
-        self._model = Model()
+        self._check = check
 
     def perform(self, then_try: list[str]) -> None:
-        """All scenes, then the summary. With something to try everything stays until Ctrl-C, the summary comes then."""
-        played = False
-        try:
-            with self._screen.open():
-                for scene in all_scenes():
-                    self._play(scene)
-                played = True
-                if then_try:
-                    self._screen.begin(STAYS)
-                    self._screen.stay(then_try)
-                    while True:
-                        self._show()
-        finally:
-            if played:
-                self._screen.console.print(ending(self._model, self._screen.console))
+        """All scenes. With something to try everything stays until Ctrl-C."""
+        for scene in all_scenes():
+            self._play(scene)
+        if then_try:
+            say(STAYS)
+            print(*(f"  {line}" for line in then_try), sep="\n", flush=True)
+            while True:
+                self._wait()
+        width = max(len(command) for command, _ in NEXT)
+        print("", *(f"  {command:{width}}  {text}" for command, text in NEXT), sep="\n")
 
     def _play(self, scene: Scene) -> None:
-        """Do what the scene does and show it until it has had its effect. Raises ProcessError."""
-        self._screen.begin(scene.caption)
-        before, begun = len(self._model.bound), time.monotonic()
+        """Do what the scene does, and say what came of it. Raises ProcessError."""
+        say(scene.caption)
+        begun = time.monotonic()
         scene.act(self._api)
-        while not scene.done(self._model):
+        while not (outcome := scene.outcome(self._api)):
             if time.monotonic() > begun + SCENE_TIMEOUT:
                 log = self._scheduler.log_tail()
                 raise ProcessError(f"{scene.caption}\nNot after {SCENE_TIMEOUT:.0f} s. The scheduler's log:\n{log}")
-            self._show()
-        self._screen.end(self._model, before)
-        while time.monotonic() < begun + scene.seconds:
-            self._show()
+            self._wait()
+        print(f"  after {time.monotonic() - begun:.1f} s: {outcome}", flush=True)
 
-    def _show(self) -> None:
-        """Show what happens until the next frame is due. Raises ProcessError if the end of the scheduler ends this."""
-        self._feed.update(self._model, until=time.monotonic() + FRAME_SECONDS)
-        self._screen.tick(self._model)
-        if news := self._watch(self._scheduler):
-            self._screen.begin(news)
+    def _wait(self) -> None:
+        self._check(self._scheduler)
+        time.sleep(LOOK_SECONDS)
+
+
+def say(what: str) -> None:
+    """Say it as the captions of scenes are said."""
+    print(f"* {what}", flush=True)
+
+
+def must_run(scheduler: Component) -> None:
+    """Raises ProcessError if the scheduler has ended."""
+    if not scheduler.running:
+        raise ProcessError(f"the scheduler ended with code {scheduler.exit_code}:\n{scheduler.log_tail()}")
+
+
+class Restarts:
+    """Starts a scheduler again that a user has ended, as a kubelet would; they may have changed its files."""
+
+    def __init__(self, pid_file: Path) -> None:
+        self._pid_file = pid_file
+        self._next_try = 0.0
+
+    def check(self, scheduler: Component) -> None:
+        """Start the scheduler again if it has ended, and say so."""
+        if scheduler.running:
+            self._pid_file.write_text(f"{scheduler.pid}\n")
+            return
+        if time.monotonic() < self._next_try:
+            return
+        code = scheduler.exit_code
+        try:
+            scheduler.start()
+        except ProcessError:  # the configuration may be one that was just edited
+            self._next_try = time.monotonic() + RETRY_SECONDS
+            say(f"The scheduler does not start, and is tried every {RETRY_SECONDS:g} s: {scheduler.log_tail(1)}")
+        else:
+            say(f"The scheduler ended with code {code}, and runs again. {STAYS}")
 
 
 def to_be_asked(cluster: ControlPlane, api: Client) -> AbstractContextManager[Component]:
