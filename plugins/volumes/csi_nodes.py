@@ -7,7 +7,6 @@ import numpy as np
 from plugins.shared.column_math import grown, pick
 from scheduler import framework as fw
 from scheduler.api.storage.volumes import MIGRATED_PLUGINS, CSINode
-from scheduler.framework.nodes.change_log import LogReader
 
 
 def migrated_plugins(annotations: Mapping[str, str]) -> str:
@@ -34,17 +33,15 @@ def has_driver(csi_node: CSINode, driver: str) -> bool:
 class CsiNodeColumns:
     """A column for each driver or plugin that was asked for. A look-up costs as much as there were changes."""
 
-    def __init__(
-        self, nodes: fw.NodeColumns, objects: fw.ObjectLister, says: Callable[[CSINode, str], bool] = migrates
-    ) -> None:
+    def __init__(self, handle: fw.Handle, says: Callable[[CSINode, str], bool] = migrates) -> None:
         """`says`: whether a CSINode says so of a driver or plugin."""
         self._says = says
-        self._nodes = nodes
-        self._objects = objects
+        self._nodes = handle.nodes
+        self._objects = handle.objects
         self._columns: dict[str, fw.BoolColumn] = {}
-        self._changes = LogReader((nodes.volumes.changes,))
+        self._changes = handle.columns.changes((fw.Aspect.VOLUMES,))
         self._stale: set[int] = set()
-        objects.listen(fw.CSI_NODE, self._changed, self._columns.clear)  # each is computed again on demand
+        self._objects.listen(fw.CSI_NODE, self._changed, self._columns.clear)  # each is computed again on demand
 
     def of(self, name: str, rows: fw.Rows) -> fw.BoolColumn:
         """Return on which of `rows` it is so of the driver or plugin of that name."""

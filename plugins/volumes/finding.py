@@ -55,7 +55,7 @@ class VolumeFinder:
         self._objects = objects
         self._volumes = volumes
         self._index = PersistentVolumeIndex(objects)
-        self._migrated = CsiNodeColumns(handle.nodes, objects)
+        self._migrated = CsiNodeColumns(handle)
         self.capacities = CapacityIndex(objects)
 
     def refusals(

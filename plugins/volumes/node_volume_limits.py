@@ -41,7 +41,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods, fw.ExplainPlugin):
         self.handle = handle
         self._volumes = CsiVolumes(handle)
         self._attached = AttachedVolumes(handle, self._volumes)
-        self._installed = CsiNodeColumns(handle.nodes, handle.objects, has_driver)
+        self._installed = CsiNodeColumns(handle, has_driver)
         self._drivers: list[str] = []
         """Those that nodes lacked, by their numbers."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from plugins.shared.node_matching import matching_any
 from plugins.volumes.csi_nodes import CsiNodeColumns, is_migrated
 from scheduler import framework as fw
-from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from scheduler.api.objects import NodeSelector
 from scheduler.api.recent_caches import RecentCache
 from scheduler.api.selectors import (
     IN,
@@ -97,19 +97,8 @@ def allowed(storage_class: StorageClass, nodes: fw.NodeColumns, rows: fw.Rows) -
 
     A term that says nothing, or is not valid, allows no node. Rule: v1helper.MatchTopologySelectorTerms.
     """
-    topologies = storage_class.allowed_topologies
-    if not topologies:
-        return None
-    terms = tuple(
-        NodeSelectorTerm(
-            match_expressions=tuple(
-                NodeSelectorRequirement(key=expression.key, operator=IN, values=expression.values)
-                for expression in term.match_label_expressions or ()
-            )
-        )
-        for term in topologies
-    )
-    return matching_any(required_terms(NodeSelector(node_selector_terms=terms)), nodes, rows)
+    selector = storage_class.allowed_nodes
+    return None if selector is None else matching_any(required_terms(selector), nodes, rows)
 
 
 def _translated(volume: PersistentVolume) -> PersistentVolume:

@@ -91,7 +91,6 @@ from scheduler.framework.handle import Repetition as Repetition
 from scheduler.framework.handle import WaitingPod as WaitingPod
 from scheduler.framework.handle import WaitingPods as WaitingPods
 from scheduler.framework.nodes.change_log import BoundedLog as BoundedLog
-from scheduler.framework.nodes.demand import DemandPlugin as DemandPlugin
 from scheduler.framework.nodes.nodes import Aspect as Aspect
 from scheduler.framework.nodes.nodes import BoolColumn as BoolColumn
 from scheduler.framework.nodes.nodes import ImageState as ImageState
@@ -121,6 +120,7 @@ from scheduler.framework.plugin import MAX_NODE_SCORE as MAX_NODE_SCORE
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS as MAX_PERMIT_SECONDS
 from scheduler.framework.plugin import MIN_NODE_SCORE as MIN_NODE_SCORE
 from scheduler.framework.plugin import BindPlugin as BindPlugin
+from scheduler.framework.plugin import DemandPlugin as DemandPlugin
 from scheduler.framework.plugin import FilterNodesPlugin as FilterNodesPlugin
 from scheduler.framework.plugin import FilterPlugin as FilterPlugin
 from scheduler.framework.plugin import NormalizePlacementScorePlugin as NormalizePlacementScorePlugin

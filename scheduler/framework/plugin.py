@@ -242,6 +242,17 @@ class FilterNodesPlugin(Plugin):
         """Return the refusal that a non-zero reason code stands for."""
 
 
+class DemandPlugin(Plugin):
+    """A plugin whose Filter compares a pod's requests with the free amounts of the node.
+
+    So it can be counted how many members of a group fit there.
+    """
+
+    @abstractmethod
+    def demand(self, pod: Pod) -> Mapping[str, int]:
+        """Return resource → amount that must be free, more than 0, and 1 of `pods` for the pod itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
     """`nominated_node_name`: where the pod is expected to fit soon; empty clears an earlier nomination."""

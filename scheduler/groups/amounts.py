@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from scheduler.api.pods.pod import Pod
 from scheduler.api.pods.requests import PODS
 from scheduler.framework.nodes.columns import Int64Column
-from scheduler.framework.nodes.demand import DemandPlugin
 from scheduler.framework.nodes.nodes import NodeColumns
+from scheduler.framework.plugin import DemandPlugin
 from scheduler.runtime.framework import Framework
 
 

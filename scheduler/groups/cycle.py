@@ -26,7 +26,7 @@ from scheduler.cycle.wings import Loop
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.groups.pod_groups import LOWER, GroupMembers, PodGroup, PodGroups
-from scheduler.framework.nodes.demand import DemandPlugin
+from scheduler.framework.plugin import DemandPlugin
 from scheduler.framework.queued import QueuedGroup, QueuedPod, in_order
 from scheduler.framework.status import Code
 from scheduler.groups.algorithm import PodGroupAlgorithm

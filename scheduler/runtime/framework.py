@@ -103,7 +103,7 @@ class Framework:
         self._pre_filter = plugins.of("pre_filter", PreFilterPlugin)
         self._pre_filter_evaluations = {p.name: calls.evaluations("PreFilter", p.name) for p in self._pre_filter}
         self._queue_sort = plugins.of("queue_sort", QueueSortPlugin)
-        self._pre_enqueue = plugins.of("pre_enqueue", PreEnqueuePlugin)
+        self.pre_enqueue = plugins.of("pre_enqueue", PreEnqueuePlugin)
         self.post_filter = PostFilter(plugins.of("post_filter", PostFilterPlugin), calls)
         self._pre_score = plugins.of("pre_score", PreScorePlugin)
         self._pre_score_evaluations = {p.name: calls.evaluations("PreScore", p.name) for p in self._pre_score}
@@ -151,10 +151,6 @@ class Framework:
     @property
     def queue_sort(self) -> QueueSortPlugin:
         return self._queue_sort[0]
-
-    @property
-    def pre_enqueue(self) -> Sequence[PreEnqueuePlugin]:
-        return self._pre_enqueue
 
     @property
     def has_post_filter(self) -> bool:

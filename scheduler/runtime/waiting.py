@@ -26,7 +26,7 @@ ENDS_IN_A_TURN: Final = 50
 
 
 class WaitingPod:
-    """One pod on hold. Its outcome is a future: None for allowed, else the refusal."""
+    """Implements framework.handle.WaitingPod. Its outcome is a future: None for allowed, else the refusal."""
 
     def __init__(self, pod: Pod, holds: Mapping[str, PermitWait], ends: "_Ends | None" = None) -> None:
         """`holds`: for how long and for what each plugin holds the pod. Needs a running event loop."""
@@ -45,15 +45,12 @@ class WaitingPod:
 
     @property
     def pending_plugins(self) -> tuple[str, ...]:
-        """The plugins that still hold the pod."""
         return tuple(self._timers)
 
     def message_of(self, plugin: str) -> str:
-        """Return what the pod waits for, as that plugin said; empty if it said nothing or does not hold the pod."""
         return self._messages[plugin] if plugin in self._timers else ""
 
     def seconds_left(self, plugin: str) -> float:
-        """Return after how many seconds that plugin rejects the pod; 0 if it does not hold the pod."""
         timer = self._timers.get(plugin)
         return 0.0 if timer is None else timer.when() - asyncio.get_running_loop().time()
 
@@ -66,7 +63,6 @@ class WaitingPod:
         )
 
     def allow(self, plugin: str) -> None:
-        """Stop holding the pod for `plugin`; the last one lets it go."""
         timer = self._timers.pop(plugin, None)
         if timer is not None:
             timer.cancel()
@@ -75,14 +71,12 @@ class WaitingPod:
             self._ends.note(self._outcome, None)
 
     def reject(self, plugin: str, message: str) -> bool:
-        """Refuse the pod in the name of `plugin`; say whether it was still on hold."""
         return self._end(bounded(unschedulable(message)).by(plugin))
 
     def _time_out(self, plugin: str, seconds: float) -> None:
         self.reject(plugin, f"rejected due to timeout after waiting {Duration(seconds)} at plugin {plugin}")
 
     def preempt(self, plugin: str, message: str) -> bool:
-        """Reject the waiting pod in the name of `plugin`; return whether it was still waiting."""
         return self._end(bounded(Status(Code.ERROR, (message,), plugin)))
 
     def _end(self, status: Status) -> bool:
@@ -128,7 +122,7 @@ class _Ends:
 
 
 class WaitingPods:
-    """All pods on hold, by UID."""
+    """Implements framework.handle.WaitingPods, by UID."""
 
     def __init__(self) -> None:
         self._pods: dict[str, WaitingPod] = {}
@@ -151,6 +145,5 @@ class WaitingPods:
         self._pods.pop(uid, None)
 
     def reject(self, uid: str, message: str = "removed") -> bool:
-        """Refuse a pod if it is on hold, as when it is deleted; say whether it was."""
         waiting = self._pods.get(uid)
         return waiting is not None and waiting.reject("", message)

@@ -24,7 +24,7 @@ from scheduler.api.pods.requests import PodResources, allocatable_of
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.nodes.node_table import NodeTable
-from scheduler.state.resting import RestingNodes
+from scheduler.state.resting import as_scheduled
 from scheduler.state.state_events import NodeQuarantined, NodeRemoved, NodeSet, PodCounted, PodUncounted, TableRebuilt
 
 _logger = logging.getLogger(__name__)
@@ -100,7 +100,8 @@ class Cache:
         """Those of them that are only left in the table."""
         self.layouts = 0
         """Another number once a node has come or gone: rows may mean others."""
-        self._resting = RestingNodes()
+        self._resting: set[str] = set()
+        """The names of nodes that are left alone for a moment."""
         self._stream = stream or EventStream()
         self._listeners: tuple[CountListener, ...] = ()
 
@@ -232,7 +233,8 @@ class Cache:
 
     def set_node(self, node: Node) -> Node | None:
         """Take over a node in its newest version; return the version before. Raises ValueError if unreadable."""
-        name, shown = node.name, self._resting.shown(node)
+        name = node.name
+        shown = as_scheduled(node, rests=name in self._resting)
         allocatable_of(node.status.allocatable)
         old = self.table.node(name)
         if old is None:
@@ -325,7 +327,7 @@ class Cache:
     @property
     def resting(self) -> tuple[str, ...]:
         """The nodes that are left alone."""
-        return self._resting.names
+        return tuple(self._resting)
 
     def sizes(self) -> dict[str, int]:
         """The values of the metric `scheduler_cache_size`."""

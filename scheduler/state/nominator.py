@@ -37,12 +37,10 @@ class Nominator:
     changes: BoundedLog[str] = read_only_attribute("_changes")
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
-        """Return the pods nominated to a node, in the order of their nominations."""
         pods = self._pods.get(node_name)
         return tuple(pods.values()) if pods else ()
 
     def node_of(self, uid: str) -> str:
-        """Return the node that a pod is nominated to; empty without one."""
         return self._node_names.get(uid, "")
 
     def kept_on(self, uid: str) -> str:
@@ -53,7 +51,6 @@ class Nominator:
         return self._kept_before.get(uid, 0)
 
     def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]:
-        """Yield each node that has nominated pods, with these pods."""
         for node_name, pods in self._pods.items():
             yield node_name, tuple(pods.values())
 
@@ -122,7 +119,6 @@ class Nominator:
         self._moved.clear()
 
     def delete(self, uid: str) -> bool:
-        """Forget the nomination of a pod; return whether it had one."""
         node_name = self._node_names.pop(uid, None)
         if node_name is None:
             return False

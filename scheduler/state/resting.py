@@ -13,27 +13,11 @@ from scheduler.api.objects import Node, Taint
 REST: Final = Taint("loadmaster/rejected-a-pod", "", "NoSchedule")
 
 
-class RestingNodes:
-    """The nodes at rest, by name."""
-
-    def __init__(self) -> None:
-        self._names: set[str] = set()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._names)
-
-    def add(self, name: str) -> None:
-        self._names.add(name)
-
-    def discard(self, name: str) -> None:
-        self._names.discard(name)
-
-    def shown(self, node: Node) -> Node:
-        """The node as it is to be scheduled: with our taint if it is at rest, otherwise without."""
-        taints = tuple(taint for taint in node.taints if taint != REST)
-        if node.name in self._names:
-            taints += (REST,)
-        if taints == node.taints:
-            return node
-        return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, taints=taints or None))
+def as_scheduled(node: Node, *, rests: bool) -> Node:
+    """Return a node as it is to be scheduled: with our taint if it is at rest, otherwise without."""
+    taints = tuple(taint for taint in node.taints if taint != REST)
+    if rests:
+        taints += (REST,)
+    if taints == node.taints:
+        return node
+    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, taints=taints or None))

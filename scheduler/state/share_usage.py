@@ -8,15 +8,13 @@ nothing. Which share a selector has is not known here, as that may change while 
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, KeysView, Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from scheduler.api.pods.pod import Pod
 from scheduler.api.pods.requests import requests_of
+from scheduler.api.quota.quota_amounts import MAX
 from scheduler.state.cache import CountListener
 from scheduler.state.eviction_order import EvictionOrder
-
-MAX: Final = 2**63 - 1
-"""The amount that counts for a request which does not fit into an int64."""
 
 
 class ShareSelector(NamedTuple):

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from scheduler.api.decoding import convert, reread
-from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from scheduler.api.storage.csi_translation import BY_NAME
 from scheduler.api.storage.volumes import (
     BIND_COMPLETED,
@@ -156,18 +155,8 @@ class SimulatedApi:
 
     def _node_affinity(self, class_name: str) -> VolumeNodeAffinity | None:
         storage_class: StorageClass | None = self.objects.get(STORAGE_CLASS, class_name)
-        if storage_class is None or not storage_class.allowed_topologies:
-            return None
-        terms = tuple(
-            NodeSelectorTerm(
-                match_expressions=tuple(
-                    NodeSelectorRequirement(key=label.key, operator="In", values=label.values)
-                    for label in term.match_label_expressions or ()
-                )
-            )
-            for term in storage_class.allowed_topologies
-        )
-        return VolumeNodeAffinity(required=NodeSelector(node_selector_terms=terms))
+        allowed = None if storage_class is None else storage_class.allowed_nodes
+        return None if allowed is None else VolumeNodeAffinity(required=allowed)
 
     def _show(self, resource: str, obj: Any, **changes: Mapping[str, Any]) -> None:
         self._version += 1

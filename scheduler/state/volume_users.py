@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from scheduler.api.pods.pod import Pod
-from scheduler.api.read_only import ReadOnlyDict, read_only_attribute
+from scheduler.api.read_only import ReadOnlyDict
 from scheduler.api.storage.pod_storage import PodStorage, VolumeKey
-from scheduler.framework.nodes.change_log import ChangeLog
 
 _NOWHERE: Final[Mapping[int, int]] = ReadOnlyDict()
 
@@ -14,15 +13,12 @@ _NOWHERE: Final[Mapping[int, int]] = ReadOnlyDict()
 class VolumeUsers:
     """Implements framework.volumes.VolumeIndex. Sparse: pods without volumes cost nothing."""
 
-    def __init__(self, changes: ChangeLog) -> None:
-        self._changes = changes
+    def __init__(self) -> None:
         self._rows: dict[VolumeKey, ReadOnlyDict[int, int]] = {}
         self._volumes: dict[int, int] = {}
         """Row → number of volumes of its pods."""
         self._odd: dict[int, int] = {}
         """Row → number of pods whose volumes are not regular."""
-
-    changes: ChangeLog = read_only_attribute("_changes")
 
     def users(self, key: VolumeKey) -> Mapping[int, int]:
         return self._rows.get(key, _NOWHERE)
@@ -50,7 +46,7 @@ class VolumeUsers:
 
     def check_invariants(self, pods_by_row: Iterable[Iterable[Pod]]) -> None:
         """The counts are those of the pods. For tests and debugging."""
-        expected = VolumeUsers(self._changes)
+        expected = VolumeUsers()
         for row, pods in enumerate(pods_by_row):
             for pod in pods:
                 if pod.storage.volumes:

@@ -68,7 +68,6 @@ CALLS: Final[Calls] = {
     "VolumeIndex.users": [(CLAIM,), (("claim", "default", "none"),)],
     "VolumeIndex.most": [(0,)],
     "VolumeIndex.has_odd_pods": [(0,)],
-    "RowChanges.since": [(0,)],
     "PodNominator.node_of": [("none",)],
     "PodNominator.kept_on": [("none",)],
     "PodNominator.kept_before": [("none",)],

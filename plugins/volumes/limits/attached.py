@@ -23,7 +23,6 @@ from plugins.volumes.limits.on_node import NO_VOLUMES, Excess, NodeCounter, Node
 from plugins.volumes.limits.rows_by_key import RowsByKey
 from scheduler import framework as fw
 from scheduler.api.storage.volumes import CSINode, VolumeAttachment
-from scheduler.framework.nodes.change_log import LogReader
 
 _NO_LIMIT: Final = np.iinfo(np.int64).max
 _NONE: Final[Mapping[str, VolumeAttachment]] = {}
@@ -58,7 +57,7 @@ class AttachedVolumes:
         """An object → the rows whose last count looked it up."""
         self._attachments: dict[str, dict[str, VolumeAttachment]] = {}
         """Node → name → attachment."""
-        self._changes = LogReader((self._nodes.volumes.changes,))
+        self._changes = handle.columns.changes((fw.Aspect.VOLUMES,))
         self._stale = set(range(self._nodes.size))
         self._listen()
 

@@ -13,6 +13,8 @@ from scheduler.api.objects import (
     InTreeSources,
     LabelSelector,
     NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
     ObjectMeta,
     ResourceList,
     ResourceRequirements,
@@ -154,6 +156,22 @@ class StorageClass(Wire, frozen=True):
     @property
     def name(self) -> str:
         return self.metadata.name
+
+    @property
+    def allowed_nodes(self) -> NodeSelector | None:
+        """The nodes for which volumes of the class may be provisioned; None for all."""
+        if not self.allowed_topologies:
+            return None
+        terms = tuple(
+            NodeSelectorTerm(
+                match_expressions=tuple(
+                    NodeSelectorRequirement(key=label.key, operator="In", values=label.values)
+                    for label in term.match_label_expressions or ()
+                )
+            )
+            for term in self.allowed_topologies
+        )
+        return NodeSelector(node_selector_terms=terms)
 
 
 class VolumeNodeResources(Wire, frozen=True):

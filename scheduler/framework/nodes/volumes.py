@@ -4,15 +4,10 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from scheduler.api.storage.pod_storage import VolumeKey
-from scheduler.framework.nodes.change_log import ChangeLog
 
 
 class VolumeIndex(Protocol):
     """The claims and disks that pods on nodes use; also on rows that are not nodes (see `in_use` of NodeColumns)."""
-
-    @property
-    def changes(self) -> ChangeLog:
-        """The rows on which a pod with volumes came or went, or the node itself. What-ifs are not in it."""
 
     def users(self, key: VolumeKey) -> Mapping[int, int]:
         """Row → how many pods there use the claim or disk; also within a what-if. Read it, never keep it."""

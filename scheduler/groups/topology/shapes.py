@@ -10,8 +10,8 @@ from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Search
 from scheduler.cycle.steps import Steps
 from scheduler.framework.cycle_state import GroupCycleState
-from scheduler.framework.nodes.demand import DemandPlugin
 from scheduler.framework.nodes.nodes import Aspect
+from scheduler.framework.plugin import DemandPlugin
 from scheduler.groups.amounts import demand_of
 from scheduler.groups.topology.capacity import Shape
 from scheduler.runtime.answers.pod_classes import KnownSpec

@@ -45,7 +45,10 @@ _OF_PODS: Final = frozenset((Aspect.REQUESTED, Aspect.PORTS, Aspect.PODS))
 
 
 class DryRuns:
-    """The dry runs of one profile. A handle has it before there is a profile: `attach` brings that."""
+    """Implements framework.preemption.dry_run.DryRuns.
+
+    A handle has it before there is a profile: `attach` brings that.
+    """
 
     def __init__(self) -> None:
         self._profile: _Profile | None = None
@@ -54,7 +57,6 @@ class DryRuns:
         self._profile = _Profile(filtering, nominator)
 
     def begin(self, state: CycleState, pod: Pod) -> "DryRun":
-        """Begin for a pod that was through PreFilter with this state. Raises PluginError."""
         if self._profile is None:
             raise LookupError("a plugin asked for a dry run before its profile was built")
         return DryRun(self._profile, state, pod)
@@ -83,7 +85,7 @@ class _Profile:
 
 
 class DryRun:
-    """One pod, any number of nodes. Valid as long as nothing else changes: within one decision."""
+    """Implements framework.preemption.dry_run.DryRun."""
 
     def __init__(self, profile: _Profile, state: CycleState, pod: Pod) -> None:
         self._profile = profile
@@ -134,11 +136,9 @@ class DryRun:
 
     @property
     def hopeless(self) -> BoolColumn:
-        """Whether each row is known to refuse the pod, whatever pods leave it."""
         return self._first_stored < len(self._steps) if self.is_quick else np.zeros(self._profile.nodes.size, np.bool_)
 
     def first_fitting(self, rows: Rows) -> int | None:
-        """Return the first of `rows` that the pod fits now, with those who are nominated there. Raises PluginError."""
         refused = self._refused_in_bulk(rows)
         left: list[int] = (rows if refused is None else rows[~refused]).tolist()
         for row in left:
@@ -160,7 +160,6 @@ class DryRun:
         return refused if self._table_only is None else refused & ~self._table_only[rows]
 
     def simulate(self, row: int) -> "QuickSimulation | TableSimulation":
-        """Begin with one node, as it is now, for the length of a `with` block."""
         nominated = self._nominated(row)
         if nominated or not self.is_quick or (self._table_only is not None and self._table_only[row]):
             return TableSimulation(self._profile.filtering, self._state, self._pod, row, nominated)
@@ -176,7 +175,6 @@ class DryRun:
         return QuickSimulation(self._state, self._pod, asked, refusing)
 
     def simulate_all(self, rows: Rows, violates: Violates) -> Reprieve | None:
-        """Simulate `rows`, each with a pod of lower priority, all at once; None if only `simulate` can do that."""
         simulator = self._bulk_simulator() if self.is_quick else None
         if simulator is None:
             return None

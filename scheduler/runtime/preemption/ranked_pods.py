@@ -176,12 +176,9 @@ class RankedLowerPods:
         return self._kinds.priorities()[self._codes]
 
     def amounts(self, resource: str) -> Int64Column:
-        """By pod, the amount that it requests."""
         return self._kinds.amounts(resource)[self._codes]
 
     def sums(self, resource: str) -> Int64Column:
-        """By node, the sum of their requests; beyond int64 it wraps as in Go."""
         so_far = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.amounts(resource))])
-
         sums: Int64Column = so_far[self.first + self.counts] - so_far[self.first]
         return sums

@@ -61,7 +61,6 @@ class Reprieve:
         return self._lower.starts[self._first]
 
     def status(self, node: int) -> Status:
-        """Why a node is refused, by its place."""
         code = int(self._codes[node])
         found = self._statuses.get(code)
         if found is None:

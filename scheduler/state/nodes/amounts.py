@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY
-from scheduler.state.nodes.go_int64 import add_at, wrapped
+from scheduler.framework.nodes.columns import Int64Column
 from scheduler.state.nodes.live_column import LiveColumn, int64_column
 
 _NATIVE: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
@@ -147,3 +147,14 @@ class Amounts:
         column = self.requested.pop(resource).values
         for row in np.flatnonzero(column).tolist():
             self._count_unoffered(resource, row, column.item(row))
+
+
+def add_at(column: Int64Column, row: int, amount: int) -> None:
+    """Add to one row, wrapping on overflow as Go does; numpy would warn or raise."""
+    total = column.item(row) + amount
+    column[row] = total if -(2**63) <= total < 2**63 else wrapped(total)
+
+
+def wrapped(total: int) -> int:
+    """Return the int64 that Go has for a sum."""
+    return (total + 2**63) % 2**64 - 2**63

@@ -25,9 +25,8 @@ from scheduler.api.pods.requests import CPU, MEMORY, PODS, PodResources, allocat
 from scheduler.api.read_only import ReadOnlyList, read_only_attribute
 from scheduler.framework.nodes.change_log import ChangeLog
 from scheduler.framework.nodes.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
-from scheduler.state.nodes.amounts import Amounts
+from scheduler.state.nodes.amounts import Amounts, add_at, wrapped
 from scheduler.state.nodes.aspect_logs import ALL_ASPECTS, OF_PODS, AspectLogs, node_aspects
-from scheduler.state.nodes.go_int64 import add_at, wrapped
 from scheduler.state.nodes.host_ports import HostPorts
 from scheduler.state.nodes.images import ImageRows, ImageTable
 from scheduler.state.nodes.labels import LabelColumn, LabelColumns
@@ -44,7 +43,7 @@ class NodeTable:
         self._size = 0
         self._count = 0
         self._logs = AspectLogs(capacity)
-        self._volumes = VolumeUsers(self._logs.of(Aspect.VOLUMES))
+        self._volumes = VolumeUsers()
         self._capacity = capacity
         self._free: list[int] = []
         self._row_of: dict[str, int] = {}

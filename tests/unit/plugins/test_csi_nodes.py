@@ -1,5 +1,6 @@
 """Which nodes' drivers serve in-tree volumes: the columns that are kept say what the CSINodes say."""
 
+import dataclasses
 import random
 from typing import Final
 
@@ -23,7 +24,7 @@ def test_columns_follow_nodes_and_csi_nodes(seed: int) -> None:
     table = a_cluster(*map(a_node, NODES[:3]))
     storage = Storage(table)
     handle = storage.handle
-    migrated = CsiNodeColumns(handle.nodes, handle.objects)
+    migrated = CsiNodeColumns(handle)
     for _ in range(200):
         name = dice.choice(NODES)
         match dice.randrange(4):
@@ -57,7 +58,7 @@ def test_a_node_is_asked_for_its_csi_node_again_only_after_a_change() -> None:
         def listen(self, resource: str, listener: object, reset: object) -> None:
             storage.handle.objects.listen(resource, listener)  # type: ignore[arg-type]
 
-    migrated = CsiNodeColumns(table, Objects())  # type: ignore[arg-type]
+    migrated = CsiNodeColumns(dataclasses.replace(storage.handle, objects=Objects()))  # type: ignore[arg-type]
     rows = np.flatnonzero(table.in_use)
     migrated.of(EBS, rows)
     first, asked[:] = list(asked), []

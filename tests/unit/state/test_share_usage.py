@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from scheduler.api.pods.pod import Pod
-from scheduler.state.share_usage import MAX, ShareSelector, ShareUsage
+from scheduler.api.quota.quota_amounts import MAX
+from scheduler.state.share_usage import ShareSelector, ShareUsage
 from scheduler.testing import a_pod
 
 A = ShareSelector("a")
