@@ -78,7 +78,7 @@ class DeviceRequest(Wire, frozen=True):
 
     @property
     def alternatives(self) -> tuple[ExactRequest, ...]:
-        """What may fulfil it, in the order of preference; nothing for a kind of request that is not known."""
+        """The requests of which one is to be fulfilled, the best first; none for a kind that is not known."""
         return self.first_available or ((self.exactly,) if self.exactly is not None else ())
 
 

@@ -234,7 +234,7 @@ class Cache:
     def set_node(self, node: Node) -> Node | None:
         """Take over a node in its newest version; return the version before. Raises ValueError if unreadable."""
         name = node.name
-        shown = as_scheduled(node, rests=name in self._resting)
+        shown = as_scheduled(node, is_at_rest=name in self._resting)
         allocatable_of(node.status.allocatable)
         old = self.table.node(name)
         if old is None:

@@ -13,10 +13,10 @@ from scheduler.api.objects import Node, Taint
 REST: Final = Taint("loadmaster/rejected-a-pod", "", "NoSchedule")
 
 
-def as_scheduled(node: Node, *, rests: bool) -> Node:
+def as_scheduled(node: Node, *, is_at_rest: bool) -> Node:
     """Return a node as it is to be scheduled: with our taint if it is at rest, otherwise without."""
     taints = tuple(taint for taint in node.taints if taint != REST)
-    if rests:
+    if is_at_rest:
         taints += (REST,)
     if taints == node.taints:
         return node
