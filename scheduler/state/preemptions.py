@@ -115,6 +115,9 @@ class Preemptions:
     def leaving(self) -> Collection[str]:
         return self._leaving
 
+    def has_left(self, uid: str) -> bool:
+        return uid not in self._leaving
+
     # What happens to pods.
 
     def gone(self, uid: str) -> None:

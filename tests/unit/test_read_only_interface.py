@@ -83,6 +83,7 @@ CALLS: Final[Calls] = {
     "Preemptions.withdraw": [],
     "Preemptions.of": [("none",)],
     "Preemptions.leaving": [()],
+    "Preemptions.has_left": [("none",)],
     "Shares.leaving": [()],
     "Shares.state_of": [],  # needs a share: see below
     "Shares.takes_back": [],  # a boolean

@@ -78,7 +78,7 @@ class _Preemption:
     last_victim: str = ""
     """Its UID; empty as long as there are more."""
     is_known_gone: bool = False
-    """Whether the last victim was gone before it was evicted."""
+    """Whether the last victim was gone, or had lost its node, before it was evicted."""
     is_held_back: bool = False
     """Whether the preemptor was refused meanwhile by a plugin that registers for no deletion."""
 
@@ -181,11 +181,14 @@ class Executor:
             return False
         # Its deletion may be known before we hear that it succeeded: from here on `is_running` looks at the pod.
         preemption.last_victim = last.uid
-        preemption.is_known_gone = self._handle.pods.get(last.uid) is None
+        preemption.is_known_gone = last.uid not in self._handle.pods or self._handle.preemptions.has_left(last.uid)
         return await self._preempt(preemptor, node_name, last)
 
     async def _preempt(self, preemptor: Preemptor, node_name: str, victim: fw.Pod) -> bool:
-        """Evict one victim; False if that failed."""
+        """Evict one victim, if it still has its node; False if that failed."""
+        if self._handle.preemptions.has_left(victim.uid):
+            self._disruptions.withdraw([victim])
+            return True
         fields = {"preemptor": preemptor.name, "victim": str(victim), "node": node_name}
         note = f"Preempted by {preemptor.kind} {preemptor.uid} on node {node_name}"
         if self._cancel_binding(victim):

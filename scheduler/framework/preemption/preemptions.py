@@ -38,6 +38,9 @@ class Preemptions(Protocol):
     def leaving(self) -> Collection[str]:
         """Return the UIDs of all victims that still have their node."""
 
+    def has_left(self, uid: str) -> bool:
+        """Return whether a victim is gone, or has lost its node as its binding was refused."""
+
 
 class NoPreemptions:
     """No preemptions."""
@@ -53,6 +56,9 @@ class NoPreemptions:
 
     def leaving(self) -> Collection[str]:
         return ()
+
+    def has_left(self, uid: str) -> bool:
+        return False
 
 
 NO_PREEMPTIONS: Final[Preemptions] = NoPreemptions()

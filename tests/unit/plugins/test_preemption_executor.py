@@ -15,7 +15,9 @@ from scheduler import framework as fw
 from scheduler.framework.errors import ClusterError
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.handle import EngineHandle
-from tests.fakes import a_handle, sample, settle
+from scheduler.state.nominator import Nominator
+from scheduler.state.preemptions import Preemptions
+from tests.fakes import FakeClock, a_handle, sample, settle
 from tests.unit.plugins.preemption import pod
 
 HIGH = pod("high", 100)
@@ -60,6 +62,7 @@ class Scene:
     handle: EngineHandle
     executor: Executor
     pods: dict[str, fw.Pod]
+    preemptions: Preemptions
 
     async def start(self, *victims: fw.Pod) -> None:
         self.pods.update({each.uid: each for each in victims})
@@ -86,8 +89,17 @@ def a_scene(fails: Sequence[str] = (), gone: Sequence[str] = ()) -> Scene:
     world, pods = World(frozenset(fails), frozenset(gone)), dict[str, fw.Pod]()
     metrics = Metrics()
     metrics.add_pod_groups()
-    handle = replace(a_handle(), metrics=metrics, pods=pods, evictor=world, events=world, activator=world)
-    return Scene(world, handle, Executor(handle, "DefaultPreemption"), pods)
+    preemptions = Preemptions(pods, Nominator(), world, FakeClock())
+    handle = replace(
+        a_handle(),
+        metrics=metrics,
+        pods=pods,
+        evictor=world,
+        events=world,
+        activator=world,
+        preemptions=preemptions,
+    )
+    return Scene(world, handle, Executor(handle, "DefaultPreemption"), pods, preemptions)
 
 
 def leaving(victim: fw.Pod) -> fw.Pod:
@@ -231,6 +243,17 @@ async def test_a_preemption_that_outlives_its_purpose_does_not_end_the_next_one(
     assert not scene.runs
     assert scene.world.activated == []
     assert scene.count("success") == 2
+
+
+async def test_a_victim_that_has_lost_its_node_stays_and_the_preemptor_is_tried_at_once() -> None:
+    scene = a_scene()
+    first, last = pod("a", 1), pod("b", 0)
+    await scene.start(first, last)
+
+    scene.preemptions.failed(last.uid, began=0.0)
+    await scene.answer()
+
+    assert (scene.world.asked, scene.runs, scene.world.activated) == (["a"], False, [HIGH.uid])
 
 
 async def test_other_pods_do_not_wait() -> None:
