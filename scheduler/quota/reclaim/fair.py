@@ -12,8 +12,7 @@ if the comparison no longer holds with those that are put back, as the two share
 those whose eviction breaks a PodDisruptionBudget come last.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 from scheduler.framework.shares import DisruptionBudgets
 from scheduler.quota.policies import Policy, Preemption
@@ -36,15 +35,15 @@ class Fair:
         self._reckon = reckon
         self._compared: dict[str, tuple[str, Key, bool]] = {}
         """UID of a unit → the share that was compared for it, what that may have, and whether it must have less."""
+        self._gave: set[str] = set()
+        """The shares that have given a unit because they borrow more now: each gives one."""
 
     def candidates(self, begun: Callable[[], DisruptionBudgets]) -> Generator[QuotaUnit, None, None]:
         """Yield candidates in order; each is off the tree before the next one is asked for."""
         preemptor, tree, budgets = self._preemptor, self._tree, begun()
-        piles = Piles(self._units, lambda unit: not budgets.allow(unit.pods) or self._cuts(unit))
-        those_aside = Piles(lambda share: sorted(piles.aside.get(share, ()), key=self._cuts))
         tree.add(preemptor.share, preemptor.request)
         try:
-            for unit in chain(self._by_strategies(piles), self._by_strategies(those_aside)):
+            for unit in self._in_order(budgets):
                 budgets.use(unit.pods)
                 tree.remove(preemptor.share, preemptor.request)
                 try:
@@ -81,12 +80,19 @@ class Fair:
                 policy = Policy.NEVER
         return self._running.candidates(share, policy, preemptor)
 
-    def _by_strategies(self, piles: Piles) -> Iterator[QuotaUnit]:
-        refused: dict[str, list[Iterable[QuotaUnit]]] = {}
-        yield from self._by_final_share(piles, refused)
-        yield from self._by_initial_share(piles.again(refused))
+    def _in_order(self, budgets: DisruptionBudgets) -> Iterator[QuotaUnit]:
+        """Yield those that come last after all others; what was refused of their shares may go then, before them."""
+        piles = Piles(self._units, lambda unit: not budgets.allow(unit.pods) or self._cuts(unit))
+        left = yield from self._by_strategies(piles)
+        yield from self._by_strategies(left.of_aside(self._cuts))
 
-    def _by_final_share(self, piles: Piles, refused: dict[str, list[Iterable[QuotaUnit]]]) -> Iterator[QuotaUnit]:
+    def _by_strategies(self, piles: Piles) -> Generator[QuotaUnit, None, Piles]:
+        yield from self._by_final_share(piles)
+        left = piles.again()
+        yield from self._by_initial_share(left)
+        return left
+
+    def _by_final_share(self, piles: Piles) -> Iterator[QuotaUnit]:
         """Kueue's LessThanOrEqualToFinalShare."""
         preemptor = self._preemptor
         targets = Targets(self._tree, self._ancestry, piles, self._reckon)
@@ -101,7 +107,7 @@ class Fair:
             limit, before = targets.key(ours), targets.key(path[-1])
             # Usage that goes makes no share larger: if even what it has now is too little, no unit has to be tried.
             if limit > before:
-                refused.setdefault(share, []).append(piles.take_all(share))
+                piles.refuse_all(share)
                 continue
             outcomes: dict[frozenset[tuple[str, int]], Key | None] = {}
             while piles.head(share) is not None:
@@ -115,7 +121,7 @@ class Fair:
                     yield unit
                     targets.forget(share)
                     break
-                refused.setdefault(share, []).append((unit,))
+                piles.refuse(share, (unit,))
 
     def _by_initial_share(self, piles: Piles) -> Iterator[QuotaUnit]:
         """Yield at most one unit of each share: Kueue's LessThanInitialShare."""
@@ -124,12 +130,16 @@ class Fair:
             ours, path = self._ancestry.below_common_ancestor(share)
             limit, before = targets.key(ours), targets.key(path[-1])
             targets.drop(share)
-            if limit < before:
+            if limit < before and share not in self._gave:
                 unit = piles.pop(share)
                 if self._may_go(limit, unit):
+                    self._gave.add(share)
                     self._compared[unit.uid] = ours, before, True
                     yield unit
                     targets.forget(share)
+                else:
+                    piles.refuse(share, (unit,))
+            piles.refuse_all(share)
 
     def _may_go(self, limit: Key, unit: QuotaUnit) -> bool:
         """Say whether a unit may go: if the preemptor borrows (its key is above 0), no share could take it back."""

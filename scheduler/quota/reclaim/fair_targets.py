@@ -6,7 +6,7 @@ candidates left, are passed over from then on.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Final
 
@@ -35,6 +35,7 @@ class Piles:
         self._find = find
         self._comes_last = comes_last
         self._left: dict[str, tuple[deque[QuotaUnit], Iterator[QuotaUnit]]] = {}
+        self._refused: dict[str, list[Iterable[QuotaUnit]]] = {}
 
     def head(self, share: str) -> QuotaUnit | None:
         if share not in self._left:
@@ -53,17 +54,30 @@ class Piles:
         """Take the head off; raise IndexError if `head` found none."""
         return self._left[share][0].popleft()
 
-    def again(self, refused: Mapping[str, list[Iterable[QuotaUnit]]]) -> "Piles":
+    def refuse(self, share: str, units: Iterable[QuotaUnit]) -> None:
+        """Keep units that were taken off, and did not go, for the next strategy."""
+        self._refused.setdefault(share, []).append(units)
+
+    def refuse_all(self, share: str) -> None:
+        """Keep whatever is left of a share's pile, which is empty then."""
+        if share in self._left:
+            self.refuse(share, chain(*self._left.pop(share)))
+            self._left[share] = deque(), iter(())
+
+    def again(self) -> "Piles":
         """Return piles of what was refused; what comes last joins what is aside already."""
-        piles = Piles(lambda share: chain.from_iterable(refused.get(share, ())), self._comes_last)
+        piles = Piles(self._rest, self._comes_last)
         piles.aside = self.aside
         return piles
 
-    def take_all(self, share: str) -> Iterator[QuotaUnit]:
-        """Return whatever is left of a share's pile, which is empty then."""
-        seen, unseen = self._left[share]
-        self._left[share] = deque(), iter(())
-        return chain(seen, unseen)
+    def of_aside(self, order: Callable[[QuotaUnit], bool]) -> "Piles":
+        """Return piles of what is aside; before it goes what else was refused of the same shares."""
+        return Piles(
+            lambda share: chain(self._rest(share), sorted(aside, key=order)) if (aside := self.aside.get(share)) else ()
+        )
+
+    def _rest(self, share: str) -> Iterator[QuotaUnit]:
+        return chain(*self._refused.get(share, ()))
 
 
 class Ancestry:

@@ -214,6 +214,21 @@ def test_a_budget_is_broken_if_nothing_else_helps() -> None:
         assert len(victims) == 3
 
 
+def test_a_budget_is_kept_where_fair_sharing_spares_another_unit_until_pods_of_the_own_share_go() -> None:
+    shares = ShareTree([Share(name="root"), *(Share(name=each, parent="root", minimum={"gpu": 4}) for each in "abc")])
+    for share, gpus in {"a": 4, "b": 6, "c": 2}.items():
+        shares.add(share, {"gpu": gpus})
+    own = [QuotaUnit(uid=f"b0-own-{number}", share="a", usage={"gpu": 1}, priority=-1) for number in range(3)]
+    protected = QuotaUnit(uid="b0-newest", share="b", usage={"gpu": 1}, started=9)
+    other = QuotaUnit(uid="other", share="b", usage={"gpu": 1})
+
+    victims = Reclaiming(a_ledger(shares, {"a": ANY}), [*own, protected, other], dominant_share).victims(
+        Preemptor(share="a", request={"gpu": 4}), budgets=partial(Allowing, 0)
+    )
+
+    assert sorted(uids(victims)) == ["b0-own-0", "b0-own-1", "b0-own-2", "other"]
+
+
 def test_what_leaves_already_counts_as_gone() -> None:
     runs = units("b", 30)
     reclaiming = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs)
