@@ -153,7 +153,9 @@ def woken(state: State, claimant: Pod) -> list[Pod]:
 
 
 def entry_of(state: State, pod: Pod) -> Pod:
-    return replace(pod, asks=needed(state, pod))
+    """Return what competes: a group asks for all that it needs, and is as old as the first of its pods that wait."""
+    waiting = [each.came for each in state.pending if each.group == pod.group] if pod.group else []
+    return replace(pod, asks=needed(state, pod), came=min(waiting, default=pod.came))
 
 
 def is_ahead(state: State, entry: Pod, claimant: Pod) -> bool:
