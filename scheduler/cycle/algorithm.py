@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -39,12 +39,10 @@ PRE_FILTER_RESULT: Final = "PreFilterResult"
 """The plugin name given for nodes outside a PreFilter result."""
 
 
-class KeptNodes(Protocol):
-    """The nodes that are kept for a group which waits."""
+class KeptNodes:
+    """The nodes that are kept for a group which waits: here none."""
 
-    @property
-    def are_any(self) -> bool:
-        """Whether any are."""
+    are_any = False
 
     def refuse(
         self, framework: Framework, table: NodeTable, state: CycleState, pod: Pod, outcome: FilterOutcome
@@ -53,21 +51,10 @@ class KeptNodes(Protocol):
 
     def closed_to(self, framework: Framework, table: NodeTable, pod: Pod) -> Mapping[int, Status]:
         """Return the rows where a pod is refused, with the reason."""
-
-
-class _NoKeptNodes:
-    are_any: Final = False
-
-    def refuse(
-        self, framework: Framework, table: NodeTable, state: CycleState, pod: Pod, outcome: FilterOutcome
-    ) -> None:
-        return
-
-    def closed_to(self, framework: Framework, table: NodeTable, pod: Pod) -> Mapping[int, Status]:
         return {}
 
 
-NO_KEPT_NODES: Final[KeptNodes] = _NoKeptNodes()
+NO_KEPT_NODES: Final = KeptNodes()
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ schedule_one.go at v1.37.2.
 """
 
 from collections.abc import Container, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from scheduler.api.pods.pod import Pod
 from scheduler.api.pods.resize import Resize, is_deferred, resize_of
@@ -20,16 +20,12 @@ from scheduler.runtime.changes import pod_changes
 SCALED: Final = Action.UPDATE_POD_SCALE_UP | Action.UPDATE_POD_SCALE_DOWN
 
 
-class Resizes(Protocol):
-    """The resizes that wait."""
+class Resizes:
+    """The resizes that wait: none, as they are not watched."""
 
-    @property
-    def are_watched(self) -> bool:
-        """Whether there may be any."""
-
-    @property
-    def waiting(self) -> Mapping[str, Pod]:
-        """UID of a pod → its resize: a live view."""
+    are_watched = False
+    waiting: Mapping[str, Pod] = NOTHING
+    """UID of a pod → its resize: a live view."""
 
     def changed(self, pod: Pod) -> None:
         """Note the newest version of a pod with a node."""
@@ -38,22 +34,13 @@ class Resizes(Protocol):
         """Forget a pod."""
 
 
-class _NoResizes:
-    are_watched: Final = False
-    waiting: Final[Mapping[str, Pod]] = NOTHING
-
-    def changed(self, pod: Pod) -> None: ...
-
-    def gone(self, uid: str) -> None: ...
+NO_RESIZES: Final = Resizes()
 
 
-NO_RESIZES: Final[Resizes] = _NoResizes()
-
-
-class QueuedResizes:
+class QueuedResizes(Resizes):
     """Keeps pods with deferred resizes in the queue."""
 
-    are_watched: Final = True
+    are_watched = True
 
     def __init__(self, queue: SchedulingQueue, profiles: Container[str]) -> None:
         """`profiles`: names, may change."""

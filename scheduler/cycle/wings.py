@@ -34,14 +34,16 @@ class Loop(Protocol):
         """Clean up after an attempt that failed unexpectedly."""
 
 
-class GroupWing(Protocol):
-    """Takes over the groups of pods."""
+class GroupWing:
+    """Takes over the groups of pods: here there are none."""
 
     def steps(self, group: QueuedGroup, loop: Loop) -> Steps[None]:
         """Decide about a popped group. No other decision may be made between the steps."""
+        raise NotImplementedError("without groups, the queue has none")
 
     def is_used(self, framework: Framework) -> bool:
         """Return whether a group is being scheduled with the plugins of this profile."""
+        return False
 
 
 class ExtenderWing(Protocol):
@@ -68,16 +70,6 @@ class ExtenderWing(Protocol):
         """Cancel all attempts; the next start tries their pods again."""
 
 
-class _NoGroups:
-    """There are no groups."""
-
-    def steps(self, group: QueuedGroup, loop: Loop) -> Steps[None]:
-        raise NotImplementedError("without groups, the queue has none")
-
-    def is_used(self, framework: Framework) -> bool:
-        return False
-
-
 class _NoExtenders:
     """Nothing is asked of extenders."""
 
@@ -97,5 +89,5 @@ class _NoExtenders:
         return
 
 
-NO_GROUPS: Final[GroupWing] = _NoGroups()
+NO_GROUPS: Final = GroupWing()
 NO_EXTENDERS: Final[ExtenderWing] = _NoExtenders()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from scheduler.api.pods.pod import Pod
+from scheduler.cycle.algorithm import KeptNodes
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.status import Status
 from scheduler.runtime.filter_outcome import FilterOutcome
@@ -14,9 +15,7 @@ if TYPE_CHECKING:  # loaded once there are groups
     from scheduler.groups.reservations.reservation import Reservation
 
 
-class ReservedNodes:
-    """Implements cycle.algorithm.KeptNodes."""
-
+class ReservedNodes(KeptNodes):
     def __init__(self) -> None:
         self.are_any = False
         self.reservation: Reservation | None = None
