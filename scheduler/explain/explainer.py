@@ -25,7 +25,7 @@ from scheduler.explain.changes import WrittenPod
 from scheduler.explain.documents import GroupReport, PodReport, SharesReport, ShareWait
 from scheduler.explain.explanation import explain
 from scheduler.explain.history import reported
-from scheduler.explain.wake_events import events_in_words
+from scheduler.explain.waiting import IN_FLIGHT, STATES, in_queue, refused_by
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.time_slice import TimeSlice
 
@@ -184,23 +184,18 @@ class Explainer:
         yield f"this scheduler places pods of {', '.join(profiles)}"
 
     def _place(self, pod: Pod) -> tuple[str, QueuedPod | None]:
-        uid = pod.uid
-        for queued in self._engine.queue.in_flight_pods():
-            if queued.pod.uid == uid:
-                return "being tried", queued
-        for part, pods in self._engine.queue.pending_pods().items():
-            for queued in pods:
-                if queued.pod.uid == uid:
-                    if queued.entity.key in self._engine.queue.pending_for_quota:
-                        return FOR_QUOTA, queued
-                    is_free = part == "gated" and self._is_tried_with_its_group(queued)
-                    return _STATES["active" if is_free else part], queued
+        for part, queued in in_queue(self._engine):
+            if queued.pod.uid == pod.uid:
+                if part != IN_FLIGHT and queued.entity.key in self._engine.queue.pending_for_quota:
+                    return FOR_QUOTA, queued
+                is_free = part == "gated" and self._is_tried_with_its_group(queued)
+                return STATES["active" if is_free else part], queued
         return "pending", None
 
     def _is_tried_with_its_group(self, queued: QueuedPod) -> bool:
         """Return whether a pod that came before its group was complete is tried with the others."""
         pod = queued.pod
-        if self._engine.frameworks[pod.spec.scheduler_name].handle.pod_groups.key_of(pod) is None:
+        if self._engine.group_parts.groups.key_of(pod) is None:
             return False
         from scheduler.explain.pod_groups import may_be_tried
 
@@ -219,31 +214,19 @@ class Explainer:
         if where == "backing off":
             left = max(0.0, queued.entity.backoff_expiration - self._now())
             yield f"tried again in {left:.1f} s"
-        plugins = sorted(queued.unschedulable_plugins | queued.pending_plugins)
+        plugins = list(queued.unschedulable_plugins | queued.pending_plugins)
         if where == "gated":
             plugins = [queued.gate]
         if where in ("unschedulable", "gated") and (COSCHEDULING in plugins or not plugins):
             plugins = [each for each in plugins if each != COSCHEDULING]
             yield "waits for the other pods of its group"
         if plugins and where in ("unschedulable", "gated"):
-            events = framework.rejector_events()
-            helpful = [each.event for plugin in plugins for each in events.get(plugin, ())]
-            woken = events_in_words(helpful)
-            yield f"refused by {', '.join(plugins)}; may be woken by {woken or 'nothing that is known'}"
+            yield refused_by(framework, plugins)
 
-
-_STATES: Final = {
-    "active": "queued",
-    "backoff": "backing off",
-    "unschedulable": "unschedulable",
-    "gated": "gated",
-    "incomplete": "gated",
-    "pending": "queued",
-}
 
 FOR_QUOTA: Final = "pending for quota"
 
-_WITHOUT_A_NODE: Final = frozenset((*_STATES.values(), FOR_QUOTA, "being tried", "pending"))
+_WITHOUT_A_NODE: Final = frozenset((*STATES.values(), FOR_QUOTA, "pending"))
 
 
 async def _near(namespace: str, name: str, names: Collection[str]) -> list[str]:

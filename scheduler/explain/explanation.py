@@ -1,14 +1,14 @@
 """Explains why a pod has no node. A running scheduler runs other tasks meanwhile."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from scheduler.api.pods.pod import Pod
+from scheduler.api.quantities.quantity import parse_quantity
 from scheduler.api.wording.spelling import shortage as spelled_shortage
 from scheduler.api.wording.spelling import spelled_range
 from scheduler.engine.engine import Engine
 from scheduler.explain.changes import WrittenPod
-from scheduler.explain.containment import with_smallest
 from scheduler.explain.documents import (
     Explanation,
     FittingNodes,
@@ -108,3 +108,36 @@ def _reported_group(group: NodeGroup) -> ReportedGroup:
     return ReportedGroup(
         len(group.nodes), group.nodes[:MAX_NAMES], [_reported(each, group) for each in group.obstacles]
     )
+
+
+def with_smallest(found: Iterable[Suggestion], one: Suggestion) -> list[Suggestion]:
+    """Return suggestions with one more, without those that contain another one."""
+    known = list(found)
+    if any(each.text == one.text or _contains(one, each) for each in known):
+        return known
+    return [*(each for each in known if not _contains(each, one)), one]
+
+
+def _contains(larger: Suggestion, smaller: Suggestion) -> bool:
+    """Return whether all that one suggestion changes, or more of it, is in another one, for no more nodes."""
+    if not (smaller.patch or smaller.command) or larger.object != smaller.object:
+        return False
+    if not larger.command and larger.count > smaller.count:
+        return False
+    commands = larger.command.split(" && ")
+    if smaller.command and not all(each in commands for each in smaller.command.split(" && ")):
+        return False
+    return all(any(_is_as_large(other, each) for other in larger.patch) for each in smaller.patch)
+
+
+def _is_as_large(operation: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether an operation of a JSON Patch does the same as another one, or lowers the same request further."""
+    if operation == other:
+        return True
+    path = operation["path"]
+    if path != other["path"] or operation["op"] == "remove" or not ("/requests/" in path or "/limits/" in path):
+        return False
+    try:
+        return parse_quantity(operation["value"]) <= parse_quantity(other["value"])
+    except (ValueError, TypeError, KeyError):
+        return False

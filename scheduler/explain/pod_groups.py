@@ -20,7 +20,7 @@ from scheduler.api.wording.text import counted, timestamp
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.engine.engine import Engine
 from scheduler.explain.documents import GroupMember, GroupReport
-from scheduler.explain.wake_events import events_in_words
+from scheduler.explain.waiting import STATES, in_queue, refused_by
 from scheduler.framework.groups.pod_groups import PodGroup, PodGroups
 from scheduler.framework.queued import QueuedPod, in_order
 from scheduler.groups.apis.names import named_by
@@ -33,7 +33,7 @@ MAX_MEMBERS: Final = 100
 MAX_TRIED: Final = 1_000
 """Members of a group that is tried here: together they take a tenth of a second."""
 
-STATES: Final = {
+RESULTS: Final = {
     "unschedulable": "unschedulable",
     "waiting_on_preemption": "waiting for preemption",
     "error": "failed",
@@ -42,11 +42,6 @@ STATES: Final = {
 
 QUEUED: Final = "queued"
 GATED: Final = "gated"
-
-_PLACES: Final = {"active": QUEUED, "backoff": "backing off", "unschedulable": "unschedulable", "gated": GATED} | {
-    "incomplete": GATED,
-    "pending": QUEUED,
-}
 
 MAX_NAMED: Final = 3
 """Pods that a sentence names."""
@@ -184,7 +179,7 @@ def _state(engine: Engine, pod: Pod, record: GroupRecord | None) -> tuple[str, s
         return ("incomplete", refused) if refused else ("queued", "")
     if record.result == "scheduled" and not members.scheduled_count:
         return "queued", f"it fits now: {record.text}"
-    return STATES.get(record.result, "partly placed"), record.text
+    return RESULTS.get(record.result, "partly placed"), record.text
 
 
 def _refused_with_its_tree(engine: Engine, pod: Pod) -> str:
@@ -230,9 +225,7 @@ def _about(
     plugins.discard(COSCHEDULING)  # a member that waits for the group: what brings it back is in the sentence
     yield from _lacking(engine, report, group, first)
     if framework is not None and plugins and report.state != "missing":
-        events = framework.rejector_events()
-        woken = events_in_words(each.event for plugin in sorted(plugins) for each in events.get(plugin, ()))
-        yield f"refused by {', '.join(sorted(plugins))}; may be woken by {woken or 'nothing that is known'}"
+        yield refused_by(framework, plugins)
 
 
 def _lacking(engine: Engine, report: GroupReport, group: PodGroup | None, first: Pod) -> Iterator[str]:
@@ -305,13 +298,11 @@ def _with_its_tree(groups: PodGroups, queued: Sequence[QueuedPod]) -> Sequence[Q
 
 def _places(engine: Engine) -> dict[str, Place]:
     """Return UID → where in the queue a pod is."""
-    parts = engine.queue.pending_pods().items()
-    found = {each.pod.uid: (_PLACES[part], each) for part, pods in parts for each in pods}
-    return found | {each.pod.uid: ("being tried", each) for each in engine.queue.in_flight_pods()}
+    return {each.pod.uid: (STATES[part], each) for part, each in in_queue(engine)}
 
 
 def _groups(engine: Engine) -> PodGroups:
-    return next(iter(engine.frameworks.values())).handle.pod_groups  # the same for all
+    return engine.group_parts.groups
 
 
 def _records(engine: Engine) -> GroupRecords:

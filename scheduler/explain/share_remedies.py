@@ -16,6 +16,7 @@ from scheduler.api.wording.text import counted, shortened
 from scheduler.explain.documents import Suggestion
 from scheduler.explain.groups import MAX_NAMES
 from scheduler.explain.share_space import Running, Space
+from scheduler.explain.suggestions import deletion_of, names_of_pods
 from scheduler.framework.events import CLUSTER_QUEUE, ELASTIC_QUOTA, ELASTIC_QUOTA_SIGS
 from scheduler.framework.nodes.resources import parse_resource
 from scheduler.framework.shares import ShareLack, ShareRefusal
@@ -51,8 +52,9 @@ def remedies(space: Space, refusal: ShareRefusal, running: Sequence[Running]) ->
         yield None
     leaving = _leaving(space, refusal, running)
     if leaving:
-        tree = _without(space, leaving)
-        yield _suggestion(space, _text_of_pods(leaving), tree, leaving, _deletion(leaving))
+        pods, shares = [each.pod for each in leaving], sorted({each.share for each in leaving})[:3]
+        text = f"delete {counted(len(pods), 'pod')} of {' and '.join(shares)} ({names_of_pods(pods)})"
+        yield _suggestion(space, text, _without(space, leaving), leaving, deletion_of(pods))
 
 
 def _suggestion(space: Space, text: str, tree: ShareTree, leaving: list[Running], command: str) -> Suggestion:
@@ -170,19 +172,3 @@ def _without(space: Space, leaving: Sequence[Running]) -> ShareTree:
     for each in leaving:
         tree.remove(each.share, each.amounts)
     return tree
-
-
-def _text_of_pods(leaving: Sequence[Running]) -> str:
-    shares = " and ".join(sorted({each.share for each in leaving})[:3])
-    names = ", ".join(str(each.pod) for each in leaving[:3]) + (", …" if len(leaving) > 3 else "")
-    return f"delete {counted(len(leaving), 'pod')} of {shares} ({names})"
-
-
-def _deletion(leaving: Sequence[Running]) -> str:
-    by_namespace: dict[str, list[str]] = {}
-    for each in leaving:
-        by_namespace.setdefault(each.pod.namespace, []).append(each.pod.name)
-    return " && ".join(
-        f"kubectl delete pod --namespace {quote(where)} {' '.join(map(quote, names))}"
-        for where, names in by_namespace.items()
-    )

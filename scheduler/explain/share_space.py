@@ -99,7 +99,7 @@ class Space:
 
 def groups_of(engine: Engine) -> PodGroups:
     """Return the groups that pods have."""
-    return next(iter(engine.frameworks.values())).handle.pod_groups  # the same for all
+    return engine.group_parts.groups
 
 
 def space_for(engine: Engine, pod: Pod) -> Space | None:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import chain
 
 from msgspec.structs import replace
 
@@ -10,6 +9,7 @@ from scheduler.api.pods.pod import Pod
 from scheduler.api.quota.quota_amounts import MAX
 from scheduler.engine.engine import Engine
 from scheduler.explain.documents import ShareAmounts, ShareReport, SharesReport, ShareStanding
+from scheduler.explain.waiting import in_queue
 from scheduler.process.time_slice import TimeSlice
 from scheduler.quota.adapter import Asked
 from scheduler.quota.apis.elastic_quotas import ALL
@@ -44,16 +44,10 @@ class Waiting:
                 amounts[resource] += amount * count
 
 
-def pods_without_a_node(engine: Engine) -> Iterator[Pod]:
-    """Yield the pods in the queue, those of our profiles."""
-    queue = engine.queue
-    return (each.pod for each in chain(*queue.pending_pods().values(), queue.in_flight_pods()))
-
-
 async def report_on_shares(engine: Engine) -> SharesReport:
     """Report on all shares. Other tasks run every few milliseconds."""
     time_slice = TimeSlice()
-    pods, waiting = tuple(pods_without_a_node(engine)), Waiting()
+    pods, waiting = tuple(each.pod for _, each in in_queue(engine)), Waiting()
     alike: Counter[tuple[ShareSelector, int, str]] = Counter()
     firsts: dict[tuple[ShareSelector, int, str], Pod] = {}
     for pod in pods:

@@ -228,7 +228,7 @@ def _among_equals(pending: PendingPod) -> Generator[Suggestion | None, None, boo
             continue
         staying = [each for each in option.victims if not each.is_deleting]
         if staying and not option.obstacle and priority < MAX_PRIORITY:
-            victims = f"{counted(len(staying), 'pod')}, for example on {option.node_name} ({_names(staying)})"
+            victims = f"{counted(len(staying), 'pod')}, for example on {option.node_name} ({names_of_pods(staying)})"
             text = f"give it a priority above {priority}, by a PriorityClass: it could then evict {victims}"
             does = pending.trials.may_preempt(higher, option.node_name)
             yield _suggestion(text, [option.node_name]) if does else None
@@ -297,29 +297,33 @@ def of_preemption(
     wait = f"wait until {_leaving(leaving)}" if leaving else ""
     if not staying:
         return _suggestion(wait, where)
-    text = f"delete {counted(len(staying), 'pod')} of {of} on {found.node_name} ({_names(staying)})"
+    text = f"delete {counted(len(staying), 'pod')} of {of} on {found.node_name} ({names_of_pods(staying)})"
     text += f", and {wait}" if wait else ""
     if found.budgets:
         budgets = "the disruption budget" if len(found.budgets) == 1 else "the disruption budgets"
         text += f", against {budgets} {' and '.join(found.budgets)}"
+    return _suggestion(text, where, command=deletion_of(staying), obstacle=found.obstacle)
+
+
+def deletion_of(pods: Iterable[Pod]) -> str:
+    """Return the command that deletes pods."""
     by_namespace: dict[str, list[str]] = {}
-    for victim in staying:
-        by_namespace.setdefault(victim.namespace, []).append(victim.name)
-    commands = (
-        f"kubectl delete pod --namespace {quote(where)} {' '.join(map(quote, them))}"
-        for where, them in by_namespace.items()
+    for pod in pods:
+        by_namespace.setdefault(pod.namespace, []).append(pod.name)
+    return " && ".join(
+        f"kubectl delete pod --namespace {quote(namespace)} {' '.join(map(quote, names))}"
+        for namespace, names in by_namespace.items()
     )
-    return _suggestion(text, where, command=" && ".join(commands), obstacle=found.obstacle)
 
 
-def _names(pods: Sequence[Pod]) -> str:
+def names_of_pods(pods: Sequence[Pod]) -> str:
     return ", ".join(map(str, pods[:MAX_PODS])) + (", …" if len(pods) > MAX_PODS else "")
 
 
 def _leaving(pods: Sequence[Pod]) -> str:
     """Say who is leaving, since when, and what holds the first of them."""
     if len(pods) > 1:
-        return f"{_names(pods)} have left, which are being deleted"
+        return f"{names_of_pods(pods)} have left, which are being deleted"
     (pod,) = pods
     names = ", ".join(pod.metadata.finalizers or ())
     holds = f", and held by its finalizers: {names}" if names else ""

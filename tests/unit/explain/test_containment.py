@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.explain.containment import with_smallest
 from scheduler.explain.documents import Suggestion
+from scheduler.explain.explanation import with_smallest
 
 CPU = "/spec/containers/0/resources/requests/cpu"
 

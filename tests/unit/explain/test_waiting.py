@@ -1,6 +1,6 @@
 """Events in words."""
 
-from scheduler.explain.wake_events import events_in_words
+from scheduler.explain.waiting import events_in_words
 from scheduler.framework.events import ANY, ASSIGNED_POD, DEVICE_CLASS, NODE, POD, TARGET_POD, Action, ClusterEvent
 
 

@@ -1,12 +1,42 @@
-"""Describes the events that would wake a pod: `a new or changed Node (label, taint), a deleted Pod`."""
+"""The places of pods in the queue, and the events that would wake them: `a new or changed Node (label)`."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
+from scheduler.engine.engine import Engine
 from scheduler.framework.events import ANY, ASSIGNED_POD, POD, TARGET_POD, UNSCHEDULED_POD, Action, ClusterEvent
+from scheduler.framework.queued import QueuedPod
+from scheduler.runtime.framework import Framework
+
+IN_FLIGHT: Final = "in flight"
+
+STATES: Final = {
+    IN_FLIGHT: "being tried",
+    "active": "queued",
+    "backoff": "backing off",
+    "unschedulable": "unschedulable",
+    "gated": "gated",
+    "incomplete": "gated",
+    "pending": "queued",
+}
+"""Part of the queue → state of the pods there."""
 
 _OF_KIND: Final = re.compile(r"^UPDATE_(?:NODE|POD)_")
+
+
+def in_queue(engine: Engine) -> Iterator[tuple[str, QueuedPod]]:
+    """Yield the pods without a node of our profiles, each with the part of the queue that it is in."""
+    yield from ((IN_FLIGHT, each) for each in engine.queue.in_flight_pods())
+    for part, pods in engine.queue.pending_pods().items():
+        yield from ((part, each) for each in pods)
+
+
+def refused_by(framework: Framework, plugins: Collection[str]) -> str:
+    """Name the plugins that refused a pod, and the events that would wake it."""
+    names, events = sorted(plugins), framework.rejector_events()
+    woken = events_in_words(each.event for plugin in names for each in events.get(plugin, ()))
+    return f"refused by {', '.join(names)}; may be woken by {woken or 'nothing that is known'}"
 
 
 def events_in_words(events: Iterable[ClusterEvent]) -> str:
