@@ -36,7 +36,7 @@ from scheduler.cycle.cycle_events import (
 )
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.last_look import LastLook
-from scheduler.cycle.wings import NO_EXTENDERS, NO_GROUPS, ExtenderWing, GroupWing
+from scheduler.cycle.wings import ExtenderWing, GroupWing
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError, SchedulerError
 from scheduler.framework.events import ASSIGNED_POD_DELETE
@@ -80,8 +80,8 @@ class SchedulingLoop:
         self,
         core: Core,
         last_look: LastLook,
-        groups: GroupWing = NO_GROUPS,
-        extenders: ExtenderWing = NO_EXTENDERS,
+        groups: GroupWing,
+        extenders: ExtenderWing,
         stopwatch: Callable[[], float] = time.perf_counter,
     ) -> None:
         """`stopwatch` measures how long pods are scheduled before other tasks get their turn."""

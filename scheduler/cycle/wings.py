@@ -1,4 +1,4 @@
-"""Groups and extenders as the loop sees them, since their packages are above it; and null objects in their absence."""
+"""Groups and extenders as the loop sees them, since their packages are above it; and a null object for no extenders."""
 
 from typing import Final, Protocol
 
@@ -34,16 +34,14 @@ class Loop(Protocol):
         """Clean up after an attempt that failed unexpectedly."""
 
 
-class GroupWing:
-    """Takes over the groups of pods: here there are none."""
+class GroupWing(Protocol):
+    """Takes over the groups of pods."""
 
     def steps(self, group: QueuedGroup, loop: Loop) -> Steps[None]:
         """Decide about a popped group. No other decision may be made between the steps."""
-        raise NotImplementedError("without groups, the queue has none")
 
     def is_used(self, framework: Framework) -> bool:
         """Return whether a group is being scheduled with the plugins of this profile."""
-        return False
 
 
 class ExtenderWing(Protocol):
@@ -89,5 +87,4 @@ class _NoExtenders:
         return
 
 
-NO_GROUPS: Final = GroupWing()
 NO_EXTENDERS: Final[ExtenderWing] = _NoExtenders()

@@ -16,7 +16,7 @@ from scheduler.config.types import LoadmasterSettings
 from scheduler.cycle.core import Core
 from scheduler.cycle.listeners import PodListener
 from scheduler.cycle.steps import Steps
-from scheduler.cycle.wings import GroupWing, Loop
+from scheduler.cycle.wings import Loop
 from scheduler.framework.events import NAMESPACE
 from scheduler.framework.handle import ObjectLister
 from scheduler.framework.queued import QueuedGroup
@@ -75,8 +75,8 @@ def adapted_groups(objects: ObjectStore, gates: FeatureGates, now: Callable[[], 
     )
 
 
-class GroupParts(PodListener, GroupWing):
-    """Connects them, also while the program runs."""
+class GroupParts(PodListener):
+    """Connects them, also while the program runs. Implements cycle.wings.GroupWing."""
 
     def __init__(
         self, core: Core, groups: AdaptedGroups, levels: TopologyLevels, reserved: ReservedNodes, gates: FeatureGates

@@ -1,62 +1,25 @@
-"""The scheduler put together from given plugins, over a fake world."""
+"""The real engine with given plugins and nearly no others, over a fake world."""
 
 import asyncio
 from collections.abc import Iterable
 from typing import Any
 
+from plugins import IN_TREE
 from scheduler.api.pods.pod import Pod
-from scheduler.cycle.algorithm import Algorithm
-from scheduler.cycle.core import Core
-from scheduler.cycle.failure import FailureHandler
-from scheduler.cycle.handlers import ClusterEventHandlers
-from scheduler.cycle.last_look import LastLook
-from scheduler.cycle.listeners import PodListeners
-from scheduler.cycle.loop import SchedulingLoop
-from scheduler.cycle.pauses import Pauses
-from scheduler.cycle.rejections import EarlyEnds
-from scheduler.framework.cycle_state import CycleState
+from scheduler.config.types import Config, LoadmasterSettings
+from scheduler.engine.engine import build_engine
 from scheduler.framework.nodes.nodes import NodeInfo
-from scheduler.framework.plugin import BindPlugin, PermitPlugin, PermitWait, Plugin, ReservePlugin
+from scheduler.framework.plugin import PermitPlugin, PermitWait, Plugin, ReservePlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status, unschedulable
-from scheduler.process.tasks import Tasks
-from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.queue.settings import QueueSettings
-from scheduler.quota.adapters import AdaptedShares
-from scheduler.runtime.event_stream import EventStream
-from scheduler.runtime.framework import Framework
 from scheduler.runtime.guards.plugin_limits import NO_LIMITS, Limits
-from scheduler.state.cache import Cache
-from scheduler.state.nominator import Nominator
-from scheduler.state.objects import ObjectStore
-from scheduler.state.preemptions import Preemptions
+from scheduler.runtime.profile_spec import Plugins, ProfileSpec
 from scheduler.testing import a_node
+from scheduler.testing.profile import profile_of
 from tests import fakes
-from tests.fakes import (
-    Event,
-    FakeClock,
-    FakeWorld,
-    FirstCome,
-    Metrics,
-    PlainFilter,
-    a_framework,
-    plugin,
-    sample,
-    settle,
-)
+from tests.fakes import Event, FakeClock, FakeWorld, Metrics, PlainFilter, plugin, sample, settle
 
 PROFILE = "default-scheduler"
-
-
-class WorldBinder(BindPlugin):
-    name = "WorldBinder"
-
-    def __init__(self) -> None:
-        self.binder: LastLook
-
-    async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        await self.binder.bind(pod, node_name)
-        return None
 
 
 def one_pod_a_node(_: Pod, node: NodeInfo) -> Status | None:
@@ -74,50 +37,21 @@ class Scheduler:
         limits: Limits = NO_LIMITS,
     ) -> None:
         self.world, self.clock, self.metrics = FakeWorld(), FakeClock(), Metrics()
-        self.stream = stream = EventStream()
-        self.cache, self.nominator = Cache(self.metrics, self.clock, ttl, stream), Nominator(stream)
-        self.shares = AdaptedShares(self.nominator)
-        self.pods: dict[str, Pod] = {}
-        every: tuple[Plugin, ...] = (PlainFilter(one_pod_a_node, "One"), *plugins, binder := WorldBinder())
-        self.framework: Framework = a_framework(
-            *every,
-            table=self.cache.table,
-            nominated=self.nominator,
-            metrics=self.metrics,
-            profile=PROFILE,
-            limits=limits,
-            events=self.world,
-        )
-        self.queue = SchedulingQueue(
-            QueueSettings(FirstCome(), {PROFILE: ()}, {PROFILE: self.framework.rejector_events()}),
+        settings = LoadmasterSettings(assumed_pod_ttl_seconds=ttl)
+        profile = profile_of(PlainFilter(one_pod_a_node, "One"), *plugins, IN_TREE["DefaultBinder"]())
+        self.engine = engine = build_engine(
+            Config((ProfileSpec(PROFILE, Plugins()),), loadmaster=settings),
+            {},
+            self.world.writers,
             self.metrics,
-            self.nominator,
             self.clock,
+            make_plugins=lambda *_: profile,
         )
-        binder.binder = LastLook(self.cache, self.world, stream, self.metrics)
-        writers, frameworks = self.world.writers, {PROFILE: self.framework}
-        failure = FailureHandler(self.queue, self.nominator, self.pods, writers, self.metrics, stream, {PROFILE})
-        self.core = core = Core(
-            frameworks,
-            self.pods,
-            ObjectStore(),
-            self.cache,
-            self.nominator,
-            Preemptions(self.pods, self.nominator, self.queue, self.clock),
-            self.queue,
-            Algorithm(self.cache.table),
-            failure,
-            PodListeners(),
-            Pauses(self.cache),
-            writers,
-            self.metrics,
-            stream,
-            Tasks(self.metrics),
-            self.clock,
-        )
-        self.loop = SchedulingLoop(core, binder.binder)
+        self.framework = engine.frameworks[PROFILE]
+        self.framework.use_limits(limits)
+        self.cache, self.queue, self.nominator = engine.cache, engine.queue, engine.nominator
+        self.pods, self.loop, self.handlers = engine.pods, engine.loop, engine.handlers
         self.waiting = self.framework.handle.waiting_pods
-        self.handlers = ClusterEventHandlers(core, self.waiting, EarlyEnds(self.cache))
         for name in nodes:
             self.handlers.node_changed(a_node(name))
 

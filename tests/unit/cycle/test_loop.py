@@ -229,8 +229,8 @@ async def test_no_decision_is_made_while_the_loop_is_held() -> None:
     scheduler = Scheduler(nodes=["a", "b"])
     task = asyncio.create_task(scheduler.loop.run())
     await settle()
-    with scheduler.core.pauses.hold():
-        with scheduler.core.pauses.hold():
+    with scheduler.engine.pauses.hold():
+        with scheduler.engine.pauses.hold():
             scheduler.handlers.pod_changed(a_pod("first"))
             await settle()
         scheduler.handlers.pod_changed(a_pod("second"))

@@ -7,13 +7,15 @@ import pytest
 
 from scheduler.api.objects import PodStatus
 from scheduler.engine.dumper import Line, dump, readable
+from scheduler.framework.plugin import PreEnqueuePlugin
+from scheduler.framework.status import unschedulable
 from scheduler.testing import a_node, a_pod
+from tests.fakes import plugin
 from tests.unit.cycle.harness import Scheduler, finish, holding
-from tests.unit.queue import fakes as queues
 
 
 def lines_of(scheduler: Scheduler, max_lines: int = 1000) -> list[Line]:
-    return list(dump(scheduler, scheduler.clock(), max_lines))
+    return list(dump(scheduler.engine, scheduler.clock(), max_lines))
 
 
 def fields(lines: list[Line], message: str, **wanted: object) -> list[Mapping[str, Any]]:
@@ -132,13 +134,12 @@ async def test_a_pod_in_backoff_is_dumped_with_the_end_of_its_wait() -> None:
 
 
 def test_a_gated_pod_is_dumped_with_its_gate() -> None:
-    scheduler = Scheduler()
-    scheduler.queue = queues.QueueUnderTest(queues.Gate())
-    scheduler.queue.add(queues.a_waiting_pod("held", gates=["quota"]))
+    scheduler = Scheduler(plugin(PreEnqueuePlugin, "Gate", pre_enqueue=lambda *_: unschedulable("no")))
+    scheduler.handlers.pod_changed(a_pod("held"))
 
     (pod,) = queued(lines_of(scheduler), "gated")
 
-    assert (pod["pod"], pod["gatedBy"], pod["attempts"]) == ("default/pod-held", queues.GATE, 0)
+    assert (pod["pod"], pod["gatedBy"], pod["attempts"]) == ("default/held", "Gate", 0)
 
 
 async def test_a_pod_in_flight_is_dumped_with_its_duration() -> None:
@@ -174,7 +175,7 @@ def test_the_world_may_change_between_two_lines() -> None:
     scheduler = Scheduler(nodes=("a", "b"))
     web = bound("web", "b")
     scheduler.handlers.pod_changed(web)
-    lines = dump(scheduler, scheduler.clock())
+    lines = dump(scheduler.engine, scheduler.clock())
     next(lines)
 
     scheduler.handlers.pod_deleted(web)
