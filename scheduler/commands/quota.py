@@ -129,7 +129,7 @@ def _chosen(shares: "Sequence[ShareReport]", name: str) -> "Iterator[ShareReport
 
 
 def _lines(report: "SharesReport", shares: "Sequence[ShareReport]") -> Iterator[str]:
-    from scheduler.simulate.table import aligned
+    from scheduler.api.wording.text import aligned
 
     sound = [share for share in shares if not share.problem]
     top = min((share.depth for share in sound), default=0)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import some_of
 from scheduler.cycle.algorithm import PRE_FILTER_RESULT, Algorithm, cut_off_by
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
@@ -186,6 +187,5 @@ def _keep_reserved(framework: Framework, algorithm: Algorithm, found: FullEvalua
 
 
 def _kept_for(others: Sequence[Pod], status: Status) -> Status:
-    names = ", ".join(sorted(str(other) for other in others)[:3])
-    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
-    return unresolvable(f"room is kept for {names}{more}, nominated to the node: {status.message}").by(status.plugin)
+    names = some_of(sorted(map(str, others)), 3)
+    return unresolvable(f"room is kept for {names}, nominated to the node: {status.message}").by(status.plugin)

@@ -16,7 +16,7 @@ from typing import Final
 from scheduler.api.groups.owners import controller_of
 from scheduler.api.groups.workloads import WORKLOADS
 from scheduler.api.pods.pod import Pod
-from scheduler.api.wording.text import counted, timestamp
+from scheduler.api.wording.text import counted, some_of, timestamp
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.engine.engine import Engine
 from scheduler.explain.documents import GroupMember, GroupReport
@@ -198,8 +198,7 @@ def _not_counted(engine: Engine, pods: Sequence[Pod], name: str, namespace: str)
         if pod.namespace == namespace and pod.spec.scheduler_name not in engine.frameworks and named_by(pod) == name
     ]
     found = [*gated, *others]
-    more = f" and {len(found) - MAX_NAMED:,} more" if len(found) > MAX_NAMED else ""
-    return f"; {', '.join(found[:MAX_NAMED])}{more}" if found else ""
+    return f"; {some_of(found, MAX_NAMED)}" if found else ""
 
 
 def _about(

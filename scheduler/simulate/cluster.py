@@ -27,8 +27,7 @@ from scheduler.simulate.files.manifests import read_documents
 from scheduler.simulate.files.objects import WrittenObject, as_written, decoded, report, reworded, written_objects
 from scheduler.simulate.files.unknown_fields import unknown_fields
 from scheduler.simulate.missing import Missing
-from scheduler.simulate.other_objects import OtherObject, OtherObjects
-from scheduler.simulate.versions import newest
+from scheduler.simulate.other_objects import OtherObject, OtherObjects, newest
 from scheduler.simulate.written_pods import Source
 from scheduler.snapshots.header import header_of
 

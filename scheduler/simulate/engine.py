@@ -144,8 +144,7 @@ class Simulation:
                 self._pending.append(pod)
                 result = self.results.setdefault(pod.uid, _empty(pod))
                 result |= {"nodes": {}} if explain else {}
-        for uid, plugin in self._gates():
-            self.results[uid]["gated"] = plugin
+        self._note_gates(self._pending)
         self._evaluator = NodeEvaluator(engine.algorithm, engine.cache.table) if explain else None
         await self._tasks.do_once()  # plugins read what they read in the background
 
@@ -234,7 +233,7 @@ class Simulation:
         from scheduler.simulate.prospects import prospects
 
         pods = [pod for uid in self.results if (pod := self.engine.pods.get(uid)) is not None]
-        known = next(iter(self.engine.frameworks.values())).handle.pod_groups  # the same for all
+        known = self.engine.group_parts.groups
         first = {(pod.namespace, known.name_of(pod)): pod for pod in reversed(pods)}
         reports = list(reports_on_groups(self.engine, pods))
         states = [(each.state, first[each.namespace, each.name]) for each in reports]
@@ -274,7 +273,7 @@ class Simulation:
     async def place_all(self, pods: Sequence[Pod]) -> list[Result]:
         """Let new pods come, all before the first is tried, and try each once. Nothing is said of them node by node."""
         results = [self._arrive(pod) for pod in pods]
-        self._note_gates(results, pods)
+        self._note_gates(pods)
         new = {pod.uid for pod in pods}
         for entry in self._pop_all():
             if new.isdisjoint(each.pod.uid for each in pods_of(entry)):
@@ -291,7 +290,7 @@ class Simulation:
     def come(self, pod: Pod) -> Result:
         """Let a new pod come, to be tried later."""
         result = self._arrive(pod)
-        self._note_gates([result], [pod])
+        self._note_gates([pod])
         return result
 
     def _arrive(self, pod: Pod) -> Result:
@@ -299,20 +298,15 @@ class Simulation:
         self.engine.handlers.pod_changed(pod)
         return result
 
-    def _note_gates(self, results: Sequence[Result], pods: Sequence[Pod]) -> None:
+    def _note_gates(self, pods: Iterable[Pod]) -> None:
         """Note by which plugins these are kept out of the queue."""
-        gates = dict(self._gates())
-        for result, pod in zip(results, pods, strict=True):
-            if pod.uid in gates:
-                result["gated"] = gates[pod.uid]
-
-    def _gates(self) -> Iterator[tuple[str, str]]:
-        """Yield UID and plugin of the pods that are kept out of the queue."""
-        queue = self.engine.queue
-        counts = queue.pending_counts()
-        if counts["gated"] or counts["incomplete"]:
-            pods = queue.pending_pods()
-            yield from ((each.pod.uid, each.gate) for each in (*pods["gated"], *pods["incomplete"]) if each.gate)
+        counts = self.engine.queue.pending_counts()
+        if not (counts["gated"] or counts["incomplete"]):
+            return
+        parts = self.engine.queue.pending_pods()
+        gates = {each.pod.uid: each.gate for each in (*parts["gated"], *parts["incomplete"]) if each.gate}
+        for uid in gates.keys() & {pod.uid for pod in pods}:
+            self.results[uid]["gated"] = gates[uid]
 
 
 @contextmanager

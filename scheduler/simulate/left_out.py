@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from scheduler.api.groups.workloads import WORKLOADS
 from scheduler.api.wording.near_names import near_names
-from scheduler.api.wording.text import counted
+from scheduler.api.wording.text import counted, some_of
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.config.types import Config
 from scheduler.groups.apis.names import named_by
@@ -48,11 +48,10 @@ class LeftOut:
     def notes(self) -> Iterator[str]:
         """Yield a line for each reason."""
         if self._schedulers:
-            names = sorted(self._schedulers)
-            more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+            names = some_of(sorted(self._schedulers), MAX_NAMED)
             yield (
-                f"left out {self._schedulers.total()} waiting pods of other schedulers: "
-                f"{', '.join(names[:MAX_NAMED])}{more}; a --config with a profile of that name places them"
+                f"left out {self._schedulers.total()} waiting pods of other schedulers: {names}; "
+                "a --config with a profile of that name places them"
             )
         if self._groups:
             groups = f"{counted(len(self._groups), 'group')} of pods, as {min(self._groups)}"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import some_of
 from scheduler.simulate.other_objects import OtherObject
 
 _EFFECTS: Final[Mapping[str, str]] = {
@@ -67,8 +68,7 @@ class Missing:
         """Return a line for each kind."""
         lines = list(self._left_out)
         for kind, named in sorted(self._named.items()):
-            names = sorted(named)
-            shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+            shown = some_of(sorted(named), _SHOWN)
             number, what = sum(named.values()), "claim" if kind == "StorageClass" else "pod"
             by = f"{number} {what}{'s' if number > 1 else ''}"
             lines.append(f"not in the files: {kind} {shown}, named by {by}: {_EFFECTS[kind]}")

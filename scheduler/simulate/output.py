@@ -9,9 +9,8 @@ import orjson
 from msgspec import to_builtins
 
 from scheduler.api.pods.pod import Pod
-from scheduler.api.wording.text import printable
-from scheduler.simulate.table import aligned
-from scheduler.simulate.verdicts import NodeVerdicts
+from scheduler.api.wording.text import aligned, printable
+from scheduler.simulate.node_evaluator import NodeVerdicts
 from scheduler.simulate.what_if.screen import lines_of
 
 MAX_PODS: Final = 1000
@@ -32,22 +31,17 @@ def as_json(document: Result) -> Iterator[str]:
     head = {key: value for key, value in document.items() if key != "pods"}
     yield "{\n" + "".join(f"  {_pretty(key)}: {_pretty(value)},\n" for key, value in head.items()) + '  "pods": ['
     for number, pod in enumerate(document["pods"]):
-        nodes = pod.get("nodes")
-        plain = {**pod, "nodes": {}} if isinstance(nodes, NodeVerdicts) else pod
-        text = _pretty(plain, "    ")
-        if isinstance(nodes, NodeVerdicts):
-            before, after = text.split(_NO_NODES)
-            text = f"{before}{_NO_NODES[:-2]}{nodes.as_json('      ')}{after}"
-        yield f"{',' if number else ''}\n    {text}"
+        yield f"{',' if number else ''}\n    {_pretty(pod, '    ')}"
     yield "\n  ]\n}\n" if document["pods"] else "]\n}\n"
 
 
-_NO_NODES: Final = '\n      "nodes": {}'
-
-
 def _pretty(value: Any, indentation: str = "  ") -> str:
-    text = orjson.dumps(value, default=to_builtins, option=orjson.OPT_INDENT_2).decode()
+    text = orjson.dumps(value, default=_plain, option=orjson.OPT_INDENT_2).decode()
     return text.replace("\n", f"\n{indentation}")
+
+
+def _plain(value: Any) -> Any:
+    return value.as_dict() if isinstance(value, NodeVerdicts) else to_builtins(value)
 
 
 def workloads_of(pods: Iterable[Pod]) -> dict[tuple[str, str], str]:

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 from scheduler.api.pods.pod import Pod
+from scheduler.cycle.writers import NoWriters
 from scheduler.runtime.guards.plugin_faults import Fault
 
 Result = dict[str, Any]
 """One pod of the JSON document: see `scheduler.simulate.engine.simulate`."""
 
 
-class RecordingWriters:
+class RecordingWriters(NoWriters):
     """All writers of a simulation: they take effect at once, and record the outcome of each pod."""
 
     bound: Callable[[Pod], None]
@@ -47,13 +48,7 @@ class RecordingWriters:
     def nominate(self, pod: Pod, node_name: str) -> None:
         self.results[pod.uid]["nominatedNode"] = node_name
 
-    def forget(self, pod: Pod) -> None:
-        """Nothing is waiting to be sent."""
-
     async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
         """Only record which pod would be evicted: it stays on its node."""
         self.results[preemptor.uid]["victims"].append(str(victim))
         return self._shows_evictions
-
-    def clear_nomination(self, pod: Pod) -> None:
-        """Nominations stay as they were given."""

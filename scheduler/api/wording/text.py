@@ -7,7 +7,7 @@ Texts of plugins are cut where they enter the scheduler, so that nothing keeps, 
     an Event                      what the API server takes: see `scheduler.kube.writes.events`
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -59,6 +59,23 @@ def printable(text: str) -> str:
 def counted(count: int, noun: str) -> str:
     """Return the number with its noun: `1 pod`, `12,000 pods`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def some_of(names: Sequence[str], most: int) -> str:
+    """Return the first names, and how many more there are: `a, b and 12 more`."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the printable lines of a table. The last cell of a row may be long, and its column is not aligned."""
+    widths: dict[int, int] = {}
+    for row in rows:
+        for column, cell in enumerate(row[:-1]):
+            widths[column] = max(widths.get(column, 0), len(cell))
+    return [
+        printable("  ".join([*(cell.ljust(widths[i]) for i, cell in enumerate(row[:-1])), row[-1]]).rstrip())
+        for row in rows
+    ]
 
 
 def to_json(value: Any) -> bytes:

@@ -35,8 +35,7 @@ from scheduler.simulate.controllers.workloads import (
 )
 from scheduler.simulate.files.objects import raw_of, report, reworded
 from scheduler.simulate.missing import Missing
-from scheduler.simulate.other_objects import OtherObject
-from scheduler.simulate.versions import named
+from scheduler.simulate.other_objects import OtherObject, named
 
 QUOTA: Final = "ResourceQuota"
 

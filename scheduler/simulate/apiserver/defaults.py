@@ -36,6 +36,7 @@ from scheduler.api.objects import (
     node_from_dict,
 )
 from scheduler.simulate.apiserver.server_pod import ServerMeta, ServerPod
+from scheduler.state.nodes.node_objects import part
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 """The API server's default for a pod's schedulerName."""
@@ -90,9 +91,9 @@ def with_storage_defaults(content: Mapping[str, Any]) -> Mapping[str, Any]:
     match content.get("kind"):
         case "StorageClass" if not content.get("volumeBindingMode"):
             return {**content, "volumeBindingMode": "Immediate"}
-        case "PersistentVolume" if not _part(content, "status").get("phase"):
-            phase = "Bound" if _part(content, "spec").get("claimRef") else "Available"
-            return {**content, "status": {**_part(content, "status"), "phase": phase}}
+        case "PersistentVolume" if not part(content, "status").get("phase"):
+            phase = "Bound" if part(content, "spec").get("claimRef") else "Available"
+            return {**content, "status": {**part(content, "status"), "phase": phase}}
         case _:
             return content
 
@@ -205,8 +206,3 @@ def _narrowed(
     if selector is None or not own:
         return selector
     return replace(selector, match_expressions=(*(selector.match_expressions or ()), *own))
-
-
-def _part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = content.get(name)
-    return part if isinstance(part, Mapping) else {}

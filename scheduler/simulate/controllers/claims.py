@@ -46,7 +46,7 @@ class Claims:
             name = f"{pod.name}-{volume.name}"
             if not self.has("PersistentVolumeClaim", pod.namespace, name):
                 template = _plain(volume.ephemeral.volume_claim_template)
-                made.append(_claim("PersistentVolumeClaim", "v1", name, template, pod, place))
+                made.append(claim_for("PersistentVolumeClaim", "v1", name, template, pod, place))
         return made
 
     def of_resources(self, pod: Any, place: str) -> tuple[Any, list[OtherObject]]:
@@ -60,7 +60,7 @@ class Claims:
             name = claim_name(pod.name, claim.name)
             annotations = {"resource.kubernetes.io/pod-claim-name": claim.name}
             inner = part(template, "spec")
-            made.append(_claim("ResourceClaim", "resource.k8s.io/v1", name, inner, pod, place, annotations))
+            made.append(claim_for("ResourceClaim", "resource.k8s.io/v1", name, inner, pod, place, annotations))
             statuses.append(PodResourceClaimStatus(name=claim.name, resource_claim_name=name))
         if not made:
             return pod, []
@@ -68,7 +68,7 @@ class Claims:
         return replace(pod, status=replace(pod.status, resource_claim_statuses=every)), made
 
 
-def _claim(
+def claim_for(
     kind: str,
     version: str,
     name: str,
@@ -77,6 +77,7 @@ def _claim(
     place: str,
     annotations: Mapping[str, str] | None = None,
 ) -> OtherObject:
+    """Return a claim that is made for a pod. Raises Unreadable."""
     metadata = part(template, "metadata")
     owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
     whole = {

@@ -10,6 +10,7 @@ reality.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from scheduler.api.decoding import Unreadable, convert
@@ -114,18 +115,14 @@ def _ray_cluster(obj: OtherObject, _: Owned) -> Iterator[_Made]:
     yield from _ray_pods(obj, obj, "/spec")
 
 
-def _ray(field: str) -> Callable[[OtherObject, Owned], Iterator[_Made]]:
-    """Return what makes a RayCluster, which is written in a field of the spec, and its pods."""
-
-    def made(obj: OtherObject, _: Owned) -> Iterator[_Made]:
-        metadata = _metadata(obj, f"{obj.metadata.get('name')}-cluster")
-        spec = part(part(obj.content, "spec"), field)
-        content = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec}
-        cluster = OtherObject(obj.place, _RAY_CLUSTER, content)
-        for number, (workload, one) in enumerate(_ray_pods(cluster, obj, f"/spec/{field}")):
-            yield workload, one._replace(others=[*one.others, *([] if number else [cluster])])
-
-    return made
+def _ray(field: str, obj: OtherObject, _: Owned) -> Iterator[_Made]:
+    """Yield a RayCluster, which is written in a field of the spec, and its pods."""
+    metadata = _metadata(obj, f"{obj.metadata.get('name')}-cluster")
+    spec = part(part(obj.content, "spec"), field)
+    content = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec}
+    cluster = OtherObject(obj.place, _RAY_CLUSTER, content)
+    for number, (workload, one) in enumerate(_ray_pods(cluster, obj, f"/spec/{field}")):
+        yield workload, one._replace(others=[*one.others, *([] if number else [cluster])])
 
 
 def _ray_pods(cluster: OtherObject, written: OtherObject, path: str) -> Iterator[_Made]:
@@ -142,24 +139,20 @@ def _ray_pods(cluster: OtherObject, written: OtherObject, path: str) -> Iterator
         yield _role(cluster, source, group, f"{name}-worker", number, labels)
 
 
-def _kubeflow(field: str) -> Callable[[OtherObject, Owned], Iterator[_Made]]:
-    """Return what makes the pods of all roles, which are written in a field of the spec."""
-
-    def made(obj: OtherObject, _: Owned) -> Iterator[_Made]:
-        spec = part(obj.content, "spec")
-        if part(spec, "runPolicy").get("suspend"):
-            return
-        is_mpi = field == "mpiReplicaSpecs"
-        for role, each in part(spec, field).items():
-            path = f"spec.{field}[{shortened(str(role), 63)}]"
-            if not isinstance(each, Mapping):
-                raise Unreadable(f"{path}: expected an object, got {type(each).__name__}")
-            number = _count(each, "replicas", 0 if is_mpi and role == "Worker" else 1, path)
-            labels = {"training.kubeflow.org/job-name": obj.key[2], "training.kubeflow.org/replica-type": role.lower()}
-            source = _at(obj, f"/spec/{field}/{role}/template")
-            yield _role(obj, source, each, role.lower(), number, labels)
-
-    return made
+def _kubeflow(field: str, obj: OtherObject, _: Owned) -> Iterator[_Made]:
+    """Yield the pods of all roles, which are written in a field of the spec."""
+    spec = part(obj.content, "spec")
+    if part(spec, "runPolicy").get("suspend"):
+        return
+    is_mpi = field == "mpiReplicaSpecs"
+    for role, each in part(spec, field).items():
+        path = f"spec.{field}[{shortened(str(role), 63)}]"
+        if not isinstance(each, Mapping):
+            raise Unreadable(f"{path}: expected an object, got {type(each).__name__}")
+        number = _count(each, "replicas", 0 if is_mpi and role == "Worker" else 1, path)
+        labels = {"training.kubeflow.org/job-name": obj.key[2], "training.kubeflow.org/replica-type": role.lower()}
+        source = _at(obj, f"/spec/{field}/{role}/template")
+        yield _role(obj, source, each, role.lower(), number, labels)
 
 
 def _role(
@@ -227,13 +220,13 @@ OPERATORS: Final[Mapping[str, Callable[[OtherObject, Owned], Iterator[_Made]]]] 
     "JobSet (jobset.x-k8s.io/v1alpha2)": _job_set,
     "LeaderWorkerSet (leaderworkerset.x-k8s.io/v1)": _leader_worker_set,
     _RAY_CLUSTER: _ray_cluster,
-    "RayJob (ray.io/v1)": _ray("rayClusterSpec"),
-    "RayService (ray.io/v1)": _ray("rayClusterConfig"),
-    "MPIJob (kubeflow.org/v2beta1)": _kubeflow("mpiReplicaSpecs"),
-    "PyTorchJob (kubeflow.org/v1)": _kubeflow("pytorchReplicaSpecs"),
-    "TFJob (kubeflow.org/v1)": _kubeflow("tfReplicaSpecs"),
-    "XGBoostJob (kubeflow.org/v1)": _kubeflow("xgbReplicaSpecs"),
-    "PaddleJob (kubeflow.org/v1)": _kubeflow("paddleReplicaSpecs"),
-    "JAXJob (kubeflow.org/v1)": _kubeflow("jaxReplicaSpecs"),
+    "RayJob (ray.io/v1)": partial(_ray, "rayClusterSpec"),
+    "RayService (ray.io/v1)": partial(_ray, "rayClusterConfig"),
+    "MPIJob (kubeflow.org/v2beta1)": partial(_kubeflow, "mpiReplicaSpecs"),
+    "PyTorchJob (kubeflow.org/v1)": partial(_kubeflow, "pytorchReplicaSpecs"),
+    "TFJob (kubeflow.org/v1)": partial(_kubeflow, "tfReplicaSpecs"),
+    "XGBoostJob (kubeflow.org/v1)": partial(_kubeflow, "xgbReplicaSpecs"),
+    "PaddleJob (kubeflow.org/v1)": partial(_kubeflow, "paddleReplicaSpecs"),
+    "JAXJob (kubeflow.org/v1)": partial(_kubeflow, "jaxReplicaSpecs"),
 }
 """Kind and version as objects are counted → what makes the pods."""

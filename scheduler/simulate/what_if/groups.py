@@ -55,7 +55,7 @@ def group_copies(
 
     `pods` and `objects`: of the cluster, with the original group; `first` and `others`: copies of one of its pods.
     """
-    groups = next(iter(simulation.engine.frameworks.values())).handle.pod_groups  # the same for all
+    groups = simulation.engine.group_parts.groups
     key, group = groups.key_of(first[0]), groups.of(first[0])
     if key is None or group is None:
         return None

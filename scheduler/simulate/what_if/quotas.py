@@ -17,6 +17,7 @@ from scheduler.simulate.apiserver.validation import short
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.other_objects import OtherObject
 from scheduler.simulate.what_if.questions import QuotaChange, did_you_mean
+from scheduler.state.nodes.node_objects import part
 
 _OF_OBJECTS: Final = {"minimum": "min", "maximum": "max"}
 """Field of a share → field of an ElasticQuota."""
@@ -99,7 +100,7 @@ def _changed(cluster: SimulatedCluster, config: Config, change: QuotaChange, pro
     elif change.field not in _OF_OBJECTS:
         problems.append(f"{at}: an ElasticQuota has a minimum and a maximum, and no {change.field}")
     else:
-        before = _part(_part(quota.content, "spec"), _OF_OBJECTS[change.field])
+        before = part(part(quota.content, "spec"), _OF_OBJECTS[change.field])
         others = cluster.others.mapped(lambda each: _with_amounts(each, change) if each is quota else each)
         yield Changed(replace(cluster, others=others), config, list(_listed(change, before)))
 
@@ -117,14 +118,9 @@ def _share_of(obj: OtherObject) -> str:
 
 
 def _with_amounts(obj: OtherObject, change: QuotaChange) -> OtherObject:
-    spec, field = _part(obj.content, "spec"), _OF_OBJECTS[change.field]
-    spec = {**spec, field: {**_part(spec, field), **change.amounts}}
+    spec, field = part(obj.content, "spec"), _OF_OBJECTS[change.field]
+    spec = {**spec, field: {**part(spec, field), **change.amounts}}
     return obj._replace(content={**obj.content, "spec": spec})
-
-
-def _part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = content.get(name)
-    return found if isinstance(found, Mapping) else {}
 
 
 def _declared(config: Config) -> dict[str, Mapping[str, Any]]:

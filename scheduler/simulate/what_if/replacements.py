@@ -15,6 +15,7 @@ from scheduler.api.generated_uids import uid_of
 from scheduler.api.objects import OwnerReference, PodResourceClaimStatus
 from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
+from scheduler.simulate.controllers.claims import claim_for
 from scheduler.simulate.controllers.generated_names import claim_name, random_names
 from scheduler.simulate.other_objects import OtherObject
 
@@ -100,21 +101,11 @@ def _unbound(kind: str, version: str, claim: Any, pod: Pod, name: str) -> OtherO
     annotations = {
         key: value for key, value in (metadata.get("annotations") or {}).items() if not key.startswith(_OF_BINDING)
     }
-    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": True}
-    whole = {
-        "kind": kind,
-        "apiVersion": version,
-        "metadata": {
-            "name": name,
-            "namespace": pod.namespace,
-            "labels": metadata.get("labels") or {},
-            "annotations": annotations,
-            "ownerReferences": [owner],
-        },
+    template = {
+        "metadata": {"labels": metadata.get("labels") or {}, "annotations": annotations},
         "spec": {key: value for key, value in spec.items() if key != "volumeName"},
     }
-    label = kind if version == "v1" else f"{kind} ({version})"
-    return OtherObject(f"{pod}: claim {name}", label, whole)
+    return claim_for(kind, version, name, template, pod, str(pod))
 
 
 def without_user(claim: Any, uid: str) -> dict[str, Any]:

@@ -1,11 +1,10 @@
 """The answers as text for people."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from scheduler.api.wording.text import counted
+from scheduler.api.wording.text import aligned, counted, some_of
 from scheduler.explain.screen import PLAIN, explained
-from scheduler.simulate.table import aligned
 from scheduler.simulate.what_if.utilisation import rows
 
 MAX_NODES: Final = 30
@@ -20,7 +19,7 @@ def lines_of(document: Document) -> Iterator[str]:
     """Yield the lines for the member "whatIf" of the document."""
     if "added" in document:
         names, like, without = (document["added"][key] for key in ("nodes", "like", "without"))
-        yield f"added {counted(len(names), 'node')} like {like}: {_some(names)}"
+        yield f"added {counted(len(names), 'node')} like {like}: {some_of(names, _MAX_NAMES)}"
         if without:
             left = ", ".join(f"{number:,} {kind}" for kind, number in sorted(without.items()))
             yield f"  without what is on {like} alone: {left}"
@@ -43,7 +42,7 @@ def _quota(document: Document) -> Iterator[str]:
     outcomes = (("start", "would start"), ("wait", "would wait"), ("victims", "would be evicted"))
     for key, outcome in outcomes:
         if document[key]:
-            yield f"  {counted(len(document[key]), 'pod')} {outcome}: {_some(document[key])}"
+            yield f"  {counted(len(document[key]), 'pod')} {outcome}: {some_of(document[key], _MAX_NAMES)}"
     if not any(document[key] for key, _ in outcomes):
         yield "  no pod would start or wait for it"
 
@@ -54,12 +53,12 @@ def _emptied(what: str, document: Document) -> Iterator[str]:
     gone = "evicted" if what == "drained" else "gone with it"
     yield f"{what} {document['node']}: {counted(document['evicted'], 'pod')} {gone}{found}"
     if document["lost"]:
-        yield f"  lost, as no controller makes them anew: {_some(document['lost'])}"
+        yield f"  lost, as no controller makes them anew: {some_of(document['lost'], _MAX_NAMES)}"
     for each in document["refused"]:
         yield f"  cannot be evicted: {each['pod']}: {each['why']}"
     if document["stays"]:
         stays = [f"{each['pod']} ({each['why']})" for each in document["stays"]]
-        yield f"  left there: {_some(stays)}"
+        yield f"  left there: {some_of(stays, _MAX_NAMES)}"
     if what == "drained":
         yield f"  {document['command']}"
 
@@ -102,10 +101,5 @@ def _why(following: Document) -> str:
     if following.get("gated"):
         parts.append(f"held back by {following['gated']}")
     if following["victims"]:
-        parts.append(f"would preempt {_some(following['victims'])} on {following['nominatedNode']}")
+        parts.append(f"would preempt {some_of(following['victims'], _MAX_NAMES)} on {following['nominatedNode']}")
     return "; ".join(parts) or "not placed"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return ", ".join(names[:_MAX_NAMES]) + more

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from scheduler.api.decoding import Unreadable
 from scheduler.api.groups.owners import controller_of
 from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import some_of
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
 from scheduler.simulate.apiserver.creation import Creation
@@ -100,8 +101,7 @@ def _as_named(text: str) -> str:
 
 
 def _listed(templates: list[Template]) -> str:
-    more = f" and {len(templates) - _SHOWN} more" if len(templates) > _SHOWN else ""
-    return ", ".join(sorted(map(str, templates))[:_SHOWN]) + more
+    return some_of(sorted(map(str, templates)), _SHOWN)
 
 
 def _templates(cluster: SimulatedCluster) -> Iterator[Template]:
