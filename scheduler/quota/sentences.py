@@ -4,10 +4,8 @@ share "team-a" has no space: 2 of cpu more than "research" has, of which "team-b
 """
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Final
 
-from scheduler.api.read_only import NOTHING
 from scheduler.api.wording.spelling import spelled_for
 from scheduler.api.wording.text import shortened
 from scheduler.framework.events import CLUSTER_QUEUE
@@ -22,20 +20,6 @@ MAX_NAME: Final = 253
 """Characters of a resource's name that are shown."""
 
 
-def lacks_of(tree: ShareTree, name: str, amounts: Mapping[str, int]) -> tuple[ShareLack, ...]:
-    """Return what a share and its ancestors are short of, with those who borrow it."""
-    return tuple(
-        ShareLack(
-            lack.share,
-            lack.resource,
-            lack.missing,
-            lack.is_limit,
-            NOTHING if lack.is_limit else MappingProxyType(tree.borrowers(lack.share, lack.resource)),
-        )
-        for lack in tree.lacks(name, amounts)
-    )
-
-
 def refused(
     key: ShareKey, tree: ShareTree, amounts: Mapping[str, int], pods: int, others: Sequence[Mapping[str, int]] = ()
 ) -> ShareRefusal:
@@ -43,8 +27,8 @@ def refused(
 
     `others`: what it might take instead, which does not fit either.
     """
-    lacks = lacks_of(tree, key.name, amounts)
-    named = [*lacks, *(lack for each in others for lack in lacks_of(tree, key.name, each) if lack not in lacks)]
+    lacks = tree.lacks(key.name, amounts)
+    named = [*lacks, *(lack for each in others for lack in tree.lacks(key.name, each) if lack not in lacks)]
     whose = f" for {pods} pods that start together" if pods > 1 else ""
     return ShareRefusal(key, f'share "{key.name}" has no space{whose}: {in_words(key, named)}', lacks)
 

@@ -6,11 +6,13 @@ Each root has accounts for the resources that it and the shares below it name.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
 from scheduler.api.pods.requests import PODS
 from scheduler.api.quota.quota_amounts import MAX
+from scheduler.framework.shares import ShareLack
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,18 +28,6 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     lending_limit: Mapping[str, int] = {}
     weight: float = 1.0
     priority: int = 0
-
-
-class Lack(msgspec.Struct, frozen=True):
-    """An amount that a request is short of."""
-
-    share: str
-    """The share or ancestor that lacks it."""
-
-    resource: str
-    missing: int
-    is_limit: bool
-    """Whether the share may not use more, although its parent might have it."""
 
 
 class _Account:
@@ -330,27 +320,28 @@ class ShareTree:
                 return False
         return True
 
-    def lacks(self, name: str, request: Mapping[str, int]) -> list[Lack]:
+    def lacks(self, name: str, request: Mapping[str, int]) -> tuple[ShareLack, ...]:
         """Say what stands in the way of a request: by resource, from the share up to its root."""
-        return [
+        return tuple(
             lack
             for resource, amount in sorted(request.items())
             if amount > 0
             for lack in self._lacks(name, resource, amount)
-        ]
+        )
 
-    def _lacks(self, name: str, resource: str, rest: int) -> Iterator[Lack]:
+    def _lacks(self, name: str, resource: str, rest: int) -> Iterator[ShareLack]:
         while parent := self.shares[name].parent:
             account = self._account(name, resource)
             rest -= max(0, account.local - account.usage)
             if account.limit is not None:
                 missing = rest - (account.limit - max(0, account.usage - account.local))
                 if missing > 0:
-                    yield Lack(name, resource, missing, is_limit=True)
+                    yield ShareLack(name, resource, missing, is_limit=True)
             name = parent
         root = self._account(name, resource)
         if rest > root.quota - root.usage:
-            yield Lack(name, resource, rest - root.quota + root.usage, is_limit=False)
+            missing = rest - root.quota + root.usage
+            yield ShareLack(name, resource, missing, is_limit=False, borrowers=self.borrowers(name, resource))
 
     def borrowers(self, name: str, resource: str) -> Mapping[str, int]:
         """Return the leaves of a subtree that use more than they are guaranteed, and how much more; the most first.
@@ -371,8 +362,8 @@ class ShareTree:
             elif borrows > 0:
                 found[each] = min(borrows, account.usage - account.reserved - account.quota)
         holding = ((each, amount) for each, amount in found.items() if amount > 0)
-        self._borrowers[name, resource] = ordered = dict(sorted(holding, key=lambda item: (-item[1], item[0])))
-        return ordered
+        ordered = dict(sorted(holding, key=lambda item: (-item[1], item[0])))
+        return self._borrowers.setdefault((name, resource), MappingProxyType(ordered))
 
 
 def find_problems(shares: Sequence[Share]) -> dict[str, str]:

@@ -8,8 +8,9 @@ Rule: pkg/capacityscheduling of scheduler-plugins (PreFilter; cmp2 in elasticquo
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Final
+
+import msgspec
 
 from scheduler.api.objects import ObjectMeta, ResourceList
 from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
@@ -111,7 +112,7 @@ class ElasticQuotas(Adapter):
             if not lacks:
                 return None
             reason = "total ElasticQuota used is more than min"
-            lacks = [_with_borrowers(tree, lack) for lack in lacks]
+            lacks = [msgspec.structs.replace(each, borrowers=tree.borrowers(ALL, each.resource)) for each in lacks]
         key, pods, subject = ShareKey(self.source, name), asked.need.pods, str(asked.need.pod)
         if pods > 1:
             message = f"{pods} pods that start together are rejected in PreFilter because {reason}"
@@ -210,8 +211,3 @@ def _excess(
         if limit is not None and (missing := usage_of(resource) + amounts.get(resource, 0) - limit) > 0:
             lacks.append(ShareLack(name, resource, missing, is_limit))
     return lacks
-
-
-def _with_borrowers(tree: ShareTree, lack: ShareLack) -> ShareLack:
-    borrowers = MappingProxyType(tree.borrowers(lack.share, lack.resource))
-    return ShareLack(lack.share, lack.resource, lack.missing, lack.is_limit, borrowers)

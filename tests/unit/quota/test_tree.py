@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.api.quota.quota_amounts import MAX
-from scheduler.quota.tree import Lack, Share, ShareTree
+from scheduler.framework.shares import ShareLack
+from scheduler.quota.tree import Share, ShareTree
 
 
 def tree(*shares: Share) -> ShareTree:
@@ -49,7 +50,7 @@ def test_a_maximum_includes_what_those_below_keep_for_themselves() -> None:
     shares.add("audio", {"gpu": 24})
     assert shares.fits("vision", {"gpu": 8})
     assert not shares.fits("vision", {"gpu": 9})
-    assert shares.lacks("vision", {"gpu": 9}) == [Lack("research", "gpu", 1, is_limit=True)]
+    assert shares.lacks("vision", {"gpu": 9}) == (ShareLack("research", "gpu", 1, is_limit=True),)
 
 
 def test_a_resource_of_one_tree_is_not_counted_in_others() -> None:
@@ -145,11 +146,10 @@ def test_a_refusal_names_the_ancestor_that_lacks_something_and_who_borrows_it() 
 
     shares.add("b", {"cpu": 9})
 
-    assert shares.lacks("a", {"cpu": 6}) == [
-        Lack("a", "cpu", 1, is_limit=True),
-        Lack("root", "cpu", 5, is_limit=False),
-    ]
-    assert shares.borrowers("root", "cpu") == {"b": 3}
+    assert shares.lacks("a", {"cpu": 6}) == (
+        ShareLack("a", "cpu", 1, is_limit=True),
+        ShareLack("root", "cpu", 5, is_limit=False, borrowers={"b": 3}),
+    )
 
 
 def test_usage_that_is_taken_away_leaves_nothing_behind() -> None:
