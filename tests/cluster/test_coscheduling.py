@@ -189,34 +189,6 @@ def test_the_annotated_group_of_the_documentation_runs(
     wait_until(lambda: bound(api, namespace) == ["solver-0", "solver-1"], 30, "both are bound")
 
 
-def test_what_a_group_lacks_is_said(loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes) -> None:
-    make_nodes(1, cpu="2")
-    create_group(api, namespace, "large", 2, minResources={"cpu": "100"})
-    api.create_many(members("large", range(2)), namespace)
-
-    def messages() -> list[str]:
-        return [event.get("note", "") for event in api.list("events.k8s.io/v1/Event", namespace)]
-
-    wait_until(lambda: any("resource gap: cpu" in note for note in messages()), 30, "an Event says what is missing")
-    assert bound(api, namespace) == []
-
-
-def test_what_an_annotated_group_lacks_is_said_at_one_of_its_pods(
-    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    make_nodes(1, cpu="2")
-    api.create_many(annotated("large", 3, range(3)), namespace)
-
-    def refusals() -> list[Object]:
-        found = api.list("events.k8s.io/v1/Event", namespace)
-        return [event for event in found if event["reason"] == "FailedScheduling"]
-
-    (event,) = wait_until(refusals, 30, "an Event says it")
-    assert event["regarding"]["kind"] == "Pod"
-    assert event["note"] == "3 pods are needed at once: 2 of 3 fit; 1 does not: Insufficient cpu (on 1 node)"
-    assert metric(loadmaster.port, "scheduler_pending_pods", queue="unschedulable") == 3
-
-
 def test_a_group_that_is_not_tried_says_so_once(
     loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
 ) -> None:

@@ -1,13 +1,9 @@
 """Elastic quotas on a real API server, with the resource of scheduler-plugins and the rules that the chart adds."""
 
 import json
-import random
 import secrets
-import signal
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import pytest
 
@@ -19,8 +15,6 @@ from tests.controlplane.client import Object
 
 API = "scheduling.x-k8s.io/v1alpha1"
 KIND = f"{API}/ElasticQuota"
-ROUND: Final = "example.com/round"
-"""A resource that nobody asks for. Its minimum says in which round a quota was written last."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -160,158 +154,3 @@ def test_a_quota_below_its_minimum_takes_back_what_another_has_borrowed_over_nod
     left = [pod["metadata"]["uid"] for pod in api.list("Pod", other)]
     assert set(left) < set(first)
     assert len(left) == 2, "no more than needed: two of 900m for 1400m, where 400m were free"
-
-
-def test_quotas_that_change_under_load_hold_at_every_binding_and_leave_nobody_waiting_who_fits(
-    loadmaster: Component, cluster: Cluster, api: Client, namespace: str, other: str, make_nodes: MakeNodes
-) -> None:
-    make_nodes(1, cpu="64")
-    chance = random.Random(25)
-    load = Load(api, loadmaster, (namespace, other))
-
-    for number in range(60):
-        load.set_quotas({each: (low := chance.randint(0, 5), low + chance.randint(0, 5)) for each in load.namespaces})
-        load.create({each: chance.randint(0, 4) for each in load.namespaces})
-        load.delete(max(0, number - 3))
-        load.follow()
-        if number % 12 == 11:
-            wait_until(load.is_settled, 30, "nobody waits who fits or could take back what is guaranteed")
-            wait_until(load.statuses_agree, 30, "the statuses say what is used")
-    load.set_quotas(dict.fromkeys(load.namespaces, (20, 40)))
-    wait_until(lambda: sum(load.waiting().values()) == 0, 30, "all run that are left, now that all of them fit")
-    wait_until(load.statuses_agree, 30, "the statuses say what is used")
-    load.follow()
-
-    assert load.bindings > 50
-    assert load.refused > 5, "the quotas were in the way"
-    assert load.excesses == []
-    shares = dumped_shares(loadmaster)
-    assert len(shares) == 3, "the quotas and their root"
-    assert not [line for line in shares if "countedAgain" in line]
-
-
-def dumped_shares(loadmaster: Component) -> list[str]:
-    """What the debugger logs of shares."""
-    before = len(loadmaster.log.read_text())
-
-    def logged() -> str:
-        return loadmaster.log.read_text()[before:]
-
-    loadmaster.send_signal(signal.SIGUSR2)
-    wait_until(lambda: "Cache comparer finished" in logged(), 20, "the debugger is done")
-    return [line for line in logged().splitlines() if "Dump of share" in line]
-
-
-class Load:
-    """Pods of one core each that come and go in namespaces with quotas, and what the API server's history says of them.
-
-    The scheduler has seen a quota before the next thing is done. So a pod was decided about by one that was in force
-    at some time from its creation to its binding.
-    """
-
-    def __init__(self, api: Client, loadmaster: Component, namespaces: tuple[str, ...]) -> None:
-        self.namespaces = namespaces
-        self.bindings = 0
-        self.refused = 0
-        """Pods that were waiting when they were deleted."""
-        self.excesses: list[str] = []
-        """Bindings for which a maximum, or all minima together, had no space."""
-        self._api = api
-        self._loadmaster = loadmaster
-        self._round = 0
-        self._quotas: dict[str, list[tuple[int, int, int]]] = {each: [] for each in namespaces}
-        """By namespace: the resource version since which minimum and maximum are these."""
-        self._created: dict[str, int] = {}
-        self._bound: dict[str, str] = {}
-        """UID → namespace."""
-        self._version = api.create(a_pod("begin", scheduler="nobody"), namespaces[0])["metadata"]["resourceVersion"]
-
-    def set_quotas(self, amounts: dict[str, tuple[int, int]]) -> None:
-        """Give each namespace a minimum and a maximum, and wait until the scheduler has them."""
-        self._round += 1
-        for namespace, (low, high) in amounts.items():
-            least = {"cpu": str(low), "memory": "64Gi", ROUND: str(self._round)}
-            spec = {"min": least, "max": {"cpu": str(high), "memory": "64Gi"}}
-            if self._quotas[namespace]:
-                written = self._api.patch(KIND, "quota", {"spec": spec}, namespace)
-            else:
-                meta = {"name": "quota", "namespace": namespace}
-                written = self._api.create({"apiVersion": API, "kind": "ElasticQuota", "metadata": meta, "spec": spec})
-            self._quotas[namespace].append((int(written["metadata"]["resourceVersion"]), low, high))
-        rounds, name = self._round * len(amounts), "loadmaster_shares_guaranteed_excess"
-        port = self._loadmaster.port
-        wait_until(lambda: metric(port, name, resource=ROUND) == rounds, 30, "the scheduler has the quotas")
-
-    def create(self, counts: dict[str, int]) -> None:
-        for namespace, count in counts.items():
-            labels = {"round": str(self._round)}
-            made = [a_pod(f"p{self._round}-{number}", cpu="1", labels=labels) for number in range(count)]
-            self._api.create_many(made, namespace)
-
-    def delete(self, number: int) -> None:
-        """Delete the pods of a round that are left."""
-        for namespace in self.namespaces:
-            self._api.delete_all("Pod", namespace, labels=f"round={number}")
-
-    def follow(self) -> None:
-        """Read what has happened until now."""
-        end = self._api.create(a_pod(f"end-{secrets.token_hex(4)}", scheduler="nobody"), self.namespaces[0])
-        for kind, pod in self._api.watch("Pod", since=self._version):
-            meta = pod["metadata"]
-            self._version = meta["resourceVersion"]
-            if meta["uid"] == end["metadata"]["uid"]:
-                return
-            if meta["namespace"] in self.namespaces and pod["spec"]["schedulerName"] == "loadmaster":
-                self._happened(kind, pod)
-        raise AssertionError("the watch has ended")
-
-    def waiting(self) -> Counter[str]:
-        """How many pods of each namespace have no node."""
-        return Counter(pod["metadata"]["namespace"] for pod in self._pods() if not node_of(pod))
-
-    def is_settled(self) -> bool:
-        """Whether every pod that waits would exceed a maximum, or borrow what is not there."""
-        pods = self._pods()
-        used = Counter(pod["metadata"]["namespace"] for pod in pods if node_of(pod))
-        amounts = {each: quotas[-1][1:] for each, quotas in self._quotas.items()}
-        is_full = used.total() >= sum(low for low, _ in amounts.values())
-        return all(
-            used[each] >= high or (is_full and used[each] >= low)
-            for each, (low, high) in amounts.items()
-            if any(pod["metadata"]["namespace"] == each and not node_of(pod) for pod in pods)
-        )
-
-    def statuses_agree(self) -> bool:
-        run = Counter(pod["metadata"]["namespace"] for pod in self._pods() if node_of(pod))
-        return all(used(self._api, each).get("cpu") == str(run[each]) for each in self.namespaces)
-
-    def _pods(self) -> list[Object]:
-        found = self._api.list("Pod", fields="spec.schedulerName=loadmaster")
-        return [pod for pod in found if pod["metadata"]["namespace"] in self.namespaces]
-
-    def _happened(self, kind: str, pod: Object) -> None:
-        meta, version = pod["metadata"], int(pod["metadata"]["resourceVersion"])
-        uid, namespace = meta["uid"], meta["namespace"]
-        self._created.setdefault(uid, version)
-        if kind == "DELETED":
-            self.refused += not node_of(pod)
-            self._bound.pop(uid, None)
-        elif node_of(pod) and uid not in self._bound:
-            self.bindings += 1
-            self._bound[uid] = namespace
-            mine = [each for each, its in self._bound.items() if its == namespace]
-            limit = max(high for _, high in self._in_force(namespace, mine, version))
-            if len(mine) > limit:
-                self.excesses.append(f"{namespace}/{meta['name']} is pod {len(mine)}, of at most {limit}")
-            total = sum(max(low for low, _ in self._in_force(each, self._bound, version)) for each in self.namespaces)
-            if len(self._bound) > total:
-                self.excesses.append(f"{namespace}/{meta['name']} is pod {len(self._bound)} of all, of at most {total}")
-
-    def _in_force(self, namespace: str, pods: Iterable[str], until: int) -> list[tuple[int, int]]:
-        """Return minima and maxima that were in force while the last of some pods was decided about."""
-        since = max(self._created[uid] for uid in pods)
-        quotas = self._quotas[namespace]
-        ends = [*(version for version, _, _ in quotas[1:]), until]
-        return [
-            (low, high) for (begin, low, high), end in zip(quotas, ends, strict=True) if begin < until and end > since
-        ]

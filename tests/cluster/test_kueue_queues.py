@@ -11,7 +11,6 @@ from tests.chart import Helm
 from tests.chart.plugin_sets import with_arguments
 from tests.cluster.charted import run, scheduler_with
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.coscheduling import GROUPS
 from tests.cluster.kueue_definitions import DEFINITIONS, NAMES
 from tests.cluster.loadmaster import granted, is_ready, metric, node_of, start, with_plugin
 from tests.cluster.replicas import leads
@@ -148,50 +147,6 @@ def running(api: Client, namespace: str, queue: str) -> list[str]:
 
 def is_leaving(pod: Object) -> bool:
     return "deletionTimestamp" in pod["metadata"]
-
-
-def test_what_is_borrowed_is_taken_back_from_several_nodes(
-    loadmaster: Component, cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    make_nodes(4, cpu="1")
-    two_queues(cluster, namespace)
-    api.create_many(of_queue("b", 4), namespace)
-    wait_until(lambda: len(running(api, namespace, "b")) == 4, 30, "one queue uses what both are guaranteed")
-
-    api.create_many(of_queue("a", 3), namespace)
-
-    wait_until(lambda: len(running(api, namespace, "a")) == 2, 60, "the other takes its own back, on two nodes")
-    assert len(running(api, namespace, "b")) == 2, "and no more than that"
-    lacking = 'of any/cpu more than "Cohort/all" has'
-    wait_until(lambda: lacking in messages(api, namespace), 30, "the third one says what is lacking")
-
-
-def test_a_group_takes_its_own_back_for_all_of_its_pods_or_for_none(
-    cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes, tmp_path: Path
-) -> None:
-    make_nodes(4, cpu="1")
-    two_queues(cluster, namespace)
-    with granted(cluster, "Coscheduling", *GROUPS), started(cluster, tmp_path, "Coscheduling"):
-        api.create_many(of_queue("b", 4), namespace)
-        wait_until(lambda: len(running(api, namespace, "b")) == 4, 30, "one queue uses what both are guaranteed")
-
-        api.create_many(grouped(of_queue("a", 3)), namespace)
-        lacking = 'of any/cpu more than "Cohort/all" has'
-        wait_until(lambda: lacking in messages(api, namespace), 30, "three are more than the queue is guaranteed")
-        assert len(running(api, namespace, "b")) == 4, "so nobody goes"
-
-        cluster.kubectl("delete", "pods", "a-0", "a-1", "a-2", "-n", namespace, "--wait=true")
-        api.create_many(grouped(of_queue("a", 2)), namespace)
-        wait_until(lambda: len(running(api, namespace, "a")) == 2, 60, "two get what they are guaranteed, on two nodes")
-        assert len(running(api, namespace, "b")) == 2, "and no more than that"
-
-
-def grouped(pods: list[Object]) -> list[Object]:
-    """Let pods be a group that needs all of them."""
-    for pod in pods:
-        needed = {"loadmaster.dev/pod-group": "g", "loadmaster.dev/pod-group-min-available": str(len(pods))}
-        pod["metadata"].setdefault("annotations", {}).update(needed)
-    return pods
 
 
 def test_a_scheduler_killed_while_its_victims_end_evicts_no_more_afterwards(

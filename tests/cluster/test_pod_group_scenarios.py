@@ -12,8 +12,8 @@ import yaml
 
 from tests.cluster import native_groups
 from tests.cluster.loadmaster import allow_groups, metric, node_of, start
-from tests.cluster.native_groups import API, CONDITION, GROUP, SERVED_GATES, TOPOLOGY, WORKLOAD
-from tests.controlplane import Client, Component, ControlPlane, Settings, a_node, a_pod, condition, wait_until
+from tests.cluster.native_groups import API, CONDITION, GATES, GROUP, SERVED_GATES, TOPOLOGY, WORKLOAD
+from tests.controlplane import Client, Cluster, Component, ControlPlane, Settings, a_node, a_pod, condition, wait_until
 from tests.controlplane.client import ApiError, Object
 
 SECONDS: Final = 30.0
@@ -248,3 +248,16 @@ def a_stage(plane: ControlPlane, api: Client, scheduler: Component) -> Iterator[
         yield stage
     finally:
         stage.clear_up()
+
+
+def test_where_the_api_server_has_no_groups_pods_are_scheduled_all_the_same(cluster: Cluster, api: Client) -> None:
+    allow_groups(cluster)
+    api.create(a_node("without-groups"))
+    with start(cluster, f"--feature-gates={GATES}"):
+        api.create(a_pod("alone"), "default")
+
+        try:
+            wait_until(lambda: node_of(api.get("Pod", "alone", "default")), 20, "the pod is bound")
+        finally:
+            api.delete("Pod", "alone", "default")
+            api.delete("Node", "without-groups")

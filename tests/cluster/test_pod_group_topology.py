@@ -40,7 +40,6 @@ def an_indexed_job(name: str, count: int, annotation: str) -> Object:
 
 
 TRAINING = an_indexed_job("training", 4, "required-topology")
-SWEEP = an_indexed_job("sweep", 6, "preferred-topology")
 
 
 @pytest.fixture(scope="module")
@@ -95,45 +94,6 @@ def test_the_job_with_a_required_rack_is_in_one_and_its_neighbours_are_together(
     leave(api, namespace)
 
 
-def test_the_job_that_would_like_a_rack_takes_the_rack_that_holds_it_and_then_what_there_is(
-    cluster: Cluster, api: Client, namespace: str, racks: Mapping[str, str]
-) -> None:
-    other = f"{namespace}-b"
-    cluster.create_namespace(other)
-    api.create(SWEEP, namespace)
-    wait_until(lambda: len(nodes_by_rank(api, namespace)) == 6, 30, "the job has its nodes")
-    first = nodes_by_rank(api, namespace)
-
-    api.create(SWEEP, other)
-    wait_until(lambda: len(nodes_by_rank(api, other)) == 6, 30, "another has what is left")
-    second = nodes_by_rank(api, other)
-
-    assert {racks[node] for node in first.values()} == {"r3"}
-    assert [racks[second[rank]] for rank in range(6)] == ["r2"] * 4 + ["r1"] * 2  # one block
-    leave(api, namespace)
-    leave(api, other)
-    api.delete("Namespace", other)
-
-
-def test_a_job_that_no_rack_holds_says_which_comes_nearest_and_is_placed_once_one_does(
-    api: Client, namespace: str, racks: Mapping[str, str]
-) -> None:
-    job = with_pods(TRAINING, 7)
-    api.create(job, namespace)
-    text = f"no domain of {RACK} holds the 7 pods that are needed at once: the nearest, r3, holds 6"
-    wait_until(lambda: text in messages(api, namespace), 30, "it is said")
-    assert nodes_by_rank(api, namespace) == {}
-
-    api.create(a_node("r3-3", cpu="2", labels={BLOCK: "b", RACK: "r3", HOST: "r3-3"}, annotations={}))
-    try:
-        wait_until(lambda: len(nodes_by_rank(api, namespace)) == 7, 30, "the rack has grown")
-
-        assert all(node.startswith("r3-") for node in nodes_by_rank(api, namespace).values())
-    finally:
-        leave(api, namespace)
-        api.delete("Node", "r3-3")
-
-
 def test_pods_that_kueue_lets_go_one_by_one_are_placed_together_where_it_says(
     api: Client, namespace: str, racks: Mapping[str, str]
 ) -> None:
@@ -150,39 +110,6 @@ def test_pods_that_kueue_lets_go_one_by_one_are_placed_together_where_it_says(
     wait_until(lambda: len(nodes_by_rank(api, namespace)) == 4, PODS_READY_SECONDS, "the workload has its nodes")
     assert nodes_by_rank(api, namespace) == chosen
     leave_kueue(api, namespace)
-
-
-def test_a_node_selector_of_kueue_is_kept_even_if_the_group_could_be_placed_elsewhere(
-    api: Client, namespace: str, racks: Mapping[str, str]
-) -> None:
-    api.create(a_pod("there", cpu="2", nodeName="r3-0"), namespace)
-    for rank in range(2):
-        api.create(of_kueue(rank, count=2), namespace)
-        ungate(api, namespace, rank, "r3-0")
-
-    wait_until(lambda: "holds 0" in messages(api, namespace), 30, "it waits for the node")
-    assert nodes_by_rank(api, namespace) == {}
-    api.delete("Pod", "there", namespace)
-
-    wait_until(lambda: len(nodes_by_rank(api, namespace)) == 2, PODS_READY_SECONDS, "the node is free")
-    assert set(nodes_by_rank(api, namespace).values()) == {"r3-0"}
-    leave_kueue(api, namespace)
-
-
-def with_pods(job: Object, count: int) -> Object:
-    """The same job with so many pods, all of which are needed."""
-    annotations = job["spec"]["template"]["metadata"]["annotations"]
-    template = {
-        **job["spec"]["template"],
-        "metadata": {"annotations": {**annotations, "loadmaster.dev/pod-group-min-available": str(count)}},
-    }
-    return {**job, "spec": {**job["spec"], "completions": count, "parallelism": count, "template": template}}
-
-
-def messages(api: Client, namespace: str) -> str:
-    """All that pods say about why they have no node."""
-    conditions = (pod.get("status", {}).get("conditions") or [] for pod in api.list("Pod", namespace))
-    return "\n".join(each.get("message", "") for of_pod in conditions for each in of_pod)
 
 
 def of_kueue(rank: int, count: int) -> Object:

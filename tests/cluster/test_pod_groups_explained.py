@@ -2,6 +2,7 @@
 
 import io
 import json
+import secrets
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -12,10 +13,9 @@ import pytest
 from scheduler.__main__ import main
 from tests.cluster import native_groups
 from tests.cluster.loadmaster import allow_groups
-from tests.cluster.native_groups import API, GATES, GROUP, SERVED_GATES
+from tests.cluster.native_groups import API, CONDITION, GATES, GROUP, SERVED_GATES
 from tests.cluster.proxied import asker, proxied
-from tests.cluster.test_pod_groups import Gang
-from tests.controlplane import Client, Component, ControlPlane, Settings, a_node, wait_until
+from tests.controlplane import Client, Component, ControlPlane, Settings, a_node, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
 pytestmark = native_groups.served
@@ -47,6 +47,26 @@ def user(plane: ControlPlane, loadmaster: Component) -> Path:
     return asker(plane)
 
 
+class Gang:
+    """A group of pods of a core each, all of which are needed, in a namespace of its own."""
+
+    def __init__(self, plane: ControlPlane, api: Client, pods: int) -> None:
+        self.api, self.pods = api, [f"p-{number}" for number in range(pods)]
+        self.namespace = f"gang-{secrets.token_hex(3)}"
+        plane.create_namespace(self.namespace)
+        spec = {"schedulingPolicy": {"gang": {"minCount": pods}}}
+        api.create({"apiVersion": API, "kind": "PodGroup", "metadata": {"name": "g"}, "spec": spec}, self.namespace)
+        grouped: Object = {"schedulingGroup": {"podGroupName": "g"}}
+        api.create_many([a_pod(name, self.namespace, cpu="1", **grouped) for name in self.pods])
+
+    def was_tried(self) -> bool:
+        return condition(self.api.get(GROUP, "g", self.namespace), CONDITION) is not None
+
+    def delete(self) -> None:
+        self.api.delete_all("Pod", self.namespace)
+        wait_until(lambda: not self.api.list("Pod", self.namespace), 30, "the pods are gone")
+
+
 def explained(user: Path, what: str, *options: str) -> tuple[int, dict[str, Any]]:
     out = io.StringIO()
     with redirect_stdout(out):
@@ -57,9 +77,9 @@ def explained(user: Path, what: str, *options: str) -> tuple[int, dict[str, Any]
 def test_a_gang_that_waits_is_explained_in_one_sentence_by_itself_and_by_each_of_its_pods(
     plane: ControlPlane, admin: Client, user: Path
 ) -> None:
-    gang = Gang(plane, admin, "loadmaster", 5, 5)
+    gang = Gang(plane, admin, 5)
     try:
-        wait_until(gang.condition, 30, "the gang was tried")
+        wait_until(gang.was_tried, 30, "the gang was tried")
 
         code, group = explained(user, f"podgroup/{gang.namespace}/g")
         _, pod = explained(user, f"{gang.namespace}/{gang.pods[0]}")
@@ -76,7 +96,7 @@ def test_a_gang_that_waits_is_explained_in_one_sentence_by_itself_and_by_each_of
 def test_the_group_has_one_event_with_the_sentence_in_addition_to_those_of_its_pods(
     plane: ControlPlane, admin: Client
 ) -> None:
-    gang = Gang(plane, admin, "loadmaster", 5, 5)
+    gang = Gang(plane, admin, 5)
     try:
 
         def of_group() -> list[Object]:
@@ -97,39 +117,5 @@ def test_the_group_has_one_event_with_the_sentence_in_addition_to_those_of_its_p
         assert (event["type"], event["reason"]) == ("Warning", "FailedScheduling")
         assert event["note"] == "5 pods are needed at once: 4 of 5 fit; 1 does not: Insufficient cpu (on 2 nodes)"
         assert "FailedScheduling" in plane.kubectl("describe", "podgroup", "g", f"--namespace={gang.namespace}")
-    finally:
-        gang.delete()
-
-
-def test_a_gang_with_too_few_pods_says_so_and_one_that_was_placed_too(
-    plane: ControlPlane, admin: Client, user: Path
-) -> None:
-    gang = Gang(plane, admin, "loadmaster", 2, 3)
-    try:
-        wait_until(lambda: explained(user, f"podgroup/{gang.namespace}/g")[1].get("members") == 2, 30, "both are known")
-        _, incomplete = explained(user, f"podgroup/{gang.namespace}/g")
-        gang.add("p-2")
-        wait_until(lambda: gang.bound() == 3, 30, "the gang has its nodes")
-        _, placed = explained(user, f"podgroup/{gang.namespace}/g")
-
-        assert (incomplete["state"], incomplete["text"]) == ("incomplete", "3 pods are needed at once, and there are 2")
-        assert (placed["state"], placed["scheduled"]) == ("placed", 3)
-    finally:
-        gang.delete()
-
-
-def test_a_command_that_decides_by_itself_comes_to_the_same(plane: ControlPlane, admin: Client, user: Path) -> None:
-    gang = Gang(plane, admin, "loadmaster", 5, 5)
-    try:
-        wait_until(gang.condition, 30, "the gang was tried")
-        running, here = (
-            explained(kubeconfig, f"podgroup/{gang.namespace}/g", *options)[1]["text"]
-            for kubeconfig, options in (
-                (user, ()),
-                (plane.kubeconfig("admin"), ("--from-cluster", f"--feature-gates={GATES}")),
-            )
-        )
-
-        assert here == running
     finally:
         gang.delete()

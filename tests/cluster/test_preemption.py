@@ -118,35 +118,7 @@ def test_a_budget_sends_the_preemptor_elsewhere(
     wait_until(lambda: set(notes(api, namespace, "Preempted")) == {"web"}, 10, "the event")
 
 
-def test_a_budget_is_violated_where_there_is_no_other_way(
-    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    (node,) = make_nodes(1, cpu="4")
-    a_running_pod(api, namespace, "db", "3", app="db")
-    a_budget(namespace, api, app="db")
-    wait_until(lambda: budget_is_known(api, namespace), 15, "the controller has counted")
-
-    api.create(a_high_pod("2"), namespace)
-
-    wait_until(lambda: node_of(api.get("Pod", "high", namespace)) == node, 15, "it runs where the database was")
-    wait_until(lambda: set(notes(api, namespace, "Preempted")) == {"db"}, 10, "the event")
-
-
 def budget_is_known(api: Client, namespace: str) -> bool:
     (budget,) = api.list("policy/v1/PodDisruptionBudget", namespace)
     status = budget.get("status", {})
     return bool(status.get("observedGeneration")) and status.get("disruptionsAllowed", 0) == 0
-
-
-def test_pods_of_the_same_priority_stay_and_the_owner_is_told(
-    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    make_nodes(1, cpu="4")
-    a_running_pod(api, namespace, "first", "3")
-
-    api.create(a_pod("second", cpu="3", priorityClassName=LOW), namespace)
-
-    told = wait_until(lambda: notes(api, namespace, "FailedScheduling"), 10, "the event")
-    nobody = "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
-    assert told["second"].endswith(nobody)
-    assert notes(api, namespace, "Preempted") == {}

@@ -1,7 +1,6 @@
-"""The port with a real API server behind it: who sees metrics, by which token or certificate, and a new certificate."""
+"""The port with a real API server behind it: who sees metrics, by which token or certificate."""
 
 import json
-import socket
 import ssl
 import sys
 from collections.abc import Iterator
@@ -13,19 +12,16 @@ import pytest
 import trustme
 
 from tests.cluster.https import any_certificate, http_get
-from tests.cluster.loadmaster import ACCOUNT, IMPATIENT, NAMESPACE, install_rbac, metric, metrics_token
-from tests.controlplane import Component, ControlPlane, wait_until
+from tests.cluster.loadmaster import ACCOUNT, IMPATIENT, NAMESPACE, install_rbac, metrics_token
+from tests.controlplane import Component, ControlPlane
 from tests.controlplane.flags import Settings
-
-HEALTH = "--authorization-always-allow-paths=/healthz,/readyz,/livez"
 
 
 class Keys:
-    """Two authorities for clients, of which the cluster knows one, and certificates for the port."""
+    """Two authorities for clients, of which the cluster knows one."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.clients, self.strangers, self.servers = trustme.CA(), trustme.CA(), trustme.CA()
+        self.clients, self.strangers = trustme.CA(), trustme.CA()
         self.client_ca = directory / "client-ca.pem"
         self.clients.cert_pem.write_to_path(self.client_ca)
 
@@ -34,12 +30,6 @@ class Keys:
         context = any_certificate()
         ca.issue_cert(common_name=name, organization_name=group or None).configure_cert(context)
         return context
-
-    def write_server(self, certificate: Path, key: Path) -> None:
-        """Put a new certificate where the port looks for it."""
-        issued = self.servers.issue_cert("localhost")
-        issued.private_key_pem.write_to_path(key)
-        certificate.write_bytes(b"".join(each.bytes() for each in issued.cert_chain_pems))
 
 
 @pytest.fixture(scope="module")
@@ -56,14 +46,14 @@ def own(keys: Keys) -> Iterator[ControlPlane]:
 
 
 @contextmanager
-def started(cluster: ControlPlane, *options: str, name: str = "loadmaster") -> Iterator[Component]:
+def started(cluster: ControlPlane, name: str = "loadmaster") -> Iterator[Component]:
     """The scheduler with the account that is shipped, for its work and for its questions about others."""
     account = cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
     kubeconfigs = [f"--{what}kubeconfig={account}" for what in ("", "authentication-", "authorization-")]
 
     def argv(port: int) -> list[str]:
         serving = ["--bind-address=127.0.0.1", f"--secure-port={port}"]
-        return [sys.executable, str(IMPATIENT), "run", *kubeconfigs, *serving, "-v", "2", *options]
+        return [sys.executable, str(IMPATIENT), "run", *kubeconfigs, *serving, "-v", "2"]
 
     with cluster.spawn(name, argv, lambda port: http_get(port, "/readyz")[0] == 200) as process:
         yield process
@@ -123,28 +113,6 @@ def test_refusals_are_those_of_kube_scheduler(own: ControlPlane, loadmaster: Com
     assert ours == theirs
 
 
-def test_a_certificate_is_followed_when_its_files_change(own: ControlPlane, keys: Keys, tmp_path: Path) -> None:
-    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
-    keys.write_server(certificate, key)
-    open_metrics = f"{HEALTH},/metrics"
-
-    files = (f"--tls-cert-file={certificate}", f"--tls-private-key-file={key}")
-
-    with started(own, *files, open_metrics, name="rotated") as process:
-        first = shown(process.port)
-        certificate.write_text("no certificate")
-        failures = ("loadmaster_certificate_reloads_total", {"certificate": "serving", "result": "error"})
-        wait_until(lambda: metric(process.port, failures[0], **failures[1]) >= 1, 30, "the failure is counted")
-        broken = shown(process.port)
-        keys.write_server(certificate, key)
-        wait_until(lambda: shown(process.port) != first, 30, "the new one is shown")
-        log = process.log_tail(100)
-
-    assert broken == first
-    assert "A certificate cannot be used; the former one stays" in log
-    assert "A certificate has changed" in log
-
-
 def test_without_the_right_to_ask_nobody_is_let_in_and_pods_are_scheduled(own: ControlPlane) -> None:
     token = metrics_token(own)
     own.kubectl("delete", "clusterrolebinding", f"{NAMESPACE}:{ACCOUNT}:auth-delegator")
@@ -157,14 +125,3 @@ def test_without_the_right_to_ask_nobody_is_let_in_and_pods_are_scheduled(own: C
 
     assert [status for status, _ in answers] == [401, 500, 200]
     assert "tokenreviews" not in answers[0][1]
-
-
-def shown(port: int) -> bytes:
-    """The certificate that the port shows."""
-    with (
-        socket.create_connection(("127.0.0.1", port), timeout=5) as plain,
-        any_certificate().wrap_socket(plain) as connection,
-    ):
-        found = connection.getpeercert(binary_form=True)
-    assert found is not None
-    return found

@@ -47,28 +47,3 @@ def test_the_way_of_each_pod_is_a_trace(cluster: Cluster, api: Client, namespace
     assert "Insufficient cpu" in roots(collector, "huge", "unschedulable")[0].values["loadmaster.message"]
     assert sent > 0
     assert roots(collector, "last", "scheduled"), "what was not sent when it was told to stop"
-
-
-def test_a_collector_that_is_away_holds_up_no_pod(
-    cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    install_rbac(cluster)
-    make_nodes()
-    environ = {
-        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9",
-        "OTEL_EXPORTER_OTLP_TIMEOUT": "1",
-        "OTEL_BSP_SCHEDULE_DELAY": "200",
-        "OTEL_BSP_MAX_QUEUE_SIZE": "32",
-    }
-    with start(cluster, name="traced", env=environ) as process:
-        api.create_many([a_pod(f"web-{number}") for number in range(50)], namespace)
-        wait_until(lambda: all(node_of(pod) for pod in api.list("Pod", namespace)), 30, "all pods are bound")
-        lost = ("failed", "dropped")
-        wait_until(
-            lambda: all(metric(process.port, "loadmaster_spans_total", result=each) > 0 for each in lost),
-            30,
-            "failed and dropped spans are counted",
-        )
-        unplanned = metric(process.port, "loadmaster_task_failures_total")
-
-    assert unplanned == 0
