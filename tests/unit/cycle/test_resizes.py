@@ -15,23 +15,18 @@ from scheduler import framework as fw
 from scheduler.api.objects import NodePodPreemptionPolicy
 from scheduler.api.pods.resize import is_deferred, resize_of
 from scheduler.config.feature_gates import read_gates
-from scheduler.config.load import config_from_dict
 from scheduler.simulate.engine import simulate
 from scheduler.testing import a_node, pod_from_dict
 from scheduler.testing.scheduler import Scheduler
+from tests.fakes.config import config_with
 from tests.unit.plugins.cluster import a_cluster
 
 GATE: Final = "InPlacePodVerticalScalingSchedulerPreemption"
-VALUES: Final = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [{"schedulerName": "default-scheduler"}],
-}
 
 
 def a_scheduler(gate: str = GATE) -> Scheduler:
     gates, _ = read_gates([f"{gate}=true"])
-    return Scheduler(config_from_dict(VALUES, plugins.IN_TREE, gates=gates), plugins.IN_TREE)
+    return Scheduler(config_with(plugins.IN_TREE, name="default-scheduler", gates=gates), plugins.IN_TREE)
 
 
 @pytest.fixture
@@ -253,7 +248,7 @@ def test_the_first_condition_of_the_type_counts() -> None:
 
 def test_a_simulation_leaves_resizes_to_the_kubelets() -> None:
     gates, _ = read_gates([f"{GATE}=true"])
-    config = config_from_dict(VALUES, plugins.IN_TREE, gates=gates)
+    config = config_with(plugins.IN_TREE, name="default-scheduler", gates=gates)
     pods = [running("v1", "100m"), running("resized", "300m", priority=100, has="100m")]
 
     assert simulate([a_small_node()], pods, config, plugins.IN_TREE)["pods"] == []

@@ -7,14 +7,10 @@ import pytest
 from scheduler.config.documents import Document
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.cluster import STORED, SimulatedCluster, cluster_of, read_cluster
+from tests.unit.simulate.what_if.world import read
 
 POD = {"kind": "Pod", "metadata": {"name": "p"}}
 NODE = {"kind": "Node", "metadata": {"name": "n"}}
-
-
-def of(*objects: Any) -> tuple[SimulatedCluster, list[str]]:
-    problems: list[str] = []
-    return cluster_of([Document(f"f:{line}", each) for line, each in enumerate(objects, 1)], problems), problems
 
 
 @pytest.mark.parametrize(
@@ -34,7 +30,7 @@ def of(*objects: Any) -> tuple[SimulatedCluster, list[str]]:
     ],
 )
 def test_pods_and_nodes_are_found(objects: list[Any]) -> None:
-    cluster, problems = of(*objects)
+    cluster, problems = read(*objects)
 
     assert [node.name for node in cluster.nodes] == ["n"]
     assert [str(pod) for pod in cluster.pods] == ["default/p"]
@@ -42,7 +38,7 @@ def test_pods_and_nodes_are_found(objects: list[Any]) -> None:
 
 
 def test_other_kinds_are_counted() -> None:
-    cluster, problems = of(
+    cluster, problems = read(
         {"kind": "Service"}, {"kind": "Service"}, {"kind": "Pod", "apiVersion": "metrics.k8s.io/v1", "metadata": {}}
     )
 
@@ -67,19 +63,19 @@ def test_other_kinds_are_counted() -> None:
     ],
 )
 def test_what_is_there_twice_is_refused(objects: list[Any], problem: str) -> None:
-    assert of(*objects)[1] == [problem]
+    assert read(*objects)[1] == [problem]
 
 
 def test_names_are_unique_in_their_namespace_and_kind_only() -> None:
     elsewhere = {"kind": "Pod", "metadata": {"name": "p", "namespace": "x"}}
 
-    _, problems = of(POD, elsewhere, {"kind": "Node", "metadata": {"name": "p"}})
+    _, problems = read(POD, elsewhere, {"kind": "Node", "metadata": {"name": "p"}})
 
     assert problems == []
 
 
 def test_a_null_is_the_same_as_nothing() -> None:
-    (pod,) = of({**POD, "spec": {"hostNetwork": None, "containers": [{"image": None}]}, "status": None})[0].pods
+    (pod,) = read({**POD, "spec": {"hostNetwork": None, "containers": [{"image": None}]}, "status": None})[0].pods
 
     assert not pod.spec.host_network
 

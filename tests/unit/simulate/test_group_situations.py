@@ -6,27 +6,29 @@ import pytest
 
 import plugins
 from plugins.contrib import CONTRIB
-from scheduler.config.load import config_from_dict
 from scheduler.simulate.engine import adopted, simulate
-from tests.unit.simulate.what_if.world import Json, a_node, a_pod, cluster_with, on, placed
+from tests.fakes.config import config_with
+from tests.unit.simulate.what_if.world import (
+    A_DEVICE,
+    DEVICES,
+    Json,
+    a_node,
+    a_pod,
+    a_slice,
+    an_object,
+    cluster_with,
+    on,
+    placed,
+)
 
 PLUGINS = {**plugins.IN_TREE, **CONTRIB}
 BLOCK, RACK, HOST = "example.com/block", "example.com/rack", "kubernetes.io/hostname"
-CONFIG = config_from_dict(
-    {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}}}],
-        "loadmaster": {"topologyLevels": [BLOCK, RACK, HOST]},
-    },
-    PLUGINS,
-)
+CONFIG = config_with(PLUGINS, "Coscheduling", loadmaster={"topologyLevels": [BLOCK, RACK, HOST]})
 LEAVING = {"deletionTimestamp": "2026-03-01T10:10:00Z"}
 
 
 def group(minimum: int) -> Json:
-    version, metadata = "scheduling.x-k8s.io/v1alpha1", {"name": "g"}
-    return {"apiVersion": version, "kind": "PodGroup", "metadata": metadata, "spec": {"minMember": minimum}}
+    return an_object("PodGroup", "scheduling.x-k8s.io/v1alpha1", "g", spec={"minMember": minimum})
 
 
 def node(name: str, rack: str = "", **fields: Any) -> Json:
@@ -109,24 +111,9 @@ SITUATIONS: dict[str, tuple[list[Json], dict[str, str | None]]] = {
         [
             node("n1", cpu=1),
             node("n2", cpu=4),
-            {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}},
-            {
-                "apiVersion": "resource.k8s.io/v1",
-                "kind": "ResourceSlice",
-                "metadata": {"name": "of-n2"},
-                "spec": {
-                    "driver": "gpu.x",
-                    "nodeName": "n2",
-                    "pool": {"name": "n2", "generation": 1, "resourceSliceCount": 1},
-                    "devices": [{"name": "d0"}],
-                },
-            },
-            {
-                "apiVersion": "resource.k8s.io/v1",
-                "kind": "ResourceClaim",
-                "metadata": {"name": "shared"},
-                "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
-            },
+            DEVICES,
+            a_slice("n2"),
+            an_object("ResourceClaim", "resource.k8s.io/v1", "shared", spec=A_DEVICE),
             *(
                 member(a_pod(f"p-{i}", resourceClaims=[{"name": "s", "resourceClaimName": "shared"}]), 2)
                 for i in range(2)

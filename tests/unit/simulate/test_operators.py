@@ -4,30 +4,14 @@ from typing import Any
 
 import pytest
 
-from scheduler.config.documents import Document
-from scheduler.config.load import config_from_dict
-from scheduler.simulate.cluster import cluster_of
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.written_pods import of_workload
+from tests.fakes.config import config_with
 from tests.unit.simulate.test_pod_groups import PLUGINS
-from tests.unit.simulate.what_if.world import Json, a_node, a_spec, cluster_with
+from tests.unit.simulate.what_if.world import Json, a_node, a_spec, cluster_with, read
 
-CONFIG = config_from_dict(
-    {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [
-            {
-                "schedulerName": "loadmaster",
-                "plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}},
-                "pluginConfig": [
-                    {"name": "Coscheduling", "args": {"gangs": {"kinds": ["RayCluster", "MPIJob", "PyTorchJob"]}}}
-                ],
-            }
-        ],
-    },
-    PLUGINS,
-)
+KINDS = {"gangs": {"kinds": ["RayCluster", "MPIJob", "PyTorchJob"]}}
+CONFIG = config_with(PLUGINS, "Coscheduling", name="loadmaster", args={"Coscheduling": KINDS})
 
 TEMPLATE: Json = {
     "metadata": {"annotations": {"loadmaster.dev/gang": "owner"}},
@@ -118,19 +102,14 @@ def test_no_pods_are_made_of_a_workload_that_is_suspended_or_has_its_own_already
     ],
 )
 def test_what_cannot_be_read_is_said_with_its_path(workload: Json, problem: str) -> None:
-    problems: list[str] = []
-
-    cluster_of([Document("f:1", workload)], problems)
-
-    assert problems == [f"f:1: {problem}"]
+    assert read(workload)[1] == [f"f:1: {problem}"]
 
 
 def test_what_is_wrong_in_a_template_is_said_where_it_is_written() -> None:
-    problems: list[str] = []
     broken = {**TO_END, "spec": {**TO_END["spec"], "priority": "high"}}
     jobs = [{"name": "w", "template": {"spec": {"template": broken}}}]
 
-    cluster_of([Document("f:1", of_kind("jobset.x-k8s.io/v1alpha2", "JobSet", replicatedJobs=jobs))], problems)
+    _, problems = read(of_kind("jobset.x-k8s.io/v1alpha2", "JobSet", replicatedJobs=jobs))
 
     assert problems == [
         "f:1: spec.replicatedJobs[0].template.spec.template.spec.priority: expected int | null, got str"

@@ -7,24 +7,17 @@ import pytest
 from team_budget import BUDGETS, TeamBudget
 
 from plugins import IN_TREE
-from scheduler.config.documents import Document
-from scheduler.config.load import config_from_dict
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.nodes.resources import KNOWN, parse_resource
 from scheduler.plugin_loading.registry import PluginRegistry
-from scheduler.simulate.cluster import SimulatedCluster, cluster_of
+from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.other_objects import OtherObject, OtherObjects, guessed_plural
+from tests.fakes.config import config_with
+from tests.unit.simulate.what_if.world import read
 
 REGISTRY = PluginRegistry(IN_TREE, {"TeamBudget": TeamBudget})
-CONFIG = config_from_dict(
-    {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"schedulerName": "loadmaster", "plugins": {"multiPoint": {"enabled": [{"name": "TeamBudget"}]}}}],
-    },
-    REGISTRY,
-)
+CONFIG = config_with(REGISTRY, "TeamBudget", name="loadmaster")
 ROOM = {"allocatable": {"pods": "10"}}
 NODE = {"kind": "Node", "metadata": {"name": "n", "labels": {"pool": "blue"}}, "status": ROOM}
 POD = {
@@ -38,15 +31,14 @@ def a_budget(**metadata: Any) -> dict[str, Any]:
     return {"apiVersion": "example.com/v1", "kind": "Budget", "metadata": metadata, "spec": {"pool": "blue"}}
 
 
-def read(*objects: Any) -> SimulatedCluster:
-    problems: list[str] = []
-    cluster = cluster_of([Document(f"f:{line}", each) for line, each in enumerate(objects, 1)], problems)
+def cluster_of_all(*objects: Any) -> SimulatedCluster:
+    cluster, problems = read(*objects)
     assert problems == []
     return cluster
 
 
 def node_of_pod(*objects: Any) -> str | None:
-    cluster = read(NODE, {**NODE, "metadata": {"name": "other"}}, POD, *objects)
+    cluster = cluster_of_all(NODE, {**NODE, "metadata": {"name": "other"}}, POD, *objects)
     (result,) = simulate(cluster.nodes, cluster.pods, CONFIG, REGISTRY, cluster.others)["pods"]
     node: str | None = result["node"]
     return node
@@ -76,7 +68,7 @@ def test_plugins_see_the_objects_in_the_files(objects: list[Any], node: str | No
 
 
 def test_what_no_plugin_looks_up_is_left_out_and_may_look_as_it_likes() -> None:
-    cluster = read(NODE, a_budget(name="shop"), {"kind": "Service"}, {"kind": "Service", "metadata": 3})
+    cluster = cluster_of_all(NODE, a_budget(name="shop"), {"kind": "Service"}, {"kind": "Service", "metadata": 3})
 
     taken = cluster.others.take({BUDGETS: parse_resource(BUDGETS)})
 

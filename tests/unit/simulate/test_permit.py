@@ -20,6 +20,7 @@ from scheduler.simulate.engine import simulate
 from scheduler.simulate.output import as_text
 from scheduler.simulate.what_if.answers import answered, is_short
 from scheduler.simulate.what_if.questions import Questions
+from tests.fakes.config import a_config, a_profile
 from tests.unit.simulate.what_if import world
 from tests.unit.simulate.what_if.world import cluster_with
 
@@ -111,16 +112,11 @@ def a_gang(name: str, size: int, **fields: Any) -> list[Json]:
     return [a_pod(f"{name}-{number}", name, **fields) for number in range(size)]
 
 
-def config_with(plugin: type[fw.Plugin], profile: str = "loadmaster") -> Config:
-    sets: Json = {"multiPoint": {"enabled": [{"name": plugin.name}]}}
+def config_of(plugin: type[fw.Plugin], profile: str = "loadmaster") -> Config:
+    values = a_profile(plugin.name, name=profile)
     if issubclass(plugin, fw.QueueSortPlugin):
-        sets["queueSort"] = {"disabled": [{"name": "*"}], "enabled": [{"name": plugin.name}]}
-    values = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"schedulerName": profile, "plugins": sets}],
-    }
-    return config_from_dict(values, {**plugins.IN_TREE, plugin.name: plugin})
+        values["plugins"]["queueSort"] = {"disabled": [{"name": "*"}], "enabled": [{"name": plugin.name}]}
+    return config_from_dict(a_config(profiles=[values]), {**plugins.IN_TREE, plugin.name: plugin})
 
 
 def simulated(plugin: type[fw.Plugin], *objects: Json) -> Mapping[str, Json]:
@@ -128,7 +124,7 @@ def simulated(plugin: type[fw.Plugin], *objects: Json) -> Mapping[str, Json]:
     nodes = [node_from_dict(each) for each in objects if each["kind"] == "Node"]
     pods = [pod_from_dict(each) for each in objects if each["kind"] == "Pod"]
     registry = {**plugins.IN_TREE, plugin.name: plugin}
-    results = simulate(nodes, pods, config_with(plugin, "s"), registry)["pods"]
+    results = simulate(nodes, pods, config_of(plugin, "s"), registry)["pods"]
     return {each["name"]: each for each in results}
 
 
@@ -290,7 +286,7 @@ def test_a_task_that_never_waits_is_named_instead_of_running_for_ever(monkeypatc
 def asked(*objects: Json, plugin: type[fw.Plugin] = Gang, **questions: Any) -> Json:
     """The document of a what-if."""
     registry = {**plugins.IN_TREE, plugin.name: plugin}
-    return answered(cluster_with(*objects), Questions(**questions), config_with(plugin), registry)
+    return answered(cluster_with(*objects), Questions(**questions), config_of(plugin), registry)
 
 
 def test_copies_that_wait_for_one_another_count_once_they_are_allowed() -> None:

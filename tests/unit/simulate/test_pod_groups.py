@@ -5,21 +5,14 @@ from typing import Any
 import plugins
 from plugins.contrib import CONTRIB
 from scheduler.config.feature_gates import read_gates
-from scheduler.config.load import config_from_dict
 from scheduler.config.types import Config
 from scheduler.simulate.engine import adopted, simulate
 from scheduler.simulate.output import as_text
+from tests.fakes.config import config_with
 from tests.unit.simulate.what_if.world import Json, a_node, a_pod, a_spec, a_workload, cluster_with, on, placed
 
 PLUGINS = {**plugins.IN_TREE, **CONTRIB}
-OURS = config_from_dict(
-    {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}}}],
-    },
-    PLUGINS,
-)
+OURS = config_with(PLUGINS, "Coscheduling")
 
 
 GATES = "GenericWorkload=true,GangScheduling=true"
@@ -27,8 +20,7 @@ GATES = "GenericWorkload=true,GangScheduling=true"
 
 def config(gates: str = GATES) -> Config:
     read, _ = read_gates([gates])
-    values = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    return config_from_dict(values, plugins.IN_TREE, gates=read)
+    return config_with(plugins.IN_TREE, gates=read)
 
 
 def a_group(name: str = "g", minimum: int = 3, **spec: Any) -> Json:

@@ -4,24 +4,17 @@ from typing import Any
 
 import pytest
 
-from scheduler.config.load import config_from_dict
+from scheduler.config.types import Config
 from scheduler.simulate.engine import adopted, simulate
+from tests.fakes.config import config_with
 from tests.unit.simulate.test_pod_groups import PLUGINS
 from tests.unit.simulate.what_if.world import Json, a_node, a_pod, cluster_with, on
 
 
-def config(**arguments: Any) -> Any:
-    enabled = ["Coscheduling", *(["CapacityScheduling"] if arguments else [])]
-    profile = {
-        "plugins": {"multiPoint": {"enabled": [{"name": each} for each in enabled]}},
-        "pluginConfig": [{"name": "CapacityScheduling", "args": arguments}] if arguments else [],
-    }
-    values = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [profile],
-    }
-    return config_from_dict(values, PLUGINS)
+def config(**arguments: Any) -> Config:
+    if not arguments:
+        return config_with(PLUGINS, "Coscheduling")
+    return config_with(PLUGINS, "Coscheduling", "CapacityScheduling", args={"CapacityScheduling": arguments})
 
 
 def gang(name: str, pods: int, minimum: int = 0, **fields: Any) -> list[Json]:

@@ -12,21 +12,10 @@ from scheduler.__main__ import main
 from scheduler.framework.errors import ApiError
 from scheduler.simulate.other_objects import OtherObject, OtherObjects
 from scheduler.simulate.reads import SimulatedReader
+from tests.fakes.config import a_config, a_profile
 
-CONFIG: Any = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [
-        {
-            "schedulerName": "loadmaster",
-            "plugins": {
-                "multiPoint": {
-                    "enabled": [{"name": "LoadAware", "weight": 100}, {"name": "NodeResourceTopologyMatch"}]
-                },
-            },
-        }
-    ],
-}
+CONFIG: Any = a_config(profiles=[a_profile("LoadAware", "NodeResourceTopologyMatch", name="loadmaster")])
+CONFIG["profiles"][0]["plugins"]["multiPoint"]["enabled"][0]["weight"] = 100
 NODES: Any = [
     {"kind": "Node", "metadata": {"name": name}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}}
     for name in ("idle", "busy")

@@ -83,29 +83,17 @@ def test_many_odd_objects_are_summed_up(tmp_path: Path, monkeypatch: pytest.Monk
     assert "and 2 more problems within snapshots" in read_cluster([path]).notes
 
 
+UNREADABLE = "no snapshot that can be read: Expected"
+
+
 @pytest.mark.parametrize(
     ("header", "problem"),
     [
-        (
-            {"version": 2},
-            "a snapshot of version 2, written by Loadmaster 9.9.9: this Loadmaster reads version 1",
-        ),
-        (
-            {"version": 0, "loadmaster": ""},
-            "a snapshot of version 0: this Loadmaster reads version 1",
-        ),
-        (
-            {"version": "one"},
-            "no snapshot that can be read: Expected `int`, got `str` - at `$.snapshot.version`",
-        ),
-        (
-            {"version": None},
-            "no snapshot that can be read: Expected `int`, got `null` - at `$.snapshot.version`",
-        ),
-        (
-            {"server": 7},
-            "no snapshot that can be read: Expected `str`, got `int` - at `$.snapshot.server`",
-        ),
+        ({"version": 2}, "a snapshot of version 2, written by Loadmaster 9.9.9: this Loadmaster reads version 1"),
+        ({"version": 0, "loadmaster": ""}, "a snapshot of version 0: this Loadmaster reads version 1"),
+        ({"version": "one"}, f"{UNREADABLE} `int`, got `str` - at `$.snapshot.version`"),
+        ({"version": None}, f"{UNREADABLE} `int`, got `null` - at `$.snapshot.version`"),
+        ({"server": 7}, f"{UNREADABLE} `str`, got `int` - at `$.snapshot.server`"),
     ],
 )
 def test_a_snapshot_that_cannot_be_read_is_one_sentence(tmp_path: Path, header: Any, problem: str) -> None:
@@ -113,6 +101,7 @@ def test_a_snapshot_that_cannot_be_read_is_one_sentence(tmp_path: Path, header: 
 
     with pytest.raises(ConfigError) as caught:
         read_cluster([path])
+
     assert caught.value.problems == (f"{path}:1: {problem}",)
 
 

@@ -6,57 +6,16 @@ import pytest
 
 import plugins
 from scheduler.api.storage.volumes import AnnotatedMeta, PersistentVolume
-from scheduler.config.load import config_from_dict
 from scheduler.framework.errors import ApiError
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.other_objects import OtherObject, OtherObjects
 from scheduler.state.objects import ObjectStore
 from scheduler.state.simulated_api import SimulatedApi, merged
 from scheduler.testing import a_node, pod_from_dict
+from tests.fakes.config import config_with
+from tests.unit.simulate.what_if.world import a_claim_spec, a_class, a_volume, an_object
 
-CONFIG = config_from_dict(
-    {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"schedulerName": "default-scheduler"}],
-    },
-    plugins.IN_TREE,
-)
-
-
-def a_class(provisioner: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": "disks"},
-        "provisioner": provisioner,
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }
-
-
-def a_claim(name: str) -> dict[str, Any]:
-    spec = {
-        "accessModes": ["ReadWriteOnce"],
-        "resources": {"requests": {"storage": "1Gi"}},
-        "storageClassName": "disks",
-    }
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}
-
-
-def a_volume(name: str, host: str) -> dict[str, Any]:
-    expression = {"key": "host", "operator": "In", "values": [host]}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": name},
-        "spec": {
-            "capacity": {"storage": "1Gi"},
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": "disks",
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}},
-        },
-        "status": {"phase": "Available"},
-    }
+CONFIG = config_with(plugins.IN_TREE, name="default-scheduler")
 
 
 def placed(claims: list[str], *others: dict[str, Any]) -> list[str | None]:
@@ -69,22 +28,27 @@ def placed(claims: list[str], *others: dict[str, Any]) -> list[str | None]:
             pod_from_dict({"metadata": metadata, "spec": {"schedulerName": "default-scheduler", "volumes": [volume]}})
         )
     nodes = [a_node(name, labels={"host": name}) for name in ("n1", "n2")]
-    every = [*others, *(a_claim(name) for name in dict.fromkeys(claims))]
+    every = [
+        *others,
+        *(an_object("PersistentVolumeClaim", "v1", name, spec=a_claim_spec()) for name in dict.fromkeys(claims)),
+    ]
     objects = OtherObjects(OtherObject("a file", each["kind"], each) for each in every)
     return [pod["node"] for pod in simulate(nodes, pods, CONFIG, plugins.IN_TREE, objects)["pods"]]
 
 
 def test_two_claims_get_the_two_volumes_there_are_and_a_third_none() -> None:
-    volumes = a_volume("v1", "n1"), a_volume("v2", "n2")
+    volumes = (a_volume(name, host, key="host") for name, host in (("v1", "n1"), ("v2", "n2")))
 
-    nodes = placed(["a", "b", "c"], a_class("kubernetes.io/no-provisioner"), *volumes)
+    nodes = placed(
+        ["a", "b", "c"], a_class(mode="WaitForFirstConsumer", provisioner="kubernetes.io/no-provisioner"), *volumes
+    )
 
     assert sorted(nodes[:2], key=str) == ["n1", "n2"]
     assert nodes[2] is None
 
 
 def test_a_volume_is_made_for_a_claim_without_one() -> None:
-    nodes = placed(["a", "a"], a_class("disks.example.com"))
+    nodes = placed(["a", "a"], a_class(mode="WaitForFirstConsumer"))
 
     assert None not in nodes
 

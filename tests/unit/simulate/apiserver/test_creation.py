@@ -7,26 +7,23 @@ from typing import Any
 import pytest
 
 from scheduler.api.pods.pod import Pod
-from scheduler.config.documents import Document
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM
 from scheduler.framework.nodes.resources import KNOWN
-from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.controllers import workloads
 from scheduler.simulate.controllers.generated_names import random_names
+from tests.unit.simulate.what_if.world import read
 
 SPEC = {"containers": [{"name": "c"}]}
 
 
-def of(*objects: Any) -> tuple[SimulatedCluster, list[str]]:
-    problems: list[str] = []
-    cluster = cluster_of([Document(f"f:{line}", each) for line, each in enumerate(objects, 1)], problems)
-    return cluster, problems
-
-
 def created(*objects: Any) -> tuple[Pod, ...]:
-    cluster, problems = of(*objects)
+    cluster, problems = read(*objects)
     assert problems == []
     return cluster.pods
+
+
+def a_node(name: str, **spec: Any) -> dict[str, Any]:
+    return {"kind": "Node", "metadata": {"name": name, "labels": {"n": name}}, "spec": spec}
 
 
 def a_pod(name: str = "p", **spec: Any) -> dict[str, Any]:
@@ -51,12 +48,15 @@ def limits(*items: dict[str, Any], namespace: str = "default") -> dict[str, Any]
     return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": list(items)}}
 
 
-def a_workload(kind: str, version: str = "apps/v1", spec: dict[str, Any] = SPEC, **fields: Any) -> dict[str, Any]:
+VERSIONS = {"Job": "batch/v1", "ReplicationController": "v1"}
+
+
+def a_workload(kind: str, spec: dict[str, Any] = SPEC, **fields: Any) -> dict[str, Any]:
     template = {"metadata": {"labels": {"app": "w"}}, "spec": spec}
     labels = {"app": "w"}
     selector = labels if kind == "ReplicationController" else {"matchLabels": labels}
     whole = {"selector": selector, "template": template, **fields}
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": "w"}, "spec": whole}
+    return {"apiVersion": VERSIONS.get(kind, "apps/v1"), "kind": kind, "metadata": {"name": "w"}, "spec": whole}
 
 
 def being_deleted(workload: dict[str, Any]) -> dict[str, Any]:
@@ -65,10 +65,6 @@ def being_deleted(workload: dict[str, Any]) -> dict[str, Any]:
 
 def with_status(workload: dict[str, Any], **status: Any) -> dict[str, Any]:
     return {**workload, "status": status}
-
-
-def a_node(name: str, **spec: Any) -> dict[str, Any]:
-    return {"kind": "Node", "metadata": {"name": name, "labels": {"n": name}}, "spec": spec}
 
 
 # Priority
@@ -103,7 +99,7 @@ def test_a_pod_that_was_stored_is_left_as_it_is() -> None:
 
 
 def test_without_any_class_the_file_is_taken_at_its_word_and_says_so() -> None:
-    cluster, problems = of(a_pod(priorityClassName="high", priority=7))
+    cluster, problems = read(a_pod(priorityClassName="high", priority=7))
 
     assert problems == []
     assert cluster.pods[0].priority == 7
@@ -152,7 +148,7 @@ def test_a_runtime_class_adds_overhead_and_narrows_the_nodes() -> None:
     ],
 )
 def test_another_overhead_than_the_runtime_class_defines_is_refused(defined: dict[str, Any], words: str) -> None:
-    _, problems = of(a_pod(runtimeClassName="kata", overhead={"cpu": "1"}), a_runtime(**defined))
+    _, problems = read(a_pod(runtimeClassName="kata", overhead={"cpu": "1"}), a_runtime(**defined))
 
     assert problems == [f'f:1: pods "p" is forbidden: pod rejected: {words}']
 
@@ -194,105 +190,79 @@ def test_limit_ranges_are_for_their_namespace() -> None:
     assert pod.requests == {}
 
 
+HUGE = f"provided ratio is {2**63}.000000"
+RATIO = "maxLimitRequestRatio: 2"
+RATIO_WORDS = "cpu max limit to request ratio per Container is 2, but"
+
+
 @pytest.mark.parametrize(
-    ("item", "resources", "words"),
+    ("kind", "bound", "resources", "words"),
     [
-        (
-            {"type": "Container", "max": {"cpu": "2"}},
-            {"limits": {"cpu": "3"}},
-            "maximum cpu usage per Container is 2, but limit is 3",
-        ),
-        (
-            {"type": "Container", "min": {"cpu": "1"}},
-            {"requests": {"cpu": "500m"}},
-            "minimum cpu usage per Container is 1, but request is 500m",
-        ),
-        (
-            {"type": "Pod", "max": {"cpu": "2"}},
-            {"limits": {"cpu": "3"}},
-            "maximum cpu usage per Pod is 2, but limit is 3",
-        ),
-        ({"type": "Pod", "max": {"cpu": "2"}}, {}, "maximum cpu usage per Pod is 2.  No limit is specified"),
-        ({"type": "Pod", "min": {"cpu": "2"}}, {}, "minimum cpu usage per Pod is 2.  No request is specified"),
-        (
-            {"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}},
-            {"requests": {"cpu": "1"}, "limits": {"cpu": "3"}},
-            "cpu max limit to request ratio per Container is 2, but provided ratio is 3.000000",
-        ),
-        (
-            {"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}},
-            {"requests": {"cpu": "1"}, "limits": {"cpu": "9" * 400}},
-            f"cpu max limit to request ratio per Container is 2, but provided ratio is {2**63}.000000",
-        ),
-        (
-            {"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}},
-            {},
-            "cpu max limit to request ratio per Container is 2, but no request is specified or request is 0",
-        ),
+        ("Container", "max: 2", {"limits": "3"}, "maximum cpu usage per Container is 2, but limit is 3"),
+        ("Container", "min: 1", {"requests": "500m"}, "minimum cpu usage per Container is 1, but request is 500m"),
+        ("Pod", "max: 2", {"limits": "3"}, "maximum cpu usage per Pod is 2, but limit is 3"),
+        ("Pod", "max: 2", {}, "maximum cpu usage per Pod is 2.  No limit is specified"),
+        ("Pod", "min: 2", {}, "minimum cpu usage per Pod is 2.  No request is specified"),
+        ("Container", RATIO, {"requests": "1", "limits": "3"}, f"{RATIO_WORDS} provided ratio is 3.000000"),
+        ("Container", RATIO, {"requests": "1", "limits": "9" * 400}, f"{RATIO_WORDS} {HUGE}"),
+        ("Container", RATIO, {}, f"{RATIO_WORDS} no request is specified or request is 0"),
     ],
 )
-def test_what_a_limit_range_refuses_is_refused(item: dict[str, Any], resources: dict[str, Any], words: str) -> None:
-    _, problems = of(a_pod(containers=[{"name": "c", "resources": resources}]), limits(item))
+def test_what_a_limit_range_refuses_is_refused(kind: str, bound: str, resources: dict[str, str], words: str) -> None:
+    name, amount = bound.split(": ")
+    own = {key: {"cpu": value} for key, value in resources.items()}
+
+    _, problems = read(
+        a_pod(containers=[{"name": "c", "resources": own}]), limits({"type": kind, name: {"cpu": amount}})
+    )
 
     assert problems == [f'f:1: pods "p" is forbidden: {words}']
 
 
+TOO_MANY = "pods are more than a simulation makes, which is 100,000"
+
+
 @pytest.mark.parametrize(
-    ("objects", "problem"),
+    ("obj", "problem"),
     [
-        ([a_class("a", 2**31)], "f:1: value: Invalid value: 2147483648: expected an integer of 32 bits"),
-        ([{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}], "f:1: metadata.name: Required value"),
+        (a_class("a", 2**31), "value: Invalid value: 2147483648: expected an integer of 32 bits"),
+        ({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}, "metadata.name: Required value"),
+        (limits({"type": "Pod", "max": {"cpu": []}}), "limits[0].max[...]: expected int | float | str, got array"),
+        (a_workload("Deployment", replicas="2"), "spec.replicas: expected int, got str"),
+        (a_workload("Deployment", replicas=-1), "spec.replicas: Invalid value: -1: must be greater than or equal to 0"),
+        (a_workload("Job", parallelism=10**9), f"spec.parallelism: 1000000000 {TOO_MANY}"),
         (
-            [limits({"type": "Container", "max": {"cpu": []}})],
-            "f:1: limits[0].max[...]: expected int | float | str, got array",
-        ),
-        ([a_workload("Deployment", replicas="2")], "f:1: spec.replicas: expected int, got str"),
-        (
-            [a_workload("Deployment", replicas=-1)],
-            "f:1: spec.replicas: Invalid value: -1: must be greater than or equal to 0",
-        ),
-        (
-            [a_workload("Job", "batch/v1", parallelism=10**9)],
-            "f:1: spec.parallelism: 1000000000 pods are more than a simulation makes, which is 100,000",
+            a_workload("StatefulSet", replicas=60_000, volumeClaimTemplates=[{"metadata": {"name": "a"}}] * 2),
+            "spec.volumeClaimTemplates: 60000 pods with 2 claims each are too many",
         ),
         (
-            [a_workload("StatefulSet", replicas=60_000, volumeClaimTemplates=[{"metadata": {"name": "a"}}] * 2)],
-            "f:1: spec.volumeClaimTemplates: 60000 pods with 2 claims each are too many",
+            a_workload("StatefulSet", ordinals={"start": -1}),
+            "spec.ordinals.start: must be greater than or equal to 0, and fit into 32 bits",
         ),
+        (a_workload("StatefulSet", ordinals={"start": True}), "spec.ordinals.start: expected int, got bool"),
         (
-            [a_workload("StatefulSet", ordinals={"start": -1})],
-            "f:1: spec.ordinals.start: must be greater than or equal to 0, and fit into 32 bits",
+            a_workload("Job", completionMode="Indexed"),
+            "spec.completions: Required value: when completion mode is Indexed",
         ),
-        ([a_workload("StatefulSet", ordinals={"start": True})], "f:1: spec.ordinals.start: expected int, got bool"),
+        (a_workload("Deployment", template=None), "spec.template: Required value"),
+        (a_workload("ReplicaSet", template=[]), "template: expected an object, got list"),
         (
-            [a_workload("Job", "batch/v1", completionMode="Indexed")],
-            "f:1: spec.completions: Required value: when completion mode is Indexed",
+            a_workload("StatefulSet", volumeClaimTemplates=[{}]),
+            "spec.volumeClaimTemplates: metadata.name: Required value",
         ),
-        ([a_workload("Deployment", template=None)], "f:1: spec.template: Required value"),
-        ([a_workload("ReplicaSet", template=[])], "f:1: template: expected an object, got list"),
-        (
-            [a_workload("StatefulSet", volumeClaimTemplates=[{}])],
-            "f:1: spec.volumeClaimTemplates: metadata.name: Required value",
-        ),
-        (
-            [a_workload("Job", "batch/v1", spec={"priority": "x"})],
-            "f:1: spec.template.spec.priority: expected int, got str",
-        ),
-        (
-            [a_node("n"), a_workload("DaemonSet", spec={"tolerations": "all"})],
-            "f:2: spec.template.spec.tolerations: expected a list",
-        ),
+        (a_workload("Job", {"priority": "x"}), "spec.template.spec.priority: expected int, got str"),
+        (a_workload("DaemonSet", {"tolerations": "all"}), "spec.template.spec.tolerations: expected a list"),
     ],
 )
-def test_what_is_wrong_with_such_objects_is_told(objects: list[Any], problem: str) -> None:
-    assert of(*objects)[1] == [problem]
+def test_what_is_wrong_with_such_objects_is_told(obj: Any, problem: str) -> None:
+    assert read(obj, a_node("n"))[1] == [f"f:1: {problem}"]
 
 
 # Workloads
 
 
 def test_a_deployment_becomes_a_replica_set_and_its_pods() -> None:
-    cluster, _ = of(a_workload("Deployment", replicas=2))
+    cluster, _ = read(a_workload("Deployment", replicas=2))
 
     (a, b) = cluster.pods
     (owner,) = a.metadata.owner_references or ()
@@ -327,36 +297,29 @@ def an_owned(name: str, kind: str = "ReplicaSet", phase: str = "Running", **meta
         (a_workload("ReplicaSet", replicas=1), [an_owned("a", phase="Failed")], 1),
         (a_workload("ReplicaSet", replicas=1), [an_owned("a", deletionTimestamp="2026-05-04T00:00:00Z")], 1),
         (a_workload("ReplicaSet", replicas=0), [], 0),
-        (a_workload("ReplicationController", "v1"), [], 1),
+        (a_workload("ReplicationController"), [], 1),
         (a_workload("StatefulSet", replicas=2), [an_owned("w-0", "StatefulSet")], 1),
-        (a_workload("Job", "batch/v1", parallelism=2, completions=3), [], 2),
+        (a_workload("Job", parallelism=2, completions=3), [], 2),
         (
-            a_workload("Job", "batch/v1", parallelism=2, completions=3),
+            a_workload("Job", parallelism=2, completions=3),
             [an_owned("a", "Job", "Succeeded"), an_owned("b", "Job", "Succeeded")],
             1,
         ),
-        (a_workload("Job", "batch/v1", parallelism=2), [an_owned("a", "Job")], 1),
-        (a_workload("Job", "batch/v1", parallelism=2, suspend=True), [], 0),
-        (with_status(a_workload("Job", "batch/v1", parallelism=3, completions=3), succeeded=2), [], 1),
-        (with_status(a_workload("Job", "batch/v1"), conditions=[{"type": "Complete", "status": "True"}]), [], 0),
-        (with_status(a_workload("Job", "batch/v1"), conditions=[{"type": "Failed", "status": "True"}]), [], 0),
-        (with_status(a_workload("Job", "batch/v1"), conditions=[{"type": "Failed", "status": "False"}, 7]), [], 1),
-        (with_status(a_workload("Job", "batch/v1"), conditions="odd"), [], 1),
-        (with_status(a_workload("Job", "batch/v1", parallelism=3), succeeded=1), [an_owned("a", "Job")], 0),
-        (with_status(a_workload("Job", "batch/v1", parallelism=3), succeeded=0), [an_owned("a", "Job")], 2),
-        (a_workload("Job", "batch/v1", managedBy="example.com/queue"), [], 0),
-        (a_workload("Job", "batch/v1", managedBy="kubernetes.io/job-controller"), [], 1),
+        (a_workload("Job", parallelism=2), [an_owned("a", "Job")], 1),
+        (a_workload("Job", parallelism=2, suspend=True), [], 0),
+        (with_status(a_workload("Job", parallelism=3, completions=3), succeeded=2), [], 1),
+        (with_status(a_workload("Job"), conditions=[{"type": "Complete", "status": "True"}]), [], 0),
+        (with_status(a_workload("Job"), conditions=[{"type": "Failed", "status": "True"}]), [], 0),
+        (with_status(a_workload("Job"), conditions=[{"type": "Failed", "status": "False"}, 7]), [], 1),
+        (with_status(a_workload("Job"), conditions="odd"), [], 1),
+        (with_status(a_workload("Job", parallelism=3), succeeded=1), [an_owned("a", "Job")], 0),
+        (with_status(a_workload("Job", parallelism=3), succeeded=0), [an_owned("a", "Job")], 2),
+        (a_workload("Job", managedBy="example.com/queue"), [], 0),
+        (a_workload("Job", managedBy="kubernetes.io/job-controller"), [], 1),
         (a_workload("Deployment", paused=True), [], 0),
         *(
-            (being_deleted(a_workload(kind, version)), [a_node("n")] if kind == "DaemonSet" else [], 0)
-            for kind, version in (
-                ("Deployment", "apps/v1"),
-                ("ReplicaSet", "apps/v1"),
-                ("StatefulSet", "apps/v1"),
-                ("ReplicationController", "v1"),
-                ("Job", "batch/v1"),
-                ("DaemonSet", "apps/v1"),
-            )
+            (being_deleted(a_workload(kind)), [a_node("n")] if kind == "DaemonSet" else [], 0)
+            for kind in ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job", "DaemonSet")
         ),
     ],
 )
@@ -383,7 +346,7 @@ def test_what_is_new_in_a_deployment_that_runs_does_not_count_which_is_said() ->
     of_it = a_workload("ReplicaSet", replicas=1)
     of_it["metadata"] = {"name": "w-1", "ownerReferences": [owner], "resourceVersion": "1"}
 
-    cluster, _ = of(of_it, a_workload("Deployment", replicas=5))
+    cluster, _ = read(of_it, a_workload("Deployment", replicas=5))
 
     assert len(cluster.pods) == 1
     assert cluster.notes == (
@@ -396,7 +359,7 @@ def test_there_is_an_end_to_what_all_workloads_together_make(monkeypatch: pytest
     monkeypatch.setattr(workloads, "MAX_OBJECTS", 5)
     sets = a_workload("ReplicaSet", replicas=3), a_workload("StatefulSet", replicas=3), a_workload("DaemonSet")
 
-    cluster, problems = of(*(a_node(f"n{number}") for number in range(2)), *sets)
+    cluster, problems = read(*(a_node(f"n{number}") for number in range(2)), *sets)
 
     assert len(cluster.pods) == 5
     assert problems == [
@@ -408,23 +371,21 @@ def test_there_is_an_end_to_what_all_workloads_together_make(monkeypatch: pytest
 def test_a_large_template_makes_fewer_pods() -> None:
     large = {**SPEC, "nodeSelector": {f"{number}": "x" * 60 for number in range(20_000)}}
 
-    _, (problem,) = of(a_workload("ReplicaSet", spec=large, replicas=1000))
+    _, (problem,) = read(a_workload("ReplicaSet", spec=large, replicas=1000))
 
     assert problem.startswith("f:1: 1,000 pods and claims of ReplicaSet default/w, of a template of 1,")
 
 
 @pytest.mark.parametrize(
-    ("kind", "version", "fields", "start"),
+    ("kind", "fields", "start"),
     [
-        ("ReplicaSet", "apps/v1", {}, "a" * 58),
-        ("Job", "batch/v1", {}, "a" * 58),
-        ("Job", "batch/v1", {"completions": 1, "completionMode": "Indexed"}, "a" * 55 + "-0-"),
+        ("ReplicaSet", {}, "a" * 58),
+        ("Job", {}, "a" * 58),
+        ("Job", {"completions": 1, "completionMode": "Indexed"}, "a" * 55 + "-0-"),
     ],
 )
-def test_names_are_no_longer_than_kubernetes_makes_them(
-    kind: str, version: str, fields: dict[str, Any], start: str
-) -> None:
-    workload = a_workload(kind, version, **fields)
+def test_names_are_no_longer_than_kubernetes_makes_them(kind: str, fields: dict[str, Any], start: str) -> None:
+    workload = a_workload(kind, **fields)
     workload["metadata"]["name"] = "a" * (80 if kind == "ReplicaSet" else 60)
 
     (pod,) = created(workload)
@@ -453,7 +414,7 @@ def test_stateful_sets_have_ordinals_and_claims() -> None:
         spec={**SPEC, "volumes": volumes},
     )
 
-    cluster, problems = of(workload)
+    cluster, problems = read(workload)
 
     assert problems == []
     assert [pod.name for pod in cluster.pods] == ["w-5", "w-6"]
@@ -472,7 +433,7 @@ def test_stateful_sets_have_ordinals_and_claims() -> None:
 
 
 def test_indexed_jobs_number_their_pods() -> None:
-    pods = created(a_workload("Job", "batch/v1", parallelism=2, completions=3, completionMode="Indexed"))
+    pods = created(a_workload("Job", parallelism=2, completions=3, completionMode="Indexed"))
 
     assert [pod.labels["batch.kubernetes.io/job-completion-index"] for pod in pods] == ["0", "1"]
     assert [pod.name[:-5] for pod in pods] == ["w-0-", "w-1-"]
@@ -529,7 +490,7 @@ def test_a_daemon_whose_affinity_has_an_unknown_operator_is_one_line() -> None:
         "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}},
     }
 
-    _, problems = of(a_node("a"), a_workload("DaemonSet", spec={**SPEC, "affinity": affinity}))
+    _, problems = read(a_node("a"), a_workload("DaemonSet", spec={**SPEC, "affinity": affinity}))
 
     (problem,) = problems
     assert problem.startswith("f:2: spec.template.spec.affinity.nodeAffinity: nodeSelectorTerms[0].")
@@ -545,7 +506,7 @@ def test_ephemeral_volumes_get_claims_of_the_default_class() -> None:
         "metadata": {"name": "std", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
     }
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"accessModes": ["ReadWriteOnce"]}}
-    cluster, problems = of(a_pod(volumes=[{"name": "tmp", "ephemeral": {"volumeClaimTemplate": template}}]), default)
+    cluster, problems = read(a_pod(volumes=[{"name": "tmp", "ephemeral": {"volumeClaimTemplate": template}}]), default)
 
     ((_, claim),) = cluster.others.take({PERSISTENT_VOLUME_CLAIM: KNOWN[PERSISTENT_VOLUME_CLAIM]})
     assert problems == []
@@ -559,7 +520,7 @@ def test_claims_are_made_of_resource_claim_templates() -> None:
         "metadata": {"name": "gpu"},
         "spec": {"spec": {"devices": {}}},
     }
-    cluster, problems = of(a_pod(resourceClaims=[{"name": "g", "resourceClaimTemplateName": "gpu"}]), template)
+    cluster, problems = read(a_pod(resourceClaims=[{"name": "g", "resourceClaimTemplateName": "gpu"}]), template)
 
     (status,) = cluster.pods[0].status.resource_claim_statuses or ()
     assert problems == []
@@ -571,19 +532,19 @@ def test_claims_are_made_of_resource_claim_templates() -> None:
 def test_a_dump_without_kinds_that_every_cluster_has_is_noted() -> None:
     service = {"kind": "Service", "metadata": {"name": "kubernetes"}}
 
-    cluster, _ = of(stored(a_pod()), service, a_class("a", 1))
+    cluster, _ = read(stored(a_pod()), service, a_class("a", 1))
 
     assert cluster.notes == (
         "not in the files: any Namespace, which every cluster has: "
         "namespace selectors of affinity terms find no namespace",
     )
-    assert of(a_pod())[0].notes == ()
+    assert read(a_pod())[0].notes == ()
 
 
 def test_what_pods_name_and_nobody_wrote_is_noted() -> None:
     claims = [{"name": f"v{i}", "persistentVolumeClaim": {"claimName": f"c{i}"}} for i in range(5)]
     gpu = [{"name": "g", "resourceClaimTemplateName": "gpu"}, {"name": "h", "resourceClaimName": "mine"}]
-    cluster, problems = of(a_pod(volumes=claims, resourceClaims=gpu), an_owned("waits", "ReplicaSet"))
+    cluster, problems = read(a_pod(volumes=claims, resourceClaims=gpu), an_owned("waits", "ReplicaSet"))
 
     assert problems == []
     assert [note.partition(": ")[2].rpartition(": ")[0] for note in cluster.notes] == [

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.unit.simulate.apiserver.test_creation import a_pod, of
-from tests.unit.simulate.what_if.world import a_node, a_spec, a_workload, asked
+from tests.unit.simulate.apiserver.test_creation import a_pod
+from tests.unit.simulate.what_if.world import a_node, a_spec, a_workload, asked, read
 
 END = "`kubectl create --dry-run=server` of a pod says what they refuse"
 
@@ -14,7 +14,7 @@ def a_quota(namespace: str = "default") -> dict[str, Any]:
 
 
 def notes(*objects: Any) -> list[str]:
-    cluster, problems = of(*objects)
+    cluster, problems = read(*objects)
     assert (problems, cluster.creation is not None) == ([], True)
     created = cluster.creation.pods if cluster.creation else ()
     return [] if cluster.creation is None else cluster.creation.quota_notes((pod.namespace, 1) for _, pod in created)

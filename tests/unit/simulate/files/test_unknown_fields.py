@@ -6,16 +6,13 @@ from typing import Any
 import pytest
 
 from scheduler.__main__ import main
-from scheduler.config.documents import Document
-from scheduler.simulate.cluster import cluster_of
 from tests.bench.simulate import a_node, a_pod
 from tests.reference import known_fields
+from tests.unit.simulate.what_if.world import read
 
 
 def problems(obj: dict[str, Any]) -> list[str]:
-    found: list[str] = []
-    cluster_of([Document("f", obj)], found)
-    return [problem.removeprefix("f: ") for problem in found]
+    return [problem.removeprefix("f:1: ") for problem in read(obj)[1]]
 
 
 def a_written_pod(**spec: Any) -> dict[str, Any]:

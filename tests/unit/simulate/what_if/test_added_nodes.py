@@ -8,7 +8,22 @@ from scheduler.framework.errors import ConfigError
 from scheduler.simulate.what_if.added_nodes import with_nodes
 from scheduler.simulate.what_if.screen import lines_of
 from tests.unit.simulate.what_if.test_drain import DEVICES, a_slice
-from tests.unit.simulate.what_if.world import Json, a_node, a_pod, a_spec, a_workload, asked, cluster_with, on, placed
+from tests.unit.simulate.what_if.world import (
+    A_DEVICE,
+    Json,
+    a_claim_spec,
+    a_class,
+    a_node,
+    a_pod,
+    a_spec,
+    a_volume,
+    a_workload,
+    an_object,
+    asked,
+    cluster_with,
+    on,
+    placed,
+)
 
 
 def added(*objects: Json, number: int = 1, like: str = "n1") -> Any:
@@ -93,22 +108,10 @@ def test_the_pods_of_a_new_daemon_set_wait_for_them_too() -> None:
 
 
 def test_they_take_as_many_volumes_as_the_model() -> None:
-    driver = "d.example.com"
-    nodes: Json = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSINode",
-        "metadata": {"name": "n1"},
-        "spec": {"drivers": [{"name": driver, "nodeID": "n1", "allocatable": {"count": 1}}]},
-    }
-    storage = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": "s"},
-        "provisioner": driver,
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }
-    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "s"}
-    volume = {"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": claim}}}
+    drivers = [{"name": "p", "nodeID": "n1", "allocatable": {"count": 1}}]
+    nodes = an_object("CSINode", "storage.k8s.io/v1", "n1", spec={"drivers": drivers})
+    storage = a_class(mode="WaitForFirstConsumer")
+    volume = {"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": a_claim_spec()}}}
 
     document = asked(a_node("n1"), nodes, storage, a_pod("p", volumes=[volume]), add=2, like="n1", fill=True)
 
@@ -118,12 +121,7 @@ def test_they_take_as_many_volumes_as_the_model() -> None:
 
 
 def test_they_have_the_devices_of_the_model() -> None:
-    template: Json = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaimTemplate",
-        "metadata": {"name": "t", "namespace": "default"},
-        "spec": {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}},
-    }
+    template = an_object("ResourceClaimTemplate", "resource.k8s.io/v1", "t", spec={"spec": A_DEVICE})
     pod = a_pod("p", resourceClaims=[{"name": "g", "resourceClaimTemplateName": "t"}])
 
     document = asked(a_node("n1"), a_slice("n1"), DEVICES, template, pod, add=1, like="n1", fill=True)
@@ -163,13 +161,8 @@ def others(*objects: Json) -> list[Json]:
 
 
 def test_they_are_as_busy_as_what_nothing_runs_on() -> None:
-    metrics = {
-        "apiVersion": "metrics.k8s.io/v1beta1",
-        "kind": "NodeMetrics",
-        "metadata": {"name": "n1"},
-        "timestamp": "2026-01-01T00:00:00Z",
-        "usage": {"cpu": "3900m", "memory": "6Gi"},
-    }
+    usage = {"cpu": "3900m", "memory": "6Gi"}
+    metrics = an_object("NodeMetrics", "metrics.k8s.io/v1beta1", "n1", timestamp="2026-01-01T00:00:00Z", usage=usage)
 
     (copy,) = others(metrics)
 
@@ -179,12 +172,7 @@ def test_they_are_as_busy_as_what_nothing_runs_on() -> None:
 @pytest.mark.parametrize(("written", "free"), [({"allocatable": "4"}, "4"), ({}, "1")])
 def test_all_of_their_numa_nodes_is_free_as_far_as_their_size_is_known(written: Json, free: str) -> None:
     zone = {"name": "node-0", "type": "Node", "resources": [{"name": "cpu", "available": "1", **written}]}
-    topology = {
-        "apiVersion": "topology.node.k8s.io/v1alpha2",
-        "kind": "NodeResourceTopology",
-        "metadata": {"name": "n1"},
-        "zones": [zone],
-    }
+    topology = an_object("NodeResourceTopology", "topology.node.k8s.io/v1alpha2", "n1", zones=[zone])
 
     (copy,) = others(topology)
 
@@ -192,21 +180,10 @@ def test_all_of_their_numa_nodes_is_free_as_far_as_their_size_is_known(written: 
 
 
 def test_storage_that_is_on_the_model_alone_is_named_and_not_there_again() -> None:
-    def a_volume(name: str, *values: str) -> Json:
-        expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": list(values)}
-        terms = [{"matchExpressions": [expression]}]
-        spec = {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}} if values else {}
-        return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
-
-    capacity = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSIStorageCapacity",
-        "metadata": {"name": "c", "namespace": "default"},
-        "nodeTopology": {"matchLabels": {"topology.example.com/node": "n1"}},
-        "storageClassName": "s",
-        "capacity": "1Gi",
-    }
-    volumes = a_volume("local", "n1"), a_volume("both", "n1", "n2"), a_volume("other", "n2"), a_volume("anywhere")
+    of_n1 = {"matchLabels": {"topology.example.com/node": "n1"}}
+    capacity = an_object("CSIStorageCapacity", "storage.k8s.io/v1", "c", nodeTopology=of_n1, storageClassName="s")
+    anywhere = an_object("PersistentVolume", "v1", "anywhere", spec={})
+    volumes = a_volume("local", "n1"), a_volume("both", "n1", "n2"), a_volume("other", "n2"), anywhere
 
     told = asked(a_node("n1"), a_node("n2"), *volumes, capacity, add=1, like="n1")["whatIf"]
 

@@ -5,10 +5,21 @@ from typing import Any
 import pytest
 
 from scheduler.framework.errors import ConfigError
-from tests.unit.simulate.what_if.test_drain import a_volume
-from tests.unit.simulate.what_if.world import Json, a_node, a_pod, a_spec, a_workload, asked, on, placed
-
-CLASS = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "s"}, "provisioner": "p"}
+from tests.unit.simulate.what_if.world import (
+    Json,
+    a_bound_volume,
+    a_claim_spec,
+    a_class,
+    a_node,
+    a_pod,
+    a_spec,
+    a_volume,
+    a_workload,
+    an_object,
+    asked,
+    on,
+    placed,
+)
 
 
 def copies(*objects: Json, **questions: Any) -> Json:
@@ -50,6 +61,9 @@ def test_what_waits_is_placed_before_and_the_new_pod_itself_is_the_first_copy() 
     assert document["whatIf"]["copies"]["placed"] == 1
 
 
+CRON: Json = {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": a_spec()}}}}
+
+
 WORKLOADS = [
     (a_workload("Deployment", "w", a_spec(), replicas=9), "deployment/default/w"),
     (a_workload("ReplicaSet", "w", a_spec()), "replicaset/default/w"),
@@ -58,15 +72,7 @@ WORKLOADS = [
     (a_workload("Job", "w", a_spec(), "batch/v1", parallelism=2), "job/default/w"),
     (a_workload("Job", "w", a_spec(), "batch/v1", suspend=True), "job/default/w"),
     (a_workload("Job", "w", a_spec(), "batch/v1", completions=2, completionMode="Indexed"), "job/default/w"),
-    (
-        {
-            "apiVersion": "batch/v1",
-            "kind": "CronJob",
-            "metadata": {"name": "w"},
-            "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": a_spec()}}}},
-        },
-        "cronjob/default/w",
-    ),
+    (an_object("CronJob", "batch/v1", "w", spec=CRON), "cronjob/default/w"),
 ]
 
 
@@ -115,11 +121,12 @@ def test_of_two_versions_of_the_same_the_new_one_is_meant_by_any_name_that_kubec
 
 
 def test_what_a_stateful_set_has_left_of_its_claims_is_used_again() -> None:
-    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "s"}
-    templates = [{"metadata": {"name": "data"}, "spec": claim}]
+    templates = [{"metadata": {"name": "data"}, "spec": a_claim_spec()}]
     workload = a_workload("StatefulSet", "db", a_spec(), stored=True, replicas=0, volumeClaimTemplates=templates)
 
-    told = copies(a_node("n1"), a_node("n2"), CLASS, *a_volume("pv", "data-db-0", "n2"), workload, count=1, of="sts/db")
+    told = copies(
+        a_node("n1"), a_node("n2"), a_class(), *a_bound_volume("pv", "data-db-0", "n2"), workload, count=1, of="sts/db"
+    )
 
     assert told["nodes"] == {"n2": 1}
 
@@ -139,34 +146,9 @@ def test_copies_have_names_that_no_pod_has() -> None:
 
 
 def test_the_copies_of_a_stateful_set_have_claims_of_their_own() -> None:
-    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "s"}
-    templates = [{"metadata": {"name": "data"}, "spec": claim}]
-    volumes: list[Json] = [
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolume",
-            "metadata": {"name": f"v{number}"},
-            "spec": {
-                "capacity": {"storage": "1Gi"},
-                "accessModes": ["ReadWriteOnce"],
-                "storageClassName": "s",
-                "nodeAffinity": {
-                    "required": {
-                        "nodeSelectorTerms": [
-                            {
-                                "matchFields": [],
-                                "matchExpressions": [
-                                    {"key": "kubernetes.io/hostname", "operator": "In", "values": [f"n{number}"]}
-                                ],
-                            }
-                        ]
-                    }
-                },
-            },
-        }
-        for number in (1, 2)
-    ]
-    late = {**CLASS, "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}
+    templates = [{"metadata": {"name": "data"}, "spec": a_claim_spec()}]
+    volumes = [a_volume(f"v{number}", f"n{number}") for number in (1, 2)]
+    late = a_class(mode="WaitForFirstConsumer", provisioner="kubernetes.io/no-provisioner")
     workload = a_workload("StatefulSet", "db", a_spec(), volumeClaimTemplates=templates)
 
     told = copies(a_node("n1"), a_node("n2"), late, *volumes, workload, fill=True)
@@ -186,7 +168,7 @@ def test_required_anti_affinity_between_copies_counts() -> None:
 
 
 def test_a_copy_that_would_preempt_others_does_not_fit() -> None:
-    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 9}
+    high = an_object("PriorityClass", "scheduling.k8s.io/v1", "high", value=9)
 
     told = copies(a_node("n1", 1), on("n1", "low"), high, a_pod("p", priorityClassName="high"), fill=True)
 

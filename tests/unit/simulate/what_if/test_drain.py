@@ -1,12 +1,29 @@
 """A node is drained as kubectl does it, or vanishes: what becomes of its pods."""
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import pytest
 
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.what_if.answers import is_short
-from tests.unit.simulate.what_if.world import Json, a_budget, a_node, a_pod, asked, on, placed
+from tests.unit.simulate.what_if.world import (
+    A_DEVICE,
+    DEVICES,
+    Json,
+    a_bound_volume,
+    a_budget,
+    a_class,
+    a_node,
+    a_pod,
+    a_slice,
+    a_workload,
+    an_object,
+    asked,
+    on,
+    placed,
+)
 
 MIRROR: Json = {"metadata": {"annotations": {"kubernetes.io/config.mirror": "x"}}}
 
@@ -83,102 +100,65 @@ def status(allowed: int, healthy: int = 2, desired: int = 2, observed: int = 1) 
 NOT_READY: Json = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
 
 
-@pytest.mark.parametrize(
-    ("budgets", "fields", "room", "evicted", "why"),
-    [
-        pytest.param([], {}, 9, 2, "", id="none"),
-        pytest.param([a_budget("b", "other", minAvailable=9)], {}, 9, 2, "", id="of others"),
-        pytest.param([a_budget("b", "web", maxUnavailable=1)], {}, 9, 2, "", id="one after the other"),
-        pytest.param(
-            [a_budget("b", "web", maxUnavailable=1)],
-            {},
-            0,
-            1,
-            "the disruption budget default/b allows none: it needs 1 ready pods and has 1",
-            id="the first finds no other node",
-        ),
-        pytest.param([a_budget("b", "web", maxUnavailable="50%")], {}, 9, 2, "", id="a share"),
-        pytest.param(
-            [a_budget("b", "web", minAvailable="51%")],
-            {},
-            9,
-            0,
-            "the disruption budget default/b allows none: it needs 2 ready pods and has 2",
-            id="a share is rounded up",
-        ),
-        pytest.param(
-            [a_budget("b", "web", status(0), maxUnavailable=1)],
-            {},
-            9,
-            0,
-            "the disruption budget default/b allows none: it needs 2 ready pods and has 2",
-            id="its status counts",
-        ),
-        pytest.param(
-            [a_budget("b", "web", status(1, desired=1), maxUnavailable=0)], {}, 9, 2, "", id="its status alone"
-        ),
-        pytest.param(
-            [a_budget("b", "web", status(2, observed=0), maxUnavailable=1)],
-            {},
-            9,
-            0,
-            "the disruption budget default/b is still being processed by its controller",
-            id="not processed",
-        ),
-        pytest.param(
-            [a_budget("a", "web", maxUnavailable=2), a_budget("b", "web", maxUnavailable=2)],
-            {},
-            9,
-            0,
-            "2 disruption budgets select it, default/a and default/b, and an eviction takes one at most",
-            id="two budgets",
-        ),
-        pytest.param([a_budget("b", "web", status(0, 2, 2), minAvailable=2)], NOT_READY, 9, 2, "", id="not ready"),
-        pytest.param(
-            [a_budget("b", "web", status(0, 1, 2), minAvailable=2)],
-            NOT_READY,
-            0,
-            0,
-            "the disruption budget default/b allows none: it needs 2 ready pods and has 1",
-            id="not ready, and too few are",
-        ),
-        pytest.param(
-            [a_budget("b", "web", status(0, 1, 2), minAvailable=2, unhealthyPodEvictionPolicy="AlwaysAllow")],
-            NOT_READY,
-            0,
-            2,
-            "",
-            id="not ready, which may always go",
-        ),
-        pytest.param(
-            [a_budget("b", "web", status(0), minAvailable=2)], {"status": {"phase": "Pending"}}, 9, 2, "", id="pending"
-        ),
-        pytest.param(
-            [a_budget("b", "web", status(0, healthy=3), minAvailable=2)],
-            {},
-            9,
-            0,
-            "the disruption budget default/b allows none",
-            id="its controller allows none, though enough are ready",
-        ),
-        pytest.param(
-            [a_budget("b", "web")],
-            {},
-            9,
-            0,
-            "the disruption budget default/b allows none",
-            id="it expects no pods, as it says neither how many have to be available nor how many not",
-        ),
-    ],
-)
-def test_budgets_decide_which_pods_may_go(budgets: list[Json], fields: Json, room: int, evicted: int, why: str) -> None:
-    nodes = a_node("n1"), a_node("n2", room)
+class Budgeted(NamedTuple):
+    """Two pods on a node, budgets, and how many may go."""
 
-    document = asked(*nodes, web(1, **fields), web(2, **fields), *budgets, drain=("n1",))
+    what: str
+    budgets: list[Json]
+    evicted: int
+    why: str = ""
+    """Why the others may not, if any."""
+
+    room: int = 9
+    """For how many there is another node."""
+
+    fields: Mapping[str, Any] = MappingProxyType({})
+    """Of the pods."""
+
+
+def of_web(status: Json | None = None, **spec: Any) -> list[Json]:
+    return [a_budget("b", "web", status, **spec)]
+
+
+NONE = "the disruption budget default/b allows none"
+PROCESSED = "the disruption budget default/b is still being processed by its controller"
+SEVERAL = "2 disruption budgets select it, default/a and default/b, and an eviction takes one at most"
+ALWAYS: Json = {"minAvailable": 2, "unhealthyPodEvictionPolicy": "AlwaysAllow"}
+TABLE = [
+    Budgeted("none", [], 2),
+    Budgeted("of others", [a_budget("b", "other", minAvailable=9)], 2),
+    Budgeted("one after the other", of_web(maxUnavailable=1), 2),
+    Budgeted("no other node", of_web(maxUnavailable=1), 1, f"{NONE}: it needs 1 ready pods and has 1", room=0),
+    Budgeted("a share", of_web(maxUnavailable="50%"), 2),
+    Budgeted("a share is rounded up", of_web(minAvailable="51%"), 0, f"{NONE}: it needs 2 ready pods and has 2"),
+    Budgeted("its status counts", of_web(status(0), maxUnavailable=1), 0, f"{NONE}: it needs 2 ready pods and has 2"),
+    Budgeted("its status alone", of_web(status(1, desired=1), maxUnavailable=0), 2),
+    Budgeted("not processed", of_web(status(2, observed=0), maxUnavailable=1), 0, PROCESSED),
+    Budgeted("two budgets", [a_budget(name, "web", maxUnavailable=2) for name in "ab"], 0, SEVERAL),
+    Budgeted("not ready", of_web(status(0, 2, 2), minAvailable=2), 2, fields=NOT_READY),
+    Budgeted(
+        "not ready, and too few are",
+        of_web(status(0, 1, 2), minAvailable=2),
+        0,
+        f"{NONE}: it needs 2 ready pods and has 1",
+        room=0,
+        fields=NOT_READY,
+    ),
+    Budgeted("not ready, which may always go", of_web(status(0, 1, 2), **ALWAYS), 2, room=0, fields=NOT_READY),
+    Budgeted("pending", of_web(status(0), minAvailable=2), 2, fields={"status": {"phase": "Pending"}}),
+    Budgeted("none allowed, though enough are ready", of_web(status(0, healthy=3), minAvailable=2), 0, NONE),
+    Budgeted("no pods expected, as it does not say how many", of_web(), 0, NONE),
+]
+
+
+@pytest.mark.parametrize("case", TABLE, ids=lambda case: case.what)
+def test_budgets_decide_which_pods_may_go(case: Budgeted) -> None:
+    nodes = a_node("n1"), a_node("n2", case.room)
+    document = asked(*nodes, web(1, **case.fields), web(2, **case.fields), *case.budgets, drain=("n1",))
 
     told = drained(document)
-    assert (told["evicted"], {each["why"] for each in told["refused"]}) == (evicted, {why} if why else set())
-    assert is_short(document) == bool(why)
+    assert (told["evicted"], {each["why"] for each in told["refused"]}) == (case.evicted, {case.why} - {""})
+    assert is_short(document) == bool(case.why)
 
 
 def test_where_a_pod_that_was_not_ready_comes_again_no_ready_one_may_go_for_that() -> None:
@@ -260,57 +240,11 @@ def test_a_node_that_vanishes_takes_daemons_along_and_asks_no_budget() -> None:
 
 
 def test_the_pods_that_a_new_daemon_set_would_have_there_do_not_come() -> None:
-    labels = {"app": "d"}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c"}]}}
-    daemons = {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": "d"},
-        "spec": {"selector": {"matchLabels": labels}, "template": template},
-    }
+    daemons = a_workload("DaemonSet", "d", {"containers": [{"name": "c"}]})
 
     document = asked(a_node("n1"), a_node("n2"), daemons, remove=("n1",))
 
     assert [pod["node"] for pod in document["pods"]] == ["n2"]
-
-
-CLASS = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "s"}, "provisioner": "p"}
-
-
-def a_volume(name: str, claim: str, node: str) -> list[Json]:
-    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolume",
-            "metadata": {"name": name, "resourceVersion": "1"},
-            "spec": {
-                "capacity": {"storage": "1Gi"},
-                "accessModes": ["ReadWriteOnce"],
-                "storageClassName": "s",
-                "claimRef": {"namespace": "default", "name": claim, "uid": claim},
-                "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}},
-            },
-            "status": {"phase": "Bound"},
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": {
-                "name": claim,
-                "uid": claim,
-                "resourceVersion": "1",
-                "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
-            },
-            "spec": {
-                "volumeName": name,
-                "storageClassName": "s",
-                "accessModes": ["ReadWriteOnce"],
-                "resources": {"requests": {"storage": "1Gi"}},
-            },
-            "status": {"phase": "Bound"},
-        },
-    ]
 
 
 def test_a_volume_on_the_node_keeps_its_pod_from_coming_again() -> None:
@@ -319,8 +253,8 @@ def test_a_volume_on_the_node_keeps_its_pod_from_coming_again() -> None:
     document = asked(
         a_node("n1"),
         a_node("n2"),
-        CLASS,
-        *a_volume("pv", "data-db-0", "n1"),
+        a_class(),
+        *a_bound_volume("pv", "data-db-0", "n1"),
         on("n1", "db-0", "StatefulSet", "db", **claim),
         drain=("n1",),
     )
@@ -332,47 +266,27 @@ def test_a_volume_on_the_node_keeps_its_pod_from_coming_again() -> None:
 
 def test_a_claim_that_was_made_for_a_pod_alone_is_made_anew_for_the_next() -> None:
     own: Json = {"volumes": [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]}
-    late = {**CLASS, "volumeBindingMode": "WaitForFirstConsumer"}
+    late = a_class(mode="WaitForFirstConsumer")
 
-    document = asked(a_node("n1"), a_node("n2"), late, *a_volume("pv", "web-1-tmp", "n1"), web(1, **own), drain=("n1",))
+    document = asked(
+        a_node("n1"), a_node("n2"), late, *a_bound_volume("pv", "web-1-tmp", "n1"), web(1, **own), drain=("n1",)
+    )
 
     assert placed(document) == {"default/web-1": "n2"}
-
-
-def a_slice(node: str) -> Json:
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceSlice",
-        "metadata": {"name": f"slice-{node}"},
-        "spec": {
-            "driver": "d.example.com",
-            "nodeName": node,
-            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-            "devices": [{"name": "gpu"}],
-        },
-    }
-
-
-DEVICES = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
 
 
 def a_claim(name: str, user: str, owner: bool) -> Json:
     result = {"request": "r", "driver": "d.example.com", "pool": "n1", "device": "gpu"}
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
-    metadata: Json = {"name": name, "namespace": "default", "resourceVersion": "1", "uid": f"uid of claim {name}"}
+    allocation = {"devices": {"results": [result]}, "nodeSelector": {"nodeSelectorTerms": [term]}}
+    users = [{"resource": "pods", "name": user, "uid": f"uid of {user}"}]
+    status = {"allocation": allocation, "reservedFor": users}
+    claim = an_object("ResourceClaim", "resource.k8s.io/v1", name, spec=A_DEVICE, status=status)
+    claim["metadata"] |= {"namespace": "default", "resourceVersion": "1", "uid": f"uid of claim {name}"}
     if owner:
         of = {"apiVersion": "v1", "kind": "Pod", "name": user, "uid": f"uid of {user}", "controller": True}
-        metadata["ownerReferences"] = [of]
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": metadata,
-        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
-        "status": {
-            "allocation": {"devices": {"results": [result]}, "nodeSelector": {"nodeSelectorTerms": [term]}},
-            "reservedFor": [{"resource": "pods", "name": user, "uid": f"uid of {user}"}],
-        },
-    }
+        claim["metadata"]["ownerReferences"] = [of]
+    return claim
 
 
 def test_devices_are_given_back_and_others_taken_elsewhere() -> None:

@@ -35,17 +35,9 @@ def written(folder: Path, *objects: Json) -> str:
         ),
         (["--of", "p"], ["--of p: says what --count or --fill copy, and neither is given"]),
         (["--add-nodes", "2"], ["--add-nodes: --like NODE says what they are like, and is missing"]),
-        (
-            ["--like", "n1"],
-            ["--like n1: says what the nodes of --add-nodes are like, and that is missing"],
-        ),
+        (["--like", "n1"], ["--like n1: says what the nodes of --add-nodes are like, and that is missing"]),
         (["--drain", "n1", "--remove", "n1"], ["--drain n1: --remove takes the same node away"]),
-        (
-            ["--fill", "--each-alone"],
-            [
-                "--each-alone: judges pods on the cluster as given; it goes with neither --count, --fill nor --drain",
-            ],
-        ),
+        (["--fill", "--each-alone"], ["it goes with neither --count, --fill nor --drain"]),
         (
             ["--add-nodes", "-3", "--count", "x", "--of", "p"],
             [
@@ -118,10 +110,7 @@ def test_the_answers_are_text_for_people(file: str, capsys: pytest.CaptureFixtur
     [
         (["--utilisation"], "UTILISATION"),
         (["--fill"], "2 copies of pod/default/p fit"),
-        (
-            ["--remove", "n1"],
-            "removed n1: 1 pod gone with it, 1 of 1 replacement found a node",
-        ),
+        (["--remove", "n1"], "removed n1: 1 pod gone with it, 1 of 1 replacement found a node"),
     ],
 )
 def test_the_answers_begin_without_a_gap(

@@ -4,13 +4,13 @@ from typing import Any, Final
 
 import pytest
 
-from scheduler.config.load import config_from_dict
 from scheduler.config.types import Config
 from scheduler.framework.errors import ConfigError
 from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.simulate.what_if.answers import answered
 from scheduler.simulate.what_if.questions import Questions, QuotaChange
 from scheduler.simulate.what_if.screen import lines_of
+from tests.fakes.config import config_with
 from tests.unit.simulate.what_if.world import CONFIG, Json, a_node, a_spec, cluster_with, on, placed
 
 REGISTRY: Final = in_tree()
@@ -22,13 +22,8 @@ def asked(*objects: Json, config: Config = CONFIG, **questions: Any) -> Json:
 
 
 def config(**arguments: Any) -> Config:
-    profile = {
-        "schedulerName": CONFIG.profiles[0].scheduler_name,
-        "plugins": {"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}},
-        "pluginConfig": [{"name": "CapacityScheduling", "args": arguments}],
-    }
-    document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    return config_from_dict({**document, "profiles": [profile]}, REGISTRY)
+    name = CONFIG.profiles[0].scheduler_name
+    return config_with(REGISTRY, "CapacityScheduling", name=name, args={"CapacityScheduling": arguments})
 
 
 QUOTAS: Final = config()

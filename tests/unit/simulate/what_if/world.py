@@ -4,18 +4,16 @@ from typing import Any
 
 import plugins
 from scheduler.config.documents import Document
-from scheduler.config.load import config_from_dict
 from scheduler.config.types import Config
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.engine import adopted
 from scheduler.simulate.what_if.answers import answered
 from scheduler.simulate.what_if.questions import Questions
+from tests.fakes.config import config_with
 
 Json = dict[str, Any]
 
-CONFIG = config_from_dict(
-    {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}, plugins.IN_TREE
-)
+CONFIG = config_with(plugins.IN_TREE)
 
 
 def a_node(name: str, cpu: int | str = 4, zone: str = "", **fields: Any) -> Json:
@@ -59,9 +57,65 @@ def a_budget(name: str, app: str, status: Json | None = None, **spec: Any) -> Js
     return {**whole, "spec": {"selector": selector, **spec}, **({} if status is None else {"status": status})}
 
 
-def cluster_with(*objects: Json) -> SimulatedCluster:
+def an_object(kind: str, version: str, name: str = "", **fields: Any) -> Json:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name or kind.lower()}, **fields}
+
+
+def a_class(name: str = "s", mode: str = "Immediate", provisioner: str = "p") -> Json:
+    """A StorageClass."""
+    storage = "storage.k8s.io/v1"
+    return an_object("StorageClass", storage, name, provisioner=provisioner, volumeBindingMode=mode)
+
+
+def a_claim_spec(storage_class: str = "s", **spec: Any) -> Json:
+    """What a claim asks for."""
+    resources = {"requests": {"storage": "1Gi"}}
+    return {"accessModes": ["ReadWriteOnce"], "resources": resources, "storageClassName": storage_class, **spec}
+
+
+def a_volume(name: str, *values: str, key: str = "kubernetes.io/hostname", **spec: Any) -> Json:
+    """A PersistentVolume that nodes can use whose label has one of these values."""
+    terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}]
+    whole = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "s",
+        "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
+        **spec,
+    }
+    return an_object("PersistentVolume", "v1", name, spec=whole, status={"phase": "Available"})
+
+
+def a_bound_volume(name: str, claim: str, node: str) -> list[Json]:
+    """A volume on a node, and the claim to which it is bound."""
+    volume = a_volume(name, node, claimRef={"namespace": "default", "name": claim, "uid": claim})
+    bound = an_object("PersistentVolumeClaim", "v1", claim, spec=a_claim_spec(volumeName=name))
+    bound["metadata"] |= {"uid": claim, "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+    for each in (volume, bound):
+        each["metadata"]["resourceVersion"] = "1"
+        each["status"] = {"phase": "Bound"}
+    return [volume, bound]
+
+
+DEVICES = an_object("DeviceClass", "resource.k8s.io/v1", "gpu", spec={})
+A_DEVICE: Json = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
+
+
+def a_slice(node: str) -> Json:
+    """A device of the class `gpu` on a node."""
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "d.example.com", "nodeName": node, "pool": pool, "devices": [{"name": "gpu"}]}
+    return an_object("ResourceSlice", "resource.k8s.io/v1", f"slice-{node}", spec=spec)
+
+
+def read(*objects: Json) -> tuple[SimulatedCluster, list[str]]:
+    """A cluster of files with an object on each line, and what is wrong with these."""
     problems: list[str] = []
-    cluster = cluster_of([Document(f"f:{line}", each) for line, each in enumerate(objects, 1)], problems)
+    return cluster_of([Document(f"f:{line}", each) for line, each in enumerate(objects, 1)], problems), problems
+
+
+def cluster_with(*objects: Json) -> SimulatedCluster:
+    cluster, problems = read(*objects)
     assert problems == []
     pods = tuple(adopted(cluster.pods, CONFIG))
     return SimulatedCluster(cluster.nodes, pods, cluster.others, cluster.notes, cluster.creation)
