@@ -11,7 +11,23 @@ from scheduler.framework.errors import ConfigError
 from scheduler.framework.nodes.resources import KNOWN, STRUCTS
 from scheduler.simulate.cluster import cluster_of
 
-ODD: Final = (None, [], {}, "", "x", 0, -1, 1.5, 10**30, True, [[]], [None], {"a": None}, ["x"], {"": {}})
+ODD: Final[tuple[Any, ...]] = (
+    None,
+    [],
+    {},
+    "",
+    "x",
+    0,
+    -1,
+    1.5,
+    10**30,
+    True,
+    [[]],
+    [None],
+    {"a": None},
+    ["x"],
+    {"": {}},
+)
 TOLERATION: Final = {"key": "a", "operator": "Equal", "value": "b", "effect": "NoExecute", "tolerationSeconds": 3}
 CLAIM: Final = {"metadata": {"name": "d", "labels": {"a": "b"}}, "spec": {"storageClassName": "s"}}
 SPEC: Final[dict[str, Any]] = {

@@ -7,14 +7,15 @@ import pytest
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.what_if.added_nodes import with_nodes
 from scheduler.simulate.what_if.screen import lines_of
-from tests.unit.simulate.what_if.test_drain import DEVICES, a_slice
 from tests.unit.simulate.what_if.world import (
     A_DEVICE,
+    DEVICES,
     Json,
     a_claim_spec,
     a_class,
     a_node,
     a_pod,
+    a_slice,
     a_spec,
     a_volume,
     a_workload,
