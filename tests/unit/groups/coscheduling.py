@@ -9,13 +9,14 @@ from scheduler.api.objects import GroupAnnotations, GroupedMeta
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.types import DEFAULT_GATES
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
-from scheduler.testing import a_node, a_pod
+from scheduler.testing import a_pod
 from tests.fakes import settle
-from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine, newer
+from tests.unit.cycle.fakes import PROFILE, newer
+from tests.unit.groups.groups import Grouping
 
 
-class Coscheduled:
-    """An engine whose nodes have room for two pods of one core each."""
+class Coscheduled(Grouping):
+    """With groups of our own rules."""
 
     def __init__(
         self,
@@ -26,10 +27,7 @@ class Coscheduled:
         **options: Any,
     ) -> None:
         """`plugin`: with other arguments by default."""
-        self.under_test: EngineUnderTest = an_engine(plugin, *plugins, gates=gates, **options)
-        self.engine = self.under_test.engine
-        self._version = 0
-        self.under_test.see(*(a_node(f"n{number}", cpu="2") for number in range(nodes)))
+        super().__init__(plugin, *plugins, nodes=nodes, gates=gates, **options)
 
     def create(
         self, name: str = "g", minimum: int = 3, annotations: GroupAnnotations | None = None, **spec: Any
@@ -86,21 +84,8 @@ class Coscheduled:
             assert tries < 100, "it spins"
         return tries
 
-    @property
-    def bound(self) -> dict[str, str]:
-        """Name → node of the pods that are bound."""
-        return {uid.rpartition("/")[2]: node for uid, node in self.under_test.world.bound.items()}
-
-    def where(self, name: str) -> str:
-        return self.under_test.where(f"default/{name}")
-
     def refusal(self, pod: fw.Pod) -> str:
         """What keeps a pod out of the queue; empty if nothing does."""
         framework = self.engine.frameworks[PROFILE]
         status = framework.plugins.by_name["Coscheduling"].pre_enqueue(pod)  # type: ignore[attr-defined]
         return "" if status is None else str(status.message)
-
-    def check(self) -> None:
-        """All that we believe is consistent, and nothing is assumed that is not being bound."""
-        self.under_test.check()
-        assert {pod.uid for pod in self.engine.cache.assumed_pods()} <= self.under_test.world.bound.keys()

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import msgspec
+
 from scheduler import framework as fw
 from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.errors import ApiError
 from scheduler.framework.events import POD_GROUP
+from scheduler.groups.cycle import PodGroupCycle
 from scheduler.testing import a_node, a_pod
 from tests.fakes import settle
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine
@@ -30,31 +33,45 @@ class ApiForGroups:
         if group is None:
             raise ApiError(404, f'podgroups.scheduling.k8s.io "{name}" not found')
         self.patches.append(patch)
-        conditions = tuple(
-            api.Condition(
-                type=each["type"],
-                status=each["status"],
-                reason=each["reason"],
-                message=each["message"],
-                observed_generation=each.get("observedGeneration", 0),
-                last_transition_time=each["lastTransitionTime"],
-            )
-            for each in patch["status"]["conditions"]
-        )
+        conditions = msgspec.convert(patch["status"]["conditions"], tuple[api.Condition, ...])
         return self.groups.store(group, conditions)
 
 
-class Groups:
-    """An engine whose nodes have room for two pods of one core each."""
+class Grouping:
+    """An engine with groups on, whose nodes have room for two pods of one core each."""
 
-    def __init__(self, *plugins: type[fw.Plugin], nodes: int = 2, gates: FeatureGates = GATES, **options: Any) -> None:
-        self.under_test: EngineUnderTest = an_engine(*plugins, gates=gates, **options)
+    def __init__(self, *plugins: type[fw.Plugin], nodes: int, **options: Any) -> None:
+        self.under_test: EngineUnderTest = an_engine(*plugins, **options)
         self.engine = self.under_test.engine
-        self.api = ApiForGroups(self)
-        assert self.engine.group_parts.cycle is not None
-        self.engine.group_parts.cycle._conditions._writer._writer = self.api  # type: ignore[assignment]
         self._version = 0
         self.under_test.see(*(a_node(f"n{number}", cpu="2") for number in range(nodes)))
+
+    @property
+    def cycle(self) -> PodGroupCycle:
+        assert self.engine.group_parts.cycle is not None
+        return self.engine.group_parts.cycle
+
+    @property
+    def bound(self) -> dict[str, str]:
+        """Name → node of the pods that are bound."""
+        return {uid.rpartition("/")[2]: node for uid, node in self.under_test.world.bound.items()}
+
+    def where(self, name: str) -> str:
+        return self.under_test.where(f"default/{name}")
+
+    def check(self) -> None:
+        """All that we believe is consistent, and nothing is assumed that is not being bound."""
+        self.under_test.check()
+        assert {pod.uid for pod in self.engine.cache.assumed_pods()} <= self.under_test.world.bound.keys()
+
+
+class Groups(Grouping):
+    """With groups of kube-scheduler's rules."""
+
+    def __init__(self, *plugins: type[fw.Plugin], nodes: int = 2, gates: FeatureGates = GATES, **options: Any) -> None:
+        super().__init__(*plugins, nodes=nodes, gates=gates, **options)
+        self.api = ApiForGroups(self)
+        self.cycle._conditions._writer._writer = self.api  # type: ignore[assignment]
 
     def create(self, name: str = "g", minimum: int | None = 3, priority: int | None = None) -> None:
         """Let the watch show a group; without a minimum it is no gang."""
@@ -94,19 +111,6 @@ class Groups:
         self.engine.loop.schedule_one(queued)
         await settle()
 
-    @property
-    def bound(self) -> dict[str, str]:
-        """Name → node of the pods that are bound."""
-        return {uid.rpartition("/")[2]: node for uid, node in self.under_test.world.bound.items()}
-
-    def where(self, name: str) -> str:
-        return self.under_test.where(f"default/{name}")
-
     def condition(self, name: str = "g") -> tuple[str, str, str] | None:
         found = [each for each in self.object(name).status.conditions or () if each.type == api.POD_GROUP_SCHEDULED]
         return (found[0].status, found[0].reason, found[0].message) if found else None
-
-    def check(self) -> None:
-        """All that we believe is consistent, and nothing is assumed that is not being bound."""
-        self.under_test.check()
-        assert {pod.uid for pod in self.engine.cache.assumed_pods()} <= self.under_test.world.bound.keys()

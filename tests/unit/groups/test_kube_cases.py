@@ -11,7 +11,7 @@ from scheduler.groups.apis.kubernetes import as_group
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
 from scheduler.testing import a_node, a_pod
 from tests.conformance.transcribed import Case, cases
-from tests.fakes import run, settle
+from tests.fakes import settle
 from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.groups.groups import Groups
 
@@ -43,24 +43,21 @@ def a_member(name: str, **fields: Any) -> fw.Pod:
 
 
 @pytest.mark.parametrize("case", cases("skip_pod_group_pod_schedule"))
-def test_pods_that_go_or_have_a_node_are_skipped(case: Case) -> None:
-    async def play() -> None:
-        groups = answering()
-        groups.create("pg", minimum=None)
-        pods = {name: a_member(name) for name in case["pods"]}
-        groups.under_test.see(*pods.values())
-        for name in case["terminating"]:
-            groups.under_test.see(newer(pods[name], deletion_timestamp="2026-01-01"))
-        for name in case["assumed"]:
-            groups.engine.cache.assume(pods[name].bound_to("node1"))
+async def test_pods_that_go_or_have_a_node_are_skipped(case: Case) -> None:
+    groups = answering()
+    groups.create("pg", minimum=None)
+    pods = {name: a_member(name) for name in case["pods"]}
+    groups.under_test.see(*pods.values())
+    for name in case["terminating"]:
+        groups.under_test.see(newer(pods[name], deletion_timestamp="2026-01-01"))
+    for name in case["assumed"]:
+        groups.engine.cache.assume(pods[name].bound_to("node1"))
 
-        await groups.schedule()
+    await groups.schedule()
 
-        (framework,) = groups.engine.frameworks.values()
-        plugin: Any = framework.plugins.by_name["FakePodGroupPlugin"]
-        assert plugin.asked == case["tried"]
-
-    run(play())
+    (framework,) = groups.engine.frameworks.values()
+    plugin: Any = framework.plugins.by_name["FakePodGroupPlugin"]
+    assert plugin.asked == case["tried"]
 
 
 def a_condition(said: list[str]) -> api.Condition:
@@ -75,24 +72,18 @@ def a_condition(said: list[str]) -> api.Condition:
 
 
 @pytest.mark.parametrize("case", cases("update_pod_group_condition"))
-def test_the_condition_becomes_what_it_becomes_in_kube_scheduler(case: Case) -> None:
-    async def play() -> None:
-        groups = answering()
-        name = case["group"]
-        metadata = ObjectMeta(name=name, namespace="default", uid=name, generation=case.get("generation", 1))
-        group = api.PodGroup(metadata=metadata)
-        groups.store(group, (a_condition(case["before"]),) if "before" in case else ())
-        status, reason, message = case["set"]
-        assert groups.engine.group_parts.cycle is not None
+async def test_the_condition_becomes_what_it_becomes_in_kube_scheduler(case: Case) -> None:
+    groups = answering()
+    name = case["group"]
+    metadata = ObjectMeta(name=name, namespace="default", uid=name, generation=case.get("generation", 1))
+    group = api.PodGroup(metadata=metadata)
+    groups.store(group, (a_condition(case["before"]),) if "before" in case else ())
+    status, reason, message = case["set"]
 
-        groups.engine.group_parts.cycle._conditions.set(
-            as_group(group), is_scheduled=status == "True", reason=reason, message=message
-        )
-        await settle()
+    groups.cycle._conditions.set(as_group(group), is_scheduled=status == "True", reason=reason, message=message)
+    await settle()
 
-        assert groups.condition(name) == tuple(case["condition"])
-        (condition,) = groups.object(name).status.conditions
-        assert (condition.last_transition_time == SCHEDULED_BEFORE) == case.get("keeps_time", False)
-        assert condition.observed_generation == (case.get("generation", 1) if groups.api.patches else 0)
-
-    run(play())
+    assert groups.condition(name) == tuple(case["condition"])
+    (condition,) = groups.object(name).status.conditions
+    assert (condition.last_transition_time == SCHEDULED_BEFORE) == case.get("keeps_time", False)
+    assert condition.observed_generation == (case.get("generation", 1) if groups.api.patches else 0)

@@ -13,7 +13,7 @@ from scheduler.cycle.steps import in_one_go
 from scheduler.framework.queued import QueuedPod
 from scheduler.testing import a_node, a_pod
 from tests.conformance.transcribed import Case, cases
-from tests.fakes import run, settle
+from tests.fakes import settle
 from tests.unit.cycle.fakes import PROFILE
 from tests.unit.groups.groups import Groups
 
@@ -35,25 +35,22 @@ def a_preemptor(name: str, group: str = "") -> fw.Pod:
 
 
 @pytest.mark.parametrize("case", cases("default_preemption_pre_enqueue"))
-def test_a_pod_waits_for_its_preemption_or_that_of_its_group(case: Case) -> None:
-    async def play() -> None:
-        together = case.get("together", False)
-        groups = a_full_cluster(case.get("groups", ()))
-        preemptor = a_preemptor("p", case.get("of", ""))
-        groups.under_test.see(preemptor)
-        framework = groups.under_test.framework
-        if together:
-            assert groups.engine.pod_groups is not None
-            decision = in_one_go(groups.engine.pod_groups.decide_in_steps(framework, [QueuedPod(preemptor, 0.0)]))
-            assert decision.is_waiting_for_preemption
-        else:
-            groups.engine.algorithm.schedule(framework, fw.CycleState(), preemptor)
-        plugin: Any = framework.plugins.by_name["DefaultPreemption"]
+async def test_a_pod_waits_for_its_preemption_or_that_of_its_group(case: Case) -> None:
+    together = case.get("together", False)
+    groups = a_full_cluster(case.get("groups", ()))
+    preemptor = a_preemptor("p", case.get("of", ""))
+    groups.under_test.see(preemptor)
+    framework = groups.under_test.framework
+    if together:
+        assert groups.engine.pod_groups is not None
+        decision = in_one_go(groups.engine.pod_groups.decide_in_steps(framework, [QueuedPod(preemptor, 0.0)]))
+        assert decision.is_waiting_for_preemption
+    else:
+        groups.engine.algorithm.schedule(framework, fw.CycleState(), preemptor)
+    plugin: Any = framework.plugins.by_name["DefaultPreemption"]
 
-        refusal = plugin.pre_enqueue(a_preemptor(case["asked"], case.get("asked_of", "")))
+    refusal = plugin.pre_enqueue(a_preemptor(case["asked"], case.get("asked_of", "")))
 
-        expected = fw.unresolvable(case["refusal"]) if "refusal" in case else None
-        assert refusal == expected
-        await settle()
-
-    run(play())
+    expected = fw.unresolvable(case["refusal"]) if "refusal" in case else None
+    assert refusal == expected
+    await settle()

@@ -13,7 +13,6 @@ from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.nodes.nodes import Int64Column
 from scheduler.testing import a_node, a_pod
-from tests.fakes import run
 from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.groups.groups import Groups
 
@@ -48,161 +47,134 @@ class Racks(Groups):
         return {node.partition("-")[0] for node in self.bound.values()}
 
 
-def test_all_members_go_to_the_one_domain_that_holds_them() -> None:
-    async def play() -> None:
-        groups = Racks(a=1, b=2, c=1)
-        groups.create_in_racks(3)
-        groups.pods(3)
+async def test_all_members_go_to_the_one_domain_that_holds_them() -> None:
+    groups = Racks(a=1, b=2, c=1)
+    groups.create_in_racks(3)
+    groups.pods(3)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert len(groups.bound) == 3
-        assert groups.racks == {"b"}
-        assert groups.condition() == ("True", "Scheduled", "")
-        count = groups.under_test.count
-        assert count("scheduler_generated_placements_total", profile=PROFILE) == 3
-        assert count("scheduler_placement_evaluations_total", result="feasible", profile=PROFILE) == 1
-        assert count("scheduler_placement_evaluations_total", result="infeasible", profile=PROFILE) == 2
-        groups.check()
-
-    run(play())
+    assert len(groups.bound) == 3
+    assert groups.racks == {"b"}
+    assert groups.condition() == ("True", "Scheduled", "")
+    count = groups.under_test.count
+    assert count("scheduler_generated_placements_total", profile=PROFILE) == 3
+    assert count("scheduler_placement_evaluations_total", result="feasible", profile=PROFILE) == 1
+    assert count("scheduler_placement_evaluations_total", result="infeasible", profile=PROFILE) == 2
+    groups.check()
 
 
-def test_a_group_that_no_domain_holds_is_refused_though_all_nodes_would() -> None:
-    async def play() -> None:
-        groups = Racks(a=1, b=1)
-        groups.create_in_racks(3)
-        groups.pods(3)
+async def test_a_group_that_no_domain_holds_is_refused_though_all_nodes_would() -> None:
+    groups = Racks(a=1, b=1)
+    groups.create_in_racks(3)
+    groups.pods(3)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        text = (
-            "pod group is unschedulable, 0/2 placements are available, first placement status: "
-            "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
-        )
-        assert groups.condition() == ("False", "Unschedulable", f"{text}, pod group preemption: {NO_VICTIMS}")
-        assert groups.bound == {}
-        assert groups.under_test.world.notes()[-1].startswith("0/1 nodes are available: 1 Insufficient cpu.")
-        groups.check()
-
-    run(play())
+    text = (
+        "pod group is unschedulable, 0/2 placements are available, first placement status: "
+        "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
+    )
+    assert groups.condition() == ("False", "Unschedulable", f"{text}, pod group preemption: {NO_VICTIMS}")
+    assert groups.bound == {}
+    assert groups.under_test.world.notes()[-1].startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    groups.check()
 
 
-def test_a_refused_group_is_woken_by_what_helps_any_domain() -> None:
-    async def play() -> None:
-        groups = Racks(b=1)
-        groups.under_test.see(a_node("a-0", cpu="2", labels={RACK: "a"}, unschedulable=True))
-        running = a_pod("running", node_name="b-0", requests={"cpu": "2"})
-        groups.under_test.see(running)
-        groups.create_in_racks(2)
-        groups.pods(2)
-        await groups.schedule()
+async def test_a_refused_group_is_woken_by_what_helps_any_domain() -> None:
+    groups = Racks(b=1)
+    groups.under_test.see(a_node("a-0", cpu="2", labels={RACK: "a"}, unschedulable=True))
+    running = a_pod("running", node_name="b-0", requests={"cpu": "2"})
+    groups.under_test.see(running)
+    groups.create_in_racks(2)
+    groups.pods(2)
+    await groups.schedule()
 
-        groups.under_test.handlers.pod_deleted(running)
-        groups.under_test.clock.advance(60)
-        groups.engine.queue.flush_backoff_completed()
-        await groups.schedule()
+    groups.under_test.handlers.pod_deleted(running)
+    groups.under_test.clock.advance(60)
+    groups.engine.queue.flush_backoff_completed()
+    await groups.schedule()
 
-        assert groups.racks == {"b"}
-        groups.check()
-
-    run(play())
+    assert groups.racks == {"b"}
+    groups.check()
 
 
-def test_a_topology_that_no_node_has_is_no_placement() -> None:
-    async def play() -> None:
-        groups = Racks(a=2)
-        groups.create_in_racks(2, key="block")
-        groups.pods(2)
+async def test_a_topology_that_no_node_has_is_no_placement() -> None:
+    groups = Racks(a=2)
+    groups.create_in_racks(2, key="block")
+    groups.pods(2)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        text = f"no feasible placements found, pod group preemption: {NO_VICTIMS}"
-        assert groups.condition() == ("False", "Unschedulable", text)
-        assert groups.under_test.world.notes() == ["no feasible placements found"] * 2
-
-    run(play())
+    text = f"no feasible placements found, pod group preemption: {NO_VICTIMS}"
+    assert groups.condition() == ("False", "Unschedulable", text)
+    assert groups.under_test.world.notes() == ["no feasible placements found"] * 2
 
 
-def test_of_several_domains_the_one_is_chosen_that_holds_most_members_and_is_fullest() -> None:
-    async def play() -> None:
-        groups = Racks(a=2, b=2, c=1)
-        groups.under_test.see(a_pod("there", node_name="b-0", requests={"cpu": "1"}))
-        groups.create_in_racks(2)
-        groups.pods(3)
+async def test_of_several_domains_the_one_is_chosen_that_holds_most_members_and_is_fullest() -> None:
+    groups = Racks(a=2, b=2, c=1)
+    groups.under_test.see(a_pod("there", node_name="b-0", requests={"cpu": "1"}))
+    groups.create_in_racks(2)
+    groups.pods(3)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.racks == {"b"}  # c holds two of the three; b is fuller than a
-
-    run(play())
+    assert groups.racks == {"b"}  # c holds two of the three; b is fuller than a
 
 
-def test_a_member_that_comes_later_joins_the_others() -> None:
-    async def play() -> None:
-        groups = Racks(a=2, b=2)
-        groups.under_test.see(a_pod("there", node_name="b-0", requests={"cpu": "1"}))
-        groups.create_in_racks(2)
-        pods = groups.pods(2)
-        await groups.schedule()
-        assert groups.racks == {"b"}
-        groups.under_test.see(*(newer(pod, node_name=groups.bound[pod.name]) for pod in pods))
-        groups.under_test.handlers.pod_deleted(a_pod("there", node_name="b-0", requests={"cpu": "1"}))
+async def test_a_member_that_comes_later_joins_the_others() -> None:
+    groups = Racks(a=2, b=2)
+    groups.under_test.see(a_pod("there", node_name="b-0", requests={"cpu": "1"}))
+    groups.create_in_racks(2)
+    pods = groups.pods(2)
+    await groups.schedule()
+    assert groups.racks == {"b"}
+    groups.under_test.see(*(newer(pod, node_name=groups.bound[pod.name]) for pod in pods))
+    groups.under_test.handlers.pod_deleted(a_pod("there", node_name="b-0", requests={"cpu": "1"}))
 
-        groups.pods(1, first=2)
-        await groups.schedule()
+    groups.pods(1, first=2)
+    await groups.schedule()
 
-        assert len(groups.bound) == 3
-        assert groups.racks == {"b"}
-
-    run(play())
+    assert len(groups.bound) == 3
+    assert groups.racks == {"b"}
 
 
-def test_a_group_without_constraints_has_all_nodes() -> None:
-    async def play() -> None:
-        groups = Racks(a=1, b=1)
-        groups.create(minimum=3)
-        groups.pods(3)
+async def test_a_group_without_constraints_has_all_nodes() -> None:
+    groups = Racks(a=1, b=1)
+    groups.create(minimum=3)
+    groups.pods(3)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert len(groups.bound) == 3
-
-    run(play())
+    assert len(groups.bound) == 3
 
 
 @pytest.mark.parametrize("keys", [(RACK,), ()])
-def test_no_member_of_a_constrained_group_evicts_others(keys: tuple[str, ...]) -> None:
-    async def play() -> None:
-        groups = Racks(a=1)
-        groups.under_test.see(a_pod("low", node_name="a-0", priority=0, requests={"cpu": "2"}))
-        groups.create_constrained(2, *keys)
-        groups.pods(2, priority=0)
+async def test_no_member_of_a_constrained_group_evicts_others(keys: tuple[str, ...]) -> None:
+    groups = Racks(a=1)
+    groups.under_test.see(a_pod("low", node_name="a-0", priority=0, requests={"cpu": "2"}))
+    groups.create_constrained(2, *keys)
+    groups.pods(2, priority=0)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.under_test.world.notes()[0] == "0/1 nodes are available: 1 Insufficient cpu."
-        assert not any(hasattr(write, "victim") for write in groups.under_test.world.writes)
-
-    run(play())
+    assert groups.under_test.world.notes()[0] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert not any(hasattr(write, "victim") for write in groups.under_test.world.writes)
 
 
-def test_an_error_in_one_placement_ends_the_search() -> None:
-    async def play() -> None:
-        groups = Racks(a=1, b=1)
-        groups.create_in_racks(1)
-        pods = groups.pods(2)
-        groups.under_test.see(newer(pods[0], node_name="a-0"), newer(pods[1], node_name="b-0"))
+async def test_an_error_in_one_placement_ends_the_search() -> None:
+    groups = Racks(a=1, b=1)
+    groups.create_in_racks(1)
+    pods = groups.pods(2)
+    groups.under_test.see(newer(pods[0], node_name="a-0"), newer(pods[1], node_name="b-0"))
 
-        groups.pods(1, first=2)
-        await groups.schedule()
+    groups.pods(1, first=2)
+    await groups.schedule()
 
-        text = "cannot determine domain for already scheduled pods: more than 1 domain found for pod group: a, b"
-        status, reason, message = groups.condition() or ("", "", "")
-        assert (status, reason) == ("False", "SchedulerError")
-        assert message == text
-
-    run(play())
+    text = "cannot determine domain for already scheduled pods: more than 1 domain found for pod group: a, b"
+    status, reason, message = groups.condition() or ("", "", "")
+    assert (status, reason) == ("False", "SchedulerError")
+    assert message == text
 
 
 def test_the_plugins_need_their_gate() -> None:

@@ -18,7 +18,7 @@ from scheduler.framework.preemption.victims import Unit
 from scheduler.runtime.profile_spec import Plugins, PluginSet
 from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_pod, an_object
-from tests.fakes import Eviction, run, sample
+from tests.fakes import Eviction, sample
 from tests.unit.cycle.fakes import PROFILE, raising
 from tests.unit.groups.groups import Groups
 from tests.unit.groups.test_placements import Racks
@@ -51,130 +51,112 @@ class Preempting(Groups):
         return [eviction.victim.removeprefix("default/") for eviction in evictions]
 
 
-def test_no_more_leave_than_the_group_needs_and_it_waits_for_them() -> None:
-    async def play() -> None:
-        groups = Preempting(nodes=2)
-        groups.create(minimum=3, priority=10)
-        for number, node in enumerate(("n0", "n0", "n1", "n1")):
-            groups.run_pod(f"low-{number}", node, start=number + 1)
-        groups.pods(3)
+async def test_no_more_leave_than_the_group_needs_and_it_waits_for_them() -> None:
+    groups = Preempting(nodes=2)
+    groups.create(minimum=3, priority=10)
+    for number, node in enumerate(("n0", "n0", "n1", "n1")):
+        groups.run_pod(f"low-{number}", node, start=number + 1)
+    groups.pods(3)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert len(groups.victims) == 3
-        assert groups.condition() == (
-            "False",
-            "Unschedulable",
-            "minCount (3) cannot be satisfied: 0 scheduled, 2 remaining, "
-            "pod group preemption: found a placement for podgroup, preempting 3 victims",
-        )
-        nominated = [groups.engine.nominator.node_of(f"default/g-{number}") for number in range(3)]
-        assert sorted(filter(None, nominated)) in (["n0", "n0", "n1"], ["n0", "n1", "n1"])
-        result = {"result": "waiting_on_preemption", "profile": PROFILE}
-        assert groups.under_test.count("scheduler_podgroup_schedule_attempts_total", **result) == 1
-        assert groups.under_test.count("scheduler_workload_preemption_attempts_total", result="Success") == 1
-        assert groups.under_test.count("scheduler_workload_preemption_victims_sum") == 3
-        assert groups.under_test.count("scheduler_preemption_victims_sum") == 0
-        assert groups.under_test.count("scheduler_preemption_workload_disruptions_count", preemptor="podgroup") == 0
-        point = {"extension_point": "PodGroupPostFilter", "status": "Success", "profile": PROFILE}
-        assert groups.under_test.count("scheduler_framework_extension_point_duration_seconds_count", **point) == 1
-        [message] = {eviction.message for eviction in groups.under_test.world.written(Eviction)}
-        assert message == f"{PROFILE}: preempting to accommodate a higher priority podgroup"
-        assert groups.under_test.world.notes("Preempted")[0] == "Preempted by podgroup uid of g on node cluster"
-        groups.check()
-
-    run(play())
+    assert len(groups.victims) == 3
+    assert groups.condition() == (
+        "False",
+        "Unschedulable",
+        "minCount (3) cannot be satisfied: 0 scheduled, 2 remaining, "
+        "pod group preemption: found a placement for podgroup, preempting 3 victims",
+    )
+    nominated = [groups.engine.nominator.node_of(f"default/g-{number}") for number in range(3)]
+    assert sorted(filter(None, nominated)) in (["n0", "n0", "n1"], ["n0", "n1", "n1"])
+    result = {"result": "waiting_on_preemption", "profile": PROFILE}
+    assert groups.under_test.count("scheduler_podgroup_schedule_attempts_total", **result) == 1
+    assert groups.under_test.count("scheduler_workload_preemption_attempts_total", result="Success") == 1
+    assert groups.under_test.count("scheduler_workload_preemption_victims_sum") == 3
+    assert groups.under_test.count("scheduler_preemption_victims_sum") == 0
+    assert groups.under_test.count("scheduler_preemption_workload_disruptions_count", preemptor="podgroup") == 0
+    point = {"extension_point": "PodGroupPostFilter", "status": "Success", "profile": PROFILE}
+    assert groups.under_test.count("scheduler_framework_extension_point_duration_seconds_count", **point) == 1
+    [message] = {eviction.message for eviction in groups.under_test.world.written(Eviction)}
+    assert message == f"{PROFILE}: preempting to accommodate a higher priority podgroup"
+    assert groups.under_test.world.notes("Preempted")[0] == "Preempted by podgroup uid of g on node cluster"
+    groups.check()
 
 
-def test_members_fit_once_their_victims_are_gone() -> None:
-    async def play() -> None:
-        groups = Preempting()
-        groups.create(minimum=2, priority=10)
-        low = groups.run_pod("low", "n0")
-        groups.pods(2)
-        await groups.schedule()
-        assert groups.victims == ["low"]
-        groups.under_test.handlers.pod_deleted(low)
-        groups.under_test.wait(10)
+async def test_members_fit_once_their_victims_are_gone() -> None:
+    groups = Preempting()
+    groups.create(minimum=2, priority=10)
+    low = groups.run_pod("low", "n0")
+    groups.pods(2)
+    await groups.schedule()
+    assert groups.victims == ["low"]
+    groups.under_test.handlers.pod_deleted(low)
+    groups.under_test.wait(10)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert sorted(groups.bound) == ["g-0", "g-1"]
-        assert groups.condition() == ("True", "Scheduled", "")
-        groups.check()
-
-    run(play())
+    assert sorted(groups.bound) == ["g-0", "g-1"]
+    assert groups.condition() == ("True", "Scheduled", "")
+    groups.check()
 
 
-def test_nobody_leaves_for_a_group_that_does_not_fit_even_then() -> None:
-    async def play() -> None:
-        groups = Preempting()
-        groups.create(minimum=3, priority=10)
-        groups.run_pod("low", "n0")
-        groups.pods(3)
+async def test_nobody_leaves_for_a_group_that_does_not_fit_even_then() -> None:
+    groups = Preempting()
+    groups.create(minimum=3, priority=10)
+    groups.run_pod("low", "n0")
+    groups.pods(3)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.victims == []
-        assert groups.condition() == (
-            "False", "Unschedulable",
-            f"minCount (3) cannot be satisfied: 1 scheduled, 1 remaining, {RELEASED}"
-            "pod group preemption: minCount (3) cannot be satisfied: 2 scheduled, 0 remaining",
-        )  # fmt: skip
-        groups.check()
-
-    run(play())
+    assert groups.victims == []
+    assert groups.condition() == (
+        "False", "Unschedulable",
+        f"minCount (3) cannot be satisfied: 1 scheduled, 1 remaining, {RELEASED}"
+        "pod group preemption: minCount (3) cannot be satisfied: 2 scheduled, 0 remaining",
+    )  # fmt: skip
+    groups.check()
 
 
-def test_only_pods_of_lower_priority_than_the_groups_own_leave() -> None:
-    async def play() -> None:
-        groups = Preempting()
-        groups.create(minimum=2, priority=5)
-        groups.run_pod("equal", "n0", priority=5)
-        groups.pods(2)
+async def test_only_pods_of_lower_priority_than_the_groups_own_leave() -> None:
+    groups = Preempting()
+    groups.create(minimum=2, priority=5)
+    groups.run_pod("equal", "n0", priority=5)
+    groups.pods(2)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.victims == []
-        refused = "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"
-        text = f"{refused}, pod group preemption: No preemption victims found for incoming preemptor"
-        assert groups.condition() == ("False", "Unschedulable", text)
-        assert groups.under_test.world.notes()[0] == f"pod group is unschedulable, {text}"
-
-    run(play())
+    assert groups.victims == []
+    refused = "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"
+    text = f"{refused}, pod group preemption: No preemption victims found for incoming preemptor"
+    assert groups.condition() == ("False", "Unschedulable", text)
+    assert groups.under_test.world.notes()[0] == f"pod group is unschedulable, {text}"
 
 
-def test_no_member_evicts_others_by_itself() -> None:
-    async def play() -> None:
-        groups = Preempting()
-        groups.create(minimum=3, priority=5)
-        groups.run_pod("low", "n0")
-        groups.pods(3)
+async def test_no_member_evicts_others_by_itself() -> None:
+    groups = Preempting()
+    groups.create(minimum=3, priority=5)
+    groups.run_pod("low", "n0")
+    groups.pods(3)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.victims == []
-        assert groups.under_test.world.notes()[1] == "0/1 nodes are available: 1 Insufficient cpu."
-
-    run(play())
+    assert groups.victims == []
+    assert groups.under_test.world.notes()[1] == "0/1 nodes are available: 1 Insufficient cpu."
 
 
-def test_members_that_may_not_preempt_keep_the_group_from_it() -> None:
-    async def play() -> None:
-        groups = Preempting()
-        groups.create(minimum=2, priority=5)
-        groups.run_pod("low", "n0")
-        for name in ("p", "q"):
-            groups.under_test.see(with_policy(a_member(name), "Never"))
+async def test_members_that_may_not_preempt_keep_the_group_from_it() -> None:
+    groups = Preempting()
+    groups.create(minimum=2, priority=5)
+    groups.run_pod("low", "n0")
+    for name in ("p", "q"):
+        groups.under_test.see(with_policy(a_member(name), "Never"))
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.victims == []
-        status, reason, message = groups.condition() or ("", "", "")
-        assert (status, reason) == ("False", "Unschedulable")
-        assert message.endswith(f"{RELEASED}pod group preemption: not eligible due to preemptionPolicy=Never.")
-
-    run(play())
+    assert groups.victims == []
+    status, reason, message = groups.condition() or ("", "", "")
+    assert (status, reason) == ("False", "Unschedulable")
+    assert message.endswith(f"{RELEASED}pod group preemption: not eligible due to preemptionPolicy=Never.")
 
 
 def a_member(name: str, priority: int = 5) -> fw.Pod:
@@ -210,251 +192,214 @@ TOGETHER = "all pods in a single pod group should have the same"
         ),
     ],
 )  # fmt: skip
-def test_pods_that_do_not_agree_are_not_tried(first: fw.Pod, second: fw.Pod, problem: str) -> None:
-    async def play() -> None:
-        groups = Preempting()
-        groups.create(minimum=2, priority=5)
-        groups.under_test.see(first, second)
+async def test_pods_that_do_not_agree_are_not_tried(first: fw.Pod, second: fw.Pod, problem: str) -> None:
+    groups = Preempting()
+    groups.create(minimum=2, priority=5)
+    groups.under_test.see(first, second)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.bound == {}
-        assert groups.condition() == ("False", "SchedulerError", f"{TOGETHER} {problem}")
-        assert set(groups.under_test.world.notes()) == {f"{TOGETHER} {problem}"}
-
-    run(play())
+    assert groups.bound == {}
+    assert groups.condition() == ("False", "SchedulerError", f"{TOGETHER} {problem}")
+    assert set(groups.under_test.world.notes()) == {f"{TOGETHER} {problem}"}
 
 
 @pytest.mark.parametrize(("its", "of_pod"), [(None, "Never"), ("Never", None)])
-def test_with_the_gate_pods_agree_with_the_policy_of_their_group(its: str | None, of_pod: str | None) -> None:
-    async def play() -> None:
-        groups = Preempting(gates=FeatureGates(generic_workload=True, pod_group_preemption_policy=True))
-        spec = api.PodGroupSpec(priority=5, preemption_policy=its)
-        groups.store(api.PodGroup(metadata=ObjectMeta(name="g", namespace="default", uid="g"), spec=spec))
-        groups.under_test.see(with_policy(a_member("p"), of_pod))
+async def test_with_the_gate_pods_agree_with_the_policy_of_their_group(its: str | None, of_pod: str | None) -> None:
+    groups = Preempting(gates=FeatureGates(generic_workload=True, pod_group_preemption_policy=True))
+    spec = api.PodGroupSpec(priority=5, preemption_policy=its)
+    groups.store(api.PodGroup(metadata=ObjectMeta(name="g", namespace="default", uid="g"), spec=spec))
+    groups.under_test.see(with_policy(a_member("p"), of_pod))
 
-        await groups.schedule()
+    await groups.schedule()
 
-        lower = "PreemptLowerPriority"
-        problem = f"preemption policy as the pod group's preemption policy, got {of_pod or lower} and {its or lower}"
-        assert groups.condition() == ("False", "SchedulerError", f"{TOGETHER} {problem}")
-
-    run(play())
+    lower = "PreemptLowerPriority"
+    problem = f"preemption policy as the pod group's preemption policy, got {of_pod or lower} and {its or lower}"
+    assert groups.condition() == ("False", "SchedulerError", f"{TOGETHER} {problem}")
 
 
-def test_a_group_that_is_disrupted_together_leaves_as_a_whole() -> None:
-    async def play() -> None:
-        groups = Preempting(nodes=2)
-        groups.create(minimum=2, priority=10)
-        groups.create_disrupted_together("others", priority=1)
-        for number, node in enumerate(("n0", "n1")):
-            groups.run_pod(f"other-{number}", node, group="others")
-            groups.run_pod(f"high-{number}", node, priority=100)
-        groups.pods(2)
+async def test_a_group_that_is_disrupted_together_leaves_as_a_whole() -> None:
+    groups = Preempting(nodes=2)
+    groups.create(minimum=2, priority=10)
+    groups.create_disrupted_together("others", priority=1)
+    for number, node in enumerate(("n0", "n1")):
+        groups.run_pod(f"other-{number}", node, group="others")
+        groups.run_pod(f"high-{number}", node, priority=100)
+    groups.pods(2)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        metrics = groups.under_test.metrics
-        assert sorted(groups.victims) == ["other-0", "other-1"]
-        of_group = {"preemptor": "podgroup"}
-        assert sample(metrics, "scheduler_preemption_workload_disruptions_sum", **of_group) == 1
-        for what, result in (("evaluation", "Success"), ("execution", "success")):
-            name = f"scheduler_preemption_{what}_duration_seconds_count"
-            assert sample(metrics, name, **of_group, result=result) == 1
-
-    run(play())
+    metrics = groups.under_test.metrics
+    assert sorted(groups.victims) == ["other-0", "other-1"]
+    of_group = {"preemptor": "podgroup"}
+    assert sample(metrics, "scheduler_preemption_workload_disruptions_sum", **of_group) == 1
+    for what, result in (("evaluation", "Success"), ("execution", "success")):
+        name = f"scheduler_preemption_{what}_duration_seconds_count"
+        assert sample(metrics, name, **of_group, result=result) == 1
 
 
-def test_a_group_that_is_disrupted_together_leaves_as_a_whole_for_a_pod_without_a_group() -> None:
-    async def play() -> None:
-        groups = Preempting(nodes=2)
-        groups.create_disrupted_together("others", priority=1)
-        for number, node in enumerate(("n0", "n1")):
-            groups.run_pod(f"other-{number}", node, group="others", priority=1)
-            groups.run_pod(f"high-{number}", node, priority=100)
-        groups.under_test.see(a_pod("alone", requests={"cpu": "1"}, scheduler_name=PROFILE, priority=10))
+async def test_a_group_that_is_disrupted_together_leaves_as_a_whole_for_a_pod_without_a_group() -> None:
+    groups = Preempting(nodes=2)
+    groups.create_disrupted_together("others", priority=1)
+    for number, node in enumerate(("n0", "n1")):
+        groups.run_pod(f"other-{number}", node, group="others", priority=1)
+        groups.run_pod(f"high-{number}", node, priority=100)
+    groups.under_test.see(a_pod("alone", requests={"cpu": "1"}, scheduler_name=PROFILE, priority=10))
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert sorted(groups.victims) == ["other-0", "other-1"]
-
-    run(play())
+    assert sorted(groups.victims) == ["other-0", "other-1"]
 
 
-def test_a_pod_of_a_group_has_its_priority_when_others_preempt() -> None:
-    async def play() -> None:
-        groups = Preempting()
-        groups.create("others", minimum=None, priority=20)
-        groups.run_pod("other", "n0", group="others", priority=1, requests={"cpu": "2"})
-        groups.under_test.see(a_pod("alone", requests={"cpu": "1"}, scheduler_name=PROFILE, priority=10))
+async def test_a_pod_of_a_group_has_its_priority_when_others_preempt() -> None:
+    groups = Preempting()
+    groups.create("others", minimum=None, priority=20)
+    groups.run_pod("other", "n0", group="others", priority=1, requests={"cpu": "2"})
+    groups.under_test.see(a_pod("alone", requests={"cpu": "1"}, scheduler_name=PROFILE, priority=10))
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.victims == []
-
-    run(play())
+    assert groups.victims == []
 
 
-def test_of_two_groups_the_one_whose_first_pod_started_earlier_stays() -> None:
-    async def play() -> None:
-        groups = Preempting(nodes=4)
-        groups.create(minimum=2, priority=10)
-        for name, starts in (("older", (5, 1)), ("younger", (3, 4))):
-            groups.create_disrupted_together(name, priority=1)
-            for number, start in enumerate(starts):
-                row = number + (0 if name == "older" else 2)
-                groups.run_pod(f"{name}-{number}", f"n{row}", group=name, start=start)
-        for row in range(4):
-            groups.run_pod(f"high-{row}", f"n{row}", priority=100)
-        groups.pods(2)
+async def test_of_two_groups_the_one_whose_first_pod_started_earlier_stays() -> None:
+    groups = Preempting(nodes=4)
+    groups.create(minimum=2, priority=10)
+    for name, starts in (("older", (5, 1)), ("younger", (3, 4))):
+        groups.create_disrupted_together(name, priority=1)
+        for number, start in enumerate(starts):
+            row = number + (0 if name == "older" else 2)
+            groups.run_pod(f"{name}-{number}", f"n{row}", group=name, start=start)
+    for row in range(4):
+        groups.run_pod(f"high-{row}", f"n{row}", priority=100)
+    groups.pods(2)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert sorted(groups.victims) == ["younger-0", "younger-1"]
-
-    run(play())
+    assert sorted(groups.victims) == ["younger-0", "younger-1"]
 
 
 @pytest.mark.parametrize(("pods", "violations"), [(1, 0), (2, 1)])
-def test_pods_whose_budget_would_be_violated_stay_if_others_can_leave(pods: int, violations: int) -> None:
-    async def play() -> None:
-        groups = Preempting()
-        groups.create(minimum=pods, priority=10)
-        groups.run_pod("kept", "n0", labels={"app": "kept"}, start=9)
-        groups.run_pod("low", "n0", start=1)
-        budget = an_object(
-            "b",
-            namespace="default",
-            spec={"selector": {"matchLabels": {"app": "kept"}}},
-            status={"disruptionsAllowed": 0},
-        )
-        groups.engine.object_handlers.object_changed(POD_DISRUPTION_BUDGET, budget)
-        groups.pods(pods)
+async def test_pods_whose_budget_would_be_violated_stay_if_others_can_leave(pods: int, violations: int) -> None:
+    groups = Preempting()
+    groups.create(minimum=pods, priority=10)
+    groups.run_pod("kept", "n0", labels={"app": "kept"}, start=9)
+    groups.run_pod("low", "n0", start=1)
+    budget = an_object(
+        "b",
+        namespace="default",
+        spec={"selector": {"matchLabels": {"app": "kept"}}},
+        status={"disruptionsAllowed": 0},
+    )
+    groups.engine.object_handlers.object_changed(POD_DISRUPTION_BUDGET, budget)
+    groups.pods(pods)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.victims == ["low", "kept"][:pods]
-        counted = sample(groups.under_test.metrics, "scheduler_preemption_pdb_violations_total", preemptor="podgroup")
-        assert counted == violations
-
-    run(play())
+    assert groups.victims == ["low", "kept"][:pods]
+    counted = sample(groups.under_test.metrics, "scheduler_preemption_pdb_violations_total", preemptor="podgroup")
+    assert counted == violations
 
 
-def test_members_are_kept_out_while_their_victims_are_being_evicted() -> None:
-    async def play() -> None:
-        groups = Preempting()
-        groups.create(minimum=1, priority=10)
-        groups.run_pod("low-0", "n0")
-        groups.run_pod("low-1", "n0")
-        [pod] = groups.pods(1)
-        groups.engine.loop.schedule_one(groups.under_test.pop_group())
+async def test_members_are_kept_out_while_their_victims_are_being_evicted() -> None:
+    groups = Preempting()
+    groups.create(minimum=1, priority=10)
+    groups.run_pod("low-0", "n0")
+    groups.run_pod("low-1", "n0")
+    [pod] = groups.pods(1)
+    groups.engine.loop.schedule_one(groups.under_test.pop_group())
 
-        assert not groups.engine.queue.wake(pod.uid, "Woken")
-        assert groups.where(pod.name) == "gated"
-
-    run(play())
+    assert not groups.engine.queue.wake(pod.uid, "Woken")
+    assert groups.where(pod.name) == "gated"
 
 
-def test_what_is_tried_leaves_no_trace() -> None:
-    async def play() -> None:
-        groups = Preempting(nodes=2)
-        groups.create(minimum=5, priority=10)
-        for number in range(4):
-            groups.run_pod(f"low-{number}", f"n{number % 2}", start=number + 1)
-        table = groups.engine.cache.table
-        before = {name: [pod.name for pod in table.pods_on(name)] for name in ("n0", "n1")}
-        groups.pods(5)
+async def test_what_is_tried_leaves_no_trace() -> None:
+    groups = Preempting(nodes=2)
+    groups.create(minimum=5, priority=10)
+    for number in range(4):
+        groups.run_pod(f"low-{number}", f"n{number % 2}", start=number + 1)
+    table = groups.engine.cache.table
+    before = {name: [pod.name for pod in table.pods_on(name)] for name in ("n0", "n1")}
+    groups.pods(5)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert {name: [pod.name for pod in table.pods_on(name)] for name in before} == before
-        groups.check()
-
-    run(play())
+    assert {name: [pod.name for pod in table.pods_on(name)] for name in before} == before
+    groups.check()
 
 
-def test_a_fault_amid_the_choice_of_victims_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def play() -> None:
-        groups = Preempting()
-        groups.create(minimum=2, priority=10)
-        groups.run_pod("low", "n0")
-        groups.pods(2)
-        monkeypatch.setattr(Budgets, "tally", raising(RuntimeError("a fault")))
+async def test_a_fault_amid_the_choice_of_victims_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = Preempting()
+    groups.create(minimum=2, priority=10)
+    groups.run_pod("low", "n0")
+    groups.pods(2)
+    monkeypatch.setattr(Budgets, "tally", raising(RuntimeError("a fault")))
 
-        await groups.schedule()
+    await groups.schedule()
 
-        status, reason, message = groups.condition() or ("", "", "")
-        assert (status, reason) == ("False", "SchedulerError")
-        assert "a fault" in message
-        groups.engine.cache.mend()
-        assert [pod.name for pod in groups.engine.cache.table.pods_on("n0")] == ["low"]
-        groups.check()
-
-    run(play())
+    status, reason, message = groups.condition() or ("", "", "")
+    assert (status, reason) == ("False", "SchedulerError")
+    assert "a fault" in message
+    groups.engine.cache.mend()
+    assert [pod.name for pod in groups.engine.cache.table.pods_on("n0")] == ["low"]
+    groups.check()
 
 
-def test_a_table_is_made_again_if_a_victim_of_a_what_if_cannot_be_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def play() -> None:
-        groups = Preempting()
-        groups.create(minimum=3, priority=10)  # more than fit without the other pod: it is put back at the end
-        low = groups.run_pod("low", "n0")
-        groups.pods(2)
-        groups.pods(1, first=2, requests={"cpu": "1", "memory": "1"})  # or the table would not be changed
-        table = groups.engine.cache.table
-        add_pod = type(table).add_pod
+async def test_a_table_is_made_again_if_a_victim_of_a_what_if_cannot_be_put_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    groups = Preempting()
+    groups.create(minimum=3, priority=10)  # more than fit without the other pod: it is put back at the end
+    low = groups.run_pod("low", "n0")
+    groups.pods(2)
+    groups.pods(1, first=2, requests={"cpu": "1", "memory": "1"})  # or the table would not be changed
+    table = groups.engine.cache.table
+    add_pod = type(table).add_pod
 
-        def failing_once(table: NodeTable, name: str, pod: fw.Pod) -> None:
-            if pod.uid == low.uid:
-                monkeypatch.undo()
-                raise RuntimeError("a fault")
-            add_pod(table, name, pod)
+    def failing_once(table: NodeTable, name: str, pod: fw.Pod) -> None:
+        if pod.uid == low.uid:
+            monkeypatch.undo()
+            raise RuntimeError("a fault")
+        add_pod(table, name, pod)
 
-        monkeypatch.setattr(NodeTable, "add_pod", failing_once)
+    monkeypatch.setattr(NodeTable, "add_pod", failing_once)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        status, reason, message = groups.condition() or ("", "", "")
-        assert (status, reason) == ("False", "SchedulerError")
-        assert "a fault" in message
-        assert table.is_broken
-        groups.engine.cache.mend()
-        assert [pod.name for pod in table.pods_on("n0")] == ["low"]
-        groups.check()
-
-    run(play())
-
-
-def test_a_group_with_a_topology_preempts_in_one_domain() -> None:
-    async def play() -> None:
-        groups = Racks(a=1, b=1)
-        for rack in ("a", "b"):
-            groups.under_test.see(a_pod(f"low-{rack}", node_name=f"{rack}-0", requests={"cpu": "2"}))
-        groups.create_in_racks(2, priority=10)
-        groups.pods(2)
-
-        await groups.schedule()
-
-        status, reason, message = groups.condition() or ("", "", "")
-        assert (status, reason) == ("False", "Unschedulable")
-        assert message.endswith("pod group preemption: found a placement for podgroup, preempting 1 victims")
-
-    run(play())
+    status, reason, message = groups.condition() or ("", "", "")
+    assert (status, reason) == ("False", "SchedulerError")
+    assert "a fault" in message
+    assert table.is_broken
+    groups.engine.cache.mend()
+    assert [pod.name for pod in table.pods_on("n0")] == ["low"]
+    groups.check()
 
 
-def test_without_the_plugin_nobody_leaves() -> None:
-    async def play() -> None:
-        enabled = default_plugins(GATES).multi_point.enabled
-        only = Plugins(multi_point=PluginSet(tuple(each for each in enabled if each.name != "DefaultPreemption")))
-        groups = Preempting(only=only)
-        groups.create(minimum=3, priority=10)
-        groups.pods(3)
+async def test_a_group_with_a_topology_preempts_in_one_domain() -> None:
+    groups = Racks(a=1, b=1)
+    for rack in ("a", "b"):
+        groups.under_test.see(a_pod(f"low-{rack}", node_name=f"{rack}-0", requests={"cpu": "2"}))
+    groups.create_in_racks(2, priority=10)
+    groups.pods(2)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        text = "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
-        assert groups.condition() == ("False", "Unschedulable", f"{text}, {RELEASED.removesuffix(', ')}")
+    status, reason, message = groups.condition() or ("", "", "")
+    assert (status, reason) == ("False", "Unschedulable")
+    assert message.endswith("pod group preemption: found a placement for podgroup, preempting 1 victims")
 
-    run(play())
+
+async def test_without_the_plugin_nobody_leaves() -> None:
+    enabled = default_plugins(GATES).multi_point.enabled
+    only = Plugins(multi_point=PluginSet(tuple(each for each in enabled if each.name != "DefaultPreemption")))
+    groups = Preempting(only=only)
+    groups.create(minimum=3, priority=10)
+    groups.pods(3)
+
+    await groups.schedule()
+
+    text = "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
+    assert groups.condition() == ("False", "Unschedulable", f"{text}, {RELEASED.removesuffix(', ')}")
 
 
 def a_unit(

@@ -45,8 +45,7 @@ def played(groups: Preempting, step: int, meanwhile: Callable[[], object]) -> li
     """Schedule the group while something happens after so many steps, if no victim is chosen then; return these."""
 
     async def play() -> None:
-        assert groups.engine.group_parts.cycle is not None
-        left: Any = groups.engine.group_parts.cycle.steps(groups.under_test.pop_group(), groups.engine.loop)
+        left: Any = groups.engine.group_parts.steps(groups.under_test.pop_group(), groups.engine.loop)
         for number, _ in enumerate(left):
             if number == step and not is_chosen(groups):
                 meanwhile()
@@ -72,22 +71,19 @@ def _one_node_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "NODES_AT_ONCE", 1)
 
 
-def test_other_tasks_run_while_victims_are_chosen(groups: Preempting, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_other_tasks_run_while_victims_are_chosen(groups: Preempting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_module, "SLICE_SECONDS", 0.0)
 
-    async def play() -> None:
-        task, turns = asyncio.create_task(groups.engine.loop.run()), 0
-        while not is_chosen(groups):
-            turns += 1
-            await asyncio.sleep(0)
-        groups.engine.queue.close()
-        await task
-        await settle()
+    task, turns = asyncio.create_task(groups.engine.loop.run()), 0
+    while not is_chosen(groups):
+        turns += 1
+        await asyncio.sleep(0)
+    groups.engine.queue.close()
+    await task
+    await settle()
 
-        assert turns > 10
-        assert len(groups.victims) == 3
-
-    run(play())
+    assert turns > 10
+    assert len(groups.victims) == 3
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -158,20 +154,14 @@ def is_nominated(groups: Preempting) -> bool:
     return bool(groups.engine.nominator.nodes)
 
 
-def test_a_group_whose_nodes_change_all_the_time_gets_its_victims_in_one_go(groups: Preempting) -> None:
+async def test_a_group_whose_nodes_change_all_the_time_gets_its_victims_in_one_go(groups: Preempting) -> None:
     changes = 0
 
-    async def play() -> None:
-        nonlocal changes
-        assert groups.engine.group_parts.cycle is not None
-        left: Any = groups.engine.group_parts.cycle.steps(groups.under_test.pop_group(), groups.engine.loop)
-        for _ in left:
-            if not is_chosen(groups):
-                changes += 1
-                groups.under_test.see(a_node(f"small-{changes}", cpu="0"))
-        await settle()
-
-    run(play())
+    for _ in groups.engine.group_parts.steps(groups.under_test.pop_group(), groups.engine.loop):
+        if not is_chosen(groups):
+            changes += 1
+            groups.under_test.see(a_node(f"small-{changes}", cpu="0"))
+    await settle()
 
     assert places_without(groups, groups.victims) >= 3
     assert changes >= 6
@@ -181,8 +171,7 @@ def test_a_scheduler_that_stops_amid_the_choice_evicts_nobody_and_reports_no_fau
     groups: Preempting,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    assert groups.engine.group_parts.cycle is not None
-    left: Any = groups.engine.group_parts.cycle.steps(groups.under_test.pop_group(), groups.engine.loop)
+    left: Any = groups.engine.group_parts.steps(groups.under_test.pop_group(), groups.engine.loop)
     for _ in range(8):
         next(left)
 

@@ -25,8 +25,7 @@ from tests.unit.groups.test_placements import Racks
 
 def begin(groups: Groups, tried_out: int) -> Any:
     """Begin with the group at the head of the queue; return what is left once so many members are tried out."""
-    assert groups.engine.group_parts.cycle is not None
-    left = groups.engine.group_parts.cycle.steps(groups.under_test.pop_group(), groups.engine.loop)
+    left = groups.engine.group_parts.steps(groups.under_test.pop_group(), groups.engine.loop)
     while len(groups.engine.cache.what_ifs) < tried_out:
         next(left)
     return left
@@ -75,24 +74,21 @@ def has_begun_to_place(groups: Groups) -> bool:
     return groups.engine.cache.assumed_count > len(groups.engine.cache.what_ifs)
 
 
-def test_other_tasks_run_while_a_group_is_decided_about(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_other_tasks_run_while_a_group_is_decided_about(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_module, "SLICE_SECONDS", 0.0)
 
-    async def play() -> None:
-        groups = a_gang(nodes=20, pods=40, minimum=40)
-        turns: list[int] = []
-        task = asyncio.create_task(groups.engine.loop.run())
-        while len(groups.bound) < 40:
-            turns.append(len(groups.engine.cache.what_ifs))
-            await asyncio.sleep(0)
-        groups.engine.queue.close()
-        await task
+    groups = a_gang(nodes=20, pods=40, minimum=40)
+    turns: list[int] = []
+    task = asyncio.create_task(groups.engine.loop.run())
+    while len(groups.bound) < 40:
+        turns.append(len(groups.engine.cache.what_ifs))
+        await asyncio.sleep(0)
+    groups.engine.queue.close()
+    await task
 
-        assert max(turns) == 40
-        assert len(set(turns)) > 20
-        groups.check()
-
-    run(play())
+    assert max(turns) == 40
+    assert len(set(turns)) > 20
+    groups.check()
 
 
 def test_nobody_hears_of_what_is_only_tried_out() -> None:
@@ -126,42 +122,36 @@ def test_a_member_that_is_deleted_meanwhile_is_left_out() -> None:
         ),
     ],
 )
-def test_what_happens_once_the_first_member_is_placed_leaves_no_other_behind(
+async def test_what_happens_once_the_first_member_is_placed_leaves_no_other_behind(
     meanwhile: Callable[[Any], object], bound: list[str]
 ) -> None:
     groups = a_gang(minimum=2)
 
-    async def play() -> None:
-        left = begin(groups, 2)
-        while not has_begun_to_place(groups):
-            next(left)
-        meanwhile(groups.under_test)
-        in_one_go(left)
-        await settle()
-
-    run(play())
+    left = begin(groups, 2)
+    while not has_begun_to_place(groups):
+        next(left)
+    meanwhile(groups.under_test)
+    in_one_go(left)
+    await settle()
 
     assert sorted(groups.bound) == bound
     assert not groups.engine.cache.what_ifs
     groups.check()
 
 
-def test_members_that_are_not_placed_yet_have_no_node_if_all_are_looked_at_again() -> None:
+async def test_members_that_are_not_placed_yet_have_no_node_if_all_are_looked_at_again() -> None:
     groups = a_gang(minimum=2)
     engine, parts = groups.engine, groups.engine.group_parts
 
-    async def play() -> None:
-        left = begin(groups, 2)
-        while not has_begun_to_place(groups):
-            next(left)
-        parts.groups.use(["another profile"])
-        parts.use(engine.frameworks, LoadmasterSettings())
+    left = begin(groups, 2)
+    while not has_begun_to_place(groups):
+        next(left)
+    parts.groups.use(["another profile"])
+    parts.use(engine.frameworks, LoadmasterSettings())
 
-        assert parts.groups.members(a_pod("g-0", group="g")).scheduled_count == 1
-        in_one_go(left)
-        await settle()
-
-    run(play())
+    assert parts.groups.members(a_pod("g-0", group="g")).scheduled_count == 1
+    in_one_go(left)
+    await settle()
 
     assert len(groups.bound) == 3
     groups.check()
@@ -255,21 +245,18 @@ def test_a_node_that_goes_meanwhile_is_not_used() -> None:
     assert gone[0] not in groups.bound.values()
 
 
-def test_a_group_whose_nodes_change_again_and_again_is_decided_about_in_one_go() -> None:
+async def test_a_group_whose_nodes_change_again_and_again_is_decided_about_in_one_go() -> None:
     groups = a_gang(nodes=2)
 
-    async def play() -> None:
-        left, strangers = begin(groups, 0), 0
-        for _ in left:
-            if groups.engine.cache.what_ifs and not has_begun_to_place(groups):
-                strangers += 1
-                node = a_node(chosen(groups), cpu="2", labels={"version": str(strangers)})
-                groups.under_test.handlers.node_deleted(node)
-                groups.under_test.see(node)
-                groups.under_test.see(a_stranger(node.name), a_node(f"more-{strangers}", cpu="2"))
-        await settle()
-
-    run(play())
+    left, strangers = begin(groups, 0), 0
+    for _ in left:
+        if groups.engine.cache.what_ifs and not has_begun_to_place(groups):
+            strangers += 1
+            node = a_node(chosen(groups), cpu="2", labels={"version": str(strangers)})
+            groups.under_test.handlers.node_deleted(node)
+            groups.under_test.see(node)
+            groups.under_test.see(a_stranger(node.name), a_node(f"more-{strangers}", cpu="2"))
+    await settle()
 
     assert len(groups.bound) == 3
     groups.check()
@@ -288,44 +275,38 @@ def test_nodes_that_come_while_placements_are_tried_are_looked_at(tried_out: int
     assert groups.racks == {"a"}
 
 
-def test_who_asks_about_the_state_of_the_cluster_waits_until_the_group_is_decided_about(
+async def test_who_asks_about_the_state_of_the_cluster_waits_until_the_group_is_decided_about(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(loop_module, "SLICE_SECONDS", 0.0)
 
-    async def play() -> None:
-        groups = a_gang(nodes=20, pods=40, minimum=40)
-        loop = groups.engine.loop
-        task = asyncio.create_task(loop.run())
-        await turns_until(lambda: len(groups.engine.cache.what_ifs) >= 20)
+    groups = a_gang(nodes=20, pods=40, minimum=40)
+    loop = groups.engine.loop
+    task = asyncio.create_task(loop.run())
+    await turns_until(lambda: len(groups.engine.cache.what_ifs) >= 20)
 
-        await groups.engine.pauses.ready()
+    await groups.engine.pauses.ready()
 
-        assert not groups.engine.cache.what_ifs
-        groups.engine.queue.close()
-        await task
-
-    run(play())
+    assert not groups.engine.cache.what_ifs
+    groups.engine.queue.close()
+    await task
 
 
-def test_a_group_waits_while_the_state_of_the_cluster_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_group_waits_while_the_state_of_the_cluster_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_module, "SLICE_SECONDS", 0.0)
 
-    async def play() -> None:
-        groups = a_gang(nodes=20, pods=40, minimum=40)
-        task = asyncio.create_task(groups.engine.loop.run())
-        await turns_until(lambda: len(groups.engine.cache.what_ifs) >= 20)
+    groups = a_gang(nodes=20, pods=40, minimum=40)
+    task = asyncio.create_task(groups.engine.loop.run())
+    await turns_until(lambda: len(groups.engine.cache.what_ifs) >= 20)
 
-        with groups.engine.pauses.hold():
-            before = len(groups.engine.cache.what_ifs)
-            await settle()
-            assert len(groups.engine.cache.what_ifs) == before
-        while len(groups.bound) < 40:
-            await settle()
-        groups.engine.queue.close()
-        await task
-
-    run(play())
+    with groups.engine.pauses.hold():
+        before = len(groups.engine.cache.what_ifs)
+        await settle()
+        assert len(groups.engine.cache.what_ifs) == before
+    while len(groups.bound) < 40:
+        await settle()
+    groups.engine.queue.close()
+    await task
 
 
 def test_a_scheduler_that_stops_amid_a_group_gives_everything_back() -> None:
@@ -369,26 +350,23 @@ def test_a_recording_that_begins_amid_a_group_has_nothing_of_what_is_tried_out()
 
 
 @pytest.mark.parametrize("is_filled", [True, False])
-def test_a_node_that_others_take_while_members_are_bound_is_looked_at_before_the_binding(is_filled: bool) -> None:
+async def test_a_node_that_others_take_while_members_are_bound_is_looked_at_before_the_binding(is_filled: bool) -> None:
     groups = a_gang(nodes=2, pods=4, minimum=1)
 
-    async def play() -> None:
-        left = begin(groups, 0)
-        while not groups.engine.loop.bindings:
-            next(left)
-        first = next(iter(groups.engine.cache.assumed_pods())).node_name
-        [other] = {"n0", "n1"} - {first}
-        node = groups.engine.cache.table.node(other)
-        assert node is not None
-        if is_filled:
-            groups.under_test.see(a_stranger(other))
-        else:
-            groups.under_test.handlers.node_deleted(node)
-        in_one_go(left)
-        await settle()
-        assert set(groups.bound.values()) == {first}
-
-    run(play())
+    left = begin(groups, 0)
+    while not groups.engine.loop.bindings:
+        next(left)
+    first = next(iter(groups.engine.cache.assumed_pods())).node_name
+    [other] = {"n0", "n1"} - {first}
+    node = groups.engine.cache.table.node(other)
+    assert node is not None
+    if is_filled:
+        groups.under_test.see(a_stranger(other))
+    else:
+        groups.under_test.handlers.node_deleted(node)
+    in_one_go(left)
+    await settle()
+    assert set(groups.bound.values()) == {first}
     groups.check()
 
 
@@ -424,17 +402,14 @@ class Trouble:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_whatever_happens_a_gang_gets_enough_nodes_or_none_and_no_node_too_many_pods(seed: int) -> None:
+async def test_whatever_happens_a_gang_gets_enough_nodes_or_none_and_no_node_too_many_pods(seed: int) -> None:
     groups = a_gang(nodes=5, pods=6, minimum=4)
     trouble = Trouble(groups, seed)
 
-    async def play() -> None:
-        for _ in begin(groups, 0):
-            if not has_begun_to_place(groups) and trouble.chance.random() < 0.2:
-                trouble.strike()
-        await settle()
-
-    run(play())
+    for _ in begin(groups, 0):
+        if not has_begun_to_place(groups) and trouble.chance.random() < 0.2:
+            trouble.strike()
+    await settle()
 
     groups.check()
     assert not groups.engine.cache.what_ifs
@@ -443,19 +418,16 @@ def test_whatever_happens_a_gang_gets_enough_nodes_or_none_and_no_node_too_many_
     assert (table.requested("cpu") <= table.allocatable("cpu"))[table.in_use].all()
 
 
-def test_an_explanation_waits_until_the_group_is_decided_about(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_explanation_waits_until_the_group_is_decided_about(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_module, "SLICE_SECONDS", 0.0)
 
-    async def play() -> None:
-        groups = a_gang(nodes=20, pods=40, minimum=40)
-        task = asyncio.create_task(groups.engine.loop.run())
-        await turns_until(lambda: len(groups.engine.cache.what_ifs) >= 20)
+    groups = a_gang(nodes=20, pods=40, minimum=40)
+    task = asyncio.create_task(groups.engine.loop.run())
+    await turns_until(lambda: len(groups.engine.cache.what_ifs) >= 20)
 
-        report = await Explainer(groups.engine, groups.under_test.clock).about("default", "g-0")
+    report = await Explainer(groups.engine, groups.under_test.clock).about("default", "g-0")
 
-        assert report.found
-        assert not groups.engine.cache.what_ifs
-        groups.engine.queue.close()
-        await task
-
-    run(play())
+    assert report.found
+    assert not groups.engine.cache.what_ifs
+    groups.engine.queue.close()
+    await task

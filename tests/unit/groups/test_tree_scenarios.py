@@ -17,7 +17,6 @@ from scheduler.api.objects import (
     Toleration,
 )
 from scheduler.testing import a_node, a_pod
-from tests.fakes import run
 from tests.unit.cycle.fakes import PROFILE
 from tests.unit.groups.trees import Trees
 
@@ -36,15 +35,12 @@ def test_the_tables_have_all_cases_of_their_sources() -> None:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=[scenario["name"] for scenario in SCENARIOS])
-def test_a_scenario_of_kube_scheduler_ends_as_there(scenario: Mapping[str, Any]) -> None:
-    async def play() -> None:
-        stage = Stage()
-        for number, step in enumerate(scenario["steps"]):
-            ((what, given),) = step.items()
-            await stage.play(what, given, f"step {number}, {what} {given}")
-        stage.trees.check()
-
-    run(play())
+async def test_a_scenario_of_kube_scheduler_ends_as_there(scenario: Mapping[str, Any]) -> None:
+    stage = Stage()
+    for number, step in enumerate(scenario["steps"]):
+        ((what, given),) = step.items()
+        await stage.play(what, given, f"step {number}, {what} {given}")
+    stage.trees.check()
 
 
 class Stage:

@@ -17,7 +17,7 @@ from scheduler import framework as fw
 from scheduler.api.groups.pod_groups import DisruptionMode
 from scheduler.framework.events import COMPOSITE_POD_GROUP
 from scheduler.testing import a_node, a_pod
-from tests.fakes import a_plugin, run, settle
+from tests.fakes import a_plugin, settle
 from tests.unit.cycle.fakes import PROFILE
 from tests.unit.groups.trees import Trees
 from tests.unit.plugins.pod_affinity import HOST, ZONE, pods_like, with_terms
@@ -102,17 +102,14 @@ def planted(tree: Mapping[str, Any], cpu: str = "20") -> Trees:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_case_of_kube_scheduler(case: tuple[Mapping[str, Any], Mapping[str, int]]) -> None:
-    async def play() -> None:
-        tree, expected = case
-        trees = planted(tree)
+async def test_a_case_of_kube_scheduler(case: tuple[Mapping[str, Any], Mapping[str, int]]) -> None:
+    tree, expected = case
+    trees = planted(tree)
 
-        await trees.schedule()
+    await trees.schedule()
 
-        assert trees.placed == expected
-        trees.check()
-
-    run(play())
+    assert trees.placed == expected
+    trees.check()
 
 
 def test_the_whole_tree_is_one_entry_of_the_queue() -> None:
@@ -125,69 +122,57 @@ def test_the_whole_tree_is_one_entry_of_the_queue() -> None:
     assert trees.engine.queue.pop_nowait() is None
 
 
-def test_parts_are_tried_by_creation_then_by_name() -> None:
-    async def play() -> None:
-        trees = Trees(nodes=1)
-        trees.composite("root", 1)
-        trees.leaf("a", 2, created="2026-01-01T00:00:02Z")
-        trees.leaf("c", 2, created="2026-01-01T00:00:01Z")
-        trees.leaf("b", 2, created="2026-01-01T00:00:01Z")
-        for name in "abc":
-            trees.pods(2, name)
+async def test_parts_are_tried_by_creation_then_by_name() -> None:
+    trees = Trees(nodes=1)
+    trees.composite("root", 1)
+    trees.leaf("a", 2, created="2026-01-01T00:00:02Z")
+    trees.leaf("c", 2, created="2026-01-01T00:00:01Z")
+    trees.leaf("b", 2, created="2026-01-01T00:00:01Z")
+    for name in "abc":
+        trees.pods(2, name)
 
-        await trees.schedule()
+    await trees.schedule()
 
-        assert trees.placed == {"b": 2}
-
-    run(play())
+    assert trees.placed == {"b": 2}
 
 
-def test_each_group_of_pods_says_what_became_of_it() -> None:
-    async def play() -> None:
-        trees = planted({"root": (None, 1), "pg1": ("root", 2, 2, "1"), "pg2": ("root", 2, 2, "100")})
+async def test_each_group_of_pods_says_what_became_of_it() -> None:
+    trees = planted({"root": (None, 1), "pg1": ("root", 2, 2, "1"), "pg2": ("root", 2, 2, "100")})
 
-        await trees.schedule()
+    await trees.schedule()
 
-        assert trees.condition("pg1") == ("True", "Scheduled", "")
-        refused = f"{IN_ONE} minCount (2) cannot be satisfied: 0 scheduled, 1 remaining"
-        assert trees.condition("pg2") == ("False", "Unschedulable", refused)
-
-    run(play())
+    assert trees.condition("pg1") == ("True", "Scheduled", "")
+    refused = f"{IN_ONE} minCount (2) cannot be satisfied: 0 scheduled, 1 remaining"
+    assert trees.condition("pg2") == ("False", "Unschedulable", refused)
 
 
-def test_a_group_that_fits_says_why_the_one_above_it_does_not() -> None:
-    async def play() -> None:
-        trees = planted({"root": (None, 2), "pg1": ("root", 2, 2, "1"), "pg2": ("root", 2, 2, "100")})
+async def test_a_group_that_fits_says_why_the_one_above_it_does_not() -> None:
+    trees = planted({"root": (None, 2), "pg1": ("root", 2, 2, "1"), "pg2": ("root", 2, 2, "100")})
 
-        await trees.schedule()
+    await trees.schedule()
 
-        refused = f"{IN_ONE} minCount (2) cannot be satisfied: 1 scheduled, 0 remaining, {NONE_LEFT}"
-        assert trees.condition("pg1") == ("False", "Unschedulable", refused)
-        assert trees.bound == {}
-        trees.check()
-
-    run(play())
+    refused = f"{IN_ONE} minCount (2) cannot be satisfied: 1 scheduled, 0 remaining, {NONE_LEFT}"
+    assert trees.condition("pg1") == ("False", "Unschedulable", refused)
+    assert trees.bound == {}
+    trees.check()
 
 
-def test_what_a_failed_part_held_is_free_for_the_next_one() -> None:
-    async def play() -> None:
-        trees = planted(
-            {
-                "root": (None, 1),
-                "a": ("root", 2),
-                "a1": ("a", 2, 2, "1"),
-                "a2": ("a", 1, 1, "100"),
-                "b": ("root", 2, 2, "1"),
-            },
-            cpu="2",
-        )
+async def test_what_a_failed_part_held_is_free_for_the_next_one() -> None:
+    trees = planted(
+        {
+            "root": (None, 1),
+            "a": ("root", 2),
+            "a1": ("a", 2, 2, "1"),
+            "a2": ("a", 1, 1, "100"),
+            "b": ("root", 2, 2, "1"),
+        },
+        cpu="2",
+    )
 
-        await trees.schedule()
+    await trees.schedule()
 
-        assert trees.placed == {"b": 2}
-        trees.check()
-
-    run(play())
+    assert trees.placed == {"b": 2}
+    trees.check()
 
 
 TEXTS: Final[Mapping[str, tuple[Mapping[str, Any], str]]] = {
@@ -245,7 +230,7 @@ def test_a_pod_fails_at_permit_if_a_group_above_its_own_is_gone() -> None:
         permit(trees, "pg1-0")
 
 
-def test_what_is_reserved_for_a_tree_that_does_not_fit_is_given_back_in_reverse() -> None:
+async def test_what_is_reserved_for_a_tree_that_does_not_fit_is_given_back_in_reverse() -> None:
     calls: list[str] = []
     reserve = a_plugin(
         "Noting",
@@ -254,33 +239,27 @@ def test_what_is_reserved_for_a_tree_that_does_not_fit_is_given_back_in_reverse(
         unreserve=lambda state, pod, node: calls.append(f"-{pod.name}"),
     )
 
-    async def play() -> None:
-        trees = Trees(reserve, nodes=1)
-        trees.composite("root", 3)
-        for name in ("pg1", "pg2", "pg3"):
-            trees.leaf(name, 1)
-            trees.pods(1, name)
+    trees = Trees(reserve, nodes=1)
+    trees.composite("root", 3)
+    for name in ("pg1", "pg2", "pg3"):
+        trees.leaf(name, 1)
+        trees.pods(1, name)
 
-        await trees.schedule()
+    await trees.schedule()
 
-        assert calls[-2:] == ["-pg2-0", "-pg1-0"]
-        assert calls.count("+pg1-0") == calls.count("-pg1-0")
-
-    run(play())
+    assert calls[-2:] == ["-pg2-0", "-pg1-0"]
+    assert calls.count("+pg1-0") == calls.count("-pg1-0")
 
 
-def test_pods_wait_for_the_groups_above_theirs() -> None:
-    async def play() -> None:
-        trees = planted({"pg1": ("sub", 1, 1, "1"), "sub": ("root", 1)})
-        assert trees.where("pg1-0") == "incomplete"
+async def test_pods_wait_for_the_groups_above_theirs() -> None:
+    trees = planted({"pg1": ("sub", 1, 1, "1"), "sub": ("root", 1)})
+    assert trees.where("pg1-0") == "incomplete"
 
-        trees.composite("root")
-        await trees.schedule()
+    trees.composite("root")
+    await trees.schedule()
 
-        assert trees.placed == {"pg1": 1}
-        trees.check()
-
-    run(play())
+    assert trees.placed == {"pg1": 1}
+    trees.check()
 
 
 @pytest.mark.parametrize(("resource", "name"), [(COMPOSITE_POD_GROUP, "root"), (fw.POD_GROUP, "pg1")])
@@ -294,86 +273,71 @@ def test_pods_wait_again_once_a_group_above_theirs_is_gone(resource: str, name: 
     trees.engine.queue.check_invariants()
 
 
-def test_a_tree_is_tried_once_a_group_of_it_needs_fewer_pods() -> None:
-    async def play() -> None:
-        trees = planted({"root": (None, 2), "pg1": ("root", 1, 1, "1"), "pg2": ("root", 2, 1, "1")})
-        assert trees.engine.queue.pop_nowait() is None
+async def test_a_tree_is_tried_once_a_group_of_it_needs_fewer_pods() -> None:
+    trees = planted({"root": (None, 2), "pg1": ("root", 1, 1, "1"), "pg2": ("root", 2, 1, "1")})
+    assert trees.engine.queue.pop_nowait() is None
 
-        trees.leaf("pg2", 1)
-        await trees.schedule()
+    trees.leaf("pg2", 1)
+    await trees.schedule()
 
-        assert trees.placed == {"pg1": 1, "pg2": 1}
-
-    run(play())
+    assert trees.placed == {"pg1": 1, "pg2": 1}
 
 
-def test_groups_that_join_a_tree_are_placed_once_they_are_enough() -> None:
-    async def play() -> None:
-        trees = planted({"root": (None, BASIC), "pg1": ("root", BASIC, 2, "1")})
-        await trees.schedule()
-        trees.composite("sub", 2, "root")
-        trees.leaf("sub1", BASIC, "sub")
-        trees.pods(2, "sub1")
-        await trees.schedule()
-        assert trees.placed == {"pg1": 2}
+async def test_groups_that_join_a_tree_are_placed_once_they_are_enough() -> None:
+    trees = planted({"root": (None, BASIC), "pg1": ("root", BASIC, 2, "1")})
+    await trees.schedule()
+    trees.composite("sub", 2, "root")
+    trees.leaf("sub1", BASIC, "sub")
+    trees.pods(2, "sub1")
+    await trees.schedule()
+    assert trees.placed == {"pg1": 2}
 
-        trees.leaf("sub2", BASIC, "sub")
-        trees.pods(2, "sub2")
-        trees.under_test.wait(5)
-        await trees.schedule()
+    trees.leaf("sub2", BASIC, "sub")
+    trees.pods(2, "sub2")
+    trees.under_test.wait(5)
+    await trees.schedule()
 
-        assert trees.placed == {"pg1": 2, "sub1": 2, "sub2": 2}
-        trees.check()
-
-    run(play())
+    assert trees.placed == {"pg1": 2, "sub1": 2, "sub2": 2}
+    trees.check()
 
 
-def test_a_tree_that_was_refused_as_a_whole_is_asked_by_the_first_pod_that_is_left() -> None:
-    async def play() -> None:
-        trees = planted({"root": (None, BASIC), "pg1": ("root", BASIC, 2, "1"), "sub": ("root", 2)})
-        await trees.schedule()
-        trees.leaf("sub1", BASIC, "sub")
-        (small,) = trees.pods(1, "sub1")
-        trees.pods(1, "sub1", first=1, requests={"cpu": "2"})
-        await trees.schedule()
+async def test_a_tree_that_was_refused_as_a_whole_is_asked_by_the_first_pod_that_is_left() -> None:
+    trees = planted({"root": (None, BASIC), "pg1": ("root", BASIC, 2, "1"), "sub": ("root", 2)})
+    await trees.schedule()
+    trees.leaf("sub1", BASIC, "sub")
+    (small,) = trees.pods(1, "sub1")
+    trees.pods(1, "sub1", first=1, requests={"cpu": "2"})
+    await trees.schedule()
 
-        trees.engine.queue.delete(small)
+    trees.engine.queue.delete(small)
 
-        assert trees.where("sub1-1") == "unschedulable"
-        trees.engine.queue.check_invariants()
-
-    run(play())
+    assert trees.where("sub1-1") == "unschedulable"
+    trees.engine.queue.check_invariants()
 
 
-def test_the_priority_of_the_root_counts() -> None:
-    async def play() -> None:
-        trees = Trees(nodes=1)
-        trees.composite("low", 1, priority=5)
-        trees.leaf("pg1", 1, "low", priority=50)
-        trees.leaf("pg2", 2, "", priority=10)
-        trees.pods(2, "pg1", priority=5)
-        trees.pods(2, "pg2", priority=10)
+async def test_the_priority_of_the_root_counts() -> None:
+    trees = Trees(nodes=1)
+    trees.composite("low", 1, priority=5)
+    trees.leaf("pg1", 1, "low", priority=50)
+    trees.leaf("pg2", 2, "", priority=10)
+    trees.pods(2, "pg1", priority=5)
+    trees.pods(2, "pg2", priority=10)
 
-        await trees.schedule()
+    await trees.schedule()
 
-        assert trees.placed == {"pg2": 2}
-
-    run(play())
+    assert trees.placed == {"pg2": 2}
 
 
-def test_members_have_the_priority_of_the_root() -> None:
-    async def play() -> None:
-        trees = Trees()
-        trees.composite("root", 1, priority=10)
-        trees.leaf("pg1", 1)
-        trees.pods(1, "pg1", priority=5)
+async def test_members_have_the_priority_of_the_root() -> None:
+    trees = Trees()
+    trees.composite("root", 1, priority=10)
+    trees.leaf("pg1", 1)
+    trees.pods(1, "pg1", priority=5)
 
-        await trees.schedule()
+    await trees.schedule()
 
-        text = "all pods in a single pod group should have the same priority as the pod group's priority, got 5 and 10"
-        assert trees.condition("pg1") == ("False", "SchedulerError", text)
-
-    run(play())
+    text = "all pods in a single pod group should have the same priority as the pod group's priority, got 5 and 10"
+    assert trees.condition("pg1") == ("False", "SchedulerError", text)
 
 
 async def that_evicts() -> Trees:
@@ -390,123 +354,107 @@ async def that_evicts() -> Trees:
     return trees
 
 
-def test_victims_are_chosen_for_the_whole_tree() -> None:
-    async def play() -> None:
-        trees = await that_evicts()
+async def test_victims_are_chosen_for_the_whole_tree() -> None:
+    trees = await that_evicts()
 
-        assert sorted(trees.under_test.evicted) == ["default/low-0", "default/low-1"]
-        note = "Preempted by compositepodgroup uid of root on node cluster"
-        assert set(trees.under_test.world.notes("Preempted")) == {note}
-        condition = trees.condition("pg2")
-        assert condition is not None
-        assert condition[2].endswith("pod group preemption: found a placement for podgroup, preempting 2 victims")
-
-    run(play())
+    assert sorted(trees.under_test.evicted) == ["default/low-0", "default/low-1"]
+    note = "Preempted by compositepodgroup uid of root on node cluster"
+    assert set(trees.under_test.world.notes("Preempted")) == {note}
+    condition = trees.condition("pg2")
+    assert condition is not None
+    assert condition[2].endswith("pod group preemption: found a placement for podgroup, preempting 2 victims")
 
 
 @pytest.mark.parametrize(
     ("resource", "name", "kept"), [(COMPOSITE_POD_GROUP, "root", []), (fw.POD_GROUP, "pg1", ["pg2-0"])]
 )
-def test_no_node_is_kept_for_pods_whose_group_is_gone(resource: str, name: str, kept: Sequence[str]) -> None:
-    async def play() -> None:
-        trees = await that_evicts()
-        nominated = trees.engine.nominator.by_node
-        assert sorted(pod.metadata.name for _, pods in nominated() for pod in pods) == ["pg1-0", "pg2-0"]
+async def test_no_node_is_kept_for_pods_whose_group_is_gone(resource: str, name: str, kept: Sequence[str]) -> None:
+    trees = await that_evicts()
+    nominated = trees.engine.nominator.by_node
+    assert sorted(pod.metadata.name for _, pods in nominated() for pod in pods) == ["pg1-0", "pg2-0"]
 
-        trees.remove(resource, name)
+    trees.remove(resource, name)
 
-        assert [pod.metadata.name for _, pods in nominated() for pod in pods] == kept
-
-    run(play())
+    assert [pod.metadata.name for _, pods in nominated() for pod in pods] == kept
 
 
 @pytest.mark.parametrize("kind", [DefaultPreemption, CapacityScheduling])
-def test_all_pods_of_a_tree_are_kept_back_while_it_evicts(kind: type[DefaultPreemption | CapacityScheduling]) -> None:
-    async def play() -> None:
-        trees = Trees(CapacityScheduling)
-        trees.composite("root", 2)
-        for name in ("pg1", "pg2"):
-            trees.leaf(name, 1)
-        pods = [*trees.pods(1, "pg1"), *trees.pods(1, "pg2")]
-        low = a_pod("low", node_name="n0")
-        trees.under_test.see(low)
-        root = trees.engine.group_parts.groups.tree_of(pods[0])
-        plugin = trees.under_test.framework.plugins.by_name[kind.__name__]
-        assert isinstance(plugin, kind)
-        assert root is not None
+async def test_all_pods_of_a_tree_are_kept_back_while_it_evicts(
+    kind: type[DefaultPreemption | CapacityScheduling],
+) -> None:
+    trees = Trees(CapacityScheduling)
+    trees.composite("root", 2)
+    for name in ("pg1", "pg2"):
+        trees.leaf(name, 1)
+    pods = [*trees.pods(1, "pg1"), *trees.pods(1, "pg2")]
+    low = a_pod("low", node_name="n0")
+    trees.under_test.see(low)
+    root = trees.engine.group_parts.groups.tree_of(pods[0])
+    plugin = trees.under_test.framework.plugins.by_name[kind.__name__]
+    assert isinstance(plugin, kind)
+    assert root is not None
 
-        plugin.evict_for_pod_group(root.group, pods, fw.Victims([low], 0))
-        meanwhile = [plugin.pre_enqueue(pod) for pod in pods]
-        await settle()
+    plugin.evict_for_pod_group(root.group, pods, fw.Victims([low], 0))
+    meanwhile = [plugin.pre_enqueue(pod) for pod in pods]
+    await settle()
 
-        assert meanwhile == [GROUP_WAITING] * 2
-        assert [plugin.pre_enqueue(pod) for pod in pods] == [None] * 2
-
-    run(play())
-
-
-def test_nothing_is_evicted_for_groups_that_would_not_start() -> None:
-    async def play() -> None:
-        trees = Trees(nodes=2)
-        trees.under_test.see(
-            *(a_pod(f"low-{number}", node_name=f"n{number}", requests={"cpu": "2"}) for number in range(2))
-        )
-        trees.composite("root", 1, priority=10)
-        trees.leaf("pg1", 1)
-        trees.leaf("pg2", 2)
-        trees.pods(1, "pg1", priority=10, requests={"cpu": "2"})
-        trees.pods(2, "pg2", priority=10, requests={"cpu": "2"})
-
-        await trees.schedule()
-
-        assert len(trees.under_test.evicted) == 1
-
-    run(play())
+    assert meanwhile == [GROUP_WAITING] * 2
+    assert [plugin.pre_enqueue(pod) for pod in pods] == [None] * 2
 
 
-def test_a_tree_that_is_disrupted_as_a_whole_leaves_as_a_whole() -> None:
-    async def play() -> None:
-        trees = Trees(nodes=2)
-        trees.composite("root", 2, disruption_mode=DisruptionMode(all={}))
-        for name in ("pg1", "pg2"):
-            trees.leaf(name, 1)
-            trees.pods(1, name, requests={"cpu": "2"})
-        await trees.schedule()
-        assert trees.placed == {"pg1": 1, "pg2": 1}
+async def test_nothing_is_evicted_for_groups_that_would_not_start() -> None:
+    trees = Trees(nodes=2)
+    trees.under_test.see(
+        *(a_pod(f"low-{number}", node_name=f"n{number}", requests={"cpu": "2"}) for number in range(2))
+    )
+    trees.composite("root", 1, priority=10)
+    trees.leaf("pg1", 1)
+    trees.leaf("pg2", 2)
+    trees.pods(1, "pg1", priority=10, requests={"cpu": "2"})
+    trees.pods(2, "pg2", priority=10, requests={"cpu": "2"})
 
-        urgent = a_pod("urgent", priority=100, requests={"cpu": "2"}, scheduler_name=PROFILE)
-        trees.under_test.see(urgent)
-        await trees.under_test.schedule()
+    await trees.schedule()
 
-        assert sorted(trees.under_test.evicted) == ["default/pg1-0", "default/pg2-0"]
-
-    run(play())
+    assert len(trees.under_test.evicted) == 1
 
 
-def test_the_pods_of_a_tree_on_other_nodes_do_not_keep_a_pod_away_either() -> None:
-    async def play() -> None:
-        trees = Trees(nodes=0)
-        trees.under_test.see(*(a_node(name, cpu="2", labels={HOST: name, ZONE: "z"}) for name in ("n0", "n1")))
-        trees.composite("root", 2, disruption_mode=DisruptionMode(all={}))
-        for name in ("pg1", "pg2"):
-            trees.leaf(name, 1)
-            trees.pods(1, name, requests={"cpu": "2"}, labels={"app": name})
-        await trees.schedule()
+async def test_a_tree_that_is_disrupted_as_a_whole_leaves_as_a_whole() -> None:
+    trees = Trees(nodes=2)
+    trees.composite("root", 2, disruption_mode=DisruptionMode(all={}))
+    for name in ("pg1", "pg2"):
+        trees.leaf(name, 1)
+        trees.pods(1, name, requests={"cpu": "2"})
+    await trees.schedule()
+    assert trees.placed == {"pg1": 1, "pg2": 1}
 
-        urgent = with_terms(
-            "urgent",
-            apart=[pods_like(ZONE, app="pg2")],
-            node_selector={HOST: trees.bound["pg1-0"]},
-            priority=100,
-            requests={"cpu": "2"},
-            scheduler_name=PROFILE,
-        )
-        trees.under_test.see(urgent)
-        await trees.under_test.schedule()
+    urgent = a_pod("urgent", priority=100, requests={"cpu": "2"}, scheduler_name=PROFILE)
+    trees.under_test.see(urgent)
+    await trees.under_test.schedule()
 
-        assert sorted(trees.under_test.evicted) == ["default/pg1-0", "default/pg2-0"]
+    assert sorted(trees.under_test.evicted) == ["default/pg1-0", "default/pg2-0"]
 
-    run(play())
+
+async def test_the_pods_of_a_tree_on_other_nodes_do_not_keep_a_pod_away_either() -> None:
+    trees = Trees(nodes=0)
+    trees.under_test.see(*(a_node(name, cpu="2", labels={HOST: name, ZONE: "z"}) for name in ("n0", "n1")))
+    trees.composite("root", 2, disruption_mode=DisruptionMode(all={}))
+    for name in ("pg1", "pg2"):
+        trees.leaf(name, 1)
+        trees.pods(1, name, requests={"cpu": "2"}, labels={"app": name})
+    await trees.schedule()
+
+    urgent = with_terms(
+        "urgent",
+        apart=[pods_like(ZONE, app="pg2")],
+        node_selector={HOST: trees.bound["pg1-0"]},
+        priority=100,
+        requests={"cpu": "2"},
+        scheduler_name=PROFILE,
+    )
+    trees.under_test.see(urgent)
+    await trees.under_test.schedule()
+
+    assert sorted(trees.under_test.evicted) == ["default/pg1-0", "default/pg2-0"]
 
 
 COMPOSITES, LEAVES = ("c0", "c1", "c2"), ("l0", "l1", "l2", "l3")
@@ -541,14 +489,11 @@ async def live(trees: Trees, random: Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_all_is_consistent_whatever_happens_to_trees(seed: int, caplog: pytest.LogCaptureFixture) -> None:
-    async def play() -> None:
-        random, trees = Random(seed), Trees()
-        for _ in range(60):
-            await live(trees, random)
-            trees.engine.queue.check_invariants()
-            trees.under_test.check()
-
-    run(play())
+async def test_all_is_consistent_whatever_happens_to_trees(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+    random, trees = Random(seed), Trees()
+    for _ in range(60):
+        await live(trees, random)
+        trees.engine.queue.check_invariants()
+        trees.under_test.check()
 
     assert caplog.records == []

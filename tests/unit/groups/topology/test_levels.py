@@ -12,7 +12,7 @@ from scheduler.cycle.steps import in_one_go
 from scheduler.groups.group_events import GroupDecided
 from scheduler.groups.topology.levels import TRIES
 from scheduler.testing import a_node, a_pod
-from tests.fakes import run, settle
+from tests.fakes import settle
 from tests.fakes.world import Eviction, Unschedulable
 from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.groups.coscheduling import Coscheduled
@@ -79,335 +79,282 @@ class Levels(Coscheduled):
         return self.under_test.world.written(Unschedulable)[-1].message
 
 
-def test_a_group_goes_to_the_fullest_rack_that_holds_it() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 2, "a/r2": 3, "b/r3": 2}, required=RACK)
-        groups.occupy("r3-0")
-        groups.of(3)
-        groups.pods(3)
+async def test_a_group_goes_to_the_fullest_rack_that_holds_it() -> None:
+    groups = Levels({"a/r1": 2, "a/r2": 3, "b/r3": 2}, required=RACK)
+    groups.occupy("r3-0")
+    groups.of(3)
+    groups.pods(3)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.racks == {"r3"}
-        assert len(groups.bound) == 3
-        groups.check()
-
-    run(play())
+    assert groups.racks == {"r3"}
+    assert len(groups.bound) == 3
+    groups.check()
 
 
-def test_a_group_that_no_rack_holds_is_refused_without_being_tried() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 2, "a/r7": 3, "b/r3": 2}, required=RACK)
-        groups.of(7)
-        groups.pods(7)
-        before = groups.engine.cache.table.pods.decision
+async def test_a_group_that_no_rack_holds_is_refused_without_being_tried() -> None:
+    groups = Levels({"a/r1": 2, "a/r7": 3, "b/r3": 2}, required=RACK)
+    groups.of(7)
+    groups.pods(7)
+    before = groups.engine.cache.table.pods.decision
 
-        await groups.schedule()
+    await groups.schedule()
 
-        text = f"no domain of {RACK} holds the 7 pods that are needed at once: the nearest, r7, holds 6"
-        assert groups.note == text
-        assert groups.bound == {}
-        assert groups.engine.cache.table.pods.decision == before + 1  # one search for all that are alike
-        groups.check()
-
-    run(play())
+    text = f"no domain of {RACK} holds the 7 pods that are needed at once: the nearest, r7, holds 6"
+    assert groups.note == text
+    assert groups.bound == {}
+    assert groups.engine.cache.table.pods.decision == before + 1  # one search for all that are alike
+    groups.check()
 
 
-def test_a_refused_group_is_woken_by_what_helps_any_domain() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 2, "a/r2": 2}, required=RACK)
-        groups.occupy("r1-0")
-        groups.occupy("r2-0")
-        groups.of(4)
-        groups.pods(4)
-        await groups.schedule()
-        assert groups.bound == {}
+async def test_a_refused_group_is_woken_by_what_helps_any_domain() -> None:
+    groups = Levels({"a/r1": 2, "a/r2": 2}, required=RACK)
+    groups.occupy("r1-0")
+    groups.occupy("r2-0")
+    groups.of(4)
+    groups.pods(4)
+    await groups.schedule()
+    assert groups.bound == {}
 
-        groups.under_test.handlers.pod_deleted(a_pod("on-r1-0", node_name="r1-0", requests={"cpu": "1"}))
-        groups.under_test.clock.advance(60)
-        groups.engine.queue.flush_backoff_completed()
-        await groups.schedule()
+    groups.under_test.handlers.pod_deleted(a_pod("on-r1-0", node_name="r1-0", requests={"cpu": "1"}))
+    groups.under_test.clock.advance(60)
+    groups.engine.queue.flush_backoff_completed()
+    await groups.schedule()
 
-        assert groups.racks == {"r1"}
-
-    run(play())
+    assert groups.racks == {"r1"}
 
 
-def test_a_refused_group_is_woken_by_a_node_that_gets_the_label_of_a_rack_and_by_no_other_label() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 1}, required=RACK)
-        groups.under_test.see(a_node("bare", cpu="2"))
-        groups.of(4)
-        groups.pods(4)
-        await groups.schedule()
-        groups.under_test.clock.advance(60)
-        groups.engine.queue.flush_backoff_completed()
-        await groups.schedule()
+async def test_a_refused_group_is_woken_by_a_node_that_gets_the_label_of_a_rack_and_by_no_other_label() -> None:
+    groups = Levels({"a/r1": 1}, required=RACK)
+    groups.under_test.see(a_node("bare", cpu="2"))
+    groups.of(4)
+    groups.pods(4)
+    await groups.schedule()
+    groups.under_test.clock.advance(60)
+    groups.engine.queue.flush_backoff_completed()
+    await groups.schedule()
 
-        groups.under_test.see(a_node("bare", cpu="2", labels={"example.com/paint": "red"}))
-        assert await groups.schedule() == 0
-        groups.under_test.see(a_node("bare", cpu="2", labels={RACK: "r1", BLOCK: "a"}))
-        assert await groups.schedule() >= 1
+    groups.under_test.see(a_node("bare", cpu="2", labels={"example.com/paint": "red"}))
+    assert await groups.schedule() == 0
+    groups.under_test.see(a_node("bare", cpu="2", labels={RACK: "r1", BLOCK: "a"}))
+    assert await groups.schedule() >= 1
 
-        assert set(groups.bound.values()) == {"r1-0", "bare"}
-
-    run(play())
+    assert set(groups.bound.values()) == {"r1-0", "bare"}
 
 
-def test_a_preferred_level_widens_to_the_next_that_holds_the_group() -> None:
-    async def play(pods: int) -> set[str]:
-        groups = Levels({"a/r1": 1, "b/r2": 2, "b/r3": 1, "c/r4": 3}, preferred=RACK)
-        groups.of(pods)
-        groups.pods(pods)
+@pytest.mark.parametrize(
+    ("pods", "racks"),
+    [
+        pytest.param(3, {"r2"}, id="the smallest rack"),
+        pytest.param(6, {"r4"}, id="the only rack"),
+        pytest.param(7, {"r1", "r2", "r3"}, id="no block: b is filled, and the rest goes where it just fits"),
+    ],
+)
+async def test_a_preferred_level_widens_to_the_next_that_holds_the_group(pods: int, racks: set[str]) -> None:
+    groups = Levels({"a/r1": 1, "b/r2": 2, "b/r3": 1, "c/r4": 3}, preferred=RACK)
+    groups.of(pods)
+    groups.pods(pods)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert len(groups.bound) == pods
-        groups.check()
-        return groups.racks
-
-    assert run(play(3)) == {"r2"}
-    assert run(play(6)) == {"r4"}
-    assert run(play(7)) == {"r1", "r2", "r3"}  # in no block: b is filled, and the rest goes where it just fits
-
-
-def test_without_space_in_any_one_domain_a_preferred_level_uses_few() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 1, "b/r2": 3, "c/r3": 2}, preferred=RACK)
-        groups.of(8)
-        groups.pods(8)
-
-        await groups.schedule()
-
-        assert groups.racks == {"r1", "r2"}  # r2 whole, and then the smallest that holds the rest
-
-    run(play())
+    assert (len(groups.bound), groups.racks) == (pods, racks)
+    groups.check()
 
 
-def test_a_required_block_is_not_left_for_a_preferred_rack() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 1, "a/r2": 1, "b/r3": 1, "c/r4": 1}, required=BLOCK, preferred=RACK)
-        groups.of(4)
-        groups.pods(4)
+async def test_without_space_in_any_one_domain_a_preferred_level_uses_few() -> None:
+    groups = Levels({"a/r1": 1, "b/r2": 3, "c/r3": 2}, preferred=RACK)
+    groups.of(8)
+    groups.pods(8)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.racks == {"r1", "r2"}
-        groups.check()
-
-    run(play())
+    assert groups.racks == {"r1", "r2"}  # r2 whole, and then the smallest that holds the rest
 
 
-def test_nodes_without_the_required_label_take_no_pod_although_a_narrower_level_is_preferred() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 1}, required=RACK, preferred=HOST)
-        groups.under_test.see(a_node("plain", labels={HOST: "plain"}, cpu="2"))
-        groups.occupy("r1-0", 0)
-        groups.of(2)
-        groups.pods(2)
+async def test_a_required_block_is_not_left_for_a_preferred_rack() -> None:
+    groups = Levels({"a/r1": 1, "a/r2": 1, "b/r3": 1, "c/r4": 1}, required=BLOCK, preferred=RACK)
+    groups.of(4)
+    groups.pods(4)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert set(groups.bound.values()) == {"r1-0"}
-
-    run(play())
+    assert groups.racks == {"r1", "r2"}
+    groups.check()
 
 
-def test_pods_on_a_node_that_is_gone_keep_their_rack() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 1, "a/r2": 1}, required=RACK)
-        groups.of(1)
-        groups.pods(1, node_name="r1-0")
-        node = groups.engine.cache.table.node("r1-0")
-        assert node is not None
-        groups.under_test.handlers.node_deleted(node)
-        groups.pods(1, first=1)
+async def test_nodes_without_the_required_label_take_no_pod_although_a_narrower_level_is_preferred() -> None:
+    groups = Levels({"a/r1": 1}, required=RACK, preferred=HOST)
+    groups.under_test.see(a_node("plain", labels={HOST: "plain"}, cpu="2"))
+    groups.occupy("r1-0", 0)
+    groups.of(2)
+    groups.pods(2)
 
-        await groups.schedule()
-        while_gone, note = dict(groups.bound), groups.note
-        groups.add_node("a/r1", 0)
-        groups.under_test.wait(20)
-        await groups.schedule()
+    await groups.schedule()
 
-        assert while_gone == {}
-        assert note.endswith("and one of its pods runs on node r1-0, which does not exist")
-        assert groups.bound == {"g-1": "r1-0"}
-
-    run(play())
+    assert set(groups.bound.values()) == {"r1-0"}
 
 
-def test_neighbouring_ranks_are_near_each_other() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 2, "a/r2": 2}, required=BLOCK)
-        groups.of(8)
-        groups.ranked(8)
+async def test_pods_on_a_node_that_is_gone_keep_their_rack() -> None:
+    groups = Levels({"a/r1": 1, "a/r2": 1}, required=RACK)
+    groups.of(1)
+    groups.pods(1, node_name="r1-0")
+    node = groups.engine.cache.table.node("r1-0")
+    assert node is not None
+    groups.under_test.handlers.node_deleted(node)
+    groups.pods(1, first=1)
 
-        await groups.schedule()
+    await groups.schedule()
+    while_gone, note = dict(groups.bound), groups.note
+    groups.add_node("a/r1", 0)
+    groups.under_test.wait(20)
+    await groups.schedule()
 
-        nodes = [groups.bound[f"g-{rank}"] for rank in range(8)]
-        assert [node.partition("-")[0] for node in nodes] == ["r1"] * 4 + ["r2"] * 4
-        assert all(nodes[rank] == nodes[rank + 1] for rank in range(0, 8, 2))
-        groups.check()
-
-    run(play())
-
-
-def test_a_topology_that_no_node_has_is_said_and_nothing_is_tried() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 2}, required="example.com/row")
-        groups.of(2)
-        groups.pods(2)
-
-        await groups.schedule()
-
-        text = "the pod group requires one domain of example.com/row, and no node has that label"
-        assert groups.text == text
-        assert groups.bound == {}
-
-    run(play())
+    assert while_gone == {}
+    assert note.endswith("and one of its pods runs on node r1-0, which does not exist")
+    assert groups.bound == {"g-1": "r1-0"}
 
 
-def test_a_preferred_topology_that_no_node_has_means_all_nodes() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 2}, preferred="example.com/row")
-        groups.of(2)
-        groups.pods(2)
+async def test_neighbouring_ranks_are_near_each_other() -> None:
+    groups = Levels({"a/r1": 2, "a/r2": 2}, required=BLOCK)
+    groups.of(8)
+    groups.ranked(8)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert len(groups.bound) == 2
+    nodes = [groups.bound[f"g-{rank}"] for rank in range(8)]
+    assert [node.partition("-")[0] for node in nodes] == ["r1"] * 4 + ["r2"] * 4
+    assert all(nodes[rank] == nodes[rank + 1] for rank in range(0, 8, 2))
+    groups.check()
 
-    run(play())
+
+async def test_a_topology_that_no_node_has_is_said_and_nothing_is_tried() -> None:
+    groups = Levels({"a/r1": 2}, required="example.com/row")
+    groups.of(2)
+    groups.pods(2)
+
+    await groups.schedule()
+
+    text = "the pod group requires one domain of example.com/row, and no node has that label"
+    assert groups.text == text
+    assert groups.bound == {}
+
+
+async def test_a_preferred_topology_that_no_node_has_means_all_nodes() -> None:
+    groups = Levels({"a/r1": 2}, preferred="example.com/row")
+    groups.of(2)
+    groups.pods(2)
+
+    await groups.schedule()
+
+    assert len(groups.bound) == 2
 
 
 @pytest.mark.parametrize(("required", "preferred"), [(RACK, ""), ("", RACK)])
-def test_a_member_that_comes_later_joins_the_others(required: str, preferred: str) -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 2, "a/r2": 2}, required=required, preferred=preferred)
-        groups.occupy("r2-0", 2)
-        groups.of(2)
-        groups.pods(2)
-        await groups.schedule()
-        assert groups.racks == {"r2"}
-        groups.confirm()
-        groups.under_test.handlers.pod_deleted(a_pod("on-r2-0", node_name="r2-0", requests={"cpu": "2"}))
-        groups.occupy("r1-0", 1)  # fuller now than where the others are
+async def test_a_member_that_comes_later_joins_the_others(required: str, preferred: str) -> None:
+    groups = Levels({"a/r1": 2, "a/r2": 2}, required=required, preferred=preferred)
+    groups.occupy("r2-0", 2)
+    groups.of(2)
+    groups.pods(2)
+    await groups.schedule()
+    assert groups.racks == {"r2"}
+    groups.confirm()
+    groups.under_test.handlers.pod_deleted(a_pod("on-r2-0", node_name="r2-0", requests={"cpu": "2"}))
+    groups.occupy("r1-0", 1)  # fuller now than where the others are
 
-        groups.pods(1, first=2)
-        await groups.schedule()
+    groups.pods(1, first=2)
+    await groups.schedule()
 
-        assert groups.racks == {"r2"}
-
-    run(play())
+    assert groups.racks == {"r2"}
 
 
-def test_a_member_that_comes_later_goes_elsewhere_only_if_its_level_is_preferred() -> None:
-    async def play(**level: str) -> dict[str, str]:
-        groups = Levels({"a/r1": 1, "a/r2": 2}, **level)
-        groups.of(2)
-        groups.pods(2)
-        await groups.schedule()
-        assert groups.racks == {"r1"}
-        groups.confirm()
+@pytest.mark.parametrize(("level", "node"), [({"preferred": RACK}, "r2"), ({"required": RACK}, "")])
+async def test_a_member_that_comes_later_goes_elsewhere_only_if_its_level_is_preferred(
+    level: dict[str, str], node: str
+) -> None:
+    groups = Levels({"a/r1": 1, "a/r2": 2}, **level)
+    groups.of(2)
+    groups.pods(2)
+    await groups.schedule()
+    assert groups.racks == {"r1"}
+    groups.confirm()
 
-        groups.pods(1, first=2)
-        await groups.schedule()
+    groups.pods(1, first=2)
+    await groups.schedule()
 
-        return groups.bound
-
-    assert run(play(preferred=RACK))["g-2"].startswith("r2")
-    assert "g-2" not in run(play(required=RACK))
-
-
-def test_a_group_that_is_torn_already_is_refused_with_the_names_of_its_domains() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 1, "a/r2": 1}, required=RACK)
-        groups.of(1)
-        groups.pods(1, first=0, node_name="r1-0")
-        groups.pods(1, first=1, node_name="r2-0")
-        groups.pods(1, first=2)
-
-        await groups.schedule()
-
-        assert groups.note == f"the pod group requires one domain of {RACK}, and its pods run in 2: r1, r2"
-
-    run(play())
+    assert groups.bound.get("g-2", "").partition("-")[0] == node
 
 
-def test_a_pod_on_a_node_without_the_label_is_named_by_its_node() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 1}, required=RACK)
-        groups.under_test.see(a_node("bare", cpu="2"))
-        groups.of(1)
-        groups.pods(1, first=0, node_name="bare")
-        groups.pods(1, first=1)
+async def test_a_group_that_is_torn_already_is_refused_with_the_names_of_its_domains() -> None:
+    groups = Levels({"a/r1": 1, "a/r2": 1}, required=RACK)
+    groups.of(1)
+    groups.pods(1, first=0, node_name="r1-0")
+    groups.pods(1, first=1, node_name="r2-0")
+    groups.pods(1, first=2)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        text = "one of its pods runs on node bare, which has no such label"
-        assert groups.note == f"the pod group requires one domain of {RACK}, and {text}"
-
-    run(play())
+    assert groups.note == f"the pod group requires one domain of {RACK}, and its pods run in 2: r1, r2"
 
 
-def test_nodes_that_refuse_the_members_make_no_space() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 2}, required=RACK)
-        for number in range(2):
-            groups.add_node("a/r0", number, taints=[Taint(key="broken", effect="NoSchedule")])
-        groups.of(4)
-        groups.pods(4)
+async def test_a_pod_on_a_node_without_the_label_is_named_by_its_node() -> None:
+    groups = Levels({"a/r1": 1}, required=RACK)
+    groups.under_test.see(a_node("bare", cpu="2"))
+    groups.of(1)
+    groups.pods(1, first=0, node_name="bare")
+    groups.pods(1, first=1)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.racks == {"r1"}
-
-    run(play())
+    text = "one of its pods runs on node bare, which has no such label"
+    assert groups.note == f"the pod group requires one domain of {RACK}, and {text}"
 
 
-def test_members_of_several_shapes_go_to_one_domain() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 2, "a/r2": 2}, required=RACK)
-        groups.occupy("r1-0")
-        groups.of(3)
-        groups.pods(1, first=0, requests={"cpu": "2"})
-        groups.pods(2, first=1)
+async def test_nodes_that_refuse_the_members_make_no_space() -> None:
+    groups = Levels({"a/r1": 2}, required=RACK)
+    for number in range(2):
+        groups.add_node("a/r0", number, taints=[Taint(key="broken", effect="NoSchedule")])
+    groups.of(4)
+    groups.pods(4)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert len(groups.bound) == 3
-        assert groups.racks == {"r2"}
-
-    run(play())
+    assert groups.racks == {"r1"}
 
 
-def test_more_kinds_of_members_than_are_counted_are_placed_all_the_same() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 10, "a/r2": 10}, required=RACK)
-        groups.of(20)
-        for number in range(20):
-            groups.pods(1, first=number, requests={"cpu": f"{500 + number}m"})
+async def test_members_of_several_shapes_go_to_one_domain() -> None:
+    groups = Levels({"a/r1": 2, "a/r2": 2}, required=RACK)
+    groups.occupy("r1-0")
+    groups.of(3)
+    groups.pods(1, first=0, requests={"cpu": "2"})
+    groups.pods(2, first=1)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert len(groups.bound) == 20
-        assert len(groups.racks) == 1
-
-    run(play())
+    assert len(groups.bound) == 3
+    assert groups.racks == {"r2"}
 
 
-def test_a_gang_with_spare_members_takes_the_domain_that_holds_most_of_them() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 1, "a/r2": 2}, required=RACK)
-        groups.of(2)
-        groups.pods(5)
+async def test_more_kinds_of_members_than_are_counted_are_placed_all_the_same() -> None:
+    groups = Levels({"a/r1": 10, "a/r2": 10}, required=RACK)
+    groups.of(20)
+    for number in range(20):
+        groups.pods(1, first=number, requests={"cpu": f"{500 + number}m"})
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.racks == {"r2"}
-        assert len(groups.bound) == 4
+    assert len(groups.bound) == 20
+    assert len(groups.racks) == 1
 
-    run(play())
+
+async def test_a_gang_with_spare_members_takes_the_domain_that_holds_most_of_them() -> None:
+    groups = Levels({"a/r1": 1, "a/r2": 2}, required=RACK)
+    groups.of(2)
+    groups.pods(5)
+
+    await groups.schedule()
+
+    assert groups.racks == {"r2"}
+    assert len(groups.bound) == 4
 
 
 class Moody(fw.FilterPlugin):
@@ -421,64 +368,55 @@ class Moody(fw.FilterPlugin):
         return fw.unschedulable("not today") if node.name.partition("-")[0] in type(self).disliked else None
 
 
-def test_the_next_domain_is_tried_if_columns_promised_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_next_domain_is_tried_if_columns_promised_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Moody, "disliked", frozenset({"r1"}))
 
-    async def play() -> None:
-        groups = Levels({"a/r1": 1, "a/r2": 2}, Moody, required=RACK)
-        groups.of(2)
-        groups.pods(2)
+    groups = Levels({"a/r1": 1, "a/r2": 2}, Moody, required=RACK)
+    groups.of(2)
+    groups.pods(2)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.racks == {"r2"}
-        groups.check()
-
-    run(play())
+    assert groups.racks == {"r2"}
+    groups.check()
 
 
-def test_a_decision_tries_so_many_domains_and_the_next_attempt_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_decision_tries_so_many_domains_and_the_next_attempt_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     racks = [f"r{number:02}" for number in range(TRIES + 2)]
     monkeypatch.setattr(Moody, "disliked", frozenset(racks[:-1]))
 
-    async def play() -> None:
-        groups = Levels({f"a/{rack}": 1 for rack in racks}, Moody, required=RACK)
-        groups.of(2)
-        groups.pods(2)
-        # Nodes that take members now are tried first: this one does not, until its pod has gone.
-        groups.occupy(f"{racks[-1]}-0", 2)
-        await groups.schedule()
-        assert groups.bound == {}
-        assert f"none of the {TRIES} domains of {RACK} that were tried, of {TRIES + 1}" in groups.text
+    groups = Levels({f"a/{rack}": 1 for rack in racks}, Moody, required=RACK)
+    groups.of(2)
+    groups.pods(2)
+    # Nodes that take members now are tried first: this one does not, until its pod has gone.
+    groups.occupy(f"{racks[-1]}-0", 2)
+    await groups.schedule()
+    assert groups.bound == {}
+    assert f"none of the {TRIES} domains of {RACK} that were tried, of {TRIES + 1}" in groups.text
 
-        groups.under_test.handlers.pod_deleted(
-            a_pod(f"on-{racks[-1]}-0", node_name=f"{racks[-1]}-0", requests={"cpu": "2"})
-        )
-        groups.under_test.clock.advance(60)
-        groups.engine.queue.flush_backoff_completed()
-        await groups.schedule()
+    groups.under_test.handlers.pod_deleted(
+        a_pod(f"on-{racks[-1]}-0", node_name=f"{racks[-1]}-0", requests={"cpu": "2"})
+    )
+    groups.under_test.clock.advance(60)
+    groups.engine.queue.flush_backoff_completed()
+    await groups.schedule()
 
-        assert groups.racks == {racks[-1]}
-
-    run(play())
+    assert groups.racks == {racks[-1]}
 
 
-def test_a_group_that_was_tried_in_vain_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_group_that_was_tried_in_vain_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Moody, "disliked", frozenset({"r1", "r2"}))
 
-    async def play() -> None:
-        groups = Levels({"a/r1": 1, "a/r2": 1}, Moody, required=RACK)
-        groups.of(2)
-        groups.pods(2)
+    groups = Levels({"a/r1": 1, "a/r2": 1}, Moody, required=RACK)
+    groups.of(2)
+    groups.pods(2)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        text = f"the pod group fits in none of the 2 domains of {RACK} with enough free: r1, r2"
-        assert groups.text == text
-        assert groups.note.startswith("0/1 nodes are available: 1 not today.")
-        groups.check()
-
-    run(play())
+    text = f"the pod group fits in none of the 2 domains of {RACK} with enough free: r1, r2"
+    assert groups.text == text
+    assert groups.note.startswith("0/1 nodes are available: 1 not today.")
+    groups.check()
 
 
 class Broken(fw.FilterPlugin):
@@ -488,101 +426,85 @@ class Broken(fw.FilterPlugin):
         raise ValueError("broken")
 
 
-def test_a_plugin_that_fails_costs_the_group_an_attempt_and_nothing_else() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 1}, Broken, required=RACK)
-        groups.of(2)
-        groups.pods(2)
+async def test_a_plugin_that_fails_costs_the_group_an_attempt_and_nothing_else() -> None:
+    groups = Levels({"a/r1": 1}, Broken, required=RACK)
+    groups.of(2)
+    groups.pods(2)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.bound == {}
-        assert "broken" in groups.text
-        groups.check()
-
-    run(play())
+    assert groups.bound == {}
+    assert "broken" in groups.text
+    groups.check()
 
 
-def test_the_nearest_misses_are_kept_with_the_decision() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 1, "a/r7": 3}, required=RACK)
-        groups.of(8)
-        pods = groups.pods(8)
-        framework = groups.engine.frameworks[PROFILE]
-        group = framework.handle.pod_groups.of(pods[0])
-        assert group is not None
+async def test_the_nearest_misses_are_kept_with_the_decision() -> None:
+    groups = Levels({"a/r1": 1, "a/r7": 3}, required=RACK)
+    groups.of(8)
+    pods = groups.pods(8)
+    framework = groups.engine.frameworks[PROFILE]
+    group = framework.handle.pod_groups.of(pods[0])
+    assert group is not None
 
-        found = groups.engine.levels.near_misses(framework, group, pods)
+    found = groups.engine.levels.near_misses(framework, group, pods)
 
-        assert [(each.domain, each.fits, each.resource, each.lacking_nodes, each.amount_each) for each in found] == [
-            ("r7", 6, "cpu", 1, 2000),
-            ("r1", 2, "cpu", 3, 2000),
-        ]
-        groups.check()
-
-    run(play())
+    assert [(each.domain, each.fits, each.resource, each.lacking_nodes, each.amount_each) for each in found] == [
+        ("r7", 6, "cpu", 1, 2000),
+        ("r1", 2, "cpu", 3, 2000),
+    ]
+    groups.check()
 
 
-def test_a_node_that_comes_in_the_middle_has_the_decision_made_again() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 1, "a/r2": 2}, required=RACK)
-        groups.of(4)
-        groups.pods(4)
-        assert groups.engine.group_parts.cycle is not None
-        steps = groups.engine.group_parts.cycle.steps(groups.under_test.pop_group(), groups.engine.loop)
-        for _ in range(3):
-            next(steps)
-        groups.add_node("a/r1", 1)  # equally full now, and the first by name
+async def test_a_node_that_comes_in_the_middle_has_the_decision_made_again() -> None:
+    groups = Levels({"a/r1": 1, "a/r2": 2}, required=RACK)
+    groups.of(4)
+    groups.pods(4)
+    steps = groups.engine.group_parts.steps(groups.under_test.pop_group(), groups.engine.loop)
+    for _ in range(3):
+        next(steps)
+    groups.add_node("a/r1", 1)  # equally full now, and the first by name
 
-        in_one_go(steps)
-        await settle()
+    in_one_go(steps)
+    await settle()
 
-        assert groups.racks == {"r1"}
-        assert len(groups.bound) == 4
-        groups.check()
-
-    run(play())
+    assert groups.racks == {"r1"}
+    assert len(groups.bound) == 4
+    groups.check()
 
 
-def test_a_large_gang_costs_a_search_of_all_nodes_and_then_one_of_few_for_each_member() -> None:
+async def test_a_large_gang_costs_a_search_of_all_nodes_and_then_one_of_few_for_each_member() -> None:
     racks, per_rack, pods = 250, 2, 200
 
-    async def play() -> None:
-        groups = Levels({f"b{rack % 10}/r{rack}": per_rack for rack in range(racks)}, required=RACK)
-        for number in range(per_rack):
-            groups.add_node("b9/large", number, cpu="200")
-        groups.of(pods)
-        members = groups.pods(pods)
-        framework, nodes = groups.engine.frameworks[PROFILE], racks * per_rack + per_rack
-        evaluated = [step._evaluations for step in framework.filtering.steps if step.name == "NodeResourcesFit"]
-        decisions = groups.engine.cache.table.pods
+    groups = Levels({f"b{rack % 10}/r{rack}": per_rack for rack in range(racks)}, required=RACK)
+    for number in range(per_rack):
+        groups.add_node("b9/large", number, cpu="200")
+    groups.of(pods)
+    members = groups.pods(pods)
+    framework, nodes = groups.engine.frameworks[PROFILE], racks * per_rack + per_rack
+    evaluated = [step._evaluations for step in framework.filtering.steps if step.name == "NodeResourcesFit"]
+    decisions = groups.engine.cache.table.pods
 
-        await groups.schedule()
+    await groups.schedule()
 
-        assert groups.racks == {"large"}
-        assert len(groups.bound) == len(members)
-        assert decisions.decision <= 1 + pods + per_rack  # one for what is alike, and one more where a node is full
-        (rows,) = (each.value for each in evaluated)
-        assert rows <= 2 * nodes + 2 * (pods + per_rack)  # all once or twice, and then those that have changed
-
-    run(play())
+    assert groups.racks == {"large"}
+    assert len(groups.bound) == len(members)
+    assert decisions.decision <= 1 + pods + per_rack  # one for what is alike, and one more where a node is full
+    (rows,) = (each.value for each in evaluated)
+    assert rows <= 2 * nodes + 2 * (pods + per_rack)  # all once or twice, and then those that have changed
 
 
-def test_pods_are_evicted_in_one_domain_only_and_no_more_than_the_group_needs() -> None:
-    async def play() -> None:
-        groups = Levels({"a/r1": 2, "a/r2": 1}, required=RACK)
-        for node in ("r1-0", "r1-1", "r2-0"):
-            for number in range(2):
-                low = a_pod(f"low-{node}-{number}", node_name=node, priority=-1, requests={"cpu": "1"})
-                groups.under_test.see(low)
-        groups.of(3)
-        groups.pods(3, priority=10)
+async def test_pods_are_evicted_in_one_domain_only_and_no_more_than_the_group_needs() -> None:
+    groups = Levels({"a/r1": 2, "a/r2": 1}, required=RACK)
+    for node in ("r1-0", "r1-1", "r2-0"):
+        for number in range(2):
+            low = a_pod(f"low-{node}-{number}", node_name=node, priority=-1, requests={"cpu": "1"})
+            groups.under_test.see(low)
+    groups.of(3)
+    groups.pods(3, priority=10)
 
-        await groups.schedule()
+    await groups.schedule()
 
-        evicted = [write.victim for write in groups.under_test.world.writes if isinstance(write, Eviction)]
-        assert len(evicted) == 3
-        assert all("low-r1" in name for name in evicted)
-        groups.check()
-
-    run(play())
+    evicted = [write.victim for write in groups.under_test.world.writes if isinstance(write, Eviction)]
+    assert len(evicted) == 3
+    assert all("low-r1" in name for name in evicted)
+    groups.check()
