@@ -27,6 +27,7 @@ from tests.fakes.world import Eviction as Eviction
 from tests.fakes.world import FakeClock as FakeClock
 from tests.fakes.world import FakeWorld as FakeWorld
 from tests.fakes.world import Forgotten as Forgotten
+from tests.fakes.world import GroupEvent as GroupEvent
 from tests.fakes.world import Nomination as Nomination
 from tests.fakes.world import NominationCleared as NominationCleared
 from tests.fakes.world import Unschedulable as Unschedulable

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from scheduler.api.pods.pod import Pod
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import BindRejected
+from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.testing import Event as Event
 
 T = TypeVar("T")
@@ -75,6 +76,19 @@ class Eviction:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class GroupEvent:
+    """An event of a group of pods."""
+
+    of: str
+    """Kind and name of the group's owner; without one, its namespace and name."""
+
+    member: str
+    type: str
+    reason: str
+    note: str
+
+
 Write = Unschedulable | Nomination | NominationCleared | Forgotten | Eviction
 W = TypeVar("W", bound=Write)
 
@@ -117,12 +131,13 @@ class FakeWorld:
     """Pods for which a binding was asked for while another one was under way."""
 
     events: list[Event] = field(default_factory=list)
+    group_events: list[GroupEvent] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     """What else was written, in order."""
 
     @property
     def writers(self) -> Writers:
-        return Writers(self, self, self, self)
+        return Writers(self, self, self, self, group_events=self)
 
     def written(self, kind: type[W]) -> list[W]:
         """The writes of one kind."""
@@ -165,6 +180,10 @@ class FakeWorld:
             waits.set_result(None)
         else:
             waits.set_exception(refusal)
+
+    def group_event(self, group: PodGroup, member: Pod, type_: str, reason: str, action: str, note: str) -> None:
+        of = f"{group.owner.kind} {group.owner.name}" if group.owner else str(group)
+        self.group_events.append(GroupEvent(of, str(member), type_, reason, note))
 
     def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
         self.events.append(Event(str(pod), type_, reason, action, note))

@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from scheduler import framework as fw
 from scheduler.api.groups.workloads import JOB, JOB_SET
-from scheduler.framework.groups.pod_groups import PodGroup
 from tests.unit.groups.apis.test_owners import JOBS, Owned, WithRay, owned_by
 from tests.unit.groups.apis.test_volcano import Volcano
 
@@ -15,20 +13,12 @@ MPI_JOB = "mpijobs.v2beta1.kubeflow.org"
 
 
 class Stage(Owned, Volcano):
-    """With the Events of groups that are refused."""
+    """With the reports on groups that are refused."""
 
     def __init__(self) -> None:
         super().__init__(plugin=WithRay)
-        self.events: list[tuple[str, str]] = []
-        """The owner or the group of each Event, and its text."""
         self.refusals = self.engine.group_parts.refusals
-        self.refusals._events = self
         self.refusals._is_running = True
-
-    def group_event(self, group: PodGroup, member: fw.Pod, type_: str, reason: str, action: str, note: str) -> None:
-        assert (type_, reason) == ("Warning", "FailedScheduling")
-        of = group.owner
-        self.events.append((f"{of.kind} {of.name}" if of else group.name, note))
 
     def job_set(self, **of_second: Any) -> None:
         """A JobSet with two pods, of which the second is different."""
@@ -90,15 +80,15 @@ FEW = "cannot find enough sibling pods, current pods number: 2, minMember of gro
 @pytest.mark.parametrize(
     ("bad", "about", "text", "lines"),
     [
-        (gone, "job/train", 'waiting for the workload "job/train" of the pod to appear', 0),
+        (gone, "default/job/train", 'waiting for the workload "job/train" of the pod to appear', 0),
         (unreadable, "Job train", "its owner cannot be read: Expected `int | null`", 1),
-        (of_a_kind_that_is_not_watched, "pytorchjob/torch", "no PyTorchJob is watched, see `workloads`", 1),
-        (two_groups, "g", 'a pod names the groups "g" and "job/train"', 1),
-        (more_than_its_parallelism, "a", FEW, 0),
+        (of_a_kind_that_is_not_watched, "default/pytorchjob/torch", "no PyTorchJob is watched, see `workloads`", 1),
+        (two_groups, "default/g", 'a pod names the groups "g" and "job/train"', 1),
+        (more_than_its_parallelism, "default/a", FEW, 0),
         (more_than_its_replicas, "MPIJob pi", FEW, 0),
         (jobs_of_two_schedulers, "JobSet js", "p1 is for the scheduler 'other'", 0),
         (jobs_of_two_priorities, "JobSet js", "should have the same .spec.priority", 1),
-        (a_queue_that_does_not_exist, "pg", 'the queue "ml" of the PodGroup does not exist', 1),
+        (a_queue_that_does_not_exist, "default/pg", 'the queue "ml" of the PodGroup does not exist', 1),
     ],
 )
 async def test_bad_input_is_said_once_and_costs_no_other_pod(
@@ -113,6 +103,7 @@ async def test_bad_input_is_said_once_and_costs_no_other_pod(
         stage.refusals.report()
 
     assert stage.bound.keys() == {"another"}
-    assert [each for each, _ in stage.events] == [about]
-    assert text in stage.events[0][1]
+    (event,) = stage.under_test.world.group_events
+    assert (event.of, event.type, event.reason) == (about, "Warning", "FailedScheduling")
+    assert text in event.note
     assert len(caplog.records) == lines

@@ -319,7 +319,7 @@ async def test_without_the_gates_nothing_is_made_for_groups() -> None:
 
 
 def test_groups_are_watched_and_their_status_may_be_written() -> None:
-    resources = Groups(gates=GATES).engine.profiles.resources
+    resources = Groups().engine.profiles.resources
 
     assert {"scheduling.k8s.io/PodGroup", "podgroups.v1beta1.scheduling.k8s.io"} <= resources.watched.keys()
     assert sorted({each[1:] for each in resources.written if each[0].plural == "podgroups"}) == [

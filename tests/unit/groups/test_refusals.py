@@ -10,7 +10,6 @@ from scheduler.groups.refusals import MAX_EVENTS_OF_NAMESPACE
 from scheduler.testing import a_pod
 from tests.unit.cycle.fakes import PROFILE, an_engine, newer
 from tests.unit.groups.coscheduling import Coscheduled
-from tests.unit.groups.test_events import GroupEvents
 
 
 class Stage(Coscheduled):
@@ -18,17 +17,16 @@ class Stage(Coscheduled):
 
     def __init__(self) -> None:
         super().__init__()
-        self.events = GroupEvents(self.engine)
+        self.events = self.under_test.world.group_events
         self.refusals = self.engine.group_parts.refusals
-        self.refusals._events = self.events
         self.refusals._is_running = True
 
     def look(self) -> list[tuple[str, str]]:
         """Let time enough pass; return the group and the text of each new Event."""
-        before = len(self.events.said)
+        before = len(self.events)
         for _ in range(2):
             self.refusals.report()
-        return [(event.group, event.note) for event in self.events.said[before:]]
+        return [(event.of, event.note) for event in self.events[before:]]
 
 
 def test_a_group_with_too_few_pods_says_so_once() -> None:
@@ -78,7 +76,7 @@ def test_pods_that_wait_for_a_group_that_does_not_exist_have_one_event() -> None
     said = stage.look()
 
     assert said == [("default/g", 'waiting for the PodGroup "g" of the pod to appear')]
-    assert stage.events.said[0].member == str(pods[0])
+    assert stage.events[0].member == str(pods[0])
 
 
 def test_a_group_whose_object_is_deleted_says_so() -> None:
@@ -152,7 +150,7 @@ def test_a_namespace_of_thousands_of_groups_does_not_keep_others_from_being_repo
     assert len(groups) == MAX_EVENTS_OF_NAMESPACE + 1
     assert groups[-1] == "quiet/one"
     stage.refusals.report()
-    assert len(stage.events.said) == 2 * MAX_EVENTS_OF_NAMESPACE + 1
+    assert len(stage.events) == 2 * MAX_EVENTS_OF_NAMESPACE + 1
 
 
 def test_a_replica_that_does_not_lead_reports_and_remembers_nothing() -> None:

@@ -9,7 +9,6 @@ from scheduler import framework as fw
 from scheduler.api.objects import OwnerReference
 from scheduler.config.types import GroupBackfill, LoadmasterSettings
 from scheduler.cycle.steps import in_one_go
-from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.groups.reservations.keeper import Reservations
 from scheduler.testing import a_pod
 from tests.fakes import Unschedulable
@@ -99,16 +98,11 @@ class Stage(Coscheduled):
         counts = {each: self.under_test.count(name, outcome=each) for each in outcomes}
         return {outcome: int(count) for outcome, count in counts.items() if count}
 
-    def events_of_groups(self) -> list[tuple[str, str, str]]:
-        """The Events about reservations from now on: type, reason and note of each."""
-        said: list[tuple[str, str, str]] = []
-
-        class Recorder:
-            def group_event(self, group: PodGroup, member: fw.Pod, type_: str, reason: str, _: str, note: str) -> None:
-                said.append((type_, reason, note))
-
-        self.reservations._events = Recorder()
-        return said
+    @property
+    def said(self) -> list[tuple[str, str, str]]:
+        """The Events about reservations: type, reason and note of each."""
+        events = self.under_test.world.group_events
+        return [(each.type, each.reason, each.note) for each in events if each.reason != "FailedScheduling"]
 
     def refusals(self, pod: fw.Pod) -> list[str]:
         """What the conditions of a pod said, in order."""

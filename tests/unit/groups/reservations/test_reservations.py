@@ -264,14 +264,13 @@ async def test_a_group_that_a_plugin_of_others_refuses_gets_no_nodes_idle_or_bus
 
 async def test_the_group_is_told_what_is_reserved_and_why_it_is_so_no_longer() -> None:
     stage = Stage(nodes=2)
-    said = stage.events_of_groups()
     stage.running("first", "n0", cpu="2")
     stage.annotated(2, 2, requests={"cpu": "2"})
 
     await stage.wait_long()
     await stage.wait(PATIENCE + 1)
 
-    assert said == [
+    assert stage.said == [
         (
             "Normal",
             "NodesReserved",
