@@ -10,7 +10,17 @@ from typing import Any, Final, Protocol
 from msgspec.structs import replace
 
 from plugins import SHIPPED
-from scheduler.api.objects import GroupAnnotations, LabelSelector, Node, ObjectMeta, PodCondition
+from scheduler.api.objects import (
+    GroupAnnotations,
+    LabelSelector,
+    Node,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    ObjectMeta,
+    PodCondition,
+)
 from scheduler.api.pods.pod import Pod
 from scheduler.api.quota import kueue
 from scheduler.api.quota.elastic_quotas import ElasticQuota, ElasticQuotaSpec
@@ -254,6 +264,7 @@ def pod_of(pod: model.Pod) -> Pod:
         requests={resource: amount for resource, amount in pod.asks.items() if amount},
         priority=pod.priority,
         node_name=pod.node,
+        node_affinity=NodeAffinity(required=_only(pod.pinned_to)) if pod.pinned_to else None,
         scheduler_name="other" if pod.is_foreign else PROFILE,
     )
     group = GroupAnnotations(pod.group, str(pod.minimum)) if pod.group else None
@@ -287,6 +298,11 @@ def _groups(quota: Quota) -> tuple[kueue.ResourceGroup, ...] | None:
         for resource, amount in quota.minimum.items()
     )
     return (kueue.ResourceGroup(tuple(quota.minimum), (kueue.FlavorQuotas(FLAVOR, amounts),)),)
+
+
+def _only(node: str) -> NodeSelector:
+    name = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node,))
+    return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(name,)),))
 
 
 def _written(amounts: Amounts) -> dict[str, Any]:

@@ -291,6 +291,7 @@ class Judge:
             return
         for other in state.pending:
             is_alike = (other.asks, other.group, other.nominated) == (pod.asks, "", "")
+            is_alike &= other.pinned_to in ("", pod.node)
             came_first = other.came <= (self.now if other.priority > pod.priority else pod.came) - 1
             if is_alike and came_first and lawful.goes_first(state, other, pod, self._taking()):
                 self._overtaken.append((pod, other, self.now))

@@ -27,6 +27,9 @@ class Pod:
     is_protected: bool = False
     """Whether a PodDisruptionBudget covers it that allows no disruption."""
 
+    pinned_to: str = ""
+    """The only node for it, as for a pod of a DaemonSet; empty: any."""
+
     node: str = ""
     started: float = 0.0
     """When it got its node."""
@@ -45,6 +48,7 @@ class Pod:
         parts += ["preempts never"] if self.never else []
         parts += ["under a budget"] if self.is_protected else []
         parts += [f"group {self.group} that needs {self.minimum}"] if self.group else []
+        parts += [f"only for {self.pinned_to}"] if self.pinned_to else []
         return f"{self.name} ({', '.join(parts)})"
 
 
@@ -157,6 +161,10 @@ class State:
         if node in self.cordoned or node not in self.nodes:
             return 0
         return self.nodes[node] - sum(pod.asks.get("cpu", 0) for pod in self.running if pod.node == node)
+
+    def has_node(self, pod: Pod, cores: int) -> bool:
+        """Whether so many cores are free on a node that a pod may have."""
+        return any(self.free(node) >= cores for node in self.nodes if pod.pinned_to in ("", node))
 
     def _above(self, name: str) -> str | None:
         if name == "":

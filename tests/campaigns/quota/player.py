@@ -178,10 +178,23 @@ class Played:
                     )
                 )
             )
-        self._say(self._now, " and ".join(map(str, pods)) + " come" + ("s" if event.count == 1 else ""))
+        self._come(pods)
+        return "a group comes" if group else "a pod comes"
+
+    def _daemons(self, event: Event) -> str:
+        self._made += 1
+        asks = {CPU: event.cpu}
+        pods = [
+            Pod(f"{event.quota}{self._made}.{node}", event.quota, asks, self._now, event.priority, pinned_to=node)
+            for node in self.state.nodes
+        ]
+        self._come([self._new(pod) for pod in pods])
+        return "a pod comes for each node"
+
+    def _come(self, pods: list[Pod]) -> None:
+        self._say(self._now, " and ".join(map(str, pods)) + " come" + ("s" if len(pods) == 1 else ""))
         self.judge.changed(self._now, "arrival")
         self._cluster.create(*map(pod_of, pods))
-        return "a group comes" if group else "a pod comes"
 
     def _foreign(self, event: Event) -> str:
         nodes = [node for node in self.state.nodes if self.state.free(node) >= event.cpu]

@@ -33,7 +33,17 @@ def scenario(seed: int, number: int) -> Scenario:
         decisions_at_once=random.Random(f"{seed} {number} at once").choice((1, 3, 1_000)),
         has_budgets=random.Random(f"{seed} {number} budgets").random() < 0.25,
     )
-    return Scenario(world, tuple(_Events(chance, world, has_gpus).all()))
+    events = _with_daemons(random.Random(f"{seed} {number} daemons"), world, _Events(chance, world, has_gpus).all())
+    return Scenario(world, tuple(events))
+
+
+def _with_daemons(chance: random.Random, world: World, events: list[Event]) -> list[Event]:
+    """Sometimes let a pod come for each node at a moment in between."""
+    if chance.random() > 0.25:
+        return events
+    at, quota = chance.randrange(len(events)), chance.choice(world.leaves).name
+    daemons = Event(events[at].at, "daemons", quota, priority=chance.choice((0, 0, 5, 10)))
+    return [*events[:at], daemons, *events[at:]]
 
 
 def _quotas(chance: random.Random, source: str, resources: tuple[str, ...]) -> tuple[Quota, ...]:

@@ -106,8 +106,7 @@ class Settled:
             if lawful.has_too_few(state, pod) or (known is None and self._world.source != ELASTIC):
                 continue
             asks = lawful.needed(state, pod)
-            has_node = any(state.free(node) >= asks[CPU] for node in state.nodes)
-            if has_node and not state.lacks(pod.quota, asks, state.running):
+            if state.has_node(pod, asks[CPU]) and not state.lacks(pod.quota, asks, state.running):
                 message = self._cluster.outcome(pod_of(pod)).message
                 self._judge.find("fits", f"{pod} waits, and there is space: {message}")
 
@@ -122,10 +121,14 @@ class Settled:
         is_flat = self._world.source == ELASTIC or all(
             not quota.parent or not state.quotas[quota.parent].parent for quota in state.quotas.values()
         )
-        if not is_flat or not any(state.free(node) >= 400 for node in state.nodes):
-            return
-        for pod in state.pending:
-            if pod.never or pod.quota not in state.quotas or pod.nominated or lawful.has_too_few(state, pod):
+        for pod in state.pending if is_flat else ():
+            if (
+                not state.has_node(pod, 400)
+                or pod.never
+                or pod.quota not in state.quotas
+                or pod.nominated
+                or lawful.has_too_few(state, pod)
+            ):
                 continue
             if lawful.is_spare(state, pod):  # quota.md: members beyond the minimum take no quota back
                 continue
