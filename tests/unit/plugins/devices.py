@@ -6,21 +6,28 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+import numpy as np
 
+from plugins.dynamic_resources.plugin import DynamicResources
 from scheduler import framework as fw
 from scheduler.api.decoding import reread
 from scheduler.api.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from scheduler.api.unstructured import Unstructured
 from scheduler.api.wording.text import to_json
+from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.errors import ApiError
+from scheduler.framework.groups.pod_groups import NoPodGroups
 from scheduler.framework.nodes.resources import KNOWN
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.state.simulated_api import merged
-from scheduler.testing import pod_from_dict
+from scheduler.testing import a_node, pod_from_dict
 from tests.controlplane.objects import a_pod
 from tests.fakes import a_handle
+from tests.unit.plugins.cluster import a_cluster
 
 DRIVER = "gpu.example.com"
+NODES = a_cluster(a_node("n1"), a_node("n2"))
 Json = dict[str, Any]
 
 
@@ -178,6 +185,59 @@ class Api:
         for new in self.hidden.values():
             self.store.set(fw.RESOURCE_CLAIM, new)
         self.hidden.clear()
+
+
+class OneGroup(NoPodGroups):
+    """All pods are of one group."""
+
+    def key_of(self, pod: fw.Pod) -> fw.GroupKey:
+        return fw.GroupKey("default", fw.POD_GROUP, "g")
+
+
+class Attempt:
+    """One pod's way through the plugin."""
+
+    def __init__(
+        self, plugin: DynamicResources, pod: fw.Pod, nodes: NodeTable = NODES, *, with_its_group: bool = False
+    ) -> None:
+        self.plugin, self.pod, self.nodes = plugin, pod, nodes
+        self.state = GroupCycleState() if with_its_group else fw.CycleState()
+        self.pre_filter = plugin.pre_filter(self.state, pod, nodes)
+
+    def answers(self) -> dict[str, fw.Status | None]:
+        """What Filter says of each node."""
+        rows = np.flatnonzero(self.nodes.in_use)
+        codes = self.plugin.filter_nodes(self.state, self.pod, self.nodes, rows)
+        assert codes is not None
+        found = [self.plugin.status_of(self.state, self.pod, int(code)) if code else None for code in codes]
+        return dict(zip((self.nodes.names()[row] for row in rows.tolist()), found, strict=True))
+
+    def refusals(self) -> dict[str, fw.Status]:
+        return {name: status for name, status in self.answers().items() if status is not None}
+
+    def filter(self, name: str) -> fw.Status | None:
+        rows = np.array([self.nodes.row_of(name)], np.intp)
+        codes = self.plugin.filter_nodes(self.state, self.pod, self.nodes, rows)
+        return self.plugin.status_of(self.state, self.pod, int(codes[0])) if codes is not None and codes[0] else None
+
+    def reserve(self, name: str) -> fw.Status | None:
+        return self.plugin.reserve(self.state, self.pod, name)
+
+    def assumed(self, name: str) -> fw.Pod:
+        return self.plugin.completed(self.state, self.pod.bound_to(name), name)
+
+    def unreserve(self, name: str) -> None:
+        self.plugin.unreserve(self.state, self.pod, name)
+
+    async def pre_bind(self, name: str) -> fw.Status | None:
+        return await self.plugin.pre_bind(self.state, self.pod, name)
+
+    def post_filter(self) -> fw.Status | None:
+        return self.plugin.post_filter(self.state, self.pod, {})[1]
+
+    def scores(self) -> list[int]:
+        found = self.plugin.score_nodes(self.state, self.pod, self.nodes, np.arange(self.nodes.size))
+        return [] if found is None else found[np.flatnonzero(self.nodes.in_use)].tolist()
 
 
 def a_world(*objects: Any) -> tuple[fw.Handle, ObjectStore, Api]:

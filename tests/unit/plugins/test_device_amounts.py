@@ -16,16 +16,26 @@ from scheduler.api.decoding import reread
 from scheduler.api.devices import ResourceClaim
 from scheduler.config.feature_gates import read_gates
 from scheduler.config.load import config_from_dict
-from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.errors import ApiError
-from scheduler.framework.groups.pod_groups import NoPodGroups
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.other_objects import OtherObject, OtherObjects
 from scheduler.testing import a_node, pod_from_dict, started
 from tests.controlplane.objects import a_pod
 from tests.fakes import settle
+from tests.unit.plugins import devices
 from tests.unit.plugins.cluster import a_cluster
-from tests.unit.plugins.devices import Api, a_claim, a_class, a_device, a_request, a_slice, a_world, allocated, put
+from tests.unit.plugins.devices import (
+    Api,
+    OneGroup,
+    a_claim,
+    a_class,
+    a_device,
+    a_request,
+    a_slice,
+    a_world,
+    allocated,
+    put,
+)
 
 Json = dict[str, Any]
 CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -54,27 +64,12 @@ def asking(name: str, *claims: str, cpu: str = "1", limits: Json | None = None, 
     return pod_from_dict(whole)
 
 
-class OneGroup(NoPodGroups):
-    """All pods are of one group."""
+class Attempt(devices.Attempt):
+    """One pod's way through the plugin, on the only node, of whose cpu some is `used`."""
 
-    def key_of(self, pod: fw.Pod) -> fw.GroupKey:
-        return fw.GroupKey("default", fw.POD_GROUP, "g")
-
-
-class Attempt:
-    """One pod's way through the plugin, on the only node."""
-
-    def __init__(self, plugin: DynamicResources, pod: fw.Pod, used: str = "0", state: fw.CycleState | None = None):
-        self.plugin, self.pod, self.state = plugin, pod, state or fw.CycleState()
-        self.nodes = a_cluster(NODE, pods={"n1": [asking("other", cpu=used)]})
-        self.pre_filter = plugin.pre_filter(self.state, pod, self.nodes)
-
-    def filter(self) -> fw.Status | None:
-        codes = self.plugin.filter_nodes(self.state, self.pod, self.nodes, np.array([self.nodes.row_of("n1")]))
-        return self.plugin.status_of(self.state, self.pod, int(codes[0])) if codes is not None and codes[0] else None
-
-    def assumed(self) -> fw.Pod:
-        return self.plugin.completed(self.state, self.pod.bound_to("n1"), "n1")
+    def __init__(self, plugin: DynamicResources, pod: fw.Pod, used: str = "0", *, with_its_group: bool = False):
+        nodes = a_cluster(NODE, pods={"n1": [asking("other", cpu=used)]})
+        super().__init__(plugin, pod, nodes, with_its_group=with_its_group)
 
 
 def a_plugin(*objects: Any, gate: str = NODE_AMOUNTS) -> tuple[DynamicResources, Api]:
@@ -106,7 +101,7 @@ def cores(*amounts: Json) -> tuple[Any, ...]:
     ],
 )
 def test_devices_need_space_on_their_node(amounts: list[Json], used: str, refusal: fw.Status | None) -> None:
-    assert Attempt(a_plugin(*cores(*amounts))[0], asking("p", "c"), used).filter() == refusal
+    assert Attempt(a_plugin(*cores(*amounts))[0], asking("p", "c"), used).filter("n1") == refusal
 
 
 @pytest.mark.parametrize("place", [{}, {"allNodes": True}])
@@ -134,7 +129,7 @@ def test_what_a_nodes_devices_take_follows_its_slices(place: Json) -> None:
 def test_without_the_gate_devices_are_all_that_counts() -> None:
     attempt = Attempt(a_plugin(*cores(CORES, CORES), gate="")[0], asking("p", "c"), "8")
 
-    assert attempt.filter() is None
+    assert attempt.filter("n1") is None
     assert not attempt.plugin.completes_pods
     assert [each for each in attempt.plugin.events_to_register() if each.event.resource == fw.ASSIGNED_POD] == []
 
@@ -142,9 +137,9 @@ def test_without_the_gate_devices_are_all_that_counts() -> None:
 def test_a_pod_counts_on_its_node_with_what_its_devices_take() -> None:
     world = a_slice("n1", a_device("d0", **SHARED), with_amounts("d1", COSTS)), a_claim("c", a_request(count=2))
     attempt = Attempt(a_plugin(*world)[0], asking("p", "c"))
-    assert attempt.filter() is None
+    assert attempt.filter("n1") is None
 
-    assumed = attempt.assumed()
+    assumed = attempt.assumed("n1")
 
     assert assumed.requests == {"cpu": 4000, "memory": 1280 * 2**20}
     (taken,) = assumed.status.node_allocatable_resource_claim_statuses or ()
@@ -174,11 +169,11 @@ def test_the_next_pods_find_what_is_left(gates: list[str], placed: list[str | No
 def test_what_an_earlier_attempt_left_in_the_status_does_not_count() -> None:
     plugin, _ = a_plugin(*cores(CORES))
     first = Attempt(plugin, asking("p", "c"))
-    first.filter()
+    first.filter("n1")
     plain = Attempt(plugin, asking("q"))
-    plain.pod = first.assumed()
+    plain.pod = first.assumed("n1")
 
-    assert plain.assumed().requests == {"cpu": 1000}
+    assert plain.assumed("n1").requests == {"cpu": 1000}
 
 
 @pytest.mark.parametrize(
@@ -208,7 +203,7 @@ def test_a_pod_as_a_whole_has_to_have_what_its_containers_and_devices_take(spec:
     amounts = CORES | {"hugepages-2Mi": {"overhead": {"perPod": "2Mi"}}}
     attempt = Attempt(a_plugin(*cores(amounts))[0], asking("p", "c", **spec))
 
-    assert attempt.filter() == (fw.unresolvable(reason) if reason else None)
+    assert attempt.filter("n1") == (fw.unresolvable(reason) if reason else None)
 
 
 def test_a_claim_that_stands_for_resources_is_used_by_one_pod() -> None:
@@ -217,17 +212,17 @@ def test_a_claim_that_stands_for_resources_is_used_by_one_pod() -> None:
 
     for amounts, answer in ((CORES, refusal), (COSTS, None)):
         plugin, _ = a_plugin(a_slice("n1", with_amounts("d0", amounts)), taken)
-        assert Attempt(plugin, asking("p", "c")).filter() == answer
-        assert Attempt(plugin, asking("other", "c")).filter() is None
+        assert Attempt(plugin, asking("p", "c")).filter("n1") == answer
+        assert Attempt(plugin, asking("other", "c")).filter("n1") is None
 
 
 def test_pods_of_a_group_do_not_share_one_either() -> None:
     plugin, _ = a_plugin(*cores(CORES))
-    first = Attempt(plugin, asking("p", "c"), state=GroupCycleState())
-    first.filter()
-    plugin.reserve(first.state, first.assumed(), "n1")
+    first = Attempt(plugin, asking("p", "c"), with_its_group=True)
+    first.filter("n1")
+    plugin.reserve(first.state, first.assumed("n1"), "n1")
 
-    refused = Attempt(plugin, asking("q", "c"), state=GroupCycleState()).filter()
+    refused = Attempt(plugin, asking("q", "c"), with_its_group=True).filter("n1")
 
     assert refused is not None
     assert "cannot be shared across pods" in refused.message
@@ -236,7 +231,7 @@ def test_pods_of_a_group_do_not_share_one_either() -> None:
 def test_space_does_not_matter_where_there_are_no_devices() -> None:
     world = a_slice("n1", with_amounts("d0", CORES)), a_claim("c", a_request(count=2))
 
-    assert Attempt(a_plugin(*world)[0], asking("p", "c"), "8").filter() == NOT_ALLOCATABLE
+    assert Attempt(a_plugin(*world)[0], asking("p", "c"), "8").filter("n1") == NOT_ALLOCATABLE
 
 
 @pytest.mark.parametrize(
@@ -265,15 +260,15 @@ def test_an_allocation_that_makes_no_sense_ends_the_attempt(claim: ResourceClaim
     attempt = Attempt(a_plugin(a_slice("n1", a_device("d0", **SHARED)), claim)[0], asking("p", "c"))
 
     with pytest.raises(DevicesError, match=f"^{problem}$"):
-        attempt.filter()
+        attempt.filter("n1")
 
 
 async def reserved(*amounts: Json) -> tuple[Attempt, Api]:
     """A pod that has its devices in memory."""
     plugin, api = a_plugin(*cores(*amounts))
     attempt = Attempt(plugin, asking("p", "c"))
-    attempt.filter()
-    attempt.pod = attempt.assumed()
+    attempt.filter("n1")
+    attempt.pod = attempt.assumed("n1")
     plugin.reserve(attempt.state, attempt.pod, "n1")
     return attempt, api
 

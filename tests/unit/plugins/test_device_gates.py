@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 import pytest
 
 from plugins.dynamic_resources.allocation.allocator import Allocator
@@ -15,11 +14,19 @@ from plugins.dynamic_resources.gates import COMPATIBILITY, DERIVED, LISTS, OPTIO
 from plugins.dynamic_resources.plugin import NOT_AVAILABLE, DynamicResources
 from scheduler import framework as fw
 from scheduler.api.devices import ResourceClaim
-from scheduler.framework.cycle_state import GroupCycleState
-from scheduler.framework.groups.pod_groups import NoPodGroups
 from scheduler.testing import a_handle, a_node, started
 from tests.unit.plugins.cluster import a_cluster
-from tests.unit.plugins.devices import a_claim, a_device, a_request, a_slice, a_world, allocated, claiming
+from tests.unit.plugins.devices import (
+    Attempt,
+    OneGroup,
+    a_claim,
+    a_device,
+    a_request,
+    a_slice,
+    a_world,
+    allocated,
+    claiming,
+)
 
 COLOUR = "example.com/colour"
 
@@ -157,27 +164,12 @@ def test_operations_are_left_out_only_by_kubelets_that_can(place: dict[str, Any]
     assert devices(world, claim, LISTS, node) == []
 
 
-class OneGroup(NoPodGroups):
-    """All pods are of one group."""
-
-    def key_of(self, pod: fw.Pod) -> fw.GroupKey:
-        return fw.GroupKey("default", fw.POD_GROUP, "g")
-
-
-def answers(plugin: DynamicResources, state: fw.CycleState, pod: fw.Pod, nodes: Any) -> list[fw.Status | None]:
-    """What Filter says of each node."""
-    plugin.pre_filter(state, pod, nodes)
-    codes = plugin.filter_nodes(state, pod, nodes, np.arange(nodes.size))
-    assert codes is not None
-    return [plugin.status_of(state, pod, int(code)) if code else None for code in codes]
-
-
 def test_devices_whose_operations_are_left_out_are_used_there_only_even_by_others() -> None:
     claim = a_claim("c", status=allocated("n1/d0", skipNodeOperations=["*"]))
     nodes = a_cluster(a_node("n1"), declaring(a_node("n2")))
     plugin = started(DynamicResources(), a_world(claim)[0])
 
-    assert answers(plugin, fw.CycleState(), claiming("p", "c"), nodes) == [NOT_AVAILABLE, None]
+    assert Attempt(plugin, claiming("p", "c"), nodes).answers() == {"n1": NOT_AVAILABLE, "n2": None}
 
 
 def test_a_claim_that_another_pod_of_the_group_has_got_names_the_feature() -> None:
@@ -186,14 +178,16 @@ def test_a_claim_that_another_pod_of_the_group_has_got_names_the_feature() -> No
         a_world(*world)[0], feature_gates=frozenset({OPTIONAL_OPERATIONS}), pod_groups=OneGroup()
     )
     nodes = a_cluster(a_node("n1"), declaring(a_node("n2")))
-    plugin, first = started(DynamicResources(), handle), GroupCycleState()
-    answers(plugin, first, claiming("p1", "c"), nodes)
-    plugin.reserve(first, claiming("p1", "c"), "n2")
+    plugin = started(DynamicResources(), handle)
+    first = Attempt(plugin, claiming("p1", "c"), nodes, with_its_group=True)
+    first.answers()
+    first.reserve("n2")
 
     needs = fw.unresolvable(
         "resource claim default/c allocation requires DRAOptionalNodeOperations feature on the node"
     )
-    assert answers(plugin, GroupCycleState(), claiming("p2", "c"), nodes) == [needs, None]
+    second = Attempt(plugin, claiming("p2", "c"), nodes, with_its_group=True)
+    assert second.answers() == {"n1": needs, "n2": None}
 
 
 def test_a_kubelet_that_learns_to_leave_out_operations_gets_a_new_answer_and_wakes_pods() -> None:
@@ -201,10 +195,10 @@ def test_a_kubelet_that_learns_to_leave_out_operations_gets_a_new_answer_and_wak
     nodes = a_cluster(a_node("n1"))
     handle = dataclasses.replace(a_handle(nodes, a_world(*world)[1]), feature_gates=frozenset({OPTIONAL_OPERATIONS}))
     plugin = started(DynamicResources(), handle)
-    before = answers(plugin, fw.CycleState(), claiming("p", "c"), nodes)
+    before = Attempt(plugin, claiming("p", "c"), nodes).filter("n1")
     nodes.set_node(declaring(a_node("n1")))
 
-    assert before != [None]
-    assert answers(plugin, fw.CycleState(), claiming("p", "c"), nodes) == [None]
+    assert before is not None
+    assert Attempt(plugin, claiming("p", "c"), nodes).filter("n1") is None
     actions = [each.event.action for each in plugin.events_to_register() if each.event.resource == fw.NODE]
     assert any(fw.Action.UPDATE_NODE_DECLARED_FEATURE & each for each in actions)

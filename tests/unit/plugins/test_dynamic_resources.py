@@ -20,19 +20,17 @@ from plugins.dynamic_resources.plugin import (
 from scheduler import framework as fw
 from scheduler.api.decoding import reread
 from scheduler.api.devices import DeviceStatus, ResourceClaim
-from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ApiError
-from scheduler.framework.groups.pod_groups import NoPodGroups
 from scheduler.process.metrics import Metrics
-from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
-from scheduler.testing import a_node, started
+from scheduler.testing import started
 from tests.fakes import settle
-from tests.unit.plugins.cluster import a_cluster
 from tests.unit.plugins.devices import (
     DRIVER,
     Api,
+    Attempt,
+    OneGroup,
     a_claim,
     a_class,
     a_device,
@@ -44,55 +42,12 @@ from tests.unit.plugins.devices import (
     put,
 )
 
-NODES = a_cluster(a_node("n1"), a_node("n2"))
 GPUS = (a_slice("n1", a_device("d0"), a_device("d1")), a_slice("n2", a_device("d0")))
-
-
-class Attempt:
-    """One pod's way through the plugin."""
-
-    def __init__(
-        self, plugin: DynamicResources, pod: fw.Pod, nodes: NodeTable = NODES, *, with_its_group: bool = False
-    ) -> None:
-        self.plugin, self.pod, self.nodes = plugin, pod, nodes
-        self.state = GroupCycleState() if with_its_group else fw.CycleState()
-        self.pre_filter = plugin.pre_filter(self.state, pod, nodes)
-
-    def filter(self, name: str) -> fw.Status | None:
-        row = self.nodes.row_of(name)
-        assert row is not None
-        codes = self.plugin.filter_nodes(self.state, self.pod, self.nodes, np.array([row]))
-        return self.plugin.status_of(self.state, self.pod, int(codes[0])) if codes is not None and codes[0] else None
-
-    def reserve(self, name: str) -> fw.Status | None:
-        return self.plugin.reserve(self.state, self.pod, name)
-
-    def unreserve(self, name: str) -> None:
-        self.plugin.unreserve(self.state, self.pod, name)
-
-    async def pre_bind(self, name: str) -> fw.Status | None:
-        return await self.plugin.pre_bind(self.state, self.pod, name)
-
-    def post_filter(self) -> fw.Status | None:
-        return self.plugin.post_filter(self.state, self.pod, {})[1]
-
-    def scores(self) -> list[int]:
-        found = self.plugin.score_nodes(self.state, self.pod, self.nodes, np.arange(self.nodes.size))
-        if found is None:
-            return []
-        return [found[self.nodes.row_of(name) or 0] for name in ("n1", "n2")]
 
 
 def a_plugin(*objects: Any) -> tuple[DynamicResources, ObjectStore, Api]:
     handle, store, api = a_world(*objects)
     return started(DynamicResources(), handle), store, api
-
-
-class OneGroup(NoPodGroups):
-    """All pods are of one group."""
-
-    def key_of(self, pod: fw.Pod) -> fw.GroupKey:
-        return fw.GroupKey("default", fw.POD_GROUP, "g")
 
 
 def stored(store: ObjectStore, name: str) -> ResourceClaim:

@@ -31,6 +31,7 @@ from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_container, a_node, a_pod, started
 from tests.fakes import sample, settle
+from tests.unit.plugins import devices
 from tests.unit.plugins.cluster import a_cluster, refusals
 from tests.unit.plugins.devices import DRIVER, Api, a_claim, a_class, a_device, a_slice, a_world, allocated, put
 
@@ -44,33 +45,15 @@ def asking(name: str = "p", gpus: str = "1", resource: str = GPU, **more: str) -
     return a_pod(name, uid=name, containers=[a_container("main", requests={resource: gpus, **more})])
 
 
-class Attempt:
-    """One pod's way through the plugin."""
+class Attempt(devices.Attempt):
+    """One pod's way through the plugin, on nodes of which one offers the resource itself."""
 
     def __init__(self, plugin: DynamicResources, pod: fw.Pod, nodes: NodeTable = NODES) -> None:
-        self.plugin, self.pod, self.nodes = plugin, pod, nodes
-        self.state = fw.CycleState()
-        self.pre_filter = plugin.pre_filter(self.state, pod, nodes)
+        super().__init__(plugin, pod, nodes)
 
-    def refusals(self) -> dict[str, fw.Status]:
-        rows = np.array([self.nodes.row_of(name) for name in self.nodes.names() if name])
-        codes = self.plugin.filter_nodes(self.state, self.pod, self.nodes, rows)
-        assert codes is not None
-        return {
-            self.nodes.names()[row]: self.plugin.status_of(self.state, self.pod, int(code))
-            for row, code in zip(rows, codes, strict=True)
-            if code
-        }
-
-    def reserve(self, name: str) -> None:
+    def take(self, name: str) -> None:
         self.refusals()
-        assert self.plugin.reserve(self.state, self.pod, name) is None
-
-    async def pre_bind(self, name: str) -> None:
-        assert await self.plugin.pre_bind(self.state, self.pod, name) is None
-
-    def unreserve(self, name: str) -> None:
-        self.plugin.unreserve(self.state, self.pod, name)
+        assert self.reserve(name) is None
 
 
 class Activator:
@@ -160,7 +143,7 @@ def test_nothing_is_taken_on_a_node_that_offers_the_resource() -> None:
     plugin, _, _ = a_plugin(*GPUS, GPU_CLASS)
     attempt = Attempt(plugin, asking())
 
-    attempt.reserve("own")
+    attempt.take("own")
 
     assert not catalog_of(plugin.handle).allocations.allocated().whole
 
@@ -168,7 +151,7 @@ def test_nothing_is_taken_on_a_node_that_offers_the_resource() -> None:
 async def test_a_claim_is_created_allocated_and_told_to_the_pod() -> None:
     plugin, store, api = a_plugin(*GPUS, GPU_CLASS)
     attempt = Attempt(plugin, asking())
-    attempt.reserve("n1")
+    attempt.take("n1")
 
     await attempt.pre_bind("n1")
 
@@ -200,7 +183,7 @@ async def test_a_claim_is_created_allocated_and_told_to_the_pod() -> None:
 async def test_a_pod_is_not_bound_whose_claim_an_older_api_server_does_not_let_it_have() -> None:
     plugin, store, api = a_plugin(*GPUS, GPU_CLASS)
     attempt = Attempt(plugin, asking())
-    attempt.reserve("n1")
+    attempt.take("n1")
     api.drops_pod_status = True
 
     with pytest.raises(WriteFailed, match="the API server dropped it: its feature gate DRAExtendedResource is off"):
@@ -219,7 +202,7 @@ async def test_devices_are_taken_from_the_decision_on_whatever_the_watch_shows()
     attempt = Attempt(plugin, asking())
     taken = catalog_of(plugin.handle).allocations.allocated().whole
 
-    attempt.reserve("n2")
+    attempt.take("n2")
     reserved = dict(taken)
     await attempt.pre_bind("n2")
     written = dict(taken)
@@ -235,7 +218,7 @@ async def test_devices_of_a_claim_that_never_shows_are_free_after_two_minutes() 
     allocations._now = lambda: 1000.0
     api.late = True
     attempt = Attempt(plugin, asking())
-    attempt.reserve("n1")
+    attempt.take("n1")
     await attempt.pre_bind("n1")
 
     allocations._now = lambda: 1119.0
@@ -249,7 +232,7 @@ async def test_devices_of_a_claim_that_never_shows_are_free_after_two_minutes() 
 async def test_a_claim_that_cannot_be_created_leaves_nothing_behind() -> None:
     plugin, store, api = a_plugin(*GPUS, GPU_CLASS)
     attempt = Attempt(plugin, asking())
-    attempt.reserve("n1")
+    attempt.take("n1")
     api.errors = [ApiError(403, "exceeded quota")]
 
     with pytest.raises(WriteFailed, match=r"create claim for extended resources .*: exceeded quota"):
@@ -266,7 +249,7 @@ async def test_a_claim_that_cannot_be_created_leaves_nothing_behind() -> None:
 async def test_a_pod_that_asks_for_no_number_of_devices_is_not_bound() -> None:
     plugin, _, api = a_plugin(*GPUS, GPU_CLASS)
     attempt = Attempt(plugin, asking(gpus="9223372036854775807"))  # beyond what Go reads as an int64 at once
-    attempt.reserve("n1")
+    attempt.take("n1")
 
     with pytest.raises(WriteFailed, match="nil or empty request mappings"):
         await attempt.pre_bind("n1")
@@ -306,7 +289,7 @@ def test_requests_of_which_the_sum_overflows_are_refused() -> None:
 async def test_a_name_that_is_taken_is_replaced_by_another() -> None:
     plugin, store, api = a_plugin(*GPUS, GPU_CLASS)
     attempt = Attempt(plugin, asking())
-    attempt.reserve("n1")
+    attempt.take("n1")
     api.errors = [ApiError(409, "already exists")]
 
     await attempt.pre_bind("n1")
@@ -321,7 +304,7 @@ async def test_a_name_that_is_taken_is_replaced_by_another() -> None:
 async def test_what_fails_half_way_is_deleted_again(fails: int) -> None:
     plugin, store, api = a_plugin(*GPUS, GPU_CLASS)
     attempt = Attempt(plugin, asking())
-    attempt.reserve("n1")
+    attempt.take("n1")
     patch, calls = api.patch, 0
 
     async def failing(*args: Any, **more: Any) -> Any:
@@ -347,7 +330,7 @@ async def test_what_fails_half_way_is_deleted_again(fails: int) -> None:
 async def test_a_pod_that_is_not_bound_after_all_loses_its_claim() -> None:
     plugin, store, api = a_plugin(*GPUS, GPU_CLASS)
     attempt = Attempt(plugin, asking())
-    attempt.reserve("n1")
+    attempt.take("n1")
     await attempt.pre_bind("n1")
 
     attempt.unreserve("n1")
@@ -382,7 +365,7 @@ class Killed(BaseException):
 async def test_what_a_scheduler_leaves_that_ends_before_the_binding_is_replaced_by_the_next_one(writes: int) -> None:
     first, store, api = a_plugin(*GPUS, GPU_CLASS)
     attempt = Attempt(first, asking())
-    attempt.reserve("n1")
+    attempt.take("n1")
     done = 0
 
     def dying(write: Any) -> Any:
@@ -406,7 +389,7 @@ async def test_what_a_scheduler_leaves_that_ends_before_the_binding_is_replaced_
     next_one.post_filter(attempt.state, attempt.pod, {})
     await settle()
     again = Attempt(next_one, asking())
-    again.reserve("n1")
+    again.take("n1")
     await again.pre_bind("n1")
 
     assert refused == dict.fromkeys(("n1", "n2", "own"), STALE_CLAIM)

@@ -19,13 +19,10 @@ from scheduler.api.objects import OwnerReference, PodResourceClaim
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.groups.pod_groups import NO_MEMBERS, GroupMembers, NoPodGroups
 from scheduler.state.objects import ObjectStore
-from scheduler.testing import a_node, pod_from_dict, started
+from scheduler.testing import pod_from_dict, started
 from tests.fakes import settle
-from tests.unit.plugins.cluster import a_cluster
-from tests.unit.plugins.devices import a_claim, a_device, a_slice, a_world, allocated
-from tests.unit.plugins.test_dynamic_resources import Attempt
+from tests.unit.plugins.devices import Attempt, a_claim, a_device, a_slice, a_world, allocated
 
-NODES = a_cluster(a_node("n1"), a_node("n2"))
 GPUS = a_slice("n1", a_device("d0"), a_device("d1"))
 SHARED = PodResourceClaim(name="shared", resource_claim_name="ours")
 FROM_TEMPLATE = PodResourceClaim(name="made", resource_claim_template_name="template")
@@ -100,7 +97,7 @@ async def test_a_claim_of_the_group_is_reserved_for_the_group_once() -> None:
     own = PodResourceClaim(name="own", resource_claim_name="own")
     attempts = []
     for name in ("p1", "p2"):
-        attempts.append(attempt := Attempt(plugin, member(name, SHARED, own), NODES, with_its_group=True))
+        attempts.append(attempt := Attempt(plugin, member(name, SHARED, own), with_its_group=True))
         attempt.filter("n1")
         attempt.reserve("n1")
 
@@ -108,7 +105,7 @@ async def test_a_claim_of_the_group_is_reserved_for_the_group_once() -> None:
 
     assert consumers(store) == [("podgroups", "job")]
     assert consumers(store, "own") == [("pods", "p1"), ("pods", "p2")]
-    later = Attempt(plugin, member("p3", SHARED), NODES)
+    later = Attempt(plugin, member("p3", SHARED))
     await later.pre_bind("n1")
     later.unreserve("n1")
     await settle()
@@ -129,7 +126,7 @@ async def test_a_claim_that_the_group_names_otherwise_is_the_pods(written: PodRe
     if written.resource_claim_template_name:
         status = msgspec.structs.replace(pod.status, resource_claim_statuses=(pod_status("shared", "ours"),))
         pod = msgspec.structs.replace(pod, status=status)
-    attempt = Attempt(plugin, pod, NODES)
+    attempt = Attempt(plugin, pod)
     attempt.filter("n1")
     attempt.reserve("n1")
 
@@ -209,7 +206,7 @@ async def test_a_group_that_does_not_fit_gives_back_one_claim(
     status = allocated("n1/d0", node="n1" if is_there else "elsewhere")
     status["reservedFor"] = [references.get(each, {"resource": "pods", "name": each, "uid": each}) for each in reserved]
     plugin, store = a_plugin(GPUS, a_claim("ours", status=status), groups=groups, gates=frozenset(gates))
-    members = [Attempt(plugin, member("p1", SHARED), NODES, with_its_group=True)]
+    members = [Attempt(plugin, member("p1", SHARED), with_its_group=True)]
     for each in members:
         each.filter("n1")
 
