@@ -53,7 +53,7 @@ def group_victims(
 
     found = fewest(None)
     if found is NO_VICTIMS and nodes.have_refused and (reclaim := begin()) is not None:
-        some = yield from _of_few_nodes(by_node.values(), leaving, reclaim, nodes)
+        some = yield from _of_few_nodes(by_node.values(), leaving, budgets, reclaim, nodes)
         found = fewest(some) if some else NO_VICTIMS
     if isinstance(found, fw.Status):
         return TOO_LONG if nodes.is_too_long else found
@@ -62,17 +62,24 @@ def group_victims(
 
 
 def _of_few_nodes(
-    pods: Iterable[Collection[fw.Pod]], leaving: Iterable[fw.Pod], reclaim: fw.ShareReclaim, nodes: "_Nodes"
+    pods: Iterable[Collection[fw.Pod]],
+    leaving: Iterable[fw.Pod],
+    budgets: Budgets,
+    reclaim: fw.ShareReclaim,
+    nodes: "_Nodes",
 ) -> Steps[list[fw.Pod]]:
     """Return the pods of some nodes on which the group fits without them; none if it does not without any.
 
     A share gives only what it borrows: taken from all nodes, that might not leave enough on any.
     """
-    gone, giving = {pod.uid for pod in leaving}, list[Unit]()
+    gone, tally = {pod.uid for pod in leaving}, budgets.tally()
+    breaking, others = list[Unit](), list[Unit]()
     for of_node in pods:
         if may_go := [pod for pod in of_node if pod.uid not in gone and reclaim.may_give(pod)]:
-            giving.append(Unit(uid=may_go[0].node_name, pods=may_go))
+            units = others if tally.allow(may_go) else breaking
+            units.append(Unit(uid=may_go[0].node_name, pods=may_go))
         yield
+    giving = breaking + others  # those under budgets come back first
     if not nodes.fit(pods_of(giving)):
         return []
     left = yield from needed([[of_node] for of_node in giving], nodes)

@@ -170,6 +170,17 @@ async def test_victims_are_chosen_where_all_of_it_fits() -> None:
     assert stage.evicted == ["b/b-2", "b/b-3", "b/b-6", "b/b-7"]
 
 
+async def test_so_they_are_on_nodes_that_have_none_under_a_budget() -> None:
+    stage = Stage("n", "m", "o", "p", cpu="2")
+    stage.protect("b-2", "b")
+    a_group(stage, "2", "2")
+
+    await stage.schedule()
+
+    assert len(stage.evicted) == 4
+    assert "b/b-2" not in stage.evicted
+
+
 async def test_without_a_policy_it_waits() -> None:
     stage = Stage(team=a_team("a", cpu="4"))
     a_group(stage, "1", "1", "1")
