@@ -13,7 +13,7 @@ from scheduler.config.feature_gates import read_gates
 from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION, KIND
 from scheduler.config.types import Config
-from scheduler.cycle.writers import Writers
+from scheduler.cycle.writers import NoWriters, Writers
 from scheduler.engine.engine import Engine, ExtenderAccess, build_engine, queue_settings
 from scheduler.framework.handle import ApiWriter, NoWrites
 from scheduler.plugin_loading.in_tree import in_tree
@@ -31,7 +31,12 @@ PROFILE: Final = "default-scheduler"
 Object = dict[str, Any]
 
 
-class Stage:
+def enabled(*plugins: str, **more: Any) -> Object:
+    """More of a profile: plugins that are off by default; `more`: of each."""
+    return {"plugins": {"multiPoint": {"enabled": [{"name": name, **more} for name in plugins]}}}
+
+
+class Stage(NoWriters):
     """The scheduler. What it binds and evicts takes effect at once, as if the watch had shown it."""
 
     def __init__(
@@ -127,24 +132,16 @@ class Stage:
         self.engine.handlers.pod_changed(self.newer(newest.bound_to(node_name)))
         return ""
 
-    def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None: ...
-
     def unschedulable(self, pod: Pod, reason: str, message: str, nominated_node_name: str | None) -> None:
         newest = self.engine.pods.get(pod.uid)
         if newest is not None and nominated_node_name is not None:
             self.engine.handlers.pod_changed(self.newer(newest, nominated_node_name=nominated_node_name))
-
-    def nominate(self, pod: Pod, node_name: str) -> None: ...
-
-    def forget(self, pod: Pod) -> None: ...
 
     async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
         newest = self.engine.pods.get(victim.uid)
         if newest is not None:
             self.engine.handlers.pod_deleted(newest)
         return newest is not None
-
-    def clear_nomination(self, pod: Pod) -> None: ...
 
 
 async def a_busy_hour(stage: Stage, seed: int = 1, pods: int = 200) -> None:

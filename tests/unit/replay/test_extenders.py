@@ -2,7 +2,6 @@
 
 import random
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,10 +16,9 @@ from scheduler.replay.recorder import without_secrets
 from scheduler.replay.trace import lines
 from scheduler.replay.trace.extender_answers import Agreed, VictimsOnNode, verdict_of, written_answer
 from tests.fakes.extenders import FakeExtender, an_extender, extender_access
-from tests.unit.replay.stage import Stage, a_busy_hour
-from tests.unit.replay.test_replay import MOST_ALLOCATED, kinds_of, lines_of, record_play, replayed
+from tests.unit.replay.stage import Stage
+from tests.unit.replay.traces import MOST_ALLOCATED, RecordedTrace
 
-CaptureFixture = pytest.CaptureFixture[str]
 NAMES: Final = tuple(f"node-{number}" for number in range(10))
 
 
@@ -72,45 +70,36 @@ class AskingStage(Stage):
             await self.extender.answer(self.random.randrange(4))
 
 
-def record(path: Path, *, before: int = 40, pods: int = 150, **settings: Any) -> Path:
-    early, late = (partial(a_busy_hour, seed=seed, pods=count) for seed, count in ((7, before), (8, pods)))
-    return record_play(path, late, before=early, kind=AskingStage, **settings)
+def record(trace: RecordedTrace, *, pods: int = 150, **settings: Any) -> None:
+    trace.record_hour(before=40, pods=pods, kind=AskingStage, **settings)
 
 
-def test_attempts_that_ask_extenders_are_decided_again(tmp_path: Path, capsys: CaptureFixture) -> None:
-    path = record(tmp_path / "a.trace")
-    kept = tmp_path / "decisions"
+def test_attempts_that_ask_extenders_are_decided_again(trace: RecordedTrace, tmp_path: Path) -> None:
+    record(trace)
 
-    code, document = replayed(capsys, path, f"--decisions={kept}")
+    code, report = trace.replay(f"--decisions={tmp_path}/decisions")
 
-    assert document["differences"] == []
-    assert code == 0
-    recorded = lines_of(path)[1:]
-    begun = [line[2] for line in recorded if line[0] == "asking"]
-    decided = [line[3] for line in recorded if line[0] == "decided"]
-    assert document["decisions"] > 150
-    assert len(kept.read_text().splitlines()) == document["decisions"]
+    assert (code, report["differences"]) == (0, [])
+    decided = [line[3] for line in trace.lines("decided")]
+    assert report["decisions"] > 150
+    assert len((tmp_path / "decisions").read_text().splitlines()) == report["decisions"]
     assert sum(bool(decision[0]) for decision in decided) > 50, "many are placed"
     assert any(decision[7] for decision in decided), "room is made for some"
     texts = str(decided)
     assert "mood 1" in texts
     assert "ExtenderError: it is away" in texts
     assert "preemption: it is away" in texts
-    assert len(begun) >= document["decisions"]
-    assert {"extenders", "gave up"} <= set(kinds_of(path))
+    assert len(trace.lines("asking")) >= report["decisions"]
+    assert {"extenders", "gave up"} <= set(trace.kinds())
 
 
-def test_searches_of_a_part_of_the_nodes_begin_where_they_began(tmp_path: Path, capsys: CaptureFixture) -> None:
-    path = record(tmp_path / "a.trace", pods=40, nodes=150, percentageOfNodesToScore=1)
-    code, document = replayed(capsys, path)
-    assert (code, document["different"]) == (0, 0)
-    assert document["decisions"] > 30
-    assert len({line[3] for line in lines_of(path)[1:] if line[0] == "search"}) > 10
+def test_searches_of_a_part_of_the_nodes_begin_where_they_began(trace: RecordedTrace) -> None:
+    record(trace, pods=40, nodes=150, percentageOfNodesToScore=1)
+    assert trace.decided_again()["decisions"] > 30
+    assert len({line[3] for line in trace.lines("search")}) > 10
 
 
-def test_those_that_were_asked_about_before_the_recording_count_as_recorded(
-    tmp_path: Path, capsys: CaptureFixture
-) -> None:
+def test_those_that_were_asked_about_before_the_recording_count_as_recorded(trace: RecordedTrace) -> None:
     async def early(stage: Stage) -> None:
         stage.pod("early")
         await Stage.schedule(stage)
@@ -124,33 +113,29 @@ def test_those_that_were_asked_about_before_the_recording_count_as_recorded(
         for _ in range(3):
             await stage.extender.answer()
 
-    path = record_play(tmp_path / "a.trace", late, before=early, kind=AskingStage)
+    trace.record(late, before=early, kind=AskingStage)
 
-    code, document = replayed(capsys, path)
+    report = trace.decided_again()
+    assert report["decisions"] == 1
+    assert report["notes"][0].startswith("decisions that count as recorded: 1; extenders had a say in them")
 
-    assert (code, document["decisions"]) == (0, 1)
-    assert document["notes"][0].startswith("decisions that count as recorded: 1; extenders had a say in them")
 
+def test_another_configuration_leaves_them_as_they_are(trace: RecordedTrace) -> None:
+    record(trace, pods=40)
 
-def test_another_configuration_leaves_them_as_they_are(tmp_path: Path, capsys: CaptureFixture) -> None:
-    path, config = record(tmp_path / "a.trace", pods=40), tmp_path / "new.yaml"
-    config.write_text(MOST_ALLOCATED.format(profile="default-scheduler"))
-    code, document = replayed(capsys, path, f"--config={config}")
-    counted = sum(line[0] == "decided" for line in lines_of(path)[1:])
-    assert (code, document["decisions"], document["different"]) == (0, 0, 0)
-    assert f"decisions that count as recorded: {counted:,};" in document["notes"][0]
-    found = document["carriedOn"]
+    report = trace.decided_by(MOST_ALLOCATED)
+
+    assert (report["decisions"], report["different"]) == (0, 0)
+    assert f"decisions that count as recorded: {len(trace.lines('decided')):,};" in report["notes"][0]
+    found = report["carriedOn"]
     assert abs(found["now"]["pods"] - found["then"]["pods"]) <= 5
 
 
-def test_a_configuration_with_extenders_is_read_again_without_their_addresses(
-    tmp_path: Path, capsys: CaptureFixture
-) -> None:
+def test_a_configuration_with_extenders_is_read_again_without_their_addresses(trace: RecordedTrace) -> None:
     extenders = [{"urlPrefix": f"http://user:secret@{name}", "filterVerb": "filter"} for name in "ab"]
-    path = record(tmp_path / "a.trace", pods=5, **without_secrets({"extenders": extenders}))
-    code, _ = replayed(capsys, path)
-    assert code == 0
-    assert "secret" not in str(lines_of(path)[0])
+    record(trace, pods=5, **without_secrets({"extenders": extenders}))
+    trace.decided_again()
+    assert "secret" not in str(trace.header)
 
 
 @pytest.mark.parametrize("left", [(), NAMES[:2], NAMES[:8], NAMES])

@@ -1,11 +1,9 @@
 """Groups of pods in a trace: decided again as a whole, to the same result."""
 
 import asyncio
-import gzip
-import json
 import random
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -18,8 +16,8 @@ from scheduler.cycle import loop as loop_module
 from scheduler.framework.events import COMPOSITE_POD_GROUP, POD_GROUP
 from scheduler.groups import what_if
 from tests.fakes import settle
-from tests.unit.replay.stage import Stage, a_busy_hour
-from tests.unit.replay.test_replay import CaptureFixture, kinds_of, lines_of, record_play, replayed
+from tests.unit.replay.stage import Stage, a_busy_hour, enabled
+from tests.unit.replay.traces import MOST_ALLOCATED, Play, RecordedTrace
 
 GATES: Final = "GenericWorkload=true,GangScheduling=true"
 ALL_GATES: Final = f"{GATES},TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
@@ -54,7 +52,7 @@ def members(stage: Stage, group: str, count: int, cpu: str = "1500m", **spec: An
         stage.pod(f"{group}-{number}", grouped)
 
 
-async def gangs(stage: Stage, count: int = 12, *keys: str) -> None:
+async def gangs(stage: Stage, count: int = 12, keys: Sequence[str] = ()) -> None:
     """Gangs of all sizes among other pods, until there is no space for some."""
     random_ = random.Random(3)
     for number in range(count):
@@ -65,9 +63,6 @@ async def gangs(stage: Stage, count: int = 12, *keys: str) -> None:
         stage.clock.advance(2.0)
         stage.engine.queue.flush_backoff_completed()
         await stage.schedule()
-
-
-OURS: Final = {"plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}}}
 
 
 async def annotated_gangs(stage: Stage) -> None:
@@ -99,45 +94,30 @@ async def trees(stage: Stage) -> None:
         await stage.schedule()
 
 
-def test_trees_of_gangs_are_decided_again_to_the_same_result(tmp_path: Path, capsys: CaptureFixture) -> None:
-    path = record_play(tmp_path / "t", trees, gates=f"{ALL_GATES},CompositePodGroup=true")
-
-    code, document = replayed(capsys, path)
-
-    assert (code, document["different"], document["differences"]) == (0, 0, [])
-    assert {bool(node) for node in outcomes(path)} == {True, False}
-
-
-def test_gangs_of_our_own_rules_are_decided_again_to_the_same_result(tmp_path: Path, capsys: CaptureFixture) -> None:
-    path = record_play(tmp_path / "t", annotated_gangs, profile=OURS)
-
-    code, document = replayed(capsys, path)
-
-    assert (code, document["differences"]) == (0, [])
-    assert {bool(node) for node in outcomes(path)} == {True, False}
-
-
-def outcomes(path: Path) -> list[str]:
+def outcomes(trace: RecordedTrace) -> list[str]:
     """The nodes, or nothing, of all members in a trace."""
-    return [line[3][0] for line in lines_of(path)[1:] if line[0] == "member"]
+    return [line[3][0] for line in trace.lines("member")]
 
 
 @pytest.mark.parametrize(
-    ("gates", "keys"), [(GATES, ()), (ALL_GATES, ()), (ALL_GATES, ("zone",))], ids=["gangs", "preemption", "topology"]
+    ("play", "settings"),
+    [
+        pytest.param(gangs, {"gates": GATES}, id="gangs"),
+        pytest.param(gangs, {"gates": ALL_GATES}, id="preemption"),
+        pytest.param(partial(gangs, keys=("zone",)), {"gates": ALL_GATES}, id="topology"),
+        pytest.param(trees, {"gates": f"{ALL_GATES},CompositePodGroup=true"}, id="trees"),
+        pytest.param(annotated_gangs, {"profile": enabled("Coscheduling")}, id="annotations"),
+    ],
 )
-def test_gangs_are_decided_again_to_the_same_result(
-    tmp_path: Path, capsys: CaptureFixture, gates: str, keys: tuple[str, ...]
-) -> None:
-    path = record_play(tmp_path / "t", lambda stage: gangs(stage, 12, *keys), gates=gates)
+def test_gangs_are_decided_again_to_the_same_result(play: Play, settings: dict[str, Any], trace: RecordedTrace) -> None:
+    trace.record(play, **settings)
 
-    code, document = replayed(capsys, path)
-
-    assert (code, document["different"], document["differences"]) == (0, 0, [])
-    assert {bool(node) for node in outcomes(path)} == {True, False}
-    assert document["decisions"] == sum(kind in ("decide", "member") for kind in kinds_of(path))
+    report = trace.decided_again()
+    assert {bool(node) for node in outcomes(trace)} == {True, False}
+    assert report["decisions"] == sum(kind in ("decide", "member") for kind in trace.kinds())
 
 
-def test_a_recording_that_begins_amid_gangs_knows_their_members(tmp_path: Path, capsys: CaptureFixture) -> None:
+def test_a_recording_that_begins_amid_gangs_knows_their_members(trace: RecordedTrace) -> None:
     async def before(stage: Stage) -> None:
         a_group(stage, "g", 3)
         members(stage, "g", 4, cpu="1")
@@ -150,34 +130,34 @@ def test_a_recording_that_begins_amid_gangs_knows_their_members(tmp_path: Path, 
         stage.pod("g-4", {"schedulingGroup": {"podGroupName": "g"}})
         await stage.schedule()
 
-    path = record_play(tmp_path / "t", play, before=before, gates=GATES)
+    trace.record(play, before=before, gates=GATES)
 
-    assert replayed(capsys, path)[0] == 0
-    assert len(outcomes(path)) == 4
-    assert all(outcomes(path))
+    trace.decided_again()
+    assert len(outcomes(trace)) == 4
+    assert all(outcomes(trace))
 
 
-async def a_gang(stage: Stage, name: str) -> None:
+async def a_gang(stage: Stage, name: str = "g") -> None:
     a_group(stage, name, 3)
     members(stage, name, 3)
     await stage.schedule()
 
 
-def test_a_large_group_keeps_the_scores_of_its_first_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_group_keeps_the_scores_of_its_first_members(
+    trace: RecordedTrace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(what_if, "MAX_SCORES", 13)  # there are 12 nodes
 
-    path = record_play(tmp_path / "t", partial(a_gang, name="g"), gates=GATES)
+    trace.record(a_gang, gates=GATES)
 
-    decisions = [line[3] for line in lines_of(path)[1:] if line[0] == "member"]
+    decisions = [line[3] for line in trace.lines("member")]
     assert [len(each) > 3 and each[3] > 0 for each in decisions] == [True, True, False]
 
 
-def test_a_member_has_the_scores_of_its_own_decision(tmp_path: Path, capsys: CaptureFixture) -> None:
-    path = record_play(tmp_path / "t", partial(a_gang, name="h"), before=partial(a_gang, name="g"), gates=GATES)
+def test_a_member_has_the_scores_of_its_own_decision(trace: RecordedTrace) -> None:
+    trace.record(partial(a_gang, name="h"), before=a_gang, gates=GATES)
 
-    code, document = replayed(capsys, path)  # in which no pod was seen before
-
-    assert (code, document["differences"]) == (0, [])
+    trace.decided_again()  # in which no pod was seen before
 
 
 WHOLE_NODE: Final = {"resources": {"requests": {"cpu": "4"}}}
@@ -223,97 +203,64 @@ async def evicts_and_starts(stage: Stage) -> None:
     await its_victims_end(stage)
 
 
-@pytest.mark.parametrize("begins_before", [True, False])
+@pytest.mark.parametrize(
+    ("before", "play"),
+    [(None, evicts_and_starts), (a_gang_evicts, its_victims_end)],
+    ids=["begins before", "begins after"],
+)
 def test_what_is_kept_for_a_gang_that_evicts_is_kept_in_a_replay(
-    tmp_path: Path, capsys: CaptureFixture, begins_before: bool
+    before: Play | None, play: Play, trace: RecordedTrace
 ) -> None:
-    path = record_play(
-        tmp_path / "t",
-        evicts_and_starts if begins_before else its_victims_end,
-        before=None if begins_before else a_gang_evicts,
-        profile=OURS,
-    )
+    trace.record(play, before=before, profile=enabled("Coscheduling"))
 
-    code, document = replayed(capsys, path)
-
-    assert (code, document["differences"]) == (0, [])
-    assert [bool(node) for node in outcomes(path)][-2:] == [True, True]
+    trace.decided_again()
+    assert [bool(node) for node in outcomes(trace)][-2:] == [True, True]
 
 
-def edited(path: Path, change: Any) -> Path:
-    """A trace whose lines were changed."""
-    lines = lines_of(path)
-    for line in lines[1:]:
-        change(line)
-    path.write_bytes(gzip.compress("".join(f"{json.dumps(each)}\n" for each in lines).encode()))
-    return path
-
-
-def test_a_member_that_was_put_on_another_node_is_found(tmp_path: Path, capsys: CaptureFixture) -> None:
+def test_a_member_that_was_put_on_another_node_is_found(trace: RecordedTrace) -> None:
     def put_elsewhere(line: list[Any]) -> None:
         if line[0] == "member" and line[2] == "g-1":
             line[3][0] = "node-9"
 
-    async def play(stage: Stage) -> None:
-        a_group(stage, "g", 3)
-        members(stage, "g", 3)
-        await stage.schedule()
+    trace.record(a_gang, gates=GATES)
+    trace.edit(put_elsewhere)
 
-    path = edited(record_play(tmp_path / "t", play, gates=GATES), put_elsewhere)
-
-    code, document = replayed(capsys, path, "--edited")
+    code, report = trace.replay("--edited")
 
     assert code == 1
-    assert [(each["pod"], each["kind"], each["then"]) for each in document["differences"]] == [
+    assert [(each["pod"], each["kind"], each["then"]) for each in report["differences"]] == [
         ("default/g-1", "other node", {"node": "node-9"})
     ]
 
 
-def test_a_gang_whose_minimum_was_changed_is_found(tmp_path: Path, capsys: CaptureFixture) -> None:
+def test_a_gang_whose_minimum_was_changed_is_found(trace: RecordedTrace) -> None:
     def ask_for_more(line: list[Any]) -> None:
         if line[0] == "object" and line[2] == POD_GROUP:
             line[3]["spec"]["schedulingPolicy"]["gang"]["minCount"] = 4
 
-    async def play(stage: Stage) -> None:
-        a_group(stage, "g", 3)
-        members(stage, "g", 3)
-        await stage.schedule()
+    trace.record(a_gang, gates=GATES)
+    trace.edit(ask_for_more)
 
-    path = edited(record_play(tmp_path / "t", play, gates=GATES), ask_for_more)
+    code, report = trace.replay("--edited")
 
-    code, document = replayed(capsys, path, "--edited")
-
-    assert (code, document["kinds"]) == (1, {"placed only then": 3})
+    assert (code, report["kinds"]) == (1, {"placed only then": 3})
 
 
-def test_another_configuration_decides_about_the_group_as_a_whole(tmp_path: Path, capsys: CaptureFixture) -> None:
-    config = tmp_path / "c.yaml"
-    args = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
-    plugins = [{"name": "NodeResourcesFit", "args": args}]
-    header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    config.write_text(json.dumps({**header, "profiles": [{"pluginConfig": plugins}]}))
-    path = record_play(tmp_path / "t", partial(gangs, count=6), gates=GATES)
+def test_another_configuration_decides_about_the_group_as_a_whole(trace: RecordedTrace) -> None:
+    trace.record(partial(gangs, count=6), gates=GATES)
 
-    code, document = replayed(capsys, path, "--config", str(config))
+    report = trace.decided_by(MOST_ALLOCATED)
 
-    assert code == 0
-    assert document["kinds"]["other node"] > 5
-    now = document["carriedOn"]["now"]
-    assert now["nodesUsed"] < document["carriedOn"]["then"]["nodesUsed"]
-    assert not [note for note in document["notes"] if "recorded configuration, too" in note]
+    assert report["kinds"]["other node"] > 5
+    assert report["carriedOn"]["now"]["nodesUsed"] < report["carriedOn"]["then"]["nodesUsed"]
+    assert not [note for note in report["notes"] if "recorded configuration, too" in note]
 
 
-def test_a_decision_that_began_before_the_recording_is_left_out(tmp_path: Path, capsys: CaptureFixture) -> None:
-    async def play(stage: Stage) -> None:
-        a_group(stage, "g", 3)
-        members(stage, "g", 3)
-        await stage.schedule()
+def test_a_decision_that_began_before_the_recording_is_left_out(trace: RecordedTrace) -> None:
+    trace.record(a_gang, gates=GATES, kind=Late)
 
-    path = record_play(tmp_path / "t", play, gates=GATES, kind=Late)
-
-    code, document = replayed(capsys, path)
-
-    assert (code, document["decisions"], outcomes(path)) == (0, 0, [])
+    assert trace.decided_again()["decisions"] == 0
+    assert outcomes(trace) == []
 
 
 class Late(Stage):
@@ -353,27 +300,25 @@ async def interrupted(stage: Stage) -> None:
 
 
 def test_what_happens_in_the_middle_of_a_decision_is_repeated_in_the_same_place(
-    tmp_path: Path, capsys: CaptureFixture, monkeypatch: pytest.MonkeyPatch
+    trace: RecordedTrace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop_module, "SLICE_SECONDS", 0.0)
-    path = record_play(tmp_path / "t", interrupted, gates=GATES)
+    trace.record(interrupted, gates=GATES)
 
-    code, document = replayed(capsys, path)
-
-    kinds = kinds_of(path)
-    assert kinds.count("steps") > 5
-    assert len(outcomes(path)) >= 48
-    assert (code, document["differences"]) == (0, [])
+    trace.decided_again()
+    assert len(trace.lines("steps")) > 5
+    assert len(outcomes(trace)) >= 48
 
 
 def test_without_the_steps_it_is_decided_in_another_state(
-    tmp_path: Path, capsys: CaptureFixture, monkeypatch: pytest.MonkeyPatch
+    trace: RecordedTrace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forget_steps(line: list[Any]) -> None:
         if line[0] == "steps":
             line[2] = 0
 
     monkeypatch.setattr(loop_module, "SLICE_SECONDS", 0.0)
-    path = edited(record_play(tmp_path / "t", interrupted, gates=GATES), forget_steps)
+    trace.record(interrupted, gates=GATES)
+    trace.edit(forget_steps)
 
-    assert replayed(capsys, path, "--edited")[0] == 1
+    assert trace.replay("--edited")[0] == 1

@@ -1,15 +1,12 @@
 """Nodes that are reserved for a group: what was decided under a reservation is decided again to the same result."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 from scheduler.cycle.steps import in_one_go
 from tests.fakes import settle
-from tests.unit.replay.stage import Stage
-from tests.unit.replay.test_replay import CaptureFixture, kinds_of, record_play, replayed
-
-OURS: Final = {"plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}}}
+from tests.unit.replay.stage import Stage, enabled
+from tests.unit.replay.traces import RecordedTrace
 
 START: Final = 1_700_000_000.0
 
@@ -59,21 +56,15 @@ async def both(stage: Stage) -> None:
     await small_pods_come(stage)
 
 
-def test_decisions_under_a_reservation_are_made_again_to_the_same_result(
-    tmp_path: Path, capsys: CaptureFixture
-) -> None:
-    path = record_play(tmp_path / "t", both, nodes=0, profile=OURS)
+def test_decisions_under_a_reservation_are_made_again_to_the_same_result(trace: RecordedTrace) -> None:
+    trace.record(both, nodes=0, profile=enabled("Coscheduling"))
 
-    code, document = replayed(capsys, path)
-
-    assert (code, document["differences"]) == (0, [])
-    assert {"reserve", "no reservation"} <= set(kinds_of(path))
+    trace.decided_again()
+    assert {"reserve", "no reservation"} <= set(trace.kinds())
 
 
-def test_a_recording_that_begins_under_a_reservation_knows_it(tmp_path: Path, capsys: CaptureFixture) -> None:
-    path = record_play(tmp_path / "t", small_pods_come, before=a_group_waits, nodes=0, profile=OURS)
+def test_a_recording_that_begins_under_a_reservation_knows_it(trace: RecordedTrace) -> None:
+    trace.record(small_pods_come, before=a_group_waits, nodes=0, profile=enabled("Coscheduling"))
 
-    code, document = replayed(capsys, path)
-
-    assert (code, document["differences"]) == (0, [])
-    assert kinds_of(path).index("reserve") < kinds_of(path).index("begin")
+    trace.decided_again()
+    assert trace.kinds().index("reserve") < trace.kinds().index("begin")

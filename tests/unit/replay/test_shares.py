@@ -1,8 +1,6 @@
 """Shares in a trace: pods above them are refused again, and start again when there is space."""
 
-import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +9,10 @@ from scheduler.api.objects import ObjectMeta
 from scheduler.api.quota.elastic_quotas import ElasticQuota, ElasticQuotaSpec
 from scheduler.commands.replaying import OTHER_SHARES
 from scheduler.framework.events import ELASTIC_QUOTA
-from tests.unit.replay.stage import Stage, a_busy_hour
-from tests.unit.replay.test_replay import CaptureFixture, lines_of, record_play, replayed
+from tests.unit.replay.stage import Stage, a_busy_hour, enabled
+from tests.unit.replay.traces import RecordedTrace
 
-ENABLED: dict[str, Any] = {"plugins": {"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}}}
+ENABLED = enabled("CapacityScheduling")
 
 TREE: dict[str, Any] = {
     **ENABLED,
@@ -62,9 +60,8 @@ def reclaiming() -> dict[str, Any]:
     """Return the tree with policies that evict, in a profile with groups of pods."""
     (plugin,) = TREE["pluginConfig"]
     shares = [{**share, "reclaim": "Any"} if "parent" in share else share for share in plugin["args"]["shares"]]
-    enabled = [{"name": "CapacityScheduling"}, {"name": "Coscheduling"}]
     configured = [{**plugin, "args": {"shares": shares}}]
-    return {"plugins": {"multiPoint": {"enabled": enabled}}, "pluginConfig": configured}
+    return {**enabled("CapacityScheduling", "Coscheduling"), "pluginConfig": configured}
 
 
 def large() -> dict[str, Any]:
@@ -86,40 +83,28 @@ async def taking_back(stage: Stage) -> None:
         stage.engine.queue.flush_backoff_completed()
 
 
-def test_groups_that_take_back_what_is_theirs_choose_the_same_victims_again(
-    tmp_path: Path, capsys: CaptureFixture
-) -> None:
-    path = record_play(tmp_path / "t", taking_back, profile=reclaiming())
+def test_groups_that_take_back_what_is_theirs_choose_the_same_victims_again(trace: RecordedTrace) -> None:
+    trace.record(taking_back, profile=reclaiming())
 
-    code, document = replayed(capsys, path)
-
-    assert (code, document["differences"]) == (0, [])
-    nominated = {line[2] for line in lines_of(path)[1:] if line[0] == "nominate"}
-    assert {"even-0", "even-1", "even-2", "even-3"} <= nominated
+    trace.decided_again()
+    assert {"even-0", "even-1", "even-2", "even-3"} <= {line[2] for line in trace.lines("nominate")}
 
 
 @pytest.mark.parametrize("profile", [ENABLED, TREE], ids=["quotas", "tree"])
-def test_what_was_decided_under_shares_is_decided_again(
-    tmp_path: Path, capsys: CaptureFixture, profile: dict[str, Any]
-) -> None:
-    path = record_play(tmp_path / "t", contention, profile=profile)
+def test_what_was_decided_under_shares_is_decided_again(profile: dict[str, Any], trace: RecordedTrace) -> None:
+    trace.record(contention, profile=profile)
 
-    code, document = replayed(capsys, path)
-
-    assert (code, document["differences"]) == (0, [])
-    assert b"CapacityScheduling" in b"".join(repr(line).encode() for line in lines_of(path)[1:])
+    trace.decided_again()
+    assert "CapacityScheduling" in str(trace.lines())
 
 
-def test_other_shares_count_in_what_is_carried_on_and_it_says_so(tmp_path: Path, capsys: CaptureFixture) -> None:
-    path = record_play(tmp_path / "t", contention, profile=TREE)
+def test_other_shares_count_in_what_is_carried_on_and_it_says_so(trace: RecordedTrace) -> None:
+    trace.record(contention, profile=TREE)
     (plugin,) = TREE["pluginConfig"]
     small = [{**share, "minimum": {"cpu": 2}} for share in plugin["args"]["shares"] if "parent" in share]
-    profile = {**TREE, "pluginConfig": [{**plugin, "args": {"shares": [{"name": "company"}, *small]}}]}
-    header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    (tmp_path / "c.yaml").write_text(json.dumps({**header, "profiles": [profile]}))
 
-    _, document = replayed(capsys, path, "--config", str(tmp_path / "c.yaml"))
+    report = trace.decided_by({**TREE, "pluginConfig": [{**plugin, "args": {"shares": [{"name": "company"}, *small]}}]})
 
-    assert document["kinds"].keys() == {"same"}
-    assert document["carriedOn"]["now"]["pods"] < document["carriedOn"]["then"]["pods"]
-    assert OTHER_SHARES in document["notes"]
+    assert report["kinds"].keys() == {"same"}
+    assert report["carriedOn"]["now"]["pods"] < report["carriedOn"]["then"]["pods"]
+    assert OTHER_SHARES in report["notes"]
