@@ -9,7 +9,6 @@ from scheduler.engine.engine import Engine
 from scheduler.kube.identity.credentials import Credentials
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
-from scheduler.queue.ages import oldest_ages
 from scheduler.serve.port.http import HttpServer
 
 
@@ -38,7 +37,7 @@ def show_state(engine: Engine, tasks: Tasks, metrics: Metrics) -> None:
         "loadmaster_oldest_pending_pod_age_seconds",
         "How long the oldest pod of each queue has been waiting, since it came into the queue; 0 if there is none.",
         ("queue",),
-        lambda: (((name,), age) for name, age in oldest_ages(queue.pending_pods(), time.monotonic())),
+        queue.oldest_ages,
     )
     metrics.watch_gauge(
         "loadmaster_oldest_pending_pod_group_age_seconds",
@@ -68,7 +67,7 @@ def show_state(engine: Engine, tasks: Tasks, metrics: Metrics) -> None:
         "scheduler_inflight_events",
         "Number of events currently tracked in the scheduling queue.",
         ("event",),
-        lambda: (((event,), count) for event, count in queue.in_flight_event_counts().items()),
+        lambda: (((event,), count) for event, count in queue.in_flight.event_counts().items()),
     )
     metrics.watch_gauge(
         "scheduler_cache_size",

@@ -158,7 +158,7 @@ def _queued(part: str, queued: QueuedPod, now: float, details: Callable[[QueuedP
         **_pod(queued.pod),
         "nominatedNode": queued.pod.nominated_node_name,
         "attempts": queued.attempts,
-        "ageSeconds": _seconds(now - queued.created),
+        "ageSeconds": round(now - queued.created, 3),
         **details(queued, now),
     }
     return Line("Dump of queued pod", fields)
@@ -171,7 +171,7 @@ def _waiting(queued: QueuedPod, now: float) -> dict[str, object]:
 
 
 def _backing_off(queued: QueuedPod, now: float) -> dict[str, object]:
-    return {"endsInSeconds": _seconds(max(0.0, queued.entity.backoff_expiration - now)), **_waiting(queued, now)}
+    return {"endsInSeconds": round(max(0.0, queued.entity.backoff_expiration - now), 3), **_waiting(queued, now)}
 
 
 def _gated(queued: QueuedPod, now: float) -> dict[str, object]:
@@ -180,7 +180,7 @@ def _gated(queued: QueuedPod, now: float) -> dict[str, object]:
 
 def _in_flight(queued: QueuedPod, now: float) -> dict[str, object]:
     began = queued.attempt_began
-    return {"forSeconds": None if began is None else _seconds(now - began)}
+    return {"forSeconds": None if began is None else round(now - began, 3)}
 
 
 _DETAILS: Final[Mapping[str, Callable[[QueuedPod, float], dict[str, object]]]] = {
@@ -189,7 +189,3 @@ _DETAILS: Final[Mapping[str, Callable[[QueuedPod, float], dict[str, object]]]] =
     "incomplete": _gated,
     "inFlight": _in_flight,
 }
-
-
-def _seconds(seconds: float) -> float:
-    return round(seconds, 3)

@@ -1,7 +1,7 @@
 """The scheduler without its connection to a cluster: tables, queue, profiles and loop, for `run` and `simulate`."""
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -33,11 +33,11 @@ from scheduler.extenders.roster import Roster, no_extender_is_asked
 from scheduler.extenders.wing import AskedExtenders
 from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
 from scheduler.framework.nodes.resources import ApiResource
-from scheduler.groups.parts import GroupParts, adapted_groups, kubernetes_groups
+from scheduler.groups.apis import kubernetes
+from scheduler.groups.parts import GroupParts, adapted_groups
+from scheduler.groups.rejector_events import rejector_events
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
-from scheduler.groups.reservations.wakes import POD_GROUP_RESERVATION, reservation_events
 from scheduler.groups.topology.levels import TopologyLevels
-from scheduler.groups.topology.node_labels import TOPOLOGY_LEVELS, label_events
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.queue.backoff_queue import Backoff
@@ -265,7 +265,9 @@ def build_engine(
     def framework(plugins: ProfilePlugins, of: EngineHandle, percentage: int, limits: Limits) -> Framework:
         return Framework(plugins, of, cache.table, nominator, metrics, percentage, limits, stream)
 
-    of_groups = Resources(*kubernetes_groups(objects, gates).resources()) if gates.generic_workload else Resources()
+    of_groups = Resources()
+    if gates.generic_workload:
+        of_groups = Resources(*kubernetes.resources(have_parents=gates.composite_pod_group))
     profiles = Profiles(handle, framework, make_plugins, of_groups)
     profiles.swap(profiles.prepare(config, registry))
     roster = Roster(no_extender_is_asked, metrics) if extender_access is None else extender_access.roster
@@ -329,14 +331,12 @@ def build_engine(
 
 def queue_settings(config: Config, frameworks: Mapping[str, Framework], extenders: Extenders) -> QueueSettings:
     """Return the queue's settings from a configuration and the profiles and extenders made of it."""
-    others: dict[str, Sequence[ClusterEventWithHint]] = {}
+    any_one = next(iter(frameworks.values()))  # all have the same groups, and sort alike
+    others = dict(rejector_events(any_one.handle.pod_groups, config.loadmaster.topology_levels))
     if extenders:
         others[EXTENDER] = (ClusterEventWithHint(ALL_EVENTS),)
-    groups = next(iter(frameworks.values())).handle.pod_groups  # the same for all
-    others[POD_GROUP_RESERVATION] = reservation_events()
-    others[TOPOLOGY_LEVELS] = label_events(groups, config.loadmaster.topology_levels)
     return QueueSettings(
-        next(iter(frameworks.values())).queue_sort,
+        any_one.queue_sort,
         {name: framework.pre_enqueue for name, framework in frameworks.items()},
         {name: {**framework.rejector_events(), **others} for name, framework in frameworks.items()},
         Backoff(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds),

@@ -9,11 +9,12 @@ its plugins may change. `swap` is synchronous, so it happens between two decisio
 plugins that it began with.
 """
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 
 from scheduler.config.types import Config
+from scheduler.cycle.steps import Steps, in_one_go
 from scheduler.engine.hand_over import Lost, hand_over
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.nodes.resources import ApiResource, parts_read, read_raw_pods, resources_to_watch, writes_of
@@ -51,10 +52,9 @@ class _Running:
     """The resources that its plugins read and write, as declared at their start."""
 
     def stop(self) -> None:
-        for _ in self.stopping():
-            pass
+        in_one_go(self.stopping())
 
-    def stopping(self) -> Generator[None]:
+    def stopping(self) -> Steps[None]:
         """The same, plugin by plugin."""
         with closing(self.framework.plugins.stopping()) as steps:
             try:
@@ -165,15 +165,9 @@ class Profiles:
 
     def prepare(self, config: Config, registry: Registry) -> Prepared:
         """Make and start new profiles. Raises ConfigError with the problems of all profiles; then none is started."""
-        steps = self.preparing(config, registry)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as done:
-                prepared: Prepared = done.value
-                return prepared
+        return in_one_go(self.preparing(config, registry))
 
-    def preparing(self, config: Config, registry: Registry) -> Generator[None, None, Prepared]:
+    def preparing(self, config: Config, registry: Registry) -> Steps[Prepared]:
         """Prepare in steps, so that other tasks can run in between: a plugin may read all volumes when it starts.
 
         Closing the generator early stops the plugins that were started.
@@ -252,7 +246,7 @@ class Profiles:
         """The event resources that plugins read, including retiring profiles."""
         return frozenset(self.resources.watched.keys()).union(*(each.resources.watched for each in self._retiring))
 
-    def retiring(self, is_busy: Callable[[Framework], bool]) -> Generator[None]:
+    def retiring(self, is_busy: Callable[[Framework], bool]) -> Steps[None]:
         """Stop replaced profiles without bindings under way, plugin by plugin."""
         for running in tuple(self._retiring):
             if not is_busy(running.framework):

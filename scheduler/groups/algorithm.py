@@ -31,8 +31,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-import msgspec
-
 from scheduler.api.pods.pod import Pod
 from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
 from scheduler.cycle.algorithm import Placed, Unplaced
@@ -99,12 +97,7 @@ class PodGroupAlgorithm:
         with self._without_nominations(members):
             began = time.perf_counter()
             decision = yield from self._decide(framework, tree, members)
-            decision = msgspec.structs.replace(
-                decision,
-                **decision.about(tree),
-                changes=self._cache.changes,
-                seconds=time.perf_counter() - began,
-            )
+            decision = decision.about(tree, changes=self._cache.changes, seconds=time.perf_counter() - began)
             if decision.status is None or decision.status.code is not Code.UNSCHEDULABLE:
                 return decision
             again = partial(self._simulate_again, framework, members, is_charged=bool(decision.refused_by))
@@ -134,20 +127,18 @@ class PodGroupAlgorithm:
                 if not self._nominator.node_of(pod.uid):
                     self._nominator.add(pod, node_name)
 
-    def simulate(
-        self, framework: Framework, members: Sequence[QueuedPod], *, is_charged: bool = False
-    ) -> GroupDecision:
-        """The same in one go, without preemption; `is_charged`: whether its share has space for it is not asked."""
-        return in_one_go(self._simulate_again(framework, members, is_charged=is_charged))
+    def simulate(self, framework: Framework, members: Sequence[QueuedPod]) -> GroupDecision:
+        """Decide about the members of one group in one go, without preemption."""
+        return in_one_go(self._simulate_again(framework, members, is_charged=False))
 
     def _simulate_again(
-        self, framework: Framework, members: Sequence[QueuedPod], *, is_charged: bool = False
+        self, framework: Framework, members: Sequence[QueuedPod], *, is_charged: bool
     ) -> Steps[GroupDecision]:
-        """The same in steps."""
+        """The same in steps; `is_charged`: whether its share has space for it is not asked."""
         tree = framework.handle.pod_groups.tree_of(members[0].pod)
         try:
             decision = yield from self._simulate(framework, tree, members, is_charged=is_charged)
-            return msgspec.structs.replace(decision, **decision.about(tree))
+            return decision.about(tree)
         finally:
             self._cache.forget_left()
 
@@ -169,12 +160,7 @@ class PodGroupAlgorithm:
         return decision
 
     def _simulate(
-        self,
-        framework: Framework,
-        tree: GroupTree | None,
-        members: Sequence[QueuedPod],
-        *,
-        is_charged: bool = False,
+        self, framework: Framework, tree: GroupTree | None, members: Sequence[QueuedPod], *, is_charged: bool = False
     ) -> Steps[GroupDecision]:
         self._cache.mend()  # before anything is counted in the table
         decision = self._refused(framework, members[0].pod, tree, is_charged=is_charged)

@@ -119,15 +119,14 @@ class GroupDecision(msgspec.Struct, frozen=True, eq=False):
     near_misses: Sequence[NearMiss] = ()
     """The domains that come nearest to holding a group that has a required level, and what they lack."""
 
-    def about(self, tree: GroupTree | None) -> dict[str, Any]:
-        """Return the fields that say what it is about, with a decision about each group that has pods."""
-        if tree is None:
-            return {}
-        fields: dict[str, Any] = {"group": tree.group, "scheduled": tree.members.scheduled_count}
-        if not tree.group.minimum_groups:
-            return fields
-        parts = dict(_parts(tree, self, None))
-        return {**fields, "parts": parts, "members": [each for part in parts.values() for each in part.members]}
+    def about(self, tree: GroupTree | None, **fields: Any) -> "GroupDecision":
+        """Return it with what it is about, with a decision about each group that has pods, and with these fields."""
+        if tree is not None:
+            fields |= {"group": tree.group, "scheduled": tree.members.scheduled_count}
+            if tree.group.minimum_groups:
+                parts = dict(_parts(tree, self, None))
+                fields |= {"parts": parts, "members": [each for part in parts.values() for each in part.members]}
+        return msgspec.structs.replace(self, **fields)
 
     def all_rejectors(self) -> frozenset[str]:
         """Return the plugins that refused members, of any part and in any placement."""
@@ -218,7 +217,7 @@ def _parts(
         for child in tree.children:
             yield from _parts(child, decision.parts.get(child.key), decision.status)
     else:
-        yield tree.key, msgspec.structs.replace(decision, **decision.about(tree))
+        yield tree.key, decision.about(tree)
 
 
 def verdicts_of(

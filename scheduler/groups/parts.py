@@ -18,7 +18,6 @@ from scheduler.cycle.listeners import PodListener
 from scheduler.cycle.steps import Steps
 from scheduler.cycle.wings import Loop
 from scheduler.framework.events import NAMESPACE
-from scheduler.framework.handle import ObjectLister
 from scheduler.framework.queued import QueuedGroup
 from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.apis.annotations import AnnotatedGroups
@@ -47,20 +46,13 @@ PAUSE: Final = 5.0
 """Seconds between two looks whether there are groups."""
 
 
-def kubernetes_groups(objects: ObjectLister, gates: FeatureGates) -> KubernetesGroups:
-    """Return the adapter of Kubernetes' own groups."""
-    return KubernetesGroups(
-        objects, have_policies=gates.pod_group_preemption_policy, have_parents=gates.composite_pod_group
-    )
-
-
 def adapted_groups(objects: ObjectStore, gates: FeatureGates, now: Callable[[], float]) -> AdaptedGroups:
     """Return all adapters, those of Kubernetes' own groups if the gates are on. `now`: the queue's clock."""
-    of_kubernetes = [kubernetes_groups(objects, gates)] if gates.generic_workload else []
-    have_policies = gates.pod_group_preemption_policy
+    have_policies, have_parents = gates.pod_group_preemption_policy, gates.composite_pod_group
+    of_kubernetes = KubernetesGroups(objects, have_policies=have_policies, have_parents=have_parents)
     defaults = GangDefaults()
     return AdaptedGroups(
-        of_kubernetes,
+        [of_kubernetes] if gates.generic_workload else [],
         (
             CoschedulingGroups(objects),
             AnnotatedGroups(),
@@ -69,7 +61,7 @@ def adapted_groups(objects: ObjectStore, gates: FeatureGates, now: Callable[[], 
             OwnedGroups(objects, defaults),
         ),
         defaults=defaults,
-        composites=CompositeGroups(objects, have_policies=have_policies) if gates.composite_pod_group else None,
+        composites=CompositeGroups(objects, have_policies=have_policies) if have_parents else None,
         are_tried_in_placements=gates.topology_aware_workload_scheduling,
         now=now,
     )
@@ -159,7 +151,7 @@ class GroupParts(PodListener):
             for name, each in frameworks.items()
             if COSCHEDULING in each.plugins.by_name
         }
-        changed = self.groups.use_gangs(gangs) | self.groups.use(gangs)
+        changed = self.groups.use(gangs)
         (self._core.listeners.remove if self.groups.has_ours else self._core.listeners.add)(self.ignored)
         self.groups.damaged.use(settings)
         on = self.groups.are_on

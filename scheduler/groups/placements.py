@@ -22,7 +22,6 @@ from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.steps import Steps
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.groups.placements import Placement, PodGroupAssignments, ProposedAssignment
-from scheduler.framework.nodes.columns import BoolColumn
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.groups.decision import NONE_PLACED, UNSCHEDULABLE_GROUP, GroupDecision
 from scheduler.groups.what_if import Search
@@ -122,21 +121,13 @@ def failed(framework: Framework, pod: Pod, error: BaseException) -> GroupDecisio
     return GroupDecision(status=Status(Code.ERROR, (str(as_scheduler_error(error)),)))
 
 
-def mask_of(placement: Placement | None, table: NodeTable) -> BoolColumn | None:
-    """Return the rows of a placement as a column; None if it has all nodes."""
-    if placement is None or len(placement.rows) == table.count:
-        return None
-    mask = np.zeros(table.size, np.bool_)
-    mask[placement.rows] = True
-    return mask
-
-
 def limited(search: Search, placement: Placement | None, table: NodeTable) -> Search:
     """Return a search for nodes of a placement, or of all, only."""
-    mask = mask_of(placement, table)
-    return replace(
-        search, schedule=partial(search.schedule, placement=mask), layout=None if mask is None else search.layout
-    )
+    if placement is None or len(placement.rows) == table.count:
+        return replace(search, layout=None)
+    mask = np.zeros(table.size, np.bool_)
+    mask[placement.rows] = True
+    return replace(search, schedule=partial(search.schedule, placement=mask))
 
 
 def _proposed(decision: GroupDecision) -> list[ProposedAssignment]:

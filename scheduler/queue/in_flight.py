@@ -112,7 +112,7 @@ class InFlightPods:
         return [*reversed(flight.own_events), *missed, *itertools.islice(reversed(self._events), count)]
 
     def event_counts(self) -> Counter[str]:
-        """Count the stored events by label."""
+        """Count the stored events by label, the pods themselves as PodPopped."""
         counts = Counter(observed.event.label for observed in self._events)
         for flight in self:
             counts.update(observed.event.label for observed in flight.own_events)

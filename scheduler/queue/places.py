@@ -268,6 +268,16 @@ class Places:
             counts[self._place_of(group)] += group.size - 1
         return counts
 
+    def oldest_ages(self) -> Iterator[tuple[tuple[str], float]]:
+        """Yield (queue,) → seconds since its oldest pod came into the queue; 0 if it has none.
+
+        Looks at every pod. Which one is the oldest changes with nearly every pop, so keeping track of it would cost
+        more, on every pop and add, than one pass per scrape.
+        """
+        now = self._now()
+        for name, pods in self.pending_pods().items():
+            yield (name,), max(0.0, now - min([each.created for each in pods], default=now))
+
     def entity_counts(self) -> Iterator[tuple[tuple[str, str], int]]:
         """Yield (queue, type) → number of entries, as the gauge `queued_entities` shows them."""
         groups = Counts(map(self._place_of, self._entries.waiting()))
@@ -308,10 +318,6 @@ class Places:
     def in_flight_pods(self) -> Sequence[QueuedPod]:
         """Return the pods that were popped and are not done, the first popped first; for debugging."""
         return tuple(flight.queued for flight in self.in_flight)
-
-    def in_flight_event_counts(self) -> Mapping[str, int]:
-        """Return the number of events stored for pods in flight, by label; the pods themselves as PodPopped."""
-        return self.in_flight.event_counts()
 
     def check_invariants(self) -> None:
         """Every pod is in one place; orders, gates and counts are right. For tests and `--paranoid`."""

@@ -22,7 +22,7 @@ from scheduler.framework.events import POD_GROUP
 from scheduler.framework.groups.pod_groups import Declaration, GroupKey, GroupMembers, GroupTree, PodGroup
 from scheduler.framework.preemption.victims import group_that_goes
 from scheduler.groups.apis.annotations import NO_ANNOTATIONS
-from scheduler.groups.apis.composites import Composites, NoComposites
+from scheduler.groups.apis.composites import Composites
 from scheduler.groups.apis.gang_defaults import GangDefaults, ProfileGangs
 from scheduler.groups.apis.names import named_groups
 from scheduler.groups.damaged import DamagedGroups
@@ -89,7 +89,7 @@ class AdaptedGroups:
         self._by_source = {each.source: each for each in (*adapters, *ours)}
         self._are_tried_in_placements = are_tried_in_placements
         self._defaults = defaults or GangDefaults()
-        self.composites = composites or NoComposites()
+        self.composites = composites or Composites()
         self._asked: tuple[Pod | None, GroupKey | None] = None, None
         """The pod that was asked about last, and its key: each is asked about several times in a row."""
         self.members_by_group = MembersByGroup(self.key_of, self._declaration_of)
@@ -97,18 +97,15 @@ class AdaptedGroups:
 
     are_tried_in_placements: bool = read_only_attribute("_are_tried_in_placements")
 
-    def use(self, profiles: Collection[str]) -> bool:
-        """Look for groups of our own rules in the pods of these profiles; return whether that is another choice."""
-        if self._of_profile.keys() == set(profiles):
-            return False
-        self._of_profile = dict.fromkeys(profiles, (*self._adapters, *self._ours))
-        self._asked = None, None
-        return True
+    def use(self, profiles: Mapping[str, ProfileGangs]) -> bool:
+        """Look for groups of our own rules in the pods of these profiles, and make gangs of workloads as they ask for.
 
-    def use_gangs(self, profiles: Mapping[str, ProfileGangs]) -> bool:
-        """Make gangs of workloads as these profiles ask for; return whether that is another choice."""
+        Return whether that is another choice.
+        """
         self._asked = None, None
-        return self._defaults.use(profiles)
+        before = self._of_profile.keys()
+        self._of_profile = dict.fromkeys(profiles, (*self._adapters, *self._ours))
+        return self._defaults.use(profiles) or before != profiles.keys()
 
     def label(self, namespace: str, value: str) -> bool:
         """Make gangs of workloads as the label of a namespace says; return whether it said something else before."""

@@ -12,7 +12,7 @@ v1.37.2.
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import chain
-from typing import Final, Protocol
+from typing import Final
 
 from scheduler.api.groups import pod_groups as api
 from scheduler.api.pods.pod import Pod
@@ -25,41 +25,27 @@ MAX_DEPTH: Final = 4
 """Groups from the root to a PodGroup, both included."""
 
 
-class Composites(Protocol):
-    """Knows which groups are above each."""
+class Composites:
+    """Knows which groups are above each. This one is for clusters in which no group consists of groups."""
 
     def above(self, key: GroupKey) -> Sequence[PodGroup]:
         """Return those above a group, the root last; those above one that is missing are left out."""
+        return ()
 
     def root_key(self, key: GroupKey) -> GroupKey:
         """Return the key of the root of its tree; its own if it has none, or is the root."""
-
-    def problem(self, key: GroupKey) -> str:
-        """Say what keeps a group from having a tree; empty if it has one."""
-
-    def leaves(self, key: GroupKey) -> Collection[GroupKey]:
-        """Return the groups that consist of pods, below a group; such a one itself."""
-
-    def tree(self, leaf: GroupTree, members: Callable[[GroupKey], GroupMembers]) -> GroupTree | None:
-        """Return the tree of a group that consists of pods; None if it has none. `members`: the pods of each such."""
-
-
-class NoComposites:
-    """No group consists of groups."""
-
-    def above(self, key: GroupKey) -> Sequence[PodGroup]:
-        return ()
-
-    def root_key(self, key: GroupKey) -> GroupKey:
         return key
 
     def problem(self, key: GroupKey) -> str:
+        """Say what keeps a group from having a tree; empty if it has one."""
         return ""
 
     def leaves(self, key: GroupKey) -> Collection[GroupKey]:
+        """Return the groups that consist of pods, below a group; such a one itself."""
         return ()
 
     def tree(self, leaf: GroupTree, members: Callable[[GroupKey], GroupMembers]) -> GroupTree | None:
+        """Return the tree of a group that consists of pods; None if it has none. `members`: the pods of each such."""
         return leaf
 
 
@@ -75,8 +61,8 @@ class _Known:
         self.group = as_group(podgroup, source, has_policy=has_policy)
 
 
-class CompositeGroups:
-    """Implements Composites over what the watch shows."""
+class CompositeGroups(Composites):
+    """CompositePodGroups, as the watch shows them."""
 
     def __init__(self, objects: ObjectStore, *, have_policies: bool = False) -> None:
         self._have_policies = have_policies

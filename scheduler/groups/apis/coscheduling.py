@@ -1,7 +1,8 @@
 """The groups of `scheduling.x-k8s.io`: PodGroup objects of scheduler-plugins; pods name theirs in a label."""
 
+from collections.abc import Callable
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from scheduler.api.groups import coscheduling as api
 from scheduler.api.objects import GroupAnnotations, ResourceList
@@ -23,21 +24,21 @@ MAX_KEPT: Final = 10_000
 """Groups that are kept as they were read last."""
 
 
-class CoschedulingGroups:
-    """Implements Adapter."""
+class ObjectGroups:
+    """Groups that have an object each, kept as they were read last. Implements Adapter, except for `name_of`."""
 
-    source: Final = COSCHEDULING_POD_GROUP
-
-    def __init__(self, objects: ObjectLister) -> None:
+    def __init__(
+        self, source: str, objects: ObjectLister, as_group: Callable[[Any, GroupAnnotations | None, int], PodGroup]
+    ) -> None:
+        """`as_group`: an object, the annotations of a pod of it, and the pod's priority → the group."""
+        self.source: Final = source
         self._objects = objects
-        self._kept: dict[str, tuple[api.PodGroup, GroupAnnotations | None, PodGroup]] = {}
+        self._as_group = as_group
+        self._kept: dict[str, tuple[Any, GroupAnnotations | None, PodGroup]] = {}
         """UID → the object, the annotations of a pod of it, and the group that they make."""
 
-    def name_of(self, pod: Pod) -> str:
-        return pod.labels.get(api.POD_GROUP_LABEL, "")
-
     def find(self, namespace: str, name: str, pod: Pod, said: GroupAnnotations | None) -> PodGroup | None:
-        found: api.PodGroup | None = self._objects.get(self.source, name, namespace)
+        found: Any = self._objects.get(self.source, name, namespace)
         if found is None:
             return None
         uid = found.metadata.uid
@@ -46,12 +47,20 @@ class CoschedulingGroups:
             return kept[2]
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()
-        group = as_group(found, said, pod.priority)
+        group = self._as_group(found, said, pod.priority)
         self._kept[uid] = found, said, group
         return group
 
 
-def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None = None, priority: int = 0) -> PodGroup:
+class CoschedulingGroups(ObjectGroups):
+    def __init__(self, objects: ObjectLister) -> None:
+        super().__init__(COSCHEDULING_POD_GROUP, objects, as_group)
+
+    def name_of(self, pod: Pod) -> str:
+        return pod.labels.get(api.POD_GROUP_LABEL, "")
+
+
+def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None, priority: int) -> PodGroup:
     """Return what a PodGroup object wants, and its pods, which have these annotations and this priority."""
     metadata, spec = podgroup.metadata, podgroup.spec
     problem = "" if spec.min_member > 0 else f"minMember of the PodGroup is {spec.min_member}: must be 1 or more"

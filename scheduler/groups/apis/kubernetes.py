@@ -5,7 +5,7 @@ restart. The rules are those of 1.37 for both.
 """
 
 import logging
-from typing import Final, TypeAlias
+from typing import Final
 
 from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import GroupAnnotations
@@ -14,9 +14,6 @@ from scheduler.framework.events import COMPOSITE_POD_GROUP, POD_GROUP, POD_GROUP
 from scheduler.framework.groups.pod_groups import LOWER, PodGroup
 from scheduler.framework.handle import ObjectLister
 from scheduler.framework.nodes.resources import ApiResource, parse_resource
-
-Written: TypeAlias = tuple[ApiResource, str, tuple[str, ...]]
-"""Resource, subresource, verbs."""
 
 VERSIONS: Final = (POD_GROUP_V1BETA1, POD_GROUP)
 """The resources that the groups are read from: a cluster serves one of them."""
@@ -106,10 +103,13 @@ class KubernetesGroups:
             extra = {"podGroup": f"{found.metadata.namespace}/{found.metadata.name}", "fields": ", ".join(ignored)}
             _logger.warning("Fields of a pod group are ignored", extra=extra)
 
-    def resources(self) -> tuple[dict[str, ApiResource], dict[str, frozenset[str]], frozenset[Written]]:
-        """Return what is watched, the parts of it that are read (all), and what is written: the groups' status."""
-        watched = {source: parse_resource(source) for source in VERSIONS}
-        of_groups = {COMPOSITE_POD_GROUP: parse_resource(COMPOSITE_POD_GROUP)} if self._have_parents else {}
-        # One is read to know what became of a patch whose answer was lost.
-        written = [(each, *how) for each in watched.values() for how in (("", ("get",)), ("status", ("patch",)))]
-        return watched | of_groups, {}, frozenset(written)
+
+def resources(
+    *, have_parents: bool
+) -> tuple[dict[str, ApiResource], dict[str, frozenset[str]], frozenset[tuple[ApiResource, str, tuple[str, ...]]]]:
+    """Return what is watched, the parts of it that are read (all), and what is written: the groups' status."""
+    watched = {source: parse_resource(source) for source in VERSIONS}
+    of_groups = {COMPOSITE_POD_GROUP: parse_resource(COMPOSITE_POD_GROUP)} if have_parents else {}
+    # One is read to know what became of a patch whose answer was lost.
+    written = [(each, *how) for each in watched.values() for how in (("", ("get",)), ("status", ("patch",)))]
+    return watched | of_groups, {}, frozenset(written)

@@ -8,6 +8,8 @@ group whose queue does not exist waits for it, as with Volcano.
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import structs
+
 from scheduler.api.groups import volcano as api
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pods.pod import Pod
@@ -16,7 +18,7 @@ from scheduler.framework.events import VOLCANO_POD_GROUP, VOLCANO_QUEUE
 from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.framework.handle import ObjectLister
 from scheduler.groups.apis.annotations import MAX_MEMBERS, wishes
-from scheduler.groups.apis.coscheduling import MAX_KEPT, amounts
+from scheduler.groups.apis.coscheduling import ObjectGroups, amounts
 
 DEFAULT_QUEUE: Final = "default"
 
@@ -24,35 +26,19 @@ MAX_QUEUE: Final = 63
 """Characters of a queue's name that are shown."""
 
 
-class VolcanoGroups:
-    """Implements Adapter."""
-
-    source: Final = VOLCANO_POD_GROUP
-
+class VolcanoGroups(ObjectGroups):
     def __init__(self, objects: ObjectLister) -> None:
-        self._objects = objects
-        self._kept: dict[str, tuple[api.PodGroup, GroupAnnotations | None, PodGroup]] = {}
-        """UID → the object, the annotations of a pod of it, and the group that they make."""
+        super().__init__(VOLCANO_POD_GROUP, objects, as_group)
 
     def name_of(self, pod: Pod) -> str:
         annotations = pod.group_annotations
         return "" if annotations is None else annotations.volcano_group
 
     def find(self, namespace: str, name: str, pod: Pod, said: GroupAnnotations | None) -> PodGroup | None:
+        group = super().find(namespace, name, pod, said)
         found: api.PodGroup | None = self._objects.get(self.source, name, namespace)
-        if found is None:
-            return None
-        if problem := missing_queue(self._objects, found):
-            return as_group(found, said, pod.priority, problem)
-        uid = found.metadata.uid
-        kept = self._kept.get(uid)
-        if kept is not None and kept[0] is found and kept[1] == said and kept[2].priority == pod.priority:
-            return kept[2]
-        if len(self._kept) >= MAX_KEPT:
-            self._kept.clear()
-        group = as_group(found, said, pod.priority)
-        self._kept[uid] = found, said, group
-        return group
+        problem = "" if found is None else missing_queue(self._objects, found)
+        return structs.replace(group, problem=problem) if group is not None and problem else group
 
 
 def missing_queue(objects: ObjectLister, podgroup: api.PodGroup) -> str:
@@ -69,13 +55,10 @@ def minimum_of(podgroup: api.PodGroup) -> int:
     return min(max(podgroup.spec.min_member, of_tasks), MAX_MEMBERS)
 
 
-def as_group(
-    podgroup: api.PodGroup, of_pod: GroupAnnotations | None = None, priority: int = 0, problem: str = ""
-) -> PodGroup:
+def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None, priority: int) -> PodGroup:
     """Return what a PodGroup object wants, and its pods, which have these annotations and this priority."""
     metadata, minimum = podgroup.metadata, minimum_of(podgroup)
-    if minimum < 0:
-        problem = problem or f"minMember of the PodGroup is {minimum}: must be 0 or more"
+    problem = "" if minimum >= 0 else f"minMember of the PodGroup is {minimum}: must be 0 or more"
     resources, unreadable = amounts(podgroup.spec.min_resources)
     problem = problem or unreadable
     return PodGroup(

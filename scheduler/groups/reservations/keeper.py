@@ -38,11 +38,11 @@ from scheduler.framework.events import ClusterEvent
 from scheduler.framework.groups.pod_groups import GroupKey, PodGroup
 from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.group_events import NodesReserved, ReservationEnded
+from scheduler.groups.rejector_events import RESERVATION_EASED, RESERVATION_ENDED
 from scheduler.groups.reservations.planning import Plan, Planner
 from scheduler.groups.reservations.reservation import Reservation
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.reservations.run_times import NEVER, RunTimes
-from scheduler.groups.reservations.wakes import RESERVATION_EASED, RESERVATION_ENDED
 from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.process.instruments import Counter
 from scheduler.process.time_slice import TimeSlice

@@ -23,8 +23,8 @@ from scheduler.framework.groups.pod_groups import GroupKey
 from scheduler.framework.nodes.columns import BoolColumn, Int64Column, Rows
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.groups.amounts import demand_of, free_of
+from scheduler.groups.rejector_events import POD_GROUP_RESERVATION
 from scheduler.groups.reservations.run_times import RunTimes
-from scheduler.groups.reservations.wakes import POD_GROUP_RESERVATION
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.framework import Framework
 from scheduler.state.nodes.node_table import NodeTable

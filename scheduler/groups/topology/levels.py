@@ -26,12 +26,12 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, unschedulable
 from scheduler.groups.decision import GroupDecision, MemberOutcome
 from scheduler.groups.placements import failed
+from scheduler.groups.rejector_events import TOPOLOGY_LEVELS
 from scheduler.groups.topology.capacity import Capacity
 from scheduler.groups.topology.choosing import Candidate, candidates
 from scheduler.groups.topology.domains import Domains, Range, all_nodes, domains_of, range_of
 from scheduler.groups.topology.filling import Filling, parts_of
 from scheduler.groups.topology.near_misses import NearMiss, near_misses
-from scheduler.groups.topology.node_labels import TOPOLOGY_LEVELS
 from scheduler.groups.topology.shapes import Shapes, kinds_of, shapes_of
 from scheduler.runtime.framework import Framework
 

@@ -13,6 +13,7 @@ from scheduler.cycle import loop as loop_module
 from scheduler.cycle.steps import in_one_go
 from scheduler.explain.explainer import Explainer
 from scheduler.framework.nodes.nodes import Aspect
+from scheduler.groups.apis.gang_defaults import ProfileGangs
 from scheduler.replay.recorder import _StateAtStart
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.state_events import PodCounted, PodUncounted
@@ -146,7 +147,7 @@ async def test_members_that_are_not_placed_yet_have_no_node_if_all_are_looked_at
     left = begin(groups, 2)
     while not has_begun_to_place(groups):
         next(left)
-    parts.groups.use(["another profile"])
+    parts.groups.use({"another profile": ProfileGangs()})
     parts.use(engine.frameworks, LoadmasterSettings())
 
     assert parts.groups.members(a_pod("g-0", group="g")).scheduled_count == 1

@@ -441,6 +441,20 @@ def test_counts_and_lists_agree(queue: QueueUnderTest) -> None:
     assert [queued.pod.uid for queued in queue.in_flight_pods()] == ["d"]
 
 
+def test_the_oldest_pod_of_each_queue_counts_since_it_came_and_not_since_it_was_tried(queue: QueueUnderTest) -> None:
+    for uid in ("old", "young"):
+        queue.add(a_waiting_pod(uid))
+        queue.clock.advance(10)
+    queue.fail(queue.pop_one(), FIT)
+    queue.fail(queue.pop_one(), FIT)
+    queue.add(a_waiting_pod("new"))
+    queue.clock.advance(0.5)
+
+    ages = {name: age for (name,), age in queue.oldest_ages() if age}
+
+    assert ages == {"unschedulable": 20.5, "active": 0.5}
+
+
 def test_a_pod_counts_once_for_each_plugin_that_refused_it_until_it_is_tried_again(queue: QueueUnderTest) -> None:
     queue.refused(a_waiting_pod("a"), FIT, pending=(VOLUMES,))
     queue.refused(a_waiting_pod("b"), FIT)
