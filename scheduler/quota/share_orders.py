@@ -104,23 +104,27 @@ class ShareOrder(Protocol):
 class Ranked:
     """Pods by a rank that only grows as others are taken. Implements Heads.
 
-    One that goes first by its rank waits for the more important ones of its share, as long as these have space.
+        the best by rank ─► is it the first of its share by age? ─yes─► it goes first
+                             └─no─► does the first one have space? ─no──► that takes part no longer
+                                                                   └yes─► only that one stands for the share
+
+    So few are asked whether they have space: those ahead of the best. That a rank has grown shows when it is the least.
     """
 
     def __init__(self, rank: Callable[[Candidate], Any], has_space: HasSpace) -> None:
         self._rank = rank
         self._has_space = has_space
-        self._heap: list[_Offered] = []
-        self._queues: defaultdict[_Share, list[_Offered]] = defaultdict(list)
-        """The same as heaps by age: those of each share."""
+        self._by_rank: list[_Offered] = []
+        self._by_age: defaultdict[_Share, list[_Offered]] = defaultdict(list)
+        """Those of each share, also as a heap."""
         self._numbers = count()
         self._gone = set[int]()
-        """The numbers of those that are offered no longer."""
+        """The numbers of those in `_by_rank` that take part no longer."""
 
     def offer(self, candidate: Candidate) -> None:
         number = next(self._numbers)
-        heapq.heappush(self._heap, (self._rank(candidate), number, candidate))
-        heapq.heappush(self._queues[candidate.share], (candidate.age, number, candidate))
+        heapq.heappush(self._by_rank, (self._rank(candidate), number, candidate))
+        heapq.heappush(self._by_age[candidate.share], (candidate.age, number, candidate))
 
     def best(self) -> Candidate | None:
         """Return the one that goes first by its rank; None if there is none."""
@@ -128,36 +132,36 @@ class Ranked:
 
     def first(self) -> Candidate | None:
         """Return the one that goes first, which goes on taking part; None if there is none."""
-        led, behind = set[_Share](), list[_Offered]()
-        while (candidate := self._best(led, behind)) is not None and not self._leads(candidate):
-            led.add(candidate.share)
-        for each in behind:
-            heapq.heappush(self._heap, each)
-        return candidate
+        asked, passed_over = set[_Share](), list[_Offered]()
+        while (best := self._best(asked, passed_over)) is not None and not self._is_first_of_share(best):
+            asked.add(best.share)
+        for each in passed_over:
+            heapq.heappush(self._by_rank, each)
+        return best
 
     def take(self) -> Candidate | None:
         candidate = self.first()
         if candidate is not None:
-            self._drop_first(self._queues[candidate.share])
+            self._drop_first(self._by_age[candidate.share])
         return candidate
 
-    def _best(self, led: Collection[_Share], behind: list[_Offered]) -> Candidate | None:
-        """Return the best one, but of the shares that are `led` only the most important: put the others `behind`."""
-        while self._heap:
-            rank, number, candidate = self._heap[0]
+    def _best(self, asked: Collection[_Share], passed_over: list[_Offered]) -> Candidate | None:
+        """Return the best one by rank; of the shares that were `asked`, all but the first are `passed_over`."""
+        while self._by_rank:
+            rank, number, candidate = self._by_rank[0]
             if number in self._gone:
-                heapq.heappop(self._heap)
-            elif candidate.share in led and self._queues[candidate.share][0][1] != number:
-                behind.append(heapq.heappop(self._heap))
+                heapq.heappop(self._by_rank)
+            elif candidate.share in asked and self._by_age[candidate.share][0][1] != number:
+                passed_over.append(heapq.heappop(self._by_rank))
             elif (newest := self._rank(candidate)) <= rank:
                 return candidate
             else:
-                heapq.heapreplace(self._heap, (newest, number, candidate))
+                heapq.heapreplace(self._by_rank, (newest, number, candidate))
         return None
 
-    def _leads(self, candidate: Candidate) -> bool:
-        """Say whether no more important one of its share has space: those that have none take part no longer."""
-        queue = self._queues[candidate.share]
+    def _is_first_of_share(self, candidate: Candidate) -> bool:
+        """Say whether no more important one of its share has space; drop those that have none."""
+        queue = self._by_age[candidate.share]
         while (first := queue[0][-1]) is not candidate and not self._has_space(first):
             self._drop_first(queue)
         return first is candidate
@@ -290,37 +294,42 @@ class _Tournaments:
 
 
 class _Tournament:
-    """Has a pod of each share compete: the first within its guarantee, unless a more important one has space."""
+    """Has a pod of each share compete, as the shares are compared by what they would use with it.
+
+    A share enters with its best one, which needs no question about space. If that wins and a more important one of the
+    share has space, the share enters again with that one.
+    """
 
     def __init__(self, ledger: Ledger, has_space: HasSpace) -> None:
         self._order = FairOrder(ledger.tree, ledger.resource_of)
         self._has_space = has_space
         self._offered: dict[str, Ranked] = {}
         """By share."""
-        self._last = set[str]()
-        """The shares whose first pod may be another one now."""
+        self._winners = set[str]()
+        """The shares that won when the last one was taken: their best pod may be another one now."""
 
     def offer(self, candidate: Candidate) -> None:
         share = candidate.head.share
         if share not in self._offered:
             self._offered[share] = Ranked(lambda each: (not each.is_guaranteed, each.age), self._has_space)
         self._offered[share].offer(candidate)
-        self._send(share)
+        self._enter(share)
 
     def take(self) -> Candidate | None:
-        for share in self._last:
-            self._send(share)  # what was taken last may be counted by now
-        self._last.clear()
-        while (head := self._order.first()) is not None:
-            self._last.add(head.share)
-            first = self._offered[head.share].first()
-            if first is not None and first.head.uid == head.uid:
-                return self._offered[head.share].take()
+        for share in self._winners:
+            self._enter(share)  # what was taken last may be counted by now
+        self._winners.clear()
+        while (winner := self._order.first()) is not None:
+            self._winners.add(winner.share)
+            offered = self._offered[winner.share]
+            first = offered.first()
+            if first is not None and first.head.uid == winner.uid:
+                return offered.take()
             if first is not None:
                 self._order.offer(first.head)
         return None
 
-    def _send(self, share: str) -> None:
+    def _enter(self, share: str) -> None:
         best = self._offered[share].best()
         if best is None:
             self._order.withdraw(share)
