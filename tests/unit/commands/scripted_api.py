@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.unit.kube.fake_api import Answer, FakeApi
+from tests.unit.kube.fake_api import Answer, FakeApi, kubeconfig_text
 
 Script = Mapping[str, Answer | tuple[Answer, ...]]
 """`METHOD /path` → what is answered, in turn, the last one for ever."""
@@ -70,3 +70,13 @@ class ScriptedApi:
             thread.join()
             self._loop.run_until_complete(self._api.server.close())
             self._loop.close()
+
+
+@contextmanager
+def served(directory: Path, script: Script) -> Iterator[tuple[ScriptedApi, Path]]:
+    """An API server, and a kubeconfig for it."""
+    api = ScriptedApi(script)
+    kubeconfig = directory / "kubeconfig"
+    kubeconfig.write_text(kubeconfig_text(api.url))
+    with api.running():
+        yield api, kubeconfig

@@ -17,8 +17,8 @@ from scheduler.kube.identity import credentials
 from scheduler.kube.informers import listing
 from scheduler.replay.trace.trace_file import is_as_recorded
 from tests.fakes.trace import BEGINNING, member
-from tests.unit.commands.scripted_api import Script, ScriptedApi, a_list
-from tests.unit.kube.fake_api import Answer, kubeconfig_text
+from tests.unit.commands.scripted_api import Script, a_list, served
+from tests.unit.kube.fake_api import Answer
 
 pytestmark = pytest.mark.programs
 
@@ -64,12 +64,9 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def served(directory: Path, script: Script) -> Iterator[str]:
-    """An API server; the option that leads to it."""
-    api = ScriptedApi({**GOOD, **script})
-    kubeconfig = directory / "kubeconfig"
-    kubeconfig.write_text(kubeconfig_text(api.url))
-    with api.running():
+def broken_where(directory: Path, script: Script) -> Iterator[str]:
+    """An API server that is well but for this; the option that leads to it."""
+    with served(directory, {**GOOD, **script}) as (_, kubeconfig):
         yield f"--kubeconfig={kubeconfig}"
 
 
@@ -85,7 +82,7 @@ def test_a_snapshot_whose_page_breaks_off_once_is_whole(
     pages = (broken(first, place), first, broken(second, place), second)
     out = tmp_path / "out"
 
-    with served(tmp_path, {PODS: pages}) as option:
+    with broken_where(tmp_path, {PODS: pages}) as option:
         code = main(["snapshot", option, f"--out={out}"])
 
     *retries, last = capsys.readouterr().err.splitlines()
@@ -109,7 +106,7 @@ def test_of_a_snapshot_that_always_breaks_off_nothing_is_left(
     if is_there:
         out.write_text("precious")
 
-    with served(tmp_path, {request_: (*before, broken(last, place))}) as option:
+    with broken_where(tmp_path, {request_: (*before, broken(last, place))}) as option:
         code = main(["snapshot", option, f"--out={out}", "--force"])
 
     said = capsys.readouterr()
@@ -133,7 +130,7 @@ def test_a_recording_that_breaks_off_has_what_came_and_says_why_it_ended(
     place = TRACE_HEAD + len(BEGINNING + DECISIONS) + of_the_next
     out = tmp_path / "out"
 
-    with served(tmp_path, {f"GET {SERVICE}/record": broken(TRACE, place)}) as option:
+    with broken_where(tmp_path, {f"GET {SERVICE}/record": broken(TRACE, place)}) as option:
         code = main(["record", option, f"--out={out}"])
 
     lines = [json.loads(line) for line in gzip.decompress(out.read_bytes()).splitlines()]
@@ -150,7 +147,7 @@ def test_of_a_recording_that_breaks_off_before_anything_came_nothing_is_left(
 ) -> None:
     out = tmp_path / "out"
 
-    with served(tmp_path, {f"GET {SERVICE}/record": broken(TRACE, place)}) as option:
+    with broken_where(tmp_path, {f"GET {SERVICE}/record": broken(TRACE, place)}) as option:
         code = main(["record", option, f"--out={out}"])
 
     said = capsys.readouterr()
@@ -167,7 +164,7 @@ def test_an_explanation_that_breaks_off_is_one_sentence(
         body={"found": True, "state": "unschedulable", "namespace": "default", "name": "a", "more": "x" * 99}
     )
 
-    with served(tmp_path, {f"GET {SERVICE}/explain": broken(answer, place)}) as option:
+    with broken_where(tmp_path, {f"GET {SERVICE}/explain": broken(answer, place)}) as option:
         code = main(["explain", option, "a"])
 
     said = capsys.readouterr()
@@ -183,7 +180,7 @@ def test_a_cluster_that_cannot_be_read_to_its_end_decides_nothing(
 ) -> None:
     script = {NODES: broken(a_list("Node", named("n1")), place)}
 
-    with served(tmp_path, script) as option:
+    with broken_where(tmp_path, script) as option:
         code = main([*command, option])
 
     said = capsys.readouterr()
@@ -205,7 +202,7 @@ def test_a_list_without_an_end_ends_with_the_memory(
     monkeypatch.setattr(listing, "check_memory", check)
     endless = tuple(a_list("Pod", named("a"), more=f"{number}") for number in range(100))
 
-    with served(tmp_path, {PODS: endless}) as option:
+    with broken_where(tmp_path, {PODS: endless}) as option:
         code = main([*command, option])
 
     said = capsys.readouterr()
@@ -217,7 +214,7 @@ def test_an_answer_that_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, caps
     bomb = Answer(body=gzip.compress(b" " * (200 << 20)), headers={"Content-Encoding": "gzip"})
     tracemalloc.start()
 
-    with served(tmp_path, {NODES: bomb}) as option:
+    with broken_where(tmp_path, {NODES: bomb}) as option:
         code = main(["snapshot", option, f"--out={tmp_path / 'out'}"])
     _, peak = tracemalloc.get_traced_memory()
 

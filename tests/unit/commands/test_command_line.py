@@ -94,20 +94,6 @@ def test_simulate_reads_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "1 of 2 pods placed" in capsys.readouterr().out
 
 
-def test_every_problem_is_a_line_on_stderr_and_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "bad.yaml"
-    path.write_text("kind: Pod\n---\n- 1\n")
-
-    assert main(["simulate", str(path)]) == 2
-
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.splitlines() == [
-        f"{path}:3: not a Kubernetes object: it has no kind",
-        f"{path}:1: metadata.name: Required value",
-    ]
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -3,8 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +13,17 @@ from scheduler.doctor import examination
 from scheduler.doctor.checks import tables
 from scheduler.kube.identity import credentials
 from scheduler.kube.services import service_proxy
-from tests.unit.commands.scripted_api import Script, ScriptedApi, status
-from tests.unit.kube.fake_api import HANGS, LOST, Answer, kubeconfig_text
+from tests.unit.commands.scripted_api import Script, served, status
+from tests.unit.kube.fake_api import HANGS, LOST, Answer
 
 VERSION = "GET /version"
 BASE = "/api/v1/namespaces/kube-system"
 PROXY = f"GET {BASE}/services/https:loadmaster:metrics/proxy"
 REVIEWS = "POST /apis/authorization.k8s.io/v1"
 TOKEN = f"POST {BASE}/serviceaccounts/loadmaster-doctor/token"
+
+
+A_TOKEN = Answer(201, {"status": {"token": "t"}})
 A_VERSION = Answer(body={"gitVersion": "v1.36.3"})
 ASKED = (
     f"GET {BASE}/services/loadmaster",
@@ -52,17 +53,8 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "SETTLE_SECONDS", 0.0)
 
 
-@contextmanager
-def served(tmp_path: Path, script: Script) -> Iterator[Path]:
-    api = ScriptedApi({TOKEN: Answer(201, {"status": {"token": "t"}}), **script})
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(kubeconfig_text(api.url))
-    with api.running():
-        yield kubeconfig
-
-
 def doctor(tmp_path: Path, script: Script, *options: str) -> int:
-    with served(tmp_path, script) as kubeconfig:
+    with served(tmp_path, {TOKEN: A_TOKEN, **script}) as (_, kubeconfig):
         return main(["doctor", f"--kubeconfig={kubeconfig}", *options])
 
 
@@ -146,7 +138,7 @@ def test_as_json_it_has_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[s
 )
 def test_a_start_names_an_old_api_server_and_all_that_is_missing(tmp_path: Path, version: Answer, words: str) -> None:
     script = {VERSION: version, f"{REVIEWS}/selfsubjectaccessreviews": Answer(201, {"status": {"allowed": False}})}
-    with served(tmp_path, script) as kubeconfig:
+    with served(tmp_path, script) as (_, kubeconfig):
         command = [sys.executable, "-m", "scheduler", "run", f"--kubeconfig={kubeconfig}", "--secure-port=0"]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 

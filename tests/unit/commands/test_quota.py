@@ -8,7 +8,7 @@ import pytest
 
 from scheduler.__main__ import main
 from scheduler.commands import explaining
-from tests.unit.commands.test_explain import EXPLAIN, served
+from tests.unit.commands.test_explain import EXPLAIN, running
 from tests.unit.kube.fake_api import Answer
 
 CONFIG: Final = """
@@ -79,7 +79,7 @@ def of_files(tmp_path: Path, *options: str) -> int:
 
 
 def asked(tmp_path: Path, answer: Answer, *options: str) -> int:
-    with served(tmp_path, {f"{EXPLAIN}?shares=true": answer, EXPLAIN: answer}) as (_, kubeconfig):
+    with running(tmp_path, {f"{EXPLAIN}?shares=true": answer, EXPLAIN: answer}) as (_, kubeconfig):
         return main(["quota", f"--kubeconfig={kubeconfig}", *options])
 
 
@@ -140,11 +140,11 @@ def test_the_shares_are_shown_again_when_they_change(
     less, off = {**SHARES, "shares": [share("all")]}, {"kind": "Shares", "found": False, "state": "off"}
     answers = (Answer(200, SHARES), Answer(200, SHARES), Answer(200, less), Answer(404, off))
 
-    with served(tmp_path, {EXPLAIN: answers}) as (_, kubeconfig):
+    with running(tmp_path, {EXPLAIN: answers}) as (_, kubeconfig):
         code = main(["quota", "lab", f"--kubeconfig={kubeconfig}", "--watch"])
         assert (code, capsys.readouterr().err) == (1, "there is no share lab\n")
 
-    with served(tmp_path, {EXPLAIN: answers}) as (_, kubeconfig):
+    with running(tmp_path, {EXPLAIN: answers}) as (_, kubeconfig):
         code = main(["quota", f"--kubeconfig={kubeconfig}", "--watch"])
 
     out, err = capsys.readouterr()

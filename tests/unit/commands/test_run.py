@@ -27,14 +27,15 @@ def run(*arguments: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def options_of(*arguments: str) -> RunOptions:
+def options_of(line: str) -> RunOptions:
+    """What is read of these flags."""
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    return run_options(parser.parse_args(arguments, argparse.Namespace(plugins={})))
+    return run_options(parser.parse_args(line.split(), argparse.Namespace(plugins={})))
 
 
 def test_flags_that_were_not_given_change_nothing() -> None:
-    options = options_of()
+    options = options_of("")
 
     assert options.deprecated == options.leader_election == {}
     assert options.feature_gates == []
@@ -42,22 +43,17 @@ def test_flags_that_were_not_given_change_nothing() -> None:
 
 
 def test_a_flag_may_be_given_again_where_it_is_a_list() -> None:
-    options = options_of("--feature-gates=A=true", "--feature-gates=B=false", "--vmodule=x=1,y.*=2")
+    options = options_of("--feature-gates=A=true --feature-gates=B=false --vmodule=x=1,y.*=2")
 
     assert options.feature_gates == ["A=true", "B=false"]
     assert options.modules == (("x", 1), ("y.*", 2))
 
 
 def test_all_flags_are_shown_as_go_writes_them() -> None:
-    flags = options_of(
-        "--leader-elect=false",
-        "--leader-elect-lease-duration=90s",
-        "--vmodule=x=1,y=2",
-        "--plugin-dir=/a",
-        "--plugin-dir=/b",
-        "-v",
-        "2",
-    ).flags
+    given = (
+        "--leader-elect=false --leader-elect-lease-duration=90s --vmodule=x=1,y=2 --plugin-dir=/a --plugin-dir=/b -v 2"
+    )
+    flags = options_of(given).flags
 
     shown = ("leader-elect", "leader-elect-lease-duration", "vmodule", "plugin-dir", "v", "secure-port", "config")
     assert [flags[name] for name in shown] == ["false", "1m30s", "x=1,y=2", "[/a,/b]", "2", "10259", ""]
@@ -65,11 +61,8 @@ def test_all_flags_are_shown_as_go_writes_them() -> None:
 
 
 def test_deprecated_flags_count_without_a_file_only(tmp_path: Path) -> None:
-    deprecated = options_of(
-        "--kube-api-qps=7",
-        "--profiling=false",
-        "--pod-max-in-unschedulable-pods-duration=1m",
-    ).deprecated
+    flags = "--kube-api-qps=7 --profiling=false --pod-max-in-unschedulable-pods-duration=1m"
+    deprecated = options_of(flags).deprecated
     path = tmp_path / "config.yaml"
     path.write_text(HEADER + "clientConnection: {qps: 9}\nloadmaster: {podMaxInUnschedulablePodsSeconds: 5}\n")
 
@@ -93,31 +86,21 @@ def test_a_deprecated_flag_is_checked_like_the_field(tmp_path: Path) -> None:
 def test_what_would_be_in_effect_is_written_instead_of_scheduling(tmp_path: Path) -> None:
     written = tmp_path / "written.yaml"
 
-    code, _ = run(
-        "--leader-elect-resource-name=mine",
-        "--pod-max-in-unschedulable-pods-duration=1m",
-        f"--write-config-to={written}",
-    )
+    code, _ = run("--leader-elect-resource-name=mine", f"--write-config-to={written}")
 
     assert code == 0
     assert load_config(str(written), IN_TREE).leader_election.resource_name == "mine"
 
 
 @pytest.mark.parametrize(
-    ("argument", "problem"),
+    ("gate", "problem"),
     [
-        (
-            "--feature-gates=GenericWorkloa=true",
-            "unrecognized feature gate: GenericWorkloa; did you mean 'GenericWorkload'?",
-        ),
-        (
-            "--feature-gates=TopologyAwareWorkloadScheduling=true",
-            "TopologyAwareWorkloadScheduling is enabled, but depends on",
-        ),
+        ("GenericWorkloa", "unrecognized feature gate: GenericWorkloa; did you mean 'GenericWorkload'?"),
+        ("TopologyAwareWorkloadScheduling", "TopologyAwareWorkloadScheduling is enabled, but depends on"),
     ],
 )
-def test_a_wrong_gate_ends_with_one_line(argument: str, problem: str) -> None:
-    code, told = run(argument)
+def test_a_wrong_gate_ends_with_one_line(gate: str, problem: str) -> None:
+    code, told = run(f"--feature-gates={gate}=true")
 
     assert code == WRONG_INPUT
     (line,) = told.splitlines()
@@ -125,15 +108,10 @@ def test_a_wrong_gate_ends_with_one_line(argument: str, problem: str) -> None:
 
 
 def test_every_flag_of_leader_election_has_its_field() -> None:
-    given = options_of(
-        "--leader-elect",
-        "--leader-elect-lease-duration=1m",
-        "--leader-elect-renew-deadline=40s",
-        "--leader-elect-retry-period=500ms",
-        "--leader-elect-resource-lock=leases",
-        "--leader-elect-resource-name=",
-        "--leader-elect-resource-namespace=mine",
-    ).leader_election
+    times = "lease-duration=1m renew-deadline=40s retry-period=500ms"
+    fields = f"{times} resource-lock=leases resource-name= resource-namespace=mine".split()
+
+    given = options_of(" ".join(["--leader-elect", *(f"--leader-elect-{each}" for each in fields)])).leader_election
 
     assert given == {
         "leaderElect": True,
@@ -152,7 +130,7 @@ def test_a_truth_is_written_as_in_go(text: str) -> None:
 
 
 def test_the_defaults_of_the_port_are_those_of_kube_scheduler() -> None:
-    assert options_of().serving == ServingOptions(
+    assert options_of("").serving == ServingOptions(
         secure_port=10259,
         bind_address="0.0.0.0",
         authentication_tolerate_lookup_failure=True,
@@ -172,7 +150,7 @@ def test_the_defaults_of_the_port_are_those_of_kube_scheduler() -> None:
         ("--authentication-skip-lookup", "authentication_skip_lookup", True),
         ("--authentication-tolerate-lookup-failure=false", "authentication_tolerate_lookup_failure", False),
         ("--authentication-token-webhook-cache-ttl=1m30s", "authentication_token_webhook_cache_ttl", 90.0),
-        ("--authorization-always-allow-paths=/livez, /a/*", "authorization_always_allow_paths", ("/livez", "/a/*")),
+        ("--authorization-always-allow-paths=/livez,/a/*", "authorization_always_allow_paths", ("/livez", "/a/*")),
         ("--authorization-always-allow-paths=", "authorization_always_allow_paths", ()),
         ("--tls-cipher-suites=A,B", "tls_cipher_suites", ("A", "B")),
     ],

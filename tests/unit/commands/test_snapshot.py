@@ -19,7 +19,7 @@ from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.identity import credentials
 from scheduler.kube.informers import listing
 from scheduler.snapshots.kept_fields import KINDS
-from tests.unit.commands.scripted_api import Script, ScriptedApi, a_list, a_program, status
+from tests.unit.commands.scripted_api import Script, ScriptedApi, a_list, a_program, served, status
 from tests.unit.kube.fake_api import HANGS, LOST, Answer, kubeconfig_text
 
 PODS, NODES, LIMITS = "GET /api/v1/pods", "GET /api/v1/nodes", "GET /api/v1/limitranges"
@@ -47,18 +47,15 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def served(tmp_path: Path, script: Script) -> Iterator[tuple[ScriptedApi, Path]]:
-    """An API server, and a kubeconfig for it."""
-    api = ScriptedApi({**GOOD, **script})
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(kubeconfig_text(api.url))
-    with api.running():
-        yield api, kubeconfig
+def a_cluster(tmp_path: Path, script: Script) -> Iterator[tuple[ScriptedApi, Path]]:
+    """An API server that is well but for this, and a kubeconfig for it."""
+    with served(tmp_path, {**GOOD, **script}) as found:
+        yield found
 
 
 def snapshot(tmp_path: Path, script: Script, *options: str) -> tuple[int, Path]:
     out = tmp_path / "out.json.gz"
-    with served(tmp_path, script) as (_, kubeconfig):
+    with a_cluster(tmp_path, script) as (_, kubeconfig):
         return main(["snapshot", f"--kubeconfig={kubeconfig}", f"--out={out}", *options]), out
 
 
@@ -84,7 +81,7 @@ def test_a_snapshot_says_of_what_it_is(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_it_is_read_page_by_page(tmp_path: Path) -> None:
     pages = (a_list("Pod", named("a"), more="2 /&"), a_list("Pod", named("b"), named("c")))
-    with served(tmp_path, {PODS: pages}) as (api, kubeconfig):
+    with a_cluster(tmp_path, {PODS: pages}) as (api, kubeconfig):
         out = tmp_path / "out"
         assert main(["snapshot", f"--kubeconfig={kubeconfig}", f"--out={out}"]) == 0
 
@@ -185,7 +182,7 @@ def test_credentials_that_come_to_their_end_are_renewed(
 ) -> None:
     monkeypatch.setattr(credentials, "REJECTED_SECONDS", 10.0)
     pages = (a_list("Pod", named("a"), more="2"), status(401, "expired"), a_list("Pod", named("b")))
-    with served(tmp_path, {PODS: pages}) as (api, kubeconfig):
+    with a_cluster(tmp_path, {PODS: pages}) as (api, kubeconfig):
         kubeconfig.write_text(kubeconfig_text(api.url, exec=a_program(tmp_path)))
         out = tmp_path / "out"
         assert main(["snapshot", f"--kubeconfig={kubeconfig}", f"--out={out}"]) == 0
@@ -377,7 +374,7 @@ def test_a_file_that_cannot_be_written_is_one_sentence(
     (tmp_path / "link").symlink_to("there")
     os.mkfifo(tmp_path / "fifo")
     out = f"{tmp_path}/{case.out}" if case.out[:1] not in ("", "/") else case.out
-    with served(tmp_path, {}) as (_, kubeconfig):
+    with a_cluster(tmp_path, {}) as (_, kubeconfig):
         code = main(["snapshot", f"--kubeconfig={kubeconfig}", f"--out={out}"])
 
     assert (code, capsys.readouterr().err.replace(str(tmp_path), "DIR")) == (2, case.problem + "\n")
@@ -410,7 +407,7 @@ def in_a_process(
     many = a_list(
         "Pod", *({**named(f"web-{number}"), "spec": {"nodeName": os.urandom(99).hex()}} for number in range(pods))
     )
-    with served(tmp_path, {PODS: many}) as (_, kubeconfig):
+    with a_cluster(tmp_path, {PODS: many}) as (_, kubeconfig):
         return subprocess.run(
             [sys.executable, "-m", "scheduler", "snapshot", f"--kubeconfig={kubeconfig}", f"--out={out}"],
             stdout=stdout,
@@ -430,7 +427,7 @@ def test_a_disk_that_gets_full_is_said_and_nothing_is_left(tmp_path: Path, limit
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_nothing_is_left_of_a_command_that_is_ended(tmp_path: Path, number: int, code: int) -> None:
-    with served(tmp_path, {NODES: HANGS}) as (api, kubeconfig):
+    with a_cluster(tmp_path, {NODES: HANGS}) as (api, kubeconfig):
         command = [sys.executable, "-m", "scheduler", "snapshot", f"--kubeconfig={kubeconfig}", f"--out={tmp_path}/out"]
         with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
             assert api.is_hanging.wait(60)

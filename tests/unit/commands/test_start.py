@@ -5,9 +5,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.unit.commands.scripted_api import ScriptedApi
-from tests.unit.commands.test_explain import A_TOKEN, EXPLAIN, FOUND, TOKEN
-from tests.unit.kube.fake_api import Answer, kubeconfig_text
+from tests.unit.commands.test_explain import EXPLAIN, FOUND, running
+from tests.unit.kube.fake_api import Answer
 
 ROOT: Final = Path(__file__).parents[3]
 HEAVY: Final = frozenset(
@@ -20,25 +19,10 @@ DECIDING: Final = frozenset(
 
 
 def test_asking_loads_nothing_that_decides(tmp_path: Path) -> None:
-    api = ScriptedApi({TOKEN: A_TOKEN, EXPLAIN: Answer(200, FOUND)})
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(kubeconfig_text(api.url))
-    with api.running():
+    with running(tmp_path, {EXPLAIN: Answer(200, FOUND)}) as (_, kubeconfig):
+        command = [sys.executable, "-X", "importtime", "-m", "scheduler", "explain", "shop/web"]
         done = subprocess.run(
-            [
-                sys.executable,
-                "-X",
-                "importtime",
-                "-m",
-                "scheduler",
-                "explain",
-                "shop/web",
-                f"--kubeconfig={kubeconfig}",
-            ],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
+            [*command, f"--kubeconfig={kubeconfig}"], cwd=ROOT, capture_output=True, text=True, check=False
         )
 
     lines = done.stderr.splitlines()

@@ -118,14 +118,12 @@ def test_the_width_is_that_of_the_moment(monkeypatch: pytest.MonkeyPatch) -> Non
     assert widths == [50, 90]
 
 
-def explained(
-    files: str, stdout: int, environment: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[bytes]:
+def explained(files: str, stdout: int, environment: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [sys.executable, "-m", "scheduler", "explain", "shop/web", "--from", files],
         stdout=stdout,
         stderr=subprocess.PIPE,
-        env={**os.environ, **(environment or {})},
+        env=environment,
         check=False,
     )
 
@@ -134,13 +132,7 @@ def test_a_real_terminal_is_filled_to_its_width(files: str) -> None:
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
     without = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
-    done = subprocess.run(
-        [sys.executable, "-m", "scheduler", "explain", "shop/web", "--from", files],
-        stdout=theirs,
-        stderr=subprocess.PIPE,
-        env={**without, "TERM": "xterm"},
-        check=False,
-    )
+    done = explained(files, theirs, {**without, "TERM": "xterm"})
     os.close(theirs)
     output = os.read(ours, 1 << 16).decode()
     os.close(ours)
@@ -154,7 +146,7 @@ def test_a_terminal_of_ascii_shows_the_rest_spelled_out(tmp_path: Path) -> None:
     path = tmp_path / "cluster.yaml"
     path.write_text(f"{NODE}---\n{POD}".replace("metadata: {name: n1}", "metadata: {name: kno\u0308ten-ä}"))
     environment = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
-    done = explained(str(path), subprocess.PIPE, environment)
+    done = explained(str(path), subprocess.PIPE, {**os.environ, **environment})
 
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.isascii()

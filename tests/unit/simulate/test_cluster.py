@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.config.documents import Document
 from scheduler.framework.errors import ConfigError
-from scheduler.simulate.cluster import STORED, SimulatedCluster, cluster_of, read_cluster
+from scheduler.simulate.cluster import STORED, cluster_of, read_cluster
 from tests.unit.simulate.what_if.world import read
 
 POD = {"kind": "Pod", "metadata": {"name": "p"}}
@@ -109,21 +109,10 @@ def test_problems_of_all_files_come_at_once(tmp_path: Path) -> None:
     ]
 
 
-def stored(*objects: Any) -> tuple[SimulatedCluster, list[str]]:
-    problems: list[str] = []
-    return cluster_of((), problems, stored=[Document(f"{STORED}things", each) for each in objects]), problems
-
-
-def test_of_a_running_cluster_an_object_that_cannot_be_read_costs_itself_and_is_noted() -> None:
-    bad = {**POD, "metadata": {"name": "bad", "resourceVersion": "1"}, "spec": {"priority": "high"}}
-
-    cluster, problems = stored({**POD, "metadata": {"name": "good", "resourceVersion": "1"}}, bad)
-
-    assert [pod.name for pod in cluster.pods] == ["good"]
-    assert cluster.notes[0] == "the cluster's things: spec.priority: expected int | null, got str" == problems[0]
-
-
 def test_a_running_cluster_may_be_newer_than_we_are() -> None:
-    cluster, problems = stored({**POD, "metadata": {"name": "p", "resourceVersion": "1"}, "spec": {"unknown": 1}})
+    newer = {**POD, "metadata": {"name": "p", "resourceVersion": "1"}, "spec": {"unknown": 1}}
+    problems: list[str] = []
+
+    cluster = cluster_of((), problems, stored=[Document(f"{STORED}things", newer)])
 
     assert ([pod.name for pod in cluster.pods], problems) == (["p"], [])
